@@ -1,0 +1,136 @@
+package cosi
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// redactedText replaces every secret value in what is printed.
+const redactedText = "[redacted]"
+
+// Redact returns a copy of m that is safe to log: the values of all fields with the option
+// cosi_secret are replaced, at any depth, also in lists and maps. Strings become "[redacted]",
+// values of other types are dropped; an empty value stays empty, so that its absence can be seen.
+// Fields that this build does not know are dropped, since they may be secrets of a newer contract.
+// A nil message stays nil.
+func Redact(m proto.Message) proto.Message {
+	if m == nil || !m.ProtoReflect().IsValid() {
+		return m
+	}
+	redacted := proto.Clone(m)
+	redactMessage(redacted.ProtoReflect())
+	return redacted
+}
+
+// RedactedString returns m as JSON on one line, without its secrets. It is for people and logs; the
+// form is not a contract.
+func RedactedString(m proto.Message) string {
+	if m == nil || !m.ProtoReflect().IsValid() {
+		return "null"
+	}
+	indented, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(Redact(m))
+	if err != nil {
+		return "[" + string(m.ProtoReflect().Descriptor().Name()) + " that cannot be printed]"
+	}
+	// protojson varies its white space on purpose; compacting makes the line stable.
+	var line bytes.Buffer
+	if err := json.Compact(&line, indented); err != nil {
+		return string(indented)
+	}
+	return line.String()
+}
+
+// Redacted holds a message for a log line and prints it without its secrets, doing the work only
+// when the line is written. It serves fmt, log/slog and logr.
+type Redacted struct {
+	message proto.Message
+}
+
+// NewRedacted wraps m, which may be nil.
+func NewRedacted(m proto.Message) Redacted { return Redacted{message: m} }
+
+// String implements fmt.Stringer by RedactedString.
+func (r Redacted) String() string { return RedactedString(r.message) }
+
+// GoString implements fmt.GoStringer, so that %#v shows no secret either.
+func (r Redacted) GoString() string { return r.String() }
+
+// LogValue implements slog.LogValuer.
+func (r Redacted) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
+// MarshalLog implements logr.Marshaler.
+func (r Redacted) MarshalLog() any { return r.String() }
+
+// MarshalText implements encoding.TextMarshaler for JSON log encoders.
+func (r Redacted) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+func redactMessage(m protoreflect.Message) {
+	m.SetUnknown(nil)
+	// Range allows to change the field it is at.
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case isSecret(field):
+			redactField(m, field, value)
+		case field.IsMap():
+			redactMap(field, value.Map())
+		case field.Message() == nil:
+		case field.IsList():
+			for i := range value.List().Len() {
+				redactMessage(value.List().Get(i).Message())
+			}
+		default:
+			redactMessage(value.Message())
+		}
+		return true
+	})
+}
+
+func redactMap(field protoreflect.FieldDescriptor, entries protoreflect.Map) {
+	if field.MapValue().Message() == nil {
+		return
+	}
+	entries.Range(func(_ protoreflect.MapKey, value protoreflect.Value) bool {
+		redactMessage(value.Message())
+		return true
+	})
+}
+
+// redactField replaces the value of a secret field that is set.
+func redactField(m protoreflect.Message, field protoreflect.FieldDescriptor, value protoreflect.Value) {
+	switch {
+	case field.IsMap() && field.MapValue().Kind() == protoreflect.StringKind:
+		var keys []protoreflect.MapKey
+		value.Map().Range(func(key protoreflect.MapKey, _ protoreflect.Value) bool {
+			keys = append(keys, key)
+			return true
+		})
+		for _, key := range keys {
+			value.Map().Set(key, protoreflect.ValueOfString(redactedText))
+		}
+	case field.IsList() && field.Kind() == protoreflect.StringKind:
+		for i := range value.List().Len() {
+			value.List().Set(i, protoreflect.ValueOfString(redactedText))
+		}
+	case field.Kind() == protoreflect.StringKind && field.Cardinality() != protoreflect.Repeated:
+		if value.String() != "" {
+			m.Set(field, protoreflect.ValueOfString(redactedText))
+		}
+	default:
+		m.Clear(field)
+	}
+}
+
+func isSecret(field protoreflect.FieldDescriptor) bool {
+	options, ok := field.Options().(*descriptorpb.FieldOptions)
+	if !ok || options == nil {
+		return false
+	}
+	secret, ok := proto.GetExtension(options, E_CosiSecret).(bool)
+	return ok && secret
+}

@@ -1,0 +1,187 @@
+package cosi
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// ValidateRequest checks a request against the field rules of cosi.proto: what is REQUIRED, sizes,
+// characters, known enum values, and that no bucket is named twice. It returns a *FieldError about
+// the first field that breaks one, which a driver answers with INVALID_ARGUMENT. It does not know
+// what a driver supports. A message that is not a request of the contract is an error, too.
+func ValidateRequest(request proto.Message) error {
+	switch r := request.(type) {
+	case *DriverGetInfoRequest:
+		return nil
+	case *DriverGenerateBucketIdRequest:
+		return firstError(ValidateName("name", r.GetName()),
+			validateProtocols("protocols", r.GetProtocols()), ValidateParameters(r.GetParameters()))
+	case *DriverCreateBucketRequest:
+		return validateBucketRequest(r)
+	case *DriverGetBucketRequest:
+		return validateBucketRequest(r)
+	case *DriverDeleteBucketRequest:
+		return firstError(ValidateBucketID(r.GetBucketId()), ValidateParameters(r.GetParameters()))
+	case *DriverGenerateBucketAccessIdRequest:
+		return firstError(ValidateName("account_name", r.GetAccountName()),
+			validateAccess(r), validateAccessedBuckets(r.GetBuckets()), limitString("rotation", r.GetRotation(), MaxNameLength))
+	case *DriverGrantBucketAccessRequest:
+		return firstError(ValidateAccountID(r.GetAccountId()),
+			validateAccess(r), validateAccessedBuckets(r.GetBuckets()), limitString("rotation", r.GetRotation(), MaxNameLength))
+	case *DriverRevokeBucketAccessRequest:
+		return firstError(ValidateAccountID(r.GetAccountId()), validateAccess(r), validateRevokedBuckets(r.GetBuckets()))
+	default:
+		return fmt.Errorf("%T is not a request of the COSI contract", request)
+	}
+}
+
+type bucketRequest interface {
+	GetBucketId() string
+	GetProtocols() []*ObjectProtocol
+	GetParameters() map[string]string
+}
+
+func validateBucketRequest(r bucketRequest) error {
+	return firstError(ValidateBucketID(r.GetBucketId()),
+		validateProtocols("protocols", r.GetProtocols()), ValidateParameters(r.GetParameters()))
+}
+
+type accessRequest interface {
+	GetProtocol() *ObjectProtocol
+	GetAuthenticationType() *AuthenticationType
+	GetServiceAccountName() string
+	GetServiceAccountNamespace() string
+	GetParameters() map[string]string
+}
+
+func validateAccess(r accessRequest) error {
+	var account error
+	if r.GetAuthenticationType().GetType() == AuthenticationType_SERVICE_ACCOUNT && r.GetServiceAccountName() == "" {
+		account = fieldErrorf("service_account_name", "is required with authentication type SERVICE_ACCOUNT")
+	}
+	return firstError(
+		validateProtocol("protocol", r.GetProtocol()),
+		validateAuthenticationType(r.GetAuthenticationType()),
+		account,
+		limitString("service_account_name", r.GetServiceAccountName(), MaxNameLength),
+		limitString("service_account_namespace", r.GetServiceAccountNamespace(), MaxNamespaceLength),
+		ValidateParameters(r.GetParameters()),
+	)
+}
+
+func validateAuthenticationType(authentication *AuthenticationType) error {
+	const field = "authentication_type"
+	switch authentication.GetType() {
+	case AuthenticationType_KEY, AuthenticationType_SERVICE_ACCOUNT:
+		return nil
+	case AuthenticationType_UNKNOWN:
+		return fieldErrorf(field, "is required")
+	default:
+		return fieldErrorf(field, "has the unknown value %d", authentication.GetType())
+	}
+}
+
+func validateProtocols(field string, protocols []*ObjectProtocol) error {
+	seen := map[ObjectProtocol_Type]bool{}
+	for i, protocol := range protocols {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := validateProtocol(at, protocol); err != nil {
+			return err
+		}
+		if seen[protocol.GetType()] {
+			return fieldErrorf(at, "repeats %s", protocol.GetType())
+		}
+		seen[protocol.GetType()] = true
+	}
+	return nil
+}
+
+func validateProtocol(field string, protocol *ObjectProtocol) error {
+	switch protocol.GetType() {
+	case ObjectProtocol_S3, ObjectProtocol_AZURE, ObjectProtocol_GCS:
+		return nil
+	case ObjectProtocol_UNKNOWN:
+		return fieldErrorf(field, "is required")
+	default:
+		return fieldErrorf(field, "has the unknown value %d", protocol.GetType())
+	}
+}
+
+func validateAccessedBuckets(buckets []*AccessedBucket) error {
+	ids := make([]string, len(buckets))
+	for i, bucket := range buckets {
+		ids[i] = bucket.GetBucketId()
+		err := firstError(
+			validateMode(i, "object_data_access_mode", bucket.GetObjectDataAccessMode()),
+			validateMode(i, "object_metadata_access_mode", bucket.GetObjectMetadataAccessMode()),
+			validateMode(i, "bucket_metadata_access_mode", bucket.GetBucketMetadataAccessMode()),
+		)
+		if err != nil {
+			return err
+		}
+		if !givesMode(bucket) {
+			return fieldErrorf(fmt.Sprintf("buckets[%d]", i), "gives no access mode: at least one of object_data_access_mode, "+
+				"object_metadata_access_mode and bucket_metadata_access_mode is required")
+		}
+	}
+	return validateBucketIDs(ids)
+}
+
+// givesMode says whether at least one category is given. KEP-1979, section "BucketAccess", requires
+// one of the user.
+func givesMode(bucket *AccessedBucket) bool {
+	return bucket.GetObjectDataAccessMode().GetMode() != AccessMode_UNKNOWN ||
+		bucket.GetObjectMetadataAccessMode().GetMode() != AccessMode_UNKNOWN ||
+		bucket.GetBucketMetadataAccessMode().GetMode() != AccessMode_UNKNOWN
+}
+
+func validateRevokedBuckets(buckets []*DriverRevokeBucketAccessRequest_AccessedBucket) error {
+	ids := make([]string, len(buckets))
+	for i, bucket := range buckets {
+		ids[i] = bucket.GetBucketId()
+	}
+	return validateBucketIDs(ids)
+}
+
+func validateBucketIDs(ids []string) error {
+	if len(ids) == 0 {
+		return fieldErrorf("buckets", "is required")
+	}
+	seen := map[string]bool{}
+	for i, id := range ids {
+		field := fmt.Sprintf("buckets[%d].bucket_id", i)
+		if err := validateID(field, id); err != nil {
+			return err
+		}
+		if seen[id] {
+			return fieldErrorf(field, "repeats %q", id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+func validateMode(index int, category string, mode *AccessMode) error {
+	if _, known := AccessMode_Mode_name[int32(mode.GetMode())]; !known {
+		return fieldErrorf(fmt.Sprintf("buckets[%d].%s", index, category), "has the unknown value %d", mode.GetMode())
+	}
+	return nil
+}
+
+// firstError returns the first error that is not nil.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IsFieldError says whether err is or wraps a *FieldError.
+func IsFieldError(err error) bool {
+	var field *FieldError
+	return errors.As(err, &field)
+}

@@ -1,0 +1,174 @@
+package cosi
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Verdict says what the caller of an RPC does about its outcome.
+type Verdict int
+
+const (
+	// OK: the call did what was asked.
+	OK Verdict = iota
+	// Terminal: repeating the same call to the same driver cannot help. The caller stops until the
+	// object, the driver or the connection changes, apart from a slow resync.
+	Terminal
+	// Retryable: the caller repeats the call with a growing delay.
+	Retryable
+)
+
+// String returns "OK", "Terminal" or "Retryable".
+func (v Verdict) String() string {
+	switch v {
+	case OK:
+		return "OK"
+	case Terminal:
+		return "Terminal"
+	case Retryable:
+		return "Retryable"
+	default:
+		return fmt.Sprintf("Verdict(%d)", int(v))
+	}
+}
+
+// Outcome is one row of the table (RPC, gRPC code) -> verdict.
+type Outcome struct {
+	// Method is the full method name, such as Provisioner_DriverCreateBucket_FullMethodName.
+	Method string
+	// Code is one of the 17 canonical gRPC codes.
+	Code codes.Code
+	// Verdict is what the caller does.
+	Verdict Verdict
+	// UntilReconnect says that a terminal outcome stands until the connection to the driver is
+	// made anew, so that not even the resync repeats the call.
+	UntilReconnect bool
+	// Reason says what the code means as the answer of this RPC, fit for an end user.
+	Reason string
+}
+
+// rule is the part of an outcome that the code alone decides.
+type rule struct {
+	verdict Verdict
+	reason  string
+}
+
+// OutcomeOf returns the row for a full method name and a code. It is total: a code that gRPC does
+// not define counts as codes.Unknown, as gRPC libraries take it, and for a method that is not part
+// of the contract the code alone decides.
+func OutcomeOf(method string, code codes.Code) Outcome {
+	general, known := generalRules()[code]
+	if !known {
+		code = codes.Unknown
+		general = generalRules()[code]
+	}
+	outcome := Outcome{Method: method, Code: code, Verdict: general.verdict, Reason: general.reason}
+	if reason, found := particularReasons()[method][code]; found {
+		outcome.Reason = reason
+	}
+	outcome.UntilReconnect = code == codes.Unimplemented
+	return outcome
+}
+
+// VerdictFor returns only the verdict of OutcomeOf.
+func VerdictFor(method string, code codes.Code) Verdict {
+	return OutcomeOf(method, code).Verdict
+}
+
+// Outcomes returns the whole table, every RPC of the contract with every code.
+func Outcomes() []Outcome {
+	var table []Outcome
+	for _, method := range Methods() {
+		for code := codes.OK; code <= codes.Unauthenticated; code++ {
+			table = append(table, OutcomeOf(method, code))
+		}
+	}
+	return table
+}
+
+// Methods returns the full method names of the contract, in the order of cosi.proto.
+func Methods() []string {
+	return []string{
+		Identity_DriverGetInfo_FullMethodName,
+		Provisioner_DriverGenerateBucketId_FullMethodName,
+		Provisioner_DriverCreateBucket_FullMethodName,
+		Provisioner_DriverGetBucket_FullMethodName,
+		Provisioner_DriverDeleteBucket_FullMethodName,
+		Provisioner_DriverGenerateBucketAccessId_FullMethodName,
+		Provisioner_DriverGrantBucketAccess_FullMethodName,
+		Provisioner_DriverRevokeBucketAccess_FullMethodName,
+	}
+}
+
+// generalRules holds every gRPC code once. The four terminal codes are those that KEP-1979, section
+// "COSI Driver gRPC API", and the error scheme of the v1alpha1 specification forbid to repeat;
+// everything else may pass by itself.
+func generalRules() map[codes.Code]rule {
+	return map[codes.Code]rule{
+		codes.OK:                 {OK, ""},
+		codes.InvalidArgument:    {Terminal, "the driver refuses a value of the request"},
+		codes.AlreadyExists:      {Terminal, "something of this identity exists and does not fit the request"},
+		codes.OutOfRange:         {Terminal, "the driver cannot serve a value of the request"},
+		codes.Unimplemented:      {Terminal, "the driver does not implement this call; is it a two-phase COSI v1alpha2 driver?"},
+		codes.Canceled:           {Retryable, "the call was cancelled before its end"},
+		codes.Unknown:            {Retryable, "the driver failed without saying how"},
+		codes.DeadlineExceeded:   {Retryable, "the call took longer than its deadline; the next one continues"},
+		codes.NotFound:           {Retryable, "the backend lacks something the call needs"},
+		codes.PermissionDenied:   {Retryable, "the backend denies the driver's own identity this action"},
+		codes.ResourceExhausted:  {Retryable, "the backend throttles the driver, or a quota is used up"},
+		codes.FailedPrecondition: {Retryable, "the backend is not in a state that allows the call"},
+		codes.Aborted:            {Retryable, "another call for the same bucket or account is running"},
+		codes.Internal:           {Retryable, "the driver failed; its log has the details"},
+		codes.Unavailable:        {Retryable, "driver or backend cannot be reached"},
+		codes.DataLoss:           {Retryable, "the backend reports lost or damaged data"},
+		codes.Unauthenticated:    {Retryable, "the backend does not accept the driver's own credentials"},
+	}
+}
+
+// particularReasons holds what KEP-1979 says about a code at one RPC, by RPC section. A reason
+// never changes the verdict.
+func particularReasons() map[string]map[codes.Code]string {
+	const (
+		bucketConflict  = "a bucket of this identity exists and does not fit the request"
+		accountConflict = "an account of this identity exists and does not fit the request"
+		bucketArgument  = "a parameter or protocol of the bucket is not supported by driver or backend"
+		accessArgument  = "a parameter, protocol, access mode or authentication type is not supported by driver or backend"
+		multiBucket     = "the driver cannot make one credential for several buckets; use one access for each bucket"
+		notRange        = "the driver cannot serve a value of the request (the code is meant for access to several buckets)"
+		goneIsFine      = "the driver reports something missing, although deleting what is gone should succeed"
+	)
+	create := map[codes.Code]string{
+		codes.AlreadyExists:   bucketConflict,
+		codes.InvalidArgument: bucketArgument,
+		codes.OutOfRange:      notRange,
+	}
+	grant := map[codes.Code]string{
+		codes.AlreadyExists:   accountConflict,
+		codes.InvalidArgument: accessArgument,
+		codes.OutOfRange:      multiBucket,
+	}
+	return map[string]map[codes.Code]string{
+		Identity_DriverGetInfo_FullMethodName: {
+			codes.Unimplemented: "what answers on the socket is not a COSI v1alpha2 driver",
+		},
+		Provisioner_DriverGenerateBucketId_FullMethodName: create,
+		Provisioner_DriverCreateBucket_FullMethodName:     create,
+		Provisioner_DriverGetBucket_FullMethodName: {
+			codes.NotFound:        "the backend has no bucket of this ID yet",
+			codes.AlreadyExists:   "the existing bucket does not fit the parameters",
+			codes.InvalidArgument: "the existing bucket does not fit the parameters, or they are not supported",
+			codes.OutOfRange:      notRange,
+		},
+		Provisioner_DriverDeleteBucket_FullMethodName: {
+			codes.FailedPrecondition: "the bucket is not empty or is protected, so the backend keeps it",
+			codes.NotFound:           goneIsFine,
+			codes.OutOfRange:         notRange,
+		},
+		Provisioner_DriverGenerateBucketAccessId_FullMethodName: grant,
+		Provisioner_DriverGrantBucketAccess_FullMethodName:      grant,
+		Provisioner_DriverRevokeBucketAccess_FullMethodName: {
+			codes.NotFound: goneIsFine,
+		},
+	}
+}
