@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BucketAccess is a user's request for access to the buckets of one or more
+// BucketClaims of the same namespace. All of them get the same credential, in
+// one Secret per claim.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,path=bucketaccesses,shortName=ba,categories=cosi
+// +kubebuilder:subresource:status
+// +kubebuilder:selectablefield:JSONPath=`.status.driverName`
+// +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketAccessClassName`
+// +kubebuilder:printcolumn:name="Claims",type=string,JSONPath=`.spec.bucketClaims[*].bucketClaimName`
+// +kubebuilder:printcolumn:name="Secrets",type=string,JSONPath=`.spec.bucketClaims[*].accessSecretName`
+// +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`,priority=1
+// +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.status.driverName`,priority=1
+// +kubebuilder:printcolumn:name="Account ID",type=string,JSONPath=`.status.accountID`,priority=1
+// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.accountID) || (has(self.status) && has(self.status.accountID) && self.status.accountID == oldSelf.status.accountID)",message="status.accountID may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.driverName) && self.status.driverName == oldSelf.status.driverName)",message="status.driverName may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.authenticationType) || (has(self.status) && has(self.status.authenticationType) && self.status.authenticationType == oldSelf.status.authenticationType)",message="status.authenticationType may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.accessedBuckets) || (has(self.status) && has(self.status.accessedBuckets) && self.status.accessedBuckets == oldSelf.status.accessedBuckets)",message="status.accessedBuckets may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.parameters) == has(oldSelf.status.parameters) && (!has(self.status.parameters) || self.status.parameters == oldSelf.status.parameters))",message="status.parameters may not be changed once status.driverName is set"
+type BucketAccess struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which access is wanted. It is immutable.
+	// +required
+	Spec BucketAccessSpec `json:"spec"`
+
+	// status says what was handed to the sidecar and what became of it.
+	// +optional
+	// +kubebuilder:default={}
+	Status BucketAccessStatus `json:"status,omitzero"`
+}
+
+// BucketAccessSpec says which access is wanted.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketAccess is immutable"
+type BucketAccessSpec struct {
+	// bucketClaims lists the BucketClaims to get access to, each at most once
+	// and each with a Secret of its own.
+	// +required
+	// +listType=map
+	// +listMapKey=bucketClaimName
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, b.accessSecretName == a.accessSecretName))",message="every accessSecretName may be used only once"
+	BucketClaims []BucketClaimAccess `json:"bucketClaims"`
+
+	// bucketAccessClassName is the name of the BucketAccessClass.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BucketAccessClassName string `json:"bucketAccessClassName"`
+
+	// protocol that the credential must work with.
+	// +required
+	Protocol Protocol `json:"protocol"`
+
+	// serviceAccountName is the ServiceAccount, in the same namespace, of the
+	// Pods that use the access. It is required if the class authenticates by
+	// ServiceAccount and ignored if it authenticates by Key.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+}
+
+// BucketClaimAccess is the access wanted to the bucket of one BucketClaim. The
+// KEP calls it BucketClaimReference, a name that it also gives to the
+// reference on a Bucket.
+type BucketClaimAccess struct {
+	// bucketClaimName is the name of a BucketClaim in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BucketClaimName string `json:"bucketClaimName"`
+
+	// accessSecretName is the name of the Secret that COSI creates for this
+	// claim. It is deleted with the BucketAccess.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	AccessSecretName string `json:"accessSecretName"`
+
+	// accessModes says what must be possible. At least one mode must be set.
+	// +required
+	AccessModes BucketAccessModes `json:"accessModes"`
+}
+
+// BucketAccessModes are the access modes wanted, by category.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.objectData) || has(self.objectMetadata) || has(self.bucketMetadata)",message="at least one access mode must be set"
+type BucketAccessModes struct {
+	// objectData is the access to the objects of the bucket.
+	// +optional
+	ObjectData BucketAccessMode `json:"objectData,omitempty"`
+
+	// objectMetadata is the access to the metadata of those objects.
+	// +optional
+	ObjectMetadata BucketAccessMode `json:"objectMetadata,omitempty"`
+
+	// bucketMetadata is the access to the metadata of the bucket itself.
+	// +optional
+	BucketMetadata BucketAccessMode `json:"bucketMetadata,omitempty"`
+}
+
+// BucketAccessStatus says what was handed to the sidecar and what became of it.
+//
+// The controller fills accessedBuckets, driverName, authenticationType and
+// parameters in one write; from then on the access belongs to the sidecar of
+// that driver.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.driverName) == has(self.accessedBuckets) && has(self.driverName) == has(self.authenticationType)",message="driverName, authenticationType and accessedBuckets must be set together"
+// +kubebuilder:validation:XValidation:rule="!has(self.accountID) || has(self.driverName)",message="accountID may not be set before driverName"
+type BucketAccessStatus struct {
+	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, after
+	// a failed revocation, DeprovisionFailed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// accountID is the unique ID of the account in the backend. It is set
+	// before the access is granted there.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
+	AccountID string `json:"accountID,omitempty"`
+
+	// accessedBuckets lists the Buckets of the referenced BucketClaims.
+	// +optional
+	// +listType=map
+	// +listMapKey=bucketClaimName
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	AccessedBuckets []AccessedBucket `json:"accessedBuckets,omitempty"`
+
+	// driverName is a copy of the class's driverName, so that the access can
+	// be revoked without the class.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	DriverName string `json:"driverName,omitempty"`
+
+	// authenticationType is a copy of the class's authenticationType.
+	// +optional
+	AuthenticationType AuthenticationType `json:"authenticationType,omitempty"`
+
+	// parameters is a copy of the class's parameters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=512
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// AccessedBucket is one Bucket that an access gives access to.
+type AccessedBucket struct {
+	// bucketName is the name of the Bucket.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BucketName string `json:"bucketName"`
+
+	// bucketID is the unique ID of the bucket in the backend.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
+	BucketID string `json:"bucketID"`
+
+	// bucketClaimName is the entry of spec.bucketClaims that this Bucket
+	// belongs to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BucketClaimName string `json:"bucketClaimName"`
+}
+
+// BucketAccessList is a list of BucketAccesses.
+//
+// +kubebuilder:object:root=true
+type BucketAccessList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []BucketAccess `json:"items"`
+}

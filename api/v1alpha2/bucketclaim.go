@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BucketClaim is a user's request for a bucket: a new one of a BucketClass, or
+// an existing one that an administrator has imported as a Bucket.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,shortName=bc,categories=cosi
+// +kubebuilder:subresource:status
+// +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
+// +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketClassName`
+// +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.status.boundBucketName`
+// +kubebuilder:printcolumn:name="Protocols",type=string,JSONPath=`.status.protocols`,priority=1
+// +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.boundBucketName) || (has(self.status) && has(self.status.boundBucketName) && self.status.boundBucketName == oldSelf.status.boundBucketName)",message="status.boundBucketName may not be changed or removed once it is set"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.existingBucketName) || !has(self.status) || !has(self.status.boundBucketName) || self.status.boundBucketName == self.spec.existingBucketName",message="status.boundBucketName must equal spec.existingBucketName"
+type BucketClaim struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which bucket is wanted. It is immutable.
+	// +required
+	Spec BucketClaimSpec `json:"spec"`
+
+	// status says which Bucket the claim has got.
+	// +optional
+	// +kubebuilder:default={}
+	Status BucketClaimStatus `json:"status,omitzero"`
+}
+
+// BucketClaimSpec says which bucket is wanted.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.bucketClassName) != has(self.existingBucketName)",message="exactly one of bucketClassName and existingBucketName must be set"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketClaim is immutable"
+type BucketClaimSpec struct {
+	// bucketClassName is the name of the BucketClass of a new bucket.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BucketClassName string `json:"bucketClassName,omitempty"`
+
+	// protocols lists the protocols that the bucket must support.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	Protocols []Protocol `json:"protocols,omitempty"`
+
+	// existingBucketName is the name of a Bucket that an administrator created
+	// to import an existing bucket.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ExistingBucketName string `json:"existingBucketName,omitempty"`
+}
+
+// BucketClaimStatus says which Bucket the claim has got.
+type BucketClaimStatus struct {
+	// conditions: Provisioned, ResourcesValidated, ProvisionFailed.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// boundBucketName is the name of the Bucket that belongs to this claim.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BoundBucketName string `json:"boundBucketName,omitempty"`
+
+	// protocols lists the protocols that the bucket supports. A BucketAccess
+	// may ask for any of them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	Protocols []Protocol `json:"protocols,omitempty"`
+}
+
+// BucketClaimList is a list of BucketClaims.
+//
+// +kubebuilder:object:root=true
+type BucketClaimList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []BucketClaim `json:"items"`
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha2
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// GroupName is the API group of all COSI kinds.
+const GroupName = "objectstorage.k8s.io"
+
+// Version is the API version of this package.
+const Version = "v1alpha2"
+
+// Finalizers (KEP section "Annotations and finalizers").
+const (
+	// ProtectionFinalizer keeps a BucketClaim, Bucket, BucketAccess or access
+	// Secret until COSI has cleaned up behind it.
+	ProtectionFinalizer = GroupName + "/protection"
+)
+
+// Annotations (KEP section "Annotations and finalizers"). Those that steer
+// COSI mean something by their presence, whatever their value; use
+// HasAnnotation to read them.
+const (
+	// BucketClaimBeingDeletedAnnotation is set on a Bucket by the controller
+	// when the bound BucketClaim is being deleted or is gone.
+	BucketClaimBeingDeletedAnnotation = GroupName + "/bucketclaim-being-deleted"
+
+	// HasBucketAccessReferencesAnnotation is set on a BucketClaim by the
+	// controller while at least one BucketAccess references the claim.
+	HasBucketAccessReferencesAnnotation = GroupName + "/has-bucketaccess-references"
+
+	// SidecarCleanupFinishedAnnotation is set on a BucketAccess by the sidecar
+	// when its Secrets are gone and the access is revoked.
+	SidecarCleanupFinishedAnnotation = GroupName + "/sidecar-cleanup-finished"
+
+	// BucketAccessReferenceAnnotation is set on an access Secret, value
+	// "<namespace>/<name>" of its BucketAccess. For people only.
+	BucketAccessReferenceAnnotation = GroupName + "/bucketaccess-reference"
+
+	// BucketClaimReferenceAnnotation is set on an access Secret, value
+	// "<namespace>/<name>" of its BucketClaim. For people only.
+	BucketClaimReferenceAnnotation = GroupName + "/bucketclaim-reference"
+
+	// RotateAnnotation is set on a BucketAccess by a user who wants a new
+	// credential; each new value asks for one rotation. It is not in the KEP.
+	RotateAnnotation = "cooper.dev/rotate"
+)
+
+// Condition types (KEP section "Conditions"; DeprovisionFailed is Cooper's).
+const (
+	// ConditionProvisioned tells whether the backend resource was provisioned.
+	ConditionProvisioned = "Provisioned"
+
+	// ConditionResourcesValidated tells whether the object and what it refers
+	// to are valid.
+	ConditionResourcesValidated = "ResourcesValidated"
+
+	// ConditionProvisionFailed tells whether the latest provisioning RPC failed.
+	ConditionProvisionFailed = "ProvisionFailed"
+
+	// ConditionDeprovisionFailed tells whether the latest delete or revoke RPC
+	// failed. It is added when first needed, so that a failing delete never
+	// flips ProvisionFailed.
+	ConditionDeprovisionFailed = "DeprovisionFailed"
+)
+
+// ReasonPending is the reason of the conditions that the CRD defaults put on
+// an object nobody has reconciled yet.
+const ReasonPending = "Pending"
+
+// Name prefixes that COSI derives from UIDs.
+const (
+	// BucketNamePrefix starts the name of a dynamically provisioned Bucket.
+	BucketNamePrefix = "bc-"
+
+	// AccountNamePrefix starts the account name handed to the driver.
+	AccountNamePrefix = "ba-"
+)
+
+// BucketNameFor returns the name of the Bucket that is provisioned for the
+// BucketClaim with the given UID: "bc-<UID>".
+func BucketNameFor(claimUID types.UID) string { return BucketNamePrefix + string(claimUID) }
+
+// AccountNameFor returns the account name that the driver gets for the
+// BucketAccess with the given UID: "ba-<UID>".
+func AccountNameFor(accessUID types.UID) string { return AccountNamePrefix + string(accessUID) }
+
+// misspelledGroup is how the KEP's control flows spell the group in some
+// annotation names. Nothing here writes it, but a component that took the text
+// literally does, so it counts as present when read.
+const misspelledGroup = "objectstorage.k8.io"
+
+// misspelled returns the second spelling of an annotation of our group, or ""
+// if the key has none.
+func misspelled(key string) string {
+	rest, ok := strings.CutPrefix(key, GroupName+"/")
+	if !ok {
+		return ""
+	}
+	return misspelledGroup + "/" + rest
+}
+
+// HasAnnotation tells whether obj carries the annotation key, in the group's
+// own spelling or in the misspelling found in the KEP, with whatever value.
+func HasAnnotation(obj metav1.Object, key string) bool {
+	annotations := obj.GetAnnotations()
+	if _, ok := annotations[key]; ok {
+		return true
+	}
+	second := misspelled(key)
+	if second == "" {
+		return false
+	}
+	_, ok := annotations[second]
+	return ok
+}
+
+// SetAnnotation puts the annotation on obj in memory and reports whether that
+// changed anything. It writes the group's own spelling only.
+func SetAnnotation(obj metav1.Object, key, value string) bool {
+	annotations := obj.GetAnnotations()
+	if old, ok := annotations[key]; ok && old == value {
+		return false
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	obj.SetAnnotations(annotations)
+	return true
+}
+
+// RemoveAnnotation takes the annotation off obj in memory, in both spellings,
+// and reports whether it was there.
+func RemoveAnnotation(obj metav1.Object, key string) bool {
+	if !HasAnnotation(obj, key) {
+		return false
+	}
+	annotations := obj.GetAnnotations()
+	delete(annotations, key)
+	if second := misspelled(key); second != "" {
+		delete(annotations, second)
+	}
+	obj.SetAnnotations(annotations)
+	return true
+}
+
+// HasProtection tells whether obj carries the protection finalizer.
+func HasProtection(obj metav1.Object) bool {
+	return slices.Contains(obj.GetFinalizers(), ProtectionFinalizer)
+}
+
+// AddProtection puts the protection finalizer on obj in memory and reports
+// whether that changed anything.
+func AddProtection(obj metav1.Object) bool {
+	if HasProtection(obj) {
+		return false
+	}
+	obj.SetFinalizers(append(slices.Clone(obj.GetFinalizers()), ProtectionFinalizer))
+	return true
+}
+
+// RemoveProtection takes the protection finalizer off obj in memory and
+// reports whether it was there.
+func RemoveProtection(obj metav1.Object) bool {
+	if !HasProtection(obj) {
+		return false
+	}
+	obj.SetFinalizers(slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool {
+		return f == ProtectionFinalizer
+	}))
+	return true
+}
