@@ -1,0 +1,51 @@
+package archtest
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+)
+
+// maxFileLines is the length from which on a file is two files.
+const maxFileLines = 600
+
+// File checks one Go source file; name is its path in the module.
+func File(name string, source []byte) []Violation {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return []Violation{Violation(fmt.Sprintf("%s: not Go: %v", name, err))}
+	}
+	if ast.IsGenerated(file) {
+		return nil
+	}
+	var found []Violation
+	if lines := bytes.Count(source, []byte("\n")); lines > maxFileLines {
+		found = append(found, Violation(fmt.Sprintf("%s: %d lines, at most %d: split it by subject", name, lines, maxFileLines)))
+	}
+	if strings.HasSuffix(name, "_test.go") {
+		found = append(found, sleeps(fset, file)...)
+	}
+	return found
+}
+
+// sleeps finds calls of time.Sleep: a test waits for what it waits for, not for
+// a while.
+func sleeps(fset *token.FileSet, file *ast.File) []Violation {
+	var found []Violation
+	ast.Inspect(file, func(node ast.Node) bool {
+		sel, ok := node.(*ast.SelectorExpr)
+		if !ok || sel.Sel.Name != "Sleep" {
+			return true
+		}
+		if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "time" {
+			position := fset.Position(sel.Pos())
+			found = append(found, Violation(fmt.Sprintf("%s: time.Sleep in a test: wait for the event itself", position)))
+		}
+		return true
+	})
+	return found
+}

@@ -1,0 +1,113 @@
+package conditions
+
+// An Owner is the component that may set a reason and take it back.
+type Owner string
+
+const (
+	// Controller is the COSI Controller.
+	Controller Owner = "controller"
+	// Sidecar is the COSI Sidecar.
+	Sidecar Owner = "sidecar"
+	// Nobody owns reasons that any component may replace: the initial one of
+	// the CRD and every reason that this list does not know.
+	Nobody Owner = ""
+)
+
+// A Reason is the machine-readable cause of a condition. The list is closed:
+// a reason that is not in it has no owner, and a test asserts that controller
+// and sidecar set no other.
+type Reason string
+
+// Initial is the reason of the conditions that an object is created with.
+const Initial Reason = "Pending"
+
+// Reasons of the Controller.
+const (
+	// ControllerValidated: everything that the Controller checks is in order.
+	ControllerValidated Reason = "ReferencesValid"
+	// WaitingForClass: the class does not exist (yet).
+	WaitingForClass Reason = "WaitingForClass"
+	// WaitingForBucketClaim: a referenced claim does not exist or is not
+	// provisioned yet.
+	WaitingForBucketClaim Reason = "WaitingForBucketClaim"
+	// WaitingForBucket: the Bucket does not exist or is not provisioned yet.
+	WaitingForBucket Reason = "WaitingForBucket"
+	// ClassRejected: the class forbids what was asked for.
+	ClassRejected Reason = "ClassRejected"
+	// BucketMissing: the Bucket that a claim is bound to is gone.
+	BucketMissing Reason = "BucketMissing"
+	// BindingInvalid: Bucket and claim do not refer to each other.
+	BindingInvalid Reason = "BindingInvalid"
+	// BucketClaimDeleting: a referenced claim is being deleted.
+	BucketClaimDeleting Reason = "BucketClaimDeleting"
+	// BucketClaimMissing: a claim went missing after the access used it.
+	BucketClaimMissing Reason = "BucketClaimMissing"
+	// ProtocolUnsupported: the Bucket does not offer a requested protocol.
+	ProtocolUnsupported Reason = "ProtocolUnsupported"
+	// DriverMismatch: Bucket and access belong to different drivers.
+	DriverMismatch Reason = "DriverMismatch"
+	// ServiceAccountRequired: the class authenticates by ServiceAccount and
+	// the access names none.
+	ServiceAccountRequired Reason = "ServiceAccountRequired"
+	// AccessModeDisallowed: the class forbids a requested access mode.
+	AccessModeDisallowed Reason = "AccessModeDisallowed"
+	// MultiBucketDisallowed: the class allows one bucket for each access.
+	MultiBucketDisallowed Reason = "MultiBucketDisallowed"
+	// BucketInvalid: the Bucket itself reports ResourcesValidated=False.
+	BucketInvalid Reason = "BucketInvalid"
+	// SpecInvalid: the object contradicts itself.
+	SpecInvalid Reason = "SpecInvalid"
+)
+
+// Reasons of the Sidecar.
+const (
+	// SidecarValidated: everything that the Sidecar checks is in order.
+	SidecarValidated Reason = "Valid"
+	// Provisioned: the driver provisioned the bucket or access.
+	Provisioned Reason = "Provisioned"
+	// Retrying: the driver failed in a way that may pass; COSI tries again.
+	Retrying Reason = "Retrying"
+	// Terminal: the driver refused; COSI tries again only when the object or
+	// the driver changes, or at the resync.
+	Terminal Reason = "Refused"
+	// RPCSucceeded: the last RPC of that kind answered OK.
+	RPCSucceeded Reason = "Succeeded"
+	// DriverIncompatible: the driver speaks another version of the contract.
+	DriverIncompatible Reason = "DriverIncompatible"
+	// DriverAnswerInvalid: the driver answered OK with an invalid answer.
+	DriverAnswerInvalid Reason = "DriverAnswerInvalid"
+	// DriverLacksProtocol: the driver does not advertise a protocol that the
+	// Bucket or access must have.
+	DriverLacksProtocol Reason = "DriverLacksProtocol"
+	// BucketNotUsable: a Bucket of the access is being deleted, missing or
+	// not provisioned as the access needs it.
+	BucketNotUsable Reason = "BucketNotUsable"
+	// WaitingForProvisionedBucket: a Bucket of the access is not provisioned
+	// yet.
+	WaitingForProvisionedBucket Reason = "WaitingForProvisionedBucket"
+	// SecretTaken: a Secret of that name belongs to somebody else.
+	SecretTaken Reason = "SecretTaken"
+	// SecretNotWritable: the API refused to store a Secret.
+	SecretNotWritable Reason = "SecretNotWritable"
+	// StatusDegraded: the status contradicts the spec or lost what further
+	// RPCs need.
+	StatusDegraded Reason = "StatusDegraded"
+	// ClaimStillBound: the object is being deleted while its claim lives.
+	ClaimStillBound Reason = "ClaimStillBound"
+)
+
+// Owner is the component that owns the reason.
+func (r Reason) Owner() Owner {
+	switch r {
+	case ControllerValidated, WaitingForClass, WaitingForBucketClaim, WaitingForBucket, ClassRejected, BucketMissing,
+		BindingInvalid, BucketClaimDeleting, BucketClaimMissing, ProtocolUnsupported, DriverMismatch,
+		ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid:
+		return Controller
+	case SidecarValidated, Provisioned, Retrying, Terminal, RPCSucceeded, DriverIncompatible, DriverAnswerInvalid,
+		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable,
+		StatusDegraded, ClaimStillBound:
+		return Sidecar
+	default:
+		return Nobody
+	}
+}

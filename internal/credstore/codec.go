@@ -1,0 +1,99 @@
+package credstore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// codecFormat is raised when a change would be misread by an older driver.
+const codecFormat = 1
+
+// envelope is the stored form of an entry. Body is kept as raw bytes so that the checksum covers
+// exactly what was written.
+type envelope struct {
+	Format int             `json:"format"`
+	SHA256 string          `json:"sha256"`
+	Body   json.RawMessage `json:"body"`
+}
+
+type storedEntry struct {
+	Account  string            `json:"account"`
+	Rotation string            `json:"rotation,omitempty"`
+	Current  storedCredential  `json:"current"`
+	Previous *storedCredential `json:"previous,omitempty"`
+	Notes    map[string]string `json:"notes,omitempty"`
+}
+
+type storedCredential struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret"`
+}
+
+// Encode answers the durable form of an entry: JSON with a checksum, without the version.
+func Encode(entry Entry) ([]byte, error) {
+	if err := entry.validate(); err != nil {
+		return nil, err
+	}
+	stored := storedEntry{
+		Account:  entry.Account,
+		Rotation: entry.Rotation,
+		Notes:    entry.Notes,
+		Current:  storedCredential{ID: entry.Current.ID, Secret: entry.Current.Secret.Reveal()},
+	}
+	if entry.Previous != nil {
+		stored.Previous = &storedCredential{ID: entry.Previous.ID, Secret: entry.Previous.Secret.Reveal()}
+	}
+	body, err := json.Marshal(stored)
+	if err != nil {
+		return nil, fmt.Errorf("encode the credential of account %q: %w", entry.Account, err)
+	}
+	data, err := json.Marshal(envelope{Format: codecFormat, SHA256: checksum(body), Body: body})
+	if err != nil {
+		return nil, fmt.Errorf("encode the credential of account %q: %w", entry.Account, err)
+	}
+	return append(data, '\n'), nil
+}
+
+// Decode reads what Encode wrote for this account. Its errors wrap ErrCorrupt and never hold any of
+// the data. The version is left to the caller.
+func Decode(account string, data []byte) (Entry, error) {
+	var outer envelope
+	if err := json.Unmarshal(data, &outer); err != nil {
+		return Entry{}, fmt.Errorf("%w: it is not complete JSON (%d bytes)", ErrCorrupt, len(data))
+	}
+	if outer.Format != codecFormat {
+		return Entry{}, fmt.Errorf("%w: it has format %d, this driver reads format %d", ErrCorrupt, outer.Format, codecFormat)
+	}
+	if checksum(outer.Body) != outer.SHA256 {
+		return Entry{}, fmt.Errorf("%w: its checksum does not match", ErrCorrupt)
+	}
+	var stored storedEntry
+	if err := json.Unmarshal(outer.Body, &stored); err != nil {
+		return Entry{}, fmt.Errorf("%w: its fields have unexpected types", ErrCorrupt)
+	}
+	if stored.Account != account {
+		return Entry{}, fmt.Errorf("%w: it belongs to account %q, not to %q", ErrCorrupt, stored.Account, account)
+	}
+	entry := Entry{
+		Account:  stored.Account,
+		Rotation: stored.Rotation,
+		Notes:    stored.Notes,
+		Current:  Credential{ID: stored.Current.ID, Secret: cosi.NewSecret(stored.Current.Secret)},
+	}
+	if stored.Previous != nil {
+		entry.Previous = &Credential{ID: stored.Previous.ID, Secret: cosi.NewSecret(stored.Previous.Secret)}
+	}
+	if entry.validate() != nil {
+		return Entry{}, fmt.Errorf("%w: it has an empty ID or secret", ErrCorrupt)
+	}
+	return entry, nil
+}
+
+func checksum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,101 @@
+// Package events holds the closed list of Event reasons and emits them on the
+// objects a user looks at. It must not decide when an Event is due.
+//
+// Events of a Bucket, which has no namespace, are repeated on the claim that
+// it names, because its user sees no Events outside their namespace.
+package events
+
+import (
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	kevents "k8s.io/client-go/tools/events"
+)
+
+// A Reason is the reason of an Event. The list is closed.
+type Reason string
+
+// The reasons that KEP-1979 lists for Events on Bucket, BucketClaim and
+// BucketAccess, and those of ours behind them.
+const (
+	// FailedCreateBucket: a bucket could not be created or verified.
+	FailedCreateBucket Reason = "FailedCreateBucket"
+	// FailedDeleteBucket: a bucket could not be deleted.
+	FailedDeleteBucket Reason = "FailedDeleteBucket"
+	// WaitingForBucket: access cannot be granted before the bucket exists.
+	WaitingForBucket Reason = "WaitingForBucket"
+	// FailedGrantAccess: access could not be granted.
+	FailedGrantAccess Reason = "FailedGrantAccess"
+	// FailedRevokeAccess: access could not be revoked.
+	FailedRevokeAccess Reason = "FailedRevokeAccess"
+	// BucketReleased: a claim has let go of its Bucket, which is deleted or
+	// retained as its policy says.
+	BucketReleased Reason = "BucketReleased"
+	// FailedAPICall: the Kubernetes API refused COSI again and again.
+	FailedAPICall Reason = "FailedAPICall"
+	// DriverNameTaken: another deployment serves a driver of that name.
+	DriverNameTaken Reason = "DriverNameTaken"
+)
+
+// Reasons lists all of them, in the order of the documentation.
+func Reasons() []Reason {
+	return []Reason{
+		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess,
+		BucketReleased, FailedAPICall, DriverNameTaken,
+	}
+}
+
+// maxNote is the limit of events.k8s.io for note, in bytes.
+const maxNote = 1024
+
+// A Recorder emits Events. Recorder of the API machinery counts repetitions of
+// one reason on one object in a single Event.
+type Recorder struct {
+	// Events is the recorder of the manager; nil drops all Events.
+	Events kevents.EventRecorder
+}
+
+// Warn reports a failure on the object. action is what COSI was doing, in one
+// capitalised word pair such as CreateBucket; note tells what to do and never
+// holds a credential.
+func (r Recorder) Warn(object runtime.Object, reason Reason, action, note string) {
+	r.emit(object, corev1.EventTypeWarning, reason, action, note)
+}
+
+// Inform reports a fact on the object that is no failure.
+func (r Recorder) Inform(object runtime.Object, reason Reason, action, note string) {
+	r.emit(object, corev1.EventTypeNormal, reason, action, note)
+}
+
+func (r Recorder) emit(object runtime.Object, kind string, reason Reason, action, note string) {
+	if r.Events == nil {
+		return
+	}
+	r.Events.Eventf(withoutVersion(object), nil, kind, string(reason), action, "%s", cut(note))
+}
+
+// withoutVersion is the object without its resourceVersion. The recorder keeps
+// one Event for all repetitions on one reference, and a failure that is also
+// written to the status would make another reference each time.
+func withoutVersion(object runtime.Object) runtime.Object {
+	copied := object.DeepCopyObject()
+	if accessor, err := meta.Accessor(copied); err == nil {
+		accessor.SetResourceVersion("")
+	}
+	return copied
+}
+
+// cut shortens a note to what the API takes, between two characters.
+func cut(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	const end = "..."
+	n := maxNote - len(end)
+	for n > 0 && !utf8.RuneStart(note[n]) {
+		n--
+	}
+	return note[:n] + end
+}

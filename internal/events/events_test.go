@@ -1,0 +1,61 @@
+package events_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cooper-cosi/cooper/internal/events"
+)
+
+// recorded keeps what reached the recorder of the API machinery.
+type recorded struct {
+	object runtime.Object
+	note   string
+}
+
+func (r *recorded) Eventf(regarding, _ runtime.Object, _, _, _, note string, args ...any) {
+	r.object, r.note = regarding, fmt.Sprintf(note, args...)
+}
+
+func TestWarn_refers_to_the_object_and_not_to_a_version_of_it(t *testing.T) {
+	t.Parallel()
+	got := &recorded{}
+	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}}
+	events.Recorder{Events: got}.Warn(object, events.FailedGrantAccess, "GrantAccess", "100% of it failed")
+	accessor, err := meta.Accessor(got.object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accessor.GetResourceVersion() != "" || accessor.GetName() != "a" || accessor.GetUID() != "u" {
+		t.Errorf("the Event regards %+v", got.object)
+	}
+	if object.ResourceVersion != "7" {
+		t.Error("the caller's object was changed")
+	}
+	if got.note != "100% of it failed" {
+		t.Errorf("note: %q", got.note)
+	}
+}
+
+func TestWarn_cuts_a_note_to_what_the_API_takes(t *testing.T) {
+	t.Parallel()
+	for _, note := range []string{strings.Repeat("é", 2000), strings.Repeat("x", 2000), strings.Repeat("x", 1020) + "ééé"} {
+		got := &recorded{}
+		events.Recorder{Events: got}.Warn(&corev1.Secret{}, events.FailedGrantAccess, "GrantAccess", note)
+		if len(got.note) > 1024 || len(got.note) < 1000 || !utf8.ValidString(got.note) || !strings.HasSuffix(got.note, "...") {
+			t.Errorf("note of %d bytes, valid %v", len(got.note), utf8.ValidString(got.note))
+		}
+	}
+}
+
+func TestRecorder_without_a_manager_drops_Events(t *testing.T) {
+	t.Parallel()
+	events.Recorder{}.Inform(&corev1.Secret{}, events.WaitingForBucket, "GrantAccess", "x")
+}

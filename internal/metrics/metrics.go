@@ -1,0 +1,183 @@
+// Package metrics holds the metrics of controller and sidecar: the four of
+// KEP-1979 ("SLIs") with exactly its names, labels and bucket boundaries, and
+// the duration of each reconcile step. It is the one file to change when names
+// change. Nothing registers by itself: callers pass a Registerer.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Label values of KEP-1979.
+const (
+	KindBucket       = "Bucket"
+	KindBucketClaim  = "BucketClaim"
+	KindBucketAccess = "BucketAccess"
+
+	OperationCreate = "Create"
+	OperationDelete = "Delete"
+
+	StatusUnknown   = "Unknown"
+	StatusSucceeded = "Succeeded"
+	StatusCanceled  = "Canceled"
+
+	// DriverUnknown stands for a driver that is not known yet, such as that of
+	// a claim whose class is missing.
+	DriverUnknown = "unknown"
+)
+
+// boundaries are the histogram buckets of KEP-1979, in seconds.
+func boundaries() []float64 {
+	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
+}
+
+// Controller are the metrics that the Controller reports, and the Sidecar for
+// Buckets, whose deletion only it sees finished.
+type Controller struct {
+	total *prometheus.HistogramVec
+	count *prometheus.CounterVec
+}
+
+// An Operation is one end-to-end operation on one object.
+type Operation struct {
+	// Driver is the driver name; empty is reported as DriverUnknown.
+	Driver string
+	// Kind is one of the Kind constants.
+	Kind string
+	// Name is OperationCreate or OperationDelete.
+	Name string
+}
+
+// NewController registers the controller's metrics. Metrics that are there
+// already are shared, so that several components may report into one registry.
+func NewController(r prometheus.Registerer) (*Controller, error) {
+	total, err := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "cosi_operation_total_seconds",
+		Help:    "End-to-end duration of a COSI operation, from the creation or deletion timestamp to its end.",
+		Buckets: boundaries(),
+	}, []string{"driver_name", "resource_kind", "operation"}))
+	if err != nil {
+		return nil, err
+	}
+	count, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cosi_operation_count",
+		Help: "Number of end-to-end reconciliations.",
+	}, []string{"driver_name", "resource_kind", "operation", "status"}))
+	if err != nil {
+		return nil, err
+	}
+	return &Controller{total: total, count: count}, nil
+}
+
+// Finished observes an operation that ended, with its duration.
+func (c *Controller) Finished(o Operation, took time.Duration) {
+	c.total.WithLabelValues(driver(o.Driver), o.Kind, o.Name).Observe(took.Seconds())
+}
+
+// Reconciled counts one reconcile of an operation with one of the Status
+// constants.
+func (c *Controller) Reconciled(o Operation, status string) {
+	c.count.WithLabelValues(driver(o.Driver), o.Kind, o.Name, status).Inc()
+}
+
+// Sidecar are the metrics that the Sidecar reports about RPCs to its driver.
+type Sidecar struct {
+	duration *prometheus.HistogramVec
+	errors   *prometheus.CounterVec
+	taken    *prometheus.GaugeVec
+}
+
+// NewSidecar registers the sidecar's metrics; see NewController for sharing.
+func NewSidecar(r prometheus.Registerer) (*Sidecar, error) {
+	duration, err := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "cosi_sidecar_operation_duration_seconds",
+		Help:    "Duration of an RPC to the driver.",
+		Buckets: boundaries(),
+	}, []string{"driver_name", "method_name", "grpc_status_code"}))
+	if err != nil {
+		return nil, err
+	}
+	failures, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cosi_sidecar_operation_errors_total",
+		Help: "Number of RPCs to the driver that did not answer OK.",
+	}, []string{"driver_name", "method_name"}))
+	if err != nil {
+		return nil, err
+	}
+	taken, err := register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "cosi_sidecar_driver_name_taken",
+		Help: "1 while the driver name belongs to another deployment, so that this sidecar stays passive.",
+	}, []string{"driver_name"}))
+	if err != nil {
+		return nil, err
+	}
+	return &Sidecar{duration: duration, errors: failures, taken: taken}, nil
+}
+
+// NameTaken reports whether the driver name belongs to another deployment.
+func (s *Sidecar) NameTaken(driverName string, taken bool) {
+	value := 0.0
+	if taken {
+		value = 1
+	}
+	s.taken.WithLabelValues(driver(driverName)).Set(value)
+}
+
+// Called observes one RPC. method is its bare name, such as
+// DriverCreateBucket; code is the text of the gRPC code, such as OK.
+func (s *Sidecar) Called(driverName, method, code string, took time.Duration) {
+	s.duration.WithLabelValues(driver(driverName), method, code).Observe(took.Seconds())
+	if code != "OK" {
+		s.errors.WithLabelValues(driver(driverName), method).Inc()
+	}
+}
+
+// Steps is the duration of reconcile steps, by component, kind and step.
+type Steps struct {
+	duration *prometheus.HistogramVec
+}
+
+// NewSteps registers the step metric; see NewController for sharing.
+func NewSteps(r prometheus.Registerer) (*Steps, error) {
+	duration, err := register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "cosi_step_duration_seconds",
+		Help:    "Duration of one step of a reconcile, by its verdict: next, done, wait or error.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 4, 9),
+	}, []string{"component", "resource_kind", "step", "verdict"}))
+	if err != nil {
+		return nil, err
+	}
+	return &Steps{duration: duration}, nil
+}
+
+// Ran observes one step.
+func (s *Steps) Ran(component, kind, step, verdict string, took time.Duration) {
+	s.duration.WithLabelValues(component, kind, step, verdict).Observe(took.Seconds())
+}
+
+func driver(name string) string {
+	if name == "" {
+		return DriverUnknown
+	}
+	return name
+}
+
+// register registers c or returns the collector of that name which is there.
+func register[C prometheus.Collector](r prometheus.Registerer, c C) (C, error) {
+	err := r.Register(c)
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		existing, ok := there.ExistingCollector.(C)
+		if !ok {
+			return c, fmt.Errorf("metric is registered as another kind: %w", err)
+		}
+		return existing, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("register metric: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runner runs the steps of a reconcile for controller-runtime: it
+// turns their outcome into a result, a log line, metrics and, when the
+// Kubernetes API refuses again and again, an Event. It must not know what the
+// steps do.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// persistent is the number of failures in a row from which on an API problem
+// is reported as an Event.
+const persistent = 5
+
+// Options says how one kind is reconciled.
+type Options struct {
+	// Component is "controller" or "sidecar", for the step metric.
+	Component string
+	// Kind is one of the Kind constants of package metrics.
+	Kind string
+	// Resync is the longest time between two reconciles of an object, made
+	// longer at random by up to a fifth.
+	Resync time.Duration
+	// Backoff bounds the wait after a failure.
+	Backoff backoff.Options
+	// Steps gets the duration of each step; nil drops it.
+	Steps *metrics.Steps
+	// Events gets persistent API problems.
+	Events events.Recorder
+}
+
+// A Runner keeps what outlives a single reconcile: how often each object
+// failed in a row.
+type Runner struct {
+	options   Options
+	failures  workqueue.TypedRateLimiter[reconcile.Request]
+	conflicts workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// New returns a Runner for one kind.
+func New(o Options) *Runner {
+	return &Runner{options: o, failures: backoff.NewLimiter(o.Backoff), conflicts: backoff.NewLimiter(o.Backoff)}
+}
+
+// Limiter is the rate limiter that the controller of this kind must use, so
+// that both count the same failures.
+func (r *Runner) Limiter() workqueue.TypedRateLimiter[reconcile.Request] { return r.failures }
+
+// Run runs the steps for one request. obj is the object that Events go to.
+//
+// Verdicts end in a wait for watches, with the resync behind them. Conflicts
+// are repeated silently, because somebody else was merely faster. Every other
+// error is returned, to be logged and repeated with backoff.
+func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []step.Step[W], work W) (reconcile.Result, error) {
+	outcome, err := step.Runner[W]{Steps: steps, Observe: r.observe}.Run(ctx, work)
+	logger := log.FromContext(ctx).WithValues("step", outcome.Step)
+	switch {
+	case err == nil:
+		r.conflicts.Forget(req)
+		logger.V(1).Info("Reconciled", "verdict", outcome.Verdict.String(), "waitingFor", outcome.Verdict.Reason())
+		return reconcile.Result{RequeueAfter: r.next(outcome.Verdict)}, nil
+	case apierrors.IsConflict(err):
+		wait := r.conflicts.When(req)
+		logger.V(1).Info("Object changed meanwhile, reading it again", "after", wait.String())
+		r.report(obj, r.conflicts.NumRequeues(req), err)
+		return reconcile.Result{RequeueAfter: wait}, nil
+	default:
+		r.report(obj, r.failures.NumRequeues(req)+1, err)
+		return reconcile.Result{}, fmt.Errorf("reconcile %s %s: %w", r.options.Kind, req.NamespacedName, err)
+	}
+}
+
+// next is the time until the object is looked at again in any case.
+func (r *Runner) next(v step.Verdict) time.Duration {
+	resync := backoff.Jitter(r.options.Resync)
+	if after := v.After(); after > 0 && (resync == 0 || after < resync) {
+		return after
+	}
+	return resync
+}
+
+// report emits one Event when an API problem turns out to be persistent.
+func (r *Runner) report(obj client.Object, failures int, err error) {
+	if failures != persistent || apierrors.ReasonForError(err) == "" {
+		return
+	}
+	r.options.Events.Warn(obj, events.FailedAPICall, "Reconcile",
+		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v", failures, err))
+}
+
+func (r *Runner) observe(o step.Outcome) {
+	if r.options.Steps == nil {
+		return
+	}
+	verdict := o.Verdict.String()
+	if o.Err != nil {
+		verdict = "error"
+	}
+	r.options.Steps.Ran(r.options.Component, r.options.Kind, o.Step, verdict, o.Took)
+}

@@ -1,0 +1,18 @@
+// Package scope limits a controller or sidecar to some namespaces, so that
+// many of them can share one API server. It holds the rule only; it must not
+// read objects.
+package scope
+
+import "slices"
+
+// A Scope is the set of namespaces that a component works in. The zero value
+// is all of them. A Bucket belongs to the namespace of its claim.
+type Scope struct {
+	// Namespaces are the namespaces in scope; none means all.
+	Namespaces []string
+}
+
+// Includes reports whether objects of that namespace are in scope.
+func (s Scope) Includes(namespace string) bool {
+	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, namespace)
+}

@@ -1,0 +1,158 @@
+// Package step runs a reconcile as a list of named steps.
+//
+// A step establishes one observable fact and says how the reconcile goes on
+// with a Verdict. Waiting for somebody else is a verdict, never an error: an
+// error means that something failed and is retried with backoff, while a wait
+// ends the reconcile and leaves it to a watch to start the next one.
+//
+// The package knows nothing of Kubernetes objects; it must not read or write
+// any.
+package step
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Step is one named part of a reconcile over work of type T. T is usually a
+// pointer to the state of one reconcile: the object and what was looked up for
+// it so far.
+type Step[T any] interface {
+	// Name is the name of the step in logs, metrics and tests. It is constant,
+	// short and unique among the steps of a reconcile.
+	Name() string
+	// Run establishes the step's fact. It is called only when all steps before
+	// it answered Next, and must be safe to repeat. An error is retried with
+	// backoff and means that nothing can be said of the fact.
+	Run(ctx context.Context, work T) (Verdict, error)
+}
+
+// Func adapts a function to a Step, for steps without state of their own.
+type Func[T any] struct {
+	StepName string
+	Do       func(ctx context.Context, work T) (Verdict, error)
+}
+
+// Name implements Step.
+func (f Func[T]) Name() string { return f.StepName }
+
+// Run implements Step.
+func (f Func[T]) Run(ctx context.Context, work T) (Verdict, error) { return f.Do(ctx, work) }
+
+// kind is the way a reconcile goes on after a step.
+type kind int
+
+const (
+	kindNext kind = iota
+	kindDone
+	kindWait
+)
+
+// A Verdict says how a reconcile goes on after a step. The zero value is Next.
+type Verdict struct {
+	kind   kind
+	after  time.Duration
+	reason string
+}
+
+// Next lets the next step run.
+func Next() Verdict { return Verdict{} }
+
+// Done ends the reconcile: nothing is left to do until the object changes.
+func Done() Verdict { return Verdict{kind: kindDone} }
+
+// Wait ends the reconcile until a watch reports a change of what reason names.
+// The reason is for people: it names the object that is waited for.
+func Wait(reason string) Verdict { return Verdict{kind: kindWait, reason: reason} }
+
+// WaitAtMost is Wait for facts that no watch reports, such as a Secret that
+// the component may not list: the reconcile runs again after d at the latest.
+func WaitAtMost(d time.Duration, reason string) Verdict {
+	return Verdict{kind: kindWait, after: d, reason: reason}
+}
+
+// Goes reports whether the next step may run.
+func (v Verdict) Goes() bool { return v.kind == kindNext }
+
+// Waits reports whether the reconcile waits for somebody else.
+func (v Verdict) Waits() bool { return v.kind == kindWait }
+
+// After is the longest time until the reconcile must run again; zero means
+// that only a watch or the resync starts it.
+func (v Verdict) After() time.Duration { return v.after }
+
+// Reason says what is waited for; it is empty for Next and Done.
+func (v Verdict) Reason() string { return v.reason }
+
+// String is the verdict as logs and metrics show it.
+func (v Verdict) String() string {
+	switch v.kind {
+	case kindNext:
+		return "next"
+	case kindDone:
+		return "done"
+	case kindWait:
+		return "wait"
+	default:
+		return fmt.Sprintf("kind(%d)", int(v.kind))
+	}
+}
+
+// An Outcome is what one step did; observers get one for each step that ran.
+type Outcome struct {
+	Step    string
+	Verdict Verdict
+	Err     error
+	Took    time.Duration
+}
+
+// Failed is the error of a step, which keeps the name of the step that failed.
+type Failed struct {
+	Step string
+	Err  error
+}
+
+// Error implements error.
+func (f *Failed) Error() string { return f.Step + ": " + f.Err.Error() }
+
+// Unwrap gives errors.Is and errors.As the cause.
+func (f *Failed) Unwrap() error { return f.Err }
+
+// A Runner runs steps in order.
+type Runner[T any] struct {
+	// Steps run in this order until one does not answer Next.
+	Steps []Step[T]
+	// Now is the clock of the durations in an Outcome; nil means time.Now.
+	Now func() time.Time
+	// Observe is told of each step that ran; nil means nobody is.
+	Observe func(Outcome)
+}
+
+// Run runs the steps and returns the last outcome. An empty Runner is Done.
+// The error is nil or a *Failed, and the same one that the outcome holds.
+func (r Runner[T]) Run(ctx context.Context, work T) (Outcome, error) {
+	now := r.Now
+	if now == nil {
+		now = time.Now
+	}
+	last := Outcome{Verdict: Done()}
+	for _, s := range r.Steps {
+		start := now()
+		verdict, err := s.Run(ctx, work)
+		last = Outcome{Step: s.Name(), Verdict: verdict, Took: now().Sub(start)}
+		if err != nil {
+			last.Err = &Failed{Step: s.Name(), Err: err}
+		}
+		if r.Observe != nil {
+			r.Observe(last)
+		}
+		if last.Err != nil {
+			return last, last.Err
+		}
+		if !verdict.Goes() {
+			return last, nil
+		}
+	}
+	return last, nil
+}
