@@ -1,0 +1,144 @@
+package controlplane
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+)
+
+// DefaultAuditPolicy records who did what to which object, without contents, except what the API server and the
+// controllers beside it do themselves.
+const DefaultAuditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: None
+  users: ["system:apiserver", "system:kube-controller-manager"]
+- level: None
+  nonResourceURLs: ["*"]
+- level: Metadata
+`
+
+// AuditEvent is one request as the API server recorded it when it had answered.
+type AuditEvent struct {
+	User, UserAgent string
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
+	Verb string
+	// Resource is the plural name ("secrets"), Subresource "status", "finalizers" or empty.
+	Resource, Subresource, Namespace, Name string
+	// Code is the HTTP status of the answer.
+	Code int
+	// Time is when the request arrived.
+	Time time.Time
+}
+
+// AuditFilter selects events. An empty field selects all.
+type AuditFilter struct {
+	User, Namespace string
+	Verbs           []string
+	Resources       []string
+	// WritesOnly leaves out what changed nothing: reads, and writes that were refused.
+	WritesOnly bool
+}
+
+// Matches reports whether the filter selects the event.
+func (f AuditFilter) Matches(e AuditEvent) bool {
+	return (f.User == "" || f.User == e.User) &&
+		(f.Namespace == "" || f.Namespace == e.Namespace) &&
+		(len(f.Verbs) == 0 || slices.Contains(f.Verbs, e.Verb)) &&
+		(len(f.Resources) == 0 || slices.Contains(f.Resources, e.Resource)) &&
+		(!f.WritesOnly || e.wrote())
+}
+
+func (e AuditEvent) wrote() bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb) && e.Code < 300
+}
+
+// AuditEvents returns the recorded requests that f selects, oldest first. The API server records a request just
+// after it answered, so wait (Until) for the event of an answer that has only just come.
+func (p *Plane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
+	if p.auditLog == "" {
+		return nil, errors.New("this control plane keeps no audit log; start it with Options.Audit")
+	}
+	file, err := os.Open(p.auditLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	return readAudit(file, f)
+}
+
+// readAudit reads whole lines; the last one may still be in the writing.
+func readAudit(log io.Reader, f AuditFilter) ([]AuditEvent, error) {
+	var selected []AuditEvent
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return selected, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+		if !f.mayMatch(line) {
+			continue
+		}
+		event, err := parseAudit(line)
+		if err != nil {
+			return nil, err
+		}
+		if f.Matches(event) {
+			selected = append(selected, event)
+		}
+	}
+}
+
+// mayMatch looks for the names as they stand in the line, because to parse all lines of a long log takes seconds.
+func (f AuditFilter) mayMatch(line []byte) bool {
+	for _, name := range []string{f.User, f.Namespace} {
+		if name != "" && !bytes.Contains(line, []byte(`"`+name+`"`)) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseAudit reads the fields we need of an audit.k8s.io/v1 Event.
+func parseAudit(line []byte) (AuditEvent, error) {
+	var e struct {
+		Verb      string `json:"verb"`
+		UserAgent string `json:"userAgent"`
+		User      struct {
+			Username string `json:"username"`
+		} `json:"user"`
+		ObjectRef struct {
+			Resource    string `json:"resource"`
+			Subresource string `json:"subresource"`
+			Namespace   string `json:"namespace"`
+			Name        string `json:"name"`
+		} `json:"objectRef"`
+		ResponseStatus struct {
+			Code int `json:"code"`
+		} `json:"responseStatus"`
+		RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return AuditEvent{}, fmt.Errorf("audit log: not an event: %w", err)
+	}
+	return AuditEvent{
+		User: e.User.Username, UserAgent: e.UserAgent, Verb: e.Verb,
+		Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
+		Code: e.ResponseStatus.Code, Time: e.RequestReceivedTimestamp,
+	}, nil
+}

@@ -1,0 +1,124 @@
+package controlplane
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// environment configures envtest for the options. Every path is set, so that no environment variable of envtest
+// changes which executables run.
+func (p *Plane) environment(o Options) (*envtest.Environment, error) {
+	crds, err := parseCRDs(o.CRDs)
+	if err != nil {
+		return nil, err
+	}
+	server, err := p.apiServer(o)
+	if err != nil {
+		return nil, err
+	}
+	store, err := p.etcd()
+	if err != nil {
+		return nil, err
+	}
+	existing := false
+	return &envtest.Environment{
+		UseExistingCluster: &existing,
+		ControlPlane: envtest.ControlPlane{
+			APIServer: server, Etcd: store, KubectlPath: p.binaries.Kubectl,
+		},
+		CRDs:                     crds,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
+		ControlPlaneStartTimeout: startTimeout,
+		ControlPlaneStopTimeout:  stopTimeout,
+	}, nil
+}
+
+func (p *Plane) apiServer(o Options) (*envtest.APIServer, error) {
+	log, err := p.openLog(apiServer)
+	if err != nil {
+		return nil, err
+	}
+	server := &envtest.APIServer{
+		Path: p.layout.program(apiServer), CertDir: p.layout.certs(), Out: log, Err: log,
+	}
+	if o.Port != 0 {
+		server.Address, server.Port = loopback, strconv.Itoa(o.Port)
+	}
+	arguments := server.Configure()
+	arguments.Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	if p.auditLog == "" {
+		return server, nil
+	}
+	policy := o.AuditPolicy
+	if policy == "" {
+		policy = DefaultAuditPolicy
+	}
+	if err := os.WriteFile(p.layout.auditPolicy(), []byte(policy), 0o600); err != nil {
+		return nil, fmt.Errorf("audit policy: %w", err)
+	}
+	arguments.Set("audit-policy-file", p.layout.auditPolicy())
+	arguments.Set("audit-log-path", p.auditLog)
+	arguments.Set("audit-log-mode", "blocking")
+	return server, nil
+}
+
+func (p *Plane) etcd() (*envtest.Etcd, error) {
+	log, err := p.openLog(etcd)
+	if err != nil {
+		return nil, err
+	}
+	store := &envtest.Etcd{Path: p.layout.program(etcd), DataDir: p.layout.etcd(), Out: log, Err: log}
+	if !p.layout.temporary {
+		// envtest turns it on, as the data of a test need not survive the machine; those of a user must.
+		store.Configure().Set("unsafe-no-fsync", "false")
+	}
+	return store, nil
+}
+
+func (p *Plane) openLog(component string) (*os.File, error) {
+	log, err := os.Create(filepath.Join(p.layout.logs(), component+".log"))
+	if err != nil {
+		return nil, fmt.Errorf("log of %s: %w", component, err)
+	}
+	p.logs = append(p.logs, log)
+	return log, nil
+}
+
+// shownLines is how much of each component's log the error of a failed start repeats.
+const shownLines = 8
+
+// lastLogs returns the last lines of every log, as the end of an error message.
+func (l layout) lastLogs() string {
+	var b strings.Builder
+	for _, component := range []string{etcd, apiServer, controllerManager} {
+		content, err := os.ReadFile(filepath.Join(l.logs(), component+".log"))
+		if err != nil || len(content) == 0 {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+		lines = lines[max(0, len(lines)-shownLines):]
+		fmt.Fprintf(&b, "\nthe last lines of %s:\n%s", component, strings.Join(lines, "\n"))
+	}
+	return b.String()
+}
+
+func parseCRDs(manifests map[string][]byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(manifests))
+	for _, name := range slices.Sorted(maps.Keys(manifests)) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(manifests[name], crd); err != nil {
+			return nil, fmt.Errorf("%s is not a CustomResourceDefinition: %w", name, err)
+		}
+		crds = append(crds, crd)
+	}
+	return crds, nil
+}

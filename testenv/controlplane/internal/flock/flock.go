@@ -1,0 +1,30 @@
+// Package flock locks files between processes. The kernel drops a lock when its holder ends, however it ends.
+package flock
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// Try locks file exclusively if no other open file holds it, and says whether it did.
+func Try(file *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case errors.Is(err, syscall.EINTR):
+		default:
+			return false, &os.PathError{Op: "flock", Path: file.Name(), Err: err}
+		}
+	}
+}
+
+// Release unlocks and closes file. Closing alone is not enough: a child that another goroutine is just starting may
+// have a copy of the open file for a moment.
+func Release(file *os.File) error {
+	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
+}

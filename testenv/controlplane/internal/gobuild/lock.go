@@ -1,0 +1,60 @@
+package gobuild
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/flock"
+)
+
+// pollInterval is how often a waiting process looks whether the lock is free. A blocking lock could not be given up
+// when ctx ends.
+const pollInterval = 200 * time.Millisecond
+
+// lock holds the file at path exclusively until release is called or the process ends. While another process holds it,
+// lock waits and calls waiting once with that process's description.
+func lock(ctx context.Context, path string, waiting func(holder string)) (release func(), err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for told := false; ; {
+		got, err := flock.Try(file)
+		if err != nil {
+			return nil, closing(file, err)
+		}
+		if got {
+			break
+		}
+		if !told {
+			told = true
+			waiting(holderOf(path))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, closing(file, context.Cause(ctx))
+		case <-time.After(pollInterval):
+		}
+	}
+	// Only told to those who wait: a failure to write it must not fail the build.
+	if file.Truncate(0) == nil {
+		_, _ = fmt.Fprintf(file, "process %d", os.Getpid())
+	}
+	return func() { _ = flock.Release(file) }, nil
+}
+
+func closing(file *os.File, err error) error {
+	_ = file.Close()
+	return err
+}
+
+func holderOf(path string) string {
+	content, err := os.ReadFile(path)
+	if holder := strings.TrimSpace(string(content)); err == nil && holder != "" {
+		return holder
+	}
+	return "another process"
+}

@@ -1,0 +1,86 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const orphanTimeout = 10 * time.Second
+
+// endProcesses kills the components that were called by their paths in the layout's own directory, and returns when
+// they are gone. No other process can have such a path, whatever process ID it was given. The caller holds the lease.
+//
+// A kill is safe for the data: what etcd wrote is with the operating system, and a component whose starter is gone
+// has nobody left to end for in good order.
+func endProcesses(l layout) error {
+	deadline := time.After(orphanTimeout)
+	for {
+		running, err := processesOf(l)
+		if err != nil {
+			return fmt.Errorf("cannot look for what an earlier start left running on %s: %w", l.dir, err)
+		}
+		if len(running) == 0 {
+			return nil
+		}
+		for _, pid := range running {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return fmt.Errorf("cannot end process %d, which an earlier start left running on %s: %w", pid, l.dir, err)
+			}
+		}
+		select {
+		case <-deadline:
+			return fmt.Errorf("processes %v, which an earlier start left running on %s, do not end; end them by hand", running, l.dir)
+		case <-time.After(waitInterval):
+		}
+	}
+}
+
+// processesOf returns the IDs of the processes whose program is one of the layout's.
+func processesOf(l layout) ([]int, error) {
+	programs := []string{l.program(apiServer), l.program(etcd), l.program(controllerManager)}
+	var found []int
+	err := eachProcess(func(pid int, isProgram func(path string) bool) {
+		if slices.ContainsFunc(programs, isProgram) {
+			found = append(found, pid)
+		}
+	})
+	return found, err
+}
+
+// sweepTemporary removes the temporary directories, and ends the components, of processes that were killed. It is a
+// courtesy: what it cannot do the next start tries again.
+func sweepTemporary() {
+	root, err := filepath.EvalSymlinks(os.TempDir())
+	if err != nil {
+		return
+	}
+	dirs, err := filepath.Glob(filepath.Join(root, temporaryPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || !ownedByUs(info) {
+			continue
+		}
+		l := layout{dir: dir, temporary: true}
+		held, err := takeOver(l)
+		if err != nil {
+			continue
+		}
+		if endProcesses(l) == nil {
+			_ = l.remove()
+		}
+		_ = held.release()
+	}
+}
+
+func ownedByUs(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Getuid()
+}

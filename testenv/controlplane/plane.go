@@ -1,0 +1,231 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// Options say what control plane to start. The zero value is a temporary one on free ports.
+type Options struct {
+	BinaryOptions
+
+	// DataDir keeps the state of etcd, safely written, from one start to the next; it is created if needed and one
+	// process at a time may use it. Empty means a temporary directory, removed by Stop.
+	DataDir string
+	// Port is the TCP port of the API server on 127.0.0.1; 0 means a free one.
+	Port int
+	// CRDs are manifests of CustomResourceDefinitions by a name for messages, one YAML document each. They are served
+	// when Start returns; those of an earlier start are updated.
+	CRDs map[string][]byte
+	// Audit makes the API server record every request that AuditPolicy selects; AuditEvents reads the records.
+	Audit bool
+	// AuditPolicy is an audit.k8s.io/v1 Policy; empty means DefaultAuditPolicy.
+	AuditPolicy string
+}
+
+// startTimeout is for one component to become healthy on a machine that is busy with other things; one that fails
+// ends by itself long before.
+const (
+	startTimeout = 3 * time.Minute
+	stopTimeout  = 30 * time.Second
+)
+
+// Plane is a running control plane.
+type Plane struct {
+	binaries Binaries
+	layout   layout
+	lease    *lease
+	env      *envtest.Environment
+	manager  *process
+	logs     []*os.File
+
+	auditLog string // empty if there is none
+
+	users   sync.Mutex // AddUser of envtest may not be called twice at once
+	stop    sync.Once
+	stopErr error
+}
+
+// Start builds the executables if needed, starts etcd, the API server with RBAC and the admission plugin
+// OwnerReferencesPermissionEnforcement, installs the CRDs and starts the controllers. What an earlier process that
+// was killed left running on DataDir is ended first.
+//
+// It returns a *HeldError if a living process uses DataDir. After any error nothing is left running. All certificates
+// are made anew by each start and are valid for a week.
+func Start(ctx context.Context, o Options) (*Plane, error) {
+	binaries, err := FindBinaries(ctx, o.BinaryOptions)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPort(o.Port); err != nil {
+		return nil, err
+	}
+	sweepTemporary()
+	layout, lease, err := acquire(o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plane{binaries: binaries, layout: layout, lease: lease}
+	if o.Audit {
+		p.auditLog = filepath.Join(layout.logs(), "audit.log")
+	}
+	if err := p.start(ctx, o); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
+}
+
+func (p *Plane) start(ctx context.Context, o Options) error {
+	if err := p.layout.prepare(p.binaries); err != nil {
+		return err
+	}
+	if err := p.lease.holdAlive(p.layout.alive()); err != nil {
+		return err
+	}
+	env, err := p.environment(o)
+	if err != nil {
+		return err
+	}
+	p.env = env
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("control plane not started: %w", context.Cause(ctx))
+	}
+	if _, err := env.Start(); err != nil {
+		return fmt.Errorf("cannot start the control plane: %w%s", err, p.layout.lastLogs())
+	}
+	if err := p.lease.describe(p.layout, env.Config.Host); err != nil {
+		return err
+	}
+	return p.startControllerManager(ctx)
+}
+
+// Stop ends all processes of the control plane and, unless it has a DataDir, removes its files. Later calls return
+// what the first did.
+func (p *Plane) Stop() error {
+	p.stop.Do(func() { p.stopErr = p.end() })
+	return p.stopErr
+}
+
+func (p *Plane) end() error {
+	var errs []error
+	if p.manager != nil {
+		errs = append(errs, p.manager.stop(stopTimeout))
+	}
+	if p.env != nil {
+		if err := p.env.Stop(); err != nil {
+			errs = append(errs, fmt.Errorf("control plane: %w", err))
+		}
+	}
+	// A component that did not end in time must not outlive the lease on its data.
+	errs = append(errs, endProcesses(p.layout))
+	for _, log := range p.logs {
+		errs = append(errs, log.Close())
+	}
+	errs = append(errs, p.layout.remove(), p.lease.release())
+	return errors.Join(errs...)
+}
+
+// Config returns how to reach the API server as an administrator who may do everything. Each call returns a copy.
+func (p *Plane) Config() *rest.Config {
+	config := rest.CopyConfig(p.env.Config)
+	config.QPS = -1
+	return config
+}
+
+// User returns how to reach the API server as the user name in groups, with a client certificate. What the user may
+// do is up to RBAC; system:authenticated is added by the API server.
+func (p *Plane) User(name string, groups ...string) (*rest.Config, error) {
+	p.users.Lock()
+	defer p.users.Unlock()
+	user, err := p.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
+	if err != nil {
+		return nil, fmt.Errorf("cannot add the user %s: %w", name, err)
+	}
+	return user.Config(), nil
+}
+
+// Kubectl returns the path of a kubectl of the API server's version.
+func (p *Plane) Kubectl() string { return p.binaries.Kubectl }
+
+// LogDir returns the directory with one log per component. It is gone after Stop unless the plane has a DataDir.
+func (p *Plane) LogDir() string { return p.layout.logs() }
+
+// checkPort tells of a busy port before the API server fails without a word about it.
+func checkPort(port int) error {
+	if port == 0 {
+		return nil
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("cannot use port %d for the API server: %w; end what uses it or ask for another port", port, err)
+	}
+	return listener.Close()
+}
+
+const loopback = "127.0.0.1"
+
+// layout names the files below the directory of one control plane.
+type layout struct {
+	dir       string
+	temporary bool
+}
+
+func (l layout) lease() string { return filepath.Join(l.dir, "lease") }
+func (l layout) etcd() string  { return filepath.Join(l.dir, "etcd") }
+func (l layout) logs() string  { return filepath.Join(l.dir, "logs") }
+
+// run is made anew at each start: the components are called by their paths in it, which tells them from all other
+// processes of the machine.
+func (l layout) run() string                { return filepath.Join(l.dir, "run") }
+func (l layout) bin() string                { return filepath.Join(l.run(), "bin") }
+func (l layout) program(name string) string { return filepath.Join(l.bin(), name) }
+func (l layout) alive() string              { return filepath.Join(l.bin(), "alive") }
+func (l layout) certs() string              { return filepath.Join(l.run(), "certs") }
+func (l layout) kubeconfig() string {
+	return filepath.Join(l.run(), "kube-controller-manager.kubeconfig")
+}
+func (l layout) auditPolicy() string { return filepath.Join(l.run(), "audit-policy.yaml") }
+
+// prepare makes an empty run directory that links the executables. The caller holds the lease, and no process of an
+// earlier start is left.
+func (l layout) prepare(b Binaries) error {
+	if err := os.RemoveAll(l.run()); err != nil {
+		return fmt.Errorf("cannot clear what an earlier start left: %w", err)
+	}
+	for _, dir := range []string{l.bin(), l.certs(), l.logs(), l.etcd()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("cannot use the data directory: %w", err)
+		}
+	}
+	for name, path := range map[string]string{apiServer: b.APIServer, etcd: b.Etcd, controllerManager: b.ControllerManager} {
+		if err := os.Symlink(path, l.program(name)); err != nil {
+			return fmt.Errorf("cannot use the data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove deletes what Stop need not keep. The lease goes last: a directory without one is never swept.
+func (l layout) remove() error {
+	paths := []string{l.run()}
+	if l.temporary {
+		paths = []string{l.run(), l.etcd(), l.logs(), l.lease(), l.dir}
+	}
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot clean up after the control plane: %w", err)
+		}
+	}
+	return nil
+}

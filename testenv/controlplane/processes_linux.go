@@ -1,0 +1,30 @@
+package controlplane
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// eachProcess calls f with every process of the machine and a test of the path it was called by.
+func eachProcess(f func(pid int, isProgram func(path string) bool)) error {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		// A process may end between the two reads, and one that ended but was not waited for has no arguments.
+		arguments, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		if err != nil || len(arguments) == 0 {
+			continue
+		}
+		called, _, _ := bytes.Cut(arguments, []byte{0})
+		f(pid, func(path string) bool { return string(called) == path })
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+//go:build !linux
+
+package controlplane
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// eachProcess calls f with every process of the machine and a test of the path it was called by.
+func eachProcess(f func(pid int, isProgram func(path string) bool)) error {
+	list, err := exec.Command("ps", "-axww", "-o", "pid=,command=").Output()
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(list)) {
+		id, command, _ := strings.Cut(strings.TrimSpace(line), " ")
+		pid, err := strconv.Atoi(id)
+		if err != nil {
+			continue
+		}
+		command = strings.TrimSpace(command)
+		f(pid, func(path string) bool { return command == path || strings.HasPrefix(command, path+" ") })
+	}
+	return nil
+}

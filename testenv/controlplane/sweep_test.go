@@ -1,0 +1,20 @@
+package controlplane
+
+import (
+	"errors"
+	"os"
+	"testing"
+)
+
+// A directory that its owner is removing must not get a new file by somebody
+// who looks whether it is abandoned: the removal would fail.
+func TestSweepingPutsNothingIntoADirectoryThatIsBeingRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := takeOver(layout{dir: dir, temporary: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("want ErrNotExist, got %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,49 @@
+package controlplane
+
+import (
+	"bytes"
+	"go/format"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestTheTemplateIsFormattedGo(t *testing.T) {
+	t.Parallel()
+	programs, err := fs.Glob(template, "template/*/*.go.txt")
+	if err != nil || len(programs) < len(all) {
+		t.Fatalf("%q, %v", programs, err)
+	}
+	for _, path := range programs {
+		source, err := fs.ReadFile(template, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		formatted, err := format.Source(source)
+		if err != nil || !bytes.Equal(source, formatted) {
+			t.Errorf("%s is not formatted (%v)", path, err)
+		}
+	}
+}
+
+func TestTheTemplateRequiresTheVersionThatWeName(t *testing.T) {
+	t.Parallel()
+	content, err := fs.ReadFile(template, "template/gomod.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte("\tk8s.io/kubernetes "+Version+"\n")) {
+		t.Errorf("gomod.txt does not require k8s.io/kubernetes %s", Version)
+	}
+	staging := strings.Replace(Version, "v1.", "v0.", 1)
+	replaced := regexp.MustCompile(`(?m)^\t(k8s\.io/\S+) => (\S+) (\S+)$`).FindAllSubmatch(content, -1)
+	if len(replaced) == 0 {
+		t.Error("gomod.txt replaces no staging repository")
+	}
+	for _, r := range replaced {
+		if !bytes.Equal(r[1], r[2]) || string(r[3]) != staging {
+			t.Errorf("%s, want %s of itself", r[0], staging)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// waitInterval is how often Until looks again: often enough that nobody notices, seldom enough for two cores.
+const waitInterval = 50 * time.Millisecond
+
+// Until calls check until it returns nil, and returns its last error when ctx ends first. check says in its error
+// what it saw instead of what was waited for.
+func Until(ctx context.Context, check func(context.Context) error) error {
+	ticker := time.NewTicker(waitInterval)
+	defer ticker.Stop()
+	var seen error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		// A check that the end of ctx cut short saw less than the one before.
+		if ctx.Err() == nil || seen == nil {
+			seen = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", seen, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}

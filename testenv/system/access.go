@@ -1,0 +1,168 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
+)
+
+// fieldOwner is whose fields the objects that the system applies are.
+const fieldOwner = client.FieldOwner("cooper")
+
+// identity is a user that a component acts as, with the names of the roles it has.
+type identity struct {
+	// account is the name of a service account in deploy.SystemNamespace. It need not exist: the user is the one that
+	// its token would stand for.
+	account      string
+	clusterRoles []string
+	roles        []string
+	// may is a right that only these roles give, by which one sees that they count.
+	may authorizationv1.ResourceAttributes
+}
+
+func (i identity) user() string {
+	return "system:serviceaccount:" + deploy.SystemNamespace + ":" + i.account
+}
+
+func (i identity) groups() []string {
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + deploy.SystemNamespace}
+}
+
+// applyRoles creates or updates the system namespace and the roles of deploy/.
+func applyRoles(ctx context.Context, admin client.Client) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace.SetName(deploy.SystemNamespace)
+	if err := apply(ctx, admin, namespace); err != nil {
+		return err
+	}
+	manifests, err := deploy.RBAC()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(manifests)) {
+		objects, err := parseManifest(manifests[name])
+		if err != nil {
+			return fmt.Errorf("manifest %s: %w", name, err)
+		}
+		for _, object := range objects {
+			if err := apply(ctx, admin, object); err != nil {
+				return fmt.Errorf("manifest %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// parseManifest returns the objects of a file with several YAML documents.
+func parseManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		err := documents.Decode(&object.Object)
+		switch {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("not YAML: %w", err)
+		case len(object.Object) > 0: // a document of comments alone has none
+			objects = append(objects, object)
+		}
+	}
+}
+
+func apply(ctx context.Context, admin client.Client, object *unstructured.Unstructured) error {
+	configuration := client.ApplyConfigurationFromUnstructured(object)
+	if err := admin.Apply(ctx, configuration, fieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("cannot apply %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+// admit binds the roles of the identity to its user and returns how the user reaches the API server, when the API
+// server knows what the user may do.
+func admit(ctx context.Context, plane *controlplane.Plane, admin client.Client, i identity) (*rest.Config, error) {
+	for _, role := range i.clusterRoles {
+		binding := &rbacv1.ClusterRoleBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: role + ":" + i.account},
+			Subjects:   i.subjects(),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		}
+		if err := applyTyped(ctx, admin, binding); err != nil {
+			return nil, err
+		}
+	}
+	for _, role := range i.roles {
+		binding := &rbacv1.RoleBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: deploy.SystemNamespace, Name: role + ":" + i.account},
+			Subjects:   i.subjects(),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		}
+		if err := applyTyped(ctx, admin, binding); err != nil {
+			return nil, err
+		}
+	}
+	config, err := plane.User(i.user(), i.groups()...)
+	if err != nil {
+		return nil, err
+	}
+	return config, i.awaitRights(ctx, config)
+}
+
+func (i identity) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: i.user()}}
+}
+
+func applyTyped(ctx context.Context, admin client.Client, object client.Object) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return fmt.Errorf("%T: %w", object, err)
+	}
+	return apply(ctx, admin, &unstructured.Unstructured{Object: content})
+}
+
+// awaitRights waits until the API server has seen the bindings: a component that starts earlier is refused, and waits
+// for seconds before it tries again.
+func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		return err
+	}
+	user, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("client of %s: %w", i.user(), err)
+	}
+	return controlplane.Until(ctx, func(ctx context.Context) error {
+		review := &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &i.may},
+		}
+		if err := user.Create(ctx, review); err != nil {
+			return fmt.Errorf("cannot ask what %s may do: %w", i.user(), err)
+		}
+		if !review.Status.Allowed {
+			return fmt.Errorf("%s may not %s %s", i.user(), i.may.Verb, i.may.Resource)
+		}
+		return nil
+	})
+}

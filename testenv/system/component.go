@@ -1,0 +1,122 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// errEnded is why a Component that was not stopped does not run.
+var errEnded = errors.New("it ended by itself")
+
+// work is what a Component does: it calls ready once, when it works, and returns when ctx ends. It registers its
+// metrics, anew for each start.
+type work func(ctx context.Context, metrics prometheus.Registerer, ready func()) error
+
+// Component is a part of the system that can be stopped and started again on its own, as if its process were.
+type Component struct {
+	name string
+	work work
+
+	mu      sync.Mutex // guards current; held while it starts and stops
+	current *running
+}
+
+// running is one start of a Component.
+type running struct {
+	cancel  context.CancelFunc
+	metrics *prometheus.Registry
+	ready   chan struct{}
+	done    chan struct{}
+	err     error // how it ended, readable when done is closed
+}
+
+func newComponent(name string, w work) *Component { return &Component{name: name, work: w} }
+
+// Name is what messages call the component.
+func (c *Component) Name() string { return c.name }
+
+// Start starts the component and returns when it works, or with the reason why it does not. It lives until Stop, not
+// until ctx ends. To start a running component does nothing.
+func (c *Component) Start(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != nil {
+		return nil
+	}
+	r := c.launch(context.WithoutCancel(ctx))
+	select {
+	case <-r.ready:
+		c.current = r
+		return nil
+	case <-r.done:
+		r.cancel()
+		if r.err == nil {
+			r.err = errEnded
+		}
+		return fmt.Errorf("%s did not start: %w", c.name, r.err)
+	case <-ctx.Done():
+		r.cancel()
+		<-r.done
+		return fmt.Errorf("%s was not ready in time: %w", c.name, errors.Join(context.Cause(ctx), r.err))
+	}
+}
+
+func (c *Component) launch(ctx context.Context) *running {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &running{
+		cancel: cancel, metrics: prometheus.NewRegistry(), ready: make(chan struct{}), done: make(chan struct{}),
+	}
+	go func() {
+		defer close(r.done)
+		r.err = c.work(ctx, r.metrics, sync.OnceFunc(func() { close(r.ready) }))
+		if ctx.Err() != nil && errors.Is(r.err, context.Canceled) {
+			r.err = nil
+		}
+	}()
+	return r
+}
+
+// Stop ends the component and returns when it has ended, with the error it ended with. To stop one that does not run
+// does nothing, and neither does to stop nil.
+func (c *Component) Stop() error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return nil
+	}
+	r := c.current
+	c.current = nil
+	r.cancel()
+	<-r.done
+	if r.err != nil {
+		return fmt.Errorf("%s: %w", c.name, r.err)
+	}
+	return nil
+}
+
+// Done is closed when the component ends; it is nil while none runs. Stop then says why it ended.
+func (c *Component) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return nil
+	}
+	return c.current.done
+}
+
+// Gather returns the metrics of the running component, none while it does not run.
+func (c *Component) Gather() *prometheus.Registry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return prometheus.NewRegistry()
+	}
+	return c.current.metrics
+}

@@ -1,0 +1,59 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// Driver is a driver that the system has a sidecar for. One of Serve and Endpoint is set.
+type Driver struct {
+	// Name is what DriverGetInfo answers and classes name.
+	Name string
+	// Serve serves the driver on endpoint, a UNIX socket in a new directory, until ctx ends.
+	Serve func(ctx context.Context, endpoint string) error
+	// Endpoint is the address of a driver that runs elsewhere, such as unix:///run/driver.sock.
+	Endpoint string
+}
+
+const socketScheme = "unix://"
+
+// endpoint is the driver's address in the directory of sockets. It does not hold the name, since a socket's path is
+// limited to about a hundred bytes.
+func (d Driver) endpoint(sockets string, index int) string {
+	if d.Endpoint != "" {
+		return d.Endpoint
+	}
+	return socketScheme + filepath.Join(sockets, fmt.Sprintf("driver-%d.sock", index))
+}
+
+// serving is the work of a driver: it is ready when its socket accepts connections.
+func (d Driver) serving(endpoint string) work {
+	return func(ctx context.Context, _ prometheus.Registerer, ready func()) error {
+		listening, stop := context.WithCancel(ctx)
+		defer stop()
+		go func() {
+			if controlplane.Until(listening, accepts(endpoint)) == nil {
+				ready()
+			}
+		}()
+		return d.Serve(ctx, endpoint)
+	}
+}
+
+// accepts reports nil when a connection to the socket succeeds.
+func accepts(endpoint string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(endpoint, socketScheme))
+		if err != nil {
+			return fmt.Errorf("no driver at %s: %w", endpoint, err)
+		}
+		return connection.Close()
+	}
+}

@@ -1,0 +1,161 @@
+package system_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
+)
+
+// flow is a claim and an access to it, of a driver that only this test has.
+type flow struct {
+	*systemtest.System
+
+	driver *driverfake.Driver
+	class  *cosiapi.BucketClass
+	claim  *cosiapi.BucketClaim
+	access *cosiapi.BucketAccess
+	secret *corev1.Secret
+}
+
+// newFlow starts a system and creates the classes.
+func newFlow(t *testing.T, o system.Options) *flow {
+	t.Helper()
+	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	o.Drivers = []system.Driver{part}
+	f := &flow{System: systemtest.Start(t, o), driver: driver}
+	f.class = newClass(f.Namespace)
+	f.class.Spec.DriverName, f.class.Spec.DeletionPolicy = driver.Name(), cosiapi.DeletionPolicyDelete
+	accessClass := &cosiapi.BucketAccessClass{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Namespace},
+		Spec:       cosiapi.BucketAccessClassSpec{DriverName: driver.Name(), AuthenticationType: cosiapi.AuthenticationTypeKey},
+	}
+	f.claim = newClaim(f.Namespace, "photos", f.class)
+	f.access = &cosiapi.BucketAccess{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "app"},
+		Spec: cosiapi.BucketAccessSpec{
+			BucketAccessClassName: accessClass.Name, Protocol: cosiapi.ProtocolS3,
+			BucketClaims: []cosiapi.BucketClaimAccess{{
+				BucketClaimName: f.claim.Name, AccessSecretName: "app-credentials",
+				AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+			}},
+		},
+	}
+	f.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "app-credentials"}}
+	f.Create(f.class, accessClass)
+	return f
+}
+
+func TestAClaimAndAnAccessComeAndGo(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, system.Options{})
+	f.Create(f.claim, f.access)
+	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
+	f.WaitCondition(f.claim, cosiapi.ConditionProvisioned)
+	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(f.secret.Data["COSI_PROTOCOL"]); got != "S3" {
+		t.Errorf("the Secret's protocol is %q: %v", got, f.secret.Data)
+	}
+	if has := f.driver.Inventory(); len(has.Buckets) != 1 || len(has.Accounts) != 1 {
+		t.Errorf("the driver has %+v, want a bucket and an account", has)
+	}
+
+	f.Delete(f.access)
+	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret); !apierrors.IsNotFound(err) {
+		t.Errorf("the Secret is still there: %v", err)
+	}
+	bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: f.claim.Status.BoundBucketName}}
+	f.Delete(f.claim)
+	f.Delete(bucket)
+	if has := f.driver.Inventory(); len(has.Buckets) != 0 || len(has.Accounts) != 0 {
+		t.Errorf("the driver still has %+v", has)
+	}
+}
+
+func TestEachSidecarActsUnderItsOwnName(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, system.Options{})
+	f.Create(f.claim, f.access)
+	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
+	user := "system:serviceaccount:cosi-system:cosi-sidecar-" + f.driver.Name() + "-" + f.Namespace
+	f.Env.Eventually("its writes are recorded", func(context.Context) error {
+		for _, resource := range []string{"buckets", "bucketaccesses", "secrets"} {
+			if len(f.Env.Audit(controlplane.AuditFilter{User: user, WritesOnly: true, Resources: []string{resource}})) == 0 {
+				return fmt.Errorf("no write to %s", resource)
+			}
+		}
+		return nil
+	})
+	c := f.Env.ClientFor(f.Env.User(user))
+	if err := c.List(t.Context(), &corev1.SecretList{}, client.InNamespace(f.Namespace)); !apierrors.IsForbidden(err) {
+		t.Errorf("list Secrets: %v, want forbidden", err)
+	}
+}
+
+func TestAnyPartMayBeRestartedWhileWorkWaits(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(*flow) *system.Component{
+		"the controller": func(f *flow) *system.Component { return f.Controller() },
+		"the driver":     func(f *flow) *system.Component { return f.Driver(f.driver.Name()) },
+		"the sidecar":    func(f *flow) *system.Component { return f.Sidecar(f.driver.Name()) },
+	}
+	for name, part := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFlow(t, system.Options{})
+			f.StopComponent(part(f))
+			f.Create(f.claim, f.access)
+			f.StartComponent(part(f))
+			f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
+			f.Restart(part(f))
+			f.Delete(f.access)
+		})
+	}
+}
+
+func TestASidecarThatMayWatchSecretsRepairsThem(t *testing.T) {
+	t.Parallel()
+	o := system.Options{}
+	o.Sidecar.WatchSecrets = true
+	f := newFlow(t, o)
+	f.Create(f.claim, f.access)
+	f.WaitCondition(f.access, cosiapi.ConditionProvisioned)
+	if err := f.Client().Get(t.Context(), client.ObjectKeyFromObject(f.secret), f.secret); err != nil {
+		t.Fatal(err)
+	}
+	f.secret.Data["COSI_PROTOCOL"] = []byte("FTP")
+	if err := f.Client().Update(t.Context(), f.secret); err != nil {
+		t.Fatal(err)
+	}
+	f.Env.Eventually("the Secret is repaired", func(ctx context.Context) error {
+		if err := f.Client().Get(ctx, client.ObjectKeyFromObject(f.secret), f.secret); err != nil {
+			return err
+		}
+		if got := string(f.secret.Data["COSI_PROTOCOL"]); got != "S3" {
+			return fmt.Errorf("its protocol is %s", got)
+		}
+		return nil
+	})
+}
+
+func TestADriverOfAnotherNameFailsTheStart(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, system.Options{})
+	_, err := system.Start(t.Context(), system.Options{
+		Plane: f.Env.Plane, Namespaces: []string{f.Namespace}, Name: "misnamed",
+		Drivers: []system.Driver{{Name: "expected.example.com", Endpoint: f.Endpoint(f.driver.Name())}},
+	})
+	wantParts(t, err, "the sidecar of expected.example.com did not start", "calls itself "+f.driver.Name())
+}

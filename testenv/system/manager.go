@@ -1,0 +1,93 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// gracePeriod is for reconciles that are under way when the controller stops.
+const gracePeriod = 30 * time.Second
+
+// controllerWork is the work of the COSI Controller, as cmd/cosi-controller does it.
+func (o Options) controllerWork(config *rest.Config) work {
+	return func(ctx context.Context, metrics prometheus.Registerer, ready func()) error {
+		settings := o.Controller
+		settings.Scope, settings.Registerer, settings.Name = o.scope(), metrics, o.Name
+		mgr, err := controller.NewManager(config, controller.ManagerOptions{
+			Controller: settings, Logger: o.logger(), GracePeriod: gracePeriod,
+		})
+		if err != nil {
+			return err
+		}
+		return run(ctx, mgr, ready)
+	}
+}
+
+// sidecarWork is the work of the sidecar of the driver at endpoint, as cmd/cosi-sidecar does it. Like that it waits
+// until the driver answers.
+func (o Options) sidecarWork(config *rest.Config, driver, endpoint string) work {
+	return func(ctx context.Context, metrics prometheus.Registerer, ready func()) error {
+		connect := o.Connect
+		connect.Address, connect.Registerer, connect.Logger = endpoint, metrics, o.logger()
+		connected, err := sidecar.Connect(ctx, connect)
+		if err != nil {
+			return err
+		}
+		defer connected.Close()
+		if connected.Name() != driver {
+			return fmt.Errorf("the driver at %s calls itself %s", endpoint, connected.Name())
+		}
+		settings := o.Sidecar
+		settings.Driver, settings.Scope, settings.Registerer, settings.Name = connected, o.scope(), metrics, suffixed(driver, o.Name)
+		mgr, err := sidecar.NewManager(config, sidecar.ManagerOptions{Sidecar: settings, Logger: o.logger()})
+		if err != nil {
+			return err
+		}
+		return run(ctx, mgr, ready)
+	}
+}
+
+// run runs the manager, and calls ready when its caches have synced.
+func run(ctx context.Context, mgr ctrl.Manager, ready func()) error {
+	tell := manager.RunnableFunc(func(ctx context.Context) error {
+		if mgr.GetCache().WaitForCacheSync(ctx) {
+			ready()
+		}
+		return nil
+	})
+	if err := mgr.Add(tell); err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
+	return nil
+}
+
+func (o Options) logger() logr.Logger {
+	if o.Logger == nil {
+		return logr.Discard()
+	}
+	return *o.Logger
+}
+
+func (o Options) scope() scope.Scope { return scope.Scope{Namespaces: o.Namespaces} }
+
+// suffixed adds the name of a system to a name.
+func suffixed(name, system string) string {
+	if system == "" {
+		return name
+	}
+	return name + "-" + system
+}

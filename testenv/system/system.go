@@ -1,0 +1,247 @@
+// Package system runs a whole COSI system in this process: control plane, controller, drivers and their sidecars, each
+// with exactly the rights that deploy/ gives it. Tests use it, and so does the laptop's cooper.
+//
+// It must not import testing, and must not know a particular driver: drivers are passed in.
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
+)
+
+// Options say what system to run. The zero value is a temporary control plane with a controller and no driver.
+type Options struct {
+	// Plane is a control plane that runs already, with Cooper's CRDs; Stop leaves it running. Nil means that the
+	// system starts one of its own as Controlplane says.
+	Plane *controlplane.Plane
+	// Controlplane says what control plane to start; CRDs are those of deploy/ if there are none.
+	Controlplane controlplane.Options
+	// Namespaces limit the system to claims and accesses in them, and to the Buckets of those claims, so that several
+	// systems can share a control plane; none means all.
+	Namespaces []string
+	// Name is added to the names of the users that controller and sidecars act as, and of their metrics and logs.
+	// Systems that share a control plane have different ones.
+	Name string
+	// Drivers are the drivers, each with a sidecar. Their names differ.
+	Drivers []Driver
+	// Controller tunes the controller. The system sets Scope, Registerer and Name.
+	Controller controller.Options
+	// Sidecar tunes every sidecar. The system sets Driver, Scope, Registerer and Name.
+	Sidecar sidecar.Options
+	// Connect tunes how sidecars call their drivers. The system sets Address, Registerer and Logger.
+	Connect sidecar.ConnectOptions
+	// Logger gets the logs of controller and sidecars; nil means none.
+	Logger *logr.Logger
+}
+
+// System is a running system.
+type System struct {
+	plane      *controlplane.Plane
+	ownPlane   bool
+	admin      client.Client
+	sockets    string
+	controller *Component
+	drivers    []*driverParts
+
+	stop    sync.Once
+	stopErr error
+}
+
+// driverParts are what belongs to one driver.
+type driverParts struct {
+	name     string
+	endpoint string
+	serving  *Component // nil if the driver runs elsewhere
+	sidecar  *Component // nil while the system starts
+}
+
+// Start starts everything and returns when every component works. After an error nothing is left running.
+func Start(ctx context.Context, o Options) (*System, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &System{plane: o.Plane}
+	if err := s.start(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (o Options) validate() error {
+	var names []string
+	for _, d := range o.Drivers {
+		switch {
+		case d.Name == "":
+			return errors.New("a driver has no name")
+		case slices.Contains(names, d.Name):
+			return fmt.Errorf("two drivers have the name %s", d.Name)
+		case (d.Serve == nil) == (d.Endpoint == ""):
+			return fmt.Errorf("driver %s needs one of Serve and Endpoint", d.Name)
+		}
+		names = append(names, d.Name)
+	}
+	return nil
+}
+
+func (s *System) start(ctx context.Context, o Options) error {
+	if err := s.startPlane(ctx, o); err != nil {
+		return err
+	}
+	if err := applyRoles(ctx, s.admin); err != nil {
+		return err
+	}
+	sockets, err := os.MkdirTemp("", "cosi-")
+	if err != nil {
+		return fmt.Errorf("directory for sockets: %w", err)
+	}
+	s.sockets = sockets
+	if err := s.addController(ctx, o); err != nil {
+		return err
+	}
+	for index, d := range o.Drivers {
+		if err := s.addDriver(ctx, o, d, index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *System) startPlane(ctx context.Context, o Options) error {
+	if s.plane == nil {
+		settings := o.Controlplane
+		if settings.CRDs == nil {
+			crds, err := deploy.CRDs()
+			if err != nil {
+				return err
+			}
+			settings.CRDs = crds
+		}
+		plane, err := controlplane.Start(ctx, settings)
+		if err != nil {
+			return err
+		}
+		s.plane, s.ownPlane = plane, true
+	}
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		return err
+	}
+	s.admin, err = client.New(s.plane.Config(), client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("client of the administrator: %w", err)
+	}
+	return nil
+}
+
+func (s *System) addController(ctx context.Context, o Options) error {
+	config, err := admit(ctx, s.plane, s.admin, identity{
+		account:      suffixed(deploy.ControllerRole, o.Name),
+		clusterRoles: []string{deploy.ControllerRole},
+		roles:        []string{deploy.ControllerLeaderRole},
+		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"},
+	})
+	if err != nil {
+		return err
+	}
+	s.controller = newComponent("the controller", o.controllerWork(config))
+	return s.controller.Start(ctx)
+}
+
+// addDriver starts the driver, unless it runs elsewhere, and its sidecar.
+func (s *System) addDriver(ctx context.Context, o Options, d Driver, index int) error {
+	parts := &driverParts{name: d.Name, endpoint: d.endpoint(s.sockets, index)}
+	s.drivers = append(s.drivers, parts)
+	if d.Serve != nil {
+		parts.serving = newComponent("the driver "+d.Name, d.serving(parts.endpoint))
+		if err := parts.serving.Start(ctx); err != nil {
+			return err
+		}
+	}
+	config, err := admit(ctx, s.plane, s.admin, o.sidecarIdentity(d.Name))
+	if err != nil {
+		return err
+	}
+	parts.sidecar = newComponent("the sidecar of "+d.Name, o.sidecarWork(config, d.Name, parts.endpoint))
+	return parts.sidecar.Start(ctx)
+}
+
+// sidecarIdentity is whom the sidecar of the driver acts as.
+func (o Options) sidecarIdentity(driver string) identity {
+	i := identity{
+		account:      suffixed(deploy.SidecarRole+"-"+driver, o.Name),
+		clusterRoles: []string{deploy.SidecarRole},
+		roles:        []string{deploy.SidecarLeaderRole},
+		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
+	}
+	if o.Sidecar.WatchSecrets {
+		i.clusterRoles = append(i.clusterRoles, deploy.SidecarWatchSecretsRole)
+		i.may = authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"}
+	}
+	return i
+}
+
+// Stop ends every component and the control plane if the system started it. Later calls return what the first did.
+func (s *System) Stop() error {
+	s.stop.Do(func() { s.stopErr = s.end() })
+	return s.stopErr
+}
+
+func (s *System) end() error {
+	var errs []error
+	for _, d := range s.drivers {
+		errs = append(errs, d.sidecar.Stop())
+	}
+	errs = append(errs, s.controller.Stop())
+	for _, d := range s.drivers {
+		errs = append(errs, d.serving.Stop())
+	}
+	if s.sockets != "" {
+		errs = append(errs, os.RemoveAll(s.sockets))
+	}
+	if s.ownPlane {
+		errs = append(errs, s.plane.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// Plane is the control plane.
+func (s *System) Plane() *controlplane.Plane { return s.plane }
+
+// Client acts as an administrator who may do everything. It has no cache.
+func (s *System) Client() client.Client { return s.admin }
+
+// Controller is the COSI Controller.
+func (s *System) Controller() *Component { return s.controller }
+
+// Sidecar is the sidecar of the driver of that name; nil if there is none.
+func (s *System) Sidecar(driver string) *Component { return s.partsOf(driver).sidecar }
+
+// Driver is the driver of that name; nil if there is none or it runs elsewhere.
+func (s *System) Driver(name string) *Component { return s.partsOf(name).serving }
+
+// Endpoint is the address of the driver of that name, empty if there is none.
+func (s *System) Endpoint(driver string) string { return s.partsOf(driver).endpoint }
+
+func (s *System) partsOf(driver string) *driverParts {
+	for _, d := range s.drivers {
+		if d.name == driver {
+			return d
+		}
+	}
+	return &driverParts{}
+}

@@ -1,0 +1,134 @@
+// Package systemtest starts whole systems for tests, on the control plane that the tests of a binary share. It must
+// add nothing but what ties a system to a test: its namespace, its messages and its end.
+package systemtest
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+// waitTimeout is for what a test waits for; it is generous because it only delays failures.
+const waitTimeout = 2 * time.Minute
+
+// System is a system of one test.
+type System struct {
+	*system.System
+
+	// Env is the test's view of the control plane.
+	Env *testenv.Env
+	// Namespace is where the test works, and the only one that the system works in unless the options named others.
+	Namespace string
+
+	tb testing.TB
+}
+
+// Start starts a system with a namespace of its own on the control plane that the tests of the binary share, and stops
+// it at the end of the test.
+func Start(tb testing.TB, o system.Options) *System {
+	tb.Helper()
+	return StartOn(tb, testenv.Start(tb, testenv.Options{}), o)
+}
+
+// StartOn is Start on the control plane of env, which may be private.
+func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
+	tb.Helper()
+	s := &System{Env: env, Namespace: env.Namespace(), tb: tb}
+	o.Plane = env.Plane
+	if o.Namespaces == nil {
+		o.Namespaces = []string{s.Namespace}
+	}
+	if o.Name == "" {
+		o.Name = s.Namespace
+	}
+	started, err := system.Start(tb.Context(), o)
+	if err != nil {
+		tb.Fatalf("system: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := started.Stop(); err != nil {
+			tb.Errorf("system: %v", err)
+		}
+	})
+	s.System = started
+	return s
+}
+
+// NewDriver returns a fake driver, and how it is part of a system. A Bucket names only its driver and so may reach each
+// system with one of that name: without a name in the options the driver gets one that no other test has.
+func NewDriver(tb testing.TB, o driverfake.Options) (*driverfake.Driver, system.Driver) {
+	tb.Helper()
+	if o.Name == "" {
+		o.Name = "d" + strings.ToLower(rand.Text()) + ".example.com"
+	}
+	driver, err := driverfake.New(o)
+	if err != nil {
+		tb.Fatalf("fake driver: %v", err)
+	}
+	return driver, system.Driver{Name: driver.Name(), Serve: driver.Serve}
+}
+
+// Create creates the objects as an administrator.
+func (s *System) Create(objects ...client.Object) {
+	s.tb.Helper()
+	for _, object := range objects {
+		if err := s.Client().Create(s.tb.Context(), object); err != nil {
+			s.tb.Fatalf("cannot create %T %s: %v", object, client.ObjectKeyFromObject(object), err)
+		}
+	}
+}
+
+// WaitCondition waits until object, which is read into it, has the condition True for its generation.
+func (s *System) WaitCondition(object client.Object, condition string) {
+	s.tb.Helper()
+	ctx, cancel := context.WithTimeout(s.tb.Context(), waitTimeout)
+	defer cancel()
+	if err := system.WaitCondition(ctx, s.Client(), object, condition, metav1.ConditionTrue); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Delete deletes object and waits until it is gone.
+func (s *System) Delete(object client.Object) {
+	s.tb.Helper()
+	ctx, cancel := context.WithTimeout(s.tb.Context(), waitTimeout)
+	defer cancel()
+	if err := client.IgnoreNotFound(s.Client().Delete(ctx, object)); err != nil {
+		s.tb.Fatalf("cannot delete %T %s: %v", object, client.ObjectKeyFromObject(object), err)
+	}
+	if err := system.WaitGone(ctx, s.Client(), object); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// Restart stops the component and starts it again.
+func (s *System) Restart(component *system.Component) {
+	s.tb.Helper()
+	s.StopComponent(component)
+	s.StartComponent(component)
+}
+
+// StopComponent stops the component.
+func (s *System) StopComponent(component *system.Component) {
+	s.tb.Helper()
+	if err := component.Stop(); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// StartComponent starts the component and returns when it works.
+func (s *System) StartComponent(component *system.Component) {
+	s.tb.Helper()
+	if err := component.Start(s.tb.Context()); err != nil {
+		s.tb.Fatal(err)
+	}
+}

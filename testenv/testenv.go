@@ -1,0 +1,199 @@
+// Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster, Docker or
+// a download of binaries.
+//
+// All tests of one test binary share one control plane and keep apart by namespaces. It must stay thin: what works
+// without the testing package belongs to testenv/controlplane and testenv/system.
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
+)
+
+// waitTimeout is for what a test waits for; it is generous because it only delays failures.
+const waitTimeout = 2 * time.Minute
+
+// Options say which control plane a test needs. The zero value is the shared one.
+type Options struct {
+	// Private starts a control plane for this test alone, for what would disturb others. It is stopped at the end of
+	// the test.
+	Private bool
+}
+
+// Env is one test's view of a control plane.
+type Env struct {
+	// Plane is the control plane; a test may stop it only if it is private.
+	Plane *controlplane.Plane
+	// Client acts as an administrator who may do everything. It has no cache.
+	Client client.Client
+
+	tb     testing.TB
+	scheme *runtime.Scheme
+}
+
+// shared is the control plane of the test binary. Its processes end with the test binary in any case (see
+// controlplane); Main also removes its files at once.
+var shared struct {
+	sync.Mutex
+
+	plane *controlplane.Plane
+	err   error
+}
+
+// Main runs the tests of a package and then stops the shared control plane: func TestMain(m *testing.M) {
+// testenv.Main(m) }. Packages without a TestMain leave only a temporary directory, which the next start removes.
+func Main(m *testing.M) {
+	m.Run()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.plane == nil {
+		return
+	}
+	if err := shared.plane.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "testenv:", err)
+	}
+}
+
+// Start returns a control plane with Cooper's CRDs, RBAC and an audit log. The first test of a binary starts it, and
+// the first of a user builds it, which is told on standard error.
+func Start(tb testing.TB, o Options) *Env {
+	tb.Helper()
+	plane, err := planeFor(tb, o)
+	if err != nil {
+		tb.Fatalf("testenv: %v", err)
+	}
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		tb.Fatalf("testenv: %v", err)
+	}
+	e := &Env{Plane: plane, tb: tb, scheme: scheme}
+	e.Client = e.ClientFor(plane.Config())
+	return e
+}
+
+func planeFor(tb testing.TB, o Options) (*controlplane.Plane, error) {
+	tb.Helper()
+	if o.Private {
+		plane, err := startPlane(tb.Context())
+		if err == nil {
+			tb.Cleanup(func() {
+				if err := plane.Stop(); err != nil {
+					tb.Errorf("testenv: %v", err)
+				}
+			})
+		}
+		return plane, err
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.plane == nil && shared.err == nil {
+		// It outlives the test that happens to be the first.
+		shared.plane, shared.err = startPlane(context.WithoutCancel(tb.Context()))
+	}
+	return shared.plane, shared.err
+}
+
+func startPlane(ctx context.Context) (*controlplane.Plane, error) {
+	crds, err := deploy.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	return controlplane.Start(ctx, controlplane.Options{
+		BinaryOptions: controlplane.BinaryOptions{
+			Progress: func(message string) { fmt.Fprintln(os.Stderr, "testenv:", message) },
+		},
+		CRDs:  crds,
+		Audit: true,
+	})
+}
+
+// Scheme knows the kinds of Kubernetes and of api/v1alpha2. It is this Env's own.
+func (e *Env) Scheme() *runtime.Scheme { return e.scheme }
+
+// Config is how an administrator reaches the API server.
+func (e *Env) Config() *rest.Config { return e.Plane.Config() }
+
+// User is how the user name in groups reaches the API server. It may do nothing but what RBAC grants.
+func (e *Env) User(name string, groups ...string) *rest.Config {
+	e.tb.Helper()
+	config, err := e.Plane.User(name, groups...)
+	if err != nil {
+		e.tb.Fatalf("testenv: %v", err)
+	}
+	return config
+}
+
+// ClientFor returns a client without a cache that acts as config says.
+func (e *Env) ClientFor(config *rest.Config) client.Client {
+	e.tb.Helper()
+	c, err := client.New(config, client.Options{Scheme: e.scheme})
+	if err != nil {
+		e.tb.Fatalf("testenv: client: %v", err)
+	}
+	return c
+}
+
+// Namespace creates a namespace with a name of its own, deletes it at the end of the test and returns the name. The
+// test does not wait until it is gone, which takes five seconds.
+func (e *Env) Namespace() string {
+	e.tb.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := e.Client.Create(e.tb.Context(), ns); err != nil {
+		e.tb.Fatalf("testenv: cannot create a namespace: %v", err)
+	}
+	e.tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(e.tb.Context()), waitTimeout)
+		defer cancel()
+		if err := client.IgnoreNotFound(e.Client.Delete(ctx, ns)); err != nil {
+			e.tb.Errorf("testenv: cannot delete the namespace %s: %v", ns.Name, err)
+		}
+	})
+	return ns.Name
+}
+
+// Kubeconfig writes a kubeconfig file for config with namespace as the default one, and returns its path.
+func (e *Env) Kubeconfig(config *rest.Config, namespace string) string {
+	e.tb.Helper()
+	path := filepath.Join(e.tb.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(path, config, namespace); err != nil {
+		e.tb.Fatalf("testenv: %v", err)
+	}
+	return path
+}
+
+// Audit returns the recorded requests that f selects, oldest first. A request is recorded just after its answer: wait
+// with Eventually for the event of an answer that has only just come.
+func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
+	e.tb.Helper()
+	events, err := e.Plane.AuditEvents(f)
+	if err != nil {
+		e.tb.Fatalf("testenv: %v", err)
+	}
+	return events
+}
+
+// Eventually calls check until it returns nil, and fails the test with its last error after two minutes. what says what
+// is waited for.
+func (e *Env) Eventually(what string, check func(context.Context) error) {
+	e.tb.Helper()
+	ctx, cancel := context.WithTimeout(e.tb.Context(), waitTimeout)
+	defer cancel()
+	if err := controlplane.Until(ctx, check); err != nil {
+		e.tb.Fatalf("waiting until %s: %v", what, err)
+	}
+}

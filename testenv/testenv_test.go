@@ -1,0 +1,246 @@
+package testenv_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestAllTestsOfABinaryShareOneControlPlane(t *testing.T) {
+	t.Parallel()
+	if one, two := testenv.Start(t, testenv.Options{}), testenv.Start(t, testenv.Options{}); one.Plane != two.Plane {
+		t.Errorf("two control planes: %s and %s", one.Config().Host, two.Config().Host)
+	}
+}
+
+func TestAPrivateControlPlaneIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	shared, private := testenv.Start(t, testenv.Options{}), testenv.Start(t, testenv.Options{Private: true})
+	if shared.Config().Host == private.Config().Host {
+		t.Fatalf("both are %s", shared.Config().Host)
+	}
+	if err := private.Plane.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := private.Client.List(t.Context(), &corev1.NamespaceList{}); err == nil {
+		t.Error("a stopped control plane still answers")
+	}
+	if err := shared.Client.List(t.Context(), &corev1.NamespaceList{}); err != nil {
+		t.Errorf("the shared one stopped with it: %v", err)
+	}
+}
+
+func TestOurKindsAreServed(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	for _, list := range []client.ObjectList{
+		&cosiapi.BucketList{}, &cosiapi.BucketClaimList{}, &cosiapi.BucketClassList{},
+		&cosiapi.BucketAccessList{}, &cosiapi.BucketAccessClassList{},
+	} {
+		if err := e.Client.List(t.Context(), list); err != nil {
+			t.Errorf("%T: %v", list, err)
+		}
+	}
+}
+
+func TestAUserMayDoOnlyWhatRBACGrants(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	user := e.ClientFor(e.User("anna", "team-a"))
+	if err := user.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(ns)); !apierrors.IsForbidden(err) {
+		t.Fatalf("without a role: %v, want forbidden", err)
+	}
+	grant(t, e, ns, rbacv1.Subject{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "team-a"},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "create"}})
+	e.Eventually("the group's role counts", func(ctx context.Context) error {
+		return user.List(ctx, &corev1.ConfigMapList{}, client.InNamespace(ns))
+	})
+	if err := user.List(t.Context(), &corev1.SecretList{}, client.InNamespace(ns)); !apierrors.IsForbidden(err) {
+		t.Errorf("what the role does not name: %v, want forbidden", err)
+	}
+}
+
+func TestAnOwnerReferenceThatBlocksDeletionNeedsTheRightToFinalizeTheOwner(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	owner := configMap(ns, "owner")
+	if err := e.Client.Create(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	grant(t, e, ns, rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "blocker"},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}})
+	user := e.ClientFor(e.User("blocker"))
+	e.Eventually("the role counts", func(ctx context.Context) error {
+		return user.Create(ctx, configMap(ns, "free"))
+	})
+	owned := configMap(ns, "owned")
+	block := true
+	owned.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &block,
+	}}
+	if err := user.Create(t.Context(), owned); !apierrors.IsForbidden(err) {
+		t.Errorf("%v, want forbidden", err)
+	}
+}
+
+func TestADeletedNamespaceIsReallyGone(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	if err := e.Client.Create(t.Context(), configMap(ns, "content")); err != nil {
+		t.Fatal(err)
+	}
+	claim := &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "photos"},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: "fast", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+	if err := e.Client.Create(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	if err := e.Client.Delete(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("the namespace is gone", gone(e, object))
+}
+
+func TestTheDependentsOfADeletedObjectAreCollected(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	owner := configMap(ns, "owner")
+	if err := e.Client.Create(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	owned := configMap(ns, "owned")
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+	if err := e.Client.Create(t.Context(), owned); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("the dependent is gone", gone(e, owned))
+}
+
+func TestAQuotaCounts(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/configmaps": resource.MustParse("1")}},
+	}
+	if err := e.Client.Create(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("the quota has a status", func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil {
+			return err
+		}
+		if _, ok := quota.Status.Hard["count/configmaps"]; !ok {
+			return fmt.Errorf("status is %v", quota.Status)
+		}
+		return nil
+	})
+	if err := e.Client.Create(t.Context(), configMap(ns, "first")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client.Create(t.Context(), configMap(ns, "second")); !apierrors.IsForbidden(err) {
+		t.Errorf("%v, want forbidden by the quota", err)
+	}
+}
+
+func TestKubectlReadsTheKubeconfig(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	if err := e.Client.Create(t.Context(), configMap(ns, "here")); err != nil {
+		t.Fatal(err)
+	}
+	kubectl := exec.CommandContext(t.Context(), e.Plane.Kubectl(),
+		"--kubeconfig", e.Kubeconfig(e.Config(), ns), "get", "configmaps", "-o", "name")
+	output, err := kubectl.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "configmap/here") {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+func TestTheAuditLogTellsWhoWroteWhat(t *testing.T) {
+	t.Parallel()
+	e := testenv.Start(t, testenv.Options{})
+	ns := e.Namespace()
+	user := e.ClientFor(e.User("writer", "system:masters"))
+	object := configMap(ns, "written")
+	if err := user.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	if err := user.Create(t.Context(), configMap(ns, "written")); !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("%v, want already exists", err)
+	}
+	if err := user.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	e.Eventually("all three requests are recorded", func(context.Context) error {
+		if got := e.Audit(controlplane.AuditFilter{User: "writer", Namespace: ns}); len(got) != 3 {
+			return fmt.Errorf("%d events: %+v", len(got), got)
+		}
+		return nil
+	})
+	writes := e.Audit(controlplane.AuditFilter{User: "writer", Namespace: ns, WritesOnly: true, Resources: []string{"configmaps"}})
+	if len(writes) != 1 || writes[0].Verb != "create" || writes[0].Name != "written" || writes[0].Code != 201 {
+		t.Errorf("writes: %+v, want the one create", writes)
+	}
+}
+
+func gone(e *testenv.Env, object client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := e.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		default:
+			return fmt.Errorf("%s is still there", object.GetName())
+		}
+	}
+}
+
+func configMap(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+// grant binds a role of one rule in the namespace to the subject.
+func grant(t *testing.T, e *testenv.Env, namespace string, subject rbacv1.Subject, rule rbacv1.PolicyRule) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "granted"}
+	for _, object := range []client.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta, Subjects: []rbacv1.Subject{subject},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		},
+	} {
+		if err := e.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

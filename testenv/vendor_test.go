@@ -1,0 +1,67 @@
+package testenv_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+const vendorModule = `module example.com/vendor
+
+go 1.26.0
+
+require github.com/cooper-cosi/cooper v0.0.0
+
+replace github.com/cooper-cosi/cooper => %s
+`
+
+const vendorTest = `package vendor
+
+import (
+	"testing"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func TestBucketsAreServed(t *testing.T) {
+	e := testenv.Start(t, testenv.Options{})
+	if err := e.Client.List(t.Context(), &cosiapi.BucketList{}); err != nil {
+		t.Fatal(err)
+	}
+}
+`
+
+// TestAModuleThatOnlyRequiresOursCanUseTestenv is what a vendor of a driver does. Nothing that testenv builds or
+// installs may be missing from the module as others get it.
+func TestAModuleThatOnlyRequiresOursCanUseTestenv(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":         fmt.Sprintf(vendorModule, root),
+		"go.sum":         string(sums),
+		"vendor_test.go": vendorTest,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "-count=1", "./...")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
