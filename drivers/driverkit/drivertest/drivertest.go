@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drivertest serves a driver for a test, over a real socket and real gRPC. It checks
+// nothing itself; the conformance suite does.
+package drivertest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Client calls a driver that serves.
+type Client struct {
+	cosi.IdentityClient
+	cosi.ProvisionerClient
+	// Endpoint is the driver's address.
+	Endpoint string
+	// Conn is the connection, for other services.
+	Conn *grpc.ClientConn
+}
+
+// Serve serves driver until the test ends and returns a client whose calls wait until the socket
+// is there. Empty options are filled: a free socket, and a logger that discards.
+func Serve(t testing.TB, driver driverkit.Driver, options driverkit.Options) *Client {
+	t.Helper()
+	if options.Endpoint == "" {
+		options.Endpoint = Endpoint(t)
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- driverkit.Serve(ctx, driver, options) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("serving the driver: %v", err)
+		}
+	})
+	return Dial(t, options.Endpoint)
+}
+
+// Endpoint returns the address of a socket in a new directory with a short path, since sockets
+// allow only 107 bytes and t.TempDir holds the test's name.
+func Endpoint(t testing.TB) string {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "cosi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(directory); err != nil {
+			t.Error(err)
+		}
+	})
+	return "unix://" + filepath.Join(directory, "driver.sock")
+}
+
+// Dial returns a client for a driver's endpoint. It is closed when the test ends.
+func Dial(t testing.TB, endpoint string) *Client {
+	t.Helper()
+	connection, err := grpc.NewClient(endpoint,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// The socket appears within milliseconds; gRPC would wait a second before it looks again.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.5, MaxDelay: 100 * time.Millisecond},
+			MinConnectTimeout: 20 * time.Second,
+		}),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := connection.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Client{
+		IdentityClient: cosi.NewIdentityClient(connection), ProvisionerClient: cosi.NewProvisionerClient(connection),
+		Endpoint: endpoint, Conn: connection,
+	}
+}

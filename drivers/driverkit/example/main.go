@@ -1,0 +1,149 @@
+// Command example is a complete COSI driver, to start one's own from. Its backend is a directory
+// with one directory for each bucket and state.json. It may be killed at any point: state.json
+// changes atomically, and every call begins by looking at what is there. It serves no objects.
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+type account struct {
+	Buckets  []driverkit.BucketAccess
+	Rotation string
+	Keys     [][2]string // ID and secret: the delivered key, then the previous one
+}
+
+type state struct { // what state.json holds
+	Buckets  map[string]string // bucket ID to the hash of the parameters
+	Accounts map[string]account
+}
+
+const endpoint = "http://localhost:9000" // of the store that would serve the objects
+
+type driver struct {
+	root string
+	mu   sync.Mutex // guards state.json; the kit only keeps calls for one ID apart
+}
+
+func main() {
+	driverkit.Main(&driver{root: cmp.Or(os.Getenv("EXAMPLE_ROOT"), "cosi-example")}, driverkit.Options{})
+}
+
+func (d *driver) Info() driverkit.Info {
+	return driverkit.Info{
+		Name: "example.cooper.dev", Protocols: []driverkit.Protocol{driverkit.S3}, MultiBucket: []driverkit.AuthType{driverkit.Key},
+		Modes:            driverkit.Modes{ObjectData: []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly}},
+		BucketParameters: driverkit.Parameters{"tier": {Check: driverkit.OneOf("hot", "cold")}},
+	}
+}
+
+func (d *driver) CreateBucket(_ context.Context, request driverkit.CreateBucketRequest) (driverkit.BucketInfo, error) {
+	return d.info(request.BucketID), d.change(func(s *state) error {
+		if hash, exists := s.Buckets[request.BucketID]; exists && hash != request.Parameters.Hash() {
+			return driverkit.AlreadyExists("bucket %s exists with other parameters", request.BucketID)
+		}
+		s.Buckets[request.BucketID] = request.Parameters.Hash()
+		return os.MkdirAll(d.path(request.BucketID), 0o750)
+	})
+}
+
+func (d *driver) GetBucket(_ context.Context, request driverkit.GetBucketRequest) (driverkit.BucketInfo, error) {
+	if _, err := os.Stat(d.path(request.BucketID)); err != nil {
+		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s does not exist", request.BucketID).WithDetail(err)
+	}
+	return d.info(request.BucketID), d.change(func(s *state) error {
+		if hash, made := s.Buckets[request.BucketID]; made && len(request.Parameters) > 0 && hash != request.Parameters.Hash() {
+			return driverkit.AlreadyExists("bucket %s exists with other parameters", request.BucketID)
+		}
+		return nil
+	})
+}
+
+func (d *driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketRequest) error {
+	return d.change(func(s *state) error {
+		delete(s.Buckets, request.BucketID)
+		if err := os.Remove(d.path(request.BucketID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return driverkit.FailedPrecondition("bucket %s is not empty", request.BucketID).WithDetail(err)
+		}
+		return nil
+	})
+}
+
+func (d *driver) GrantAccess(_ context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	access := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
+	for _, wanted := range request.Buckets {
+		if _, err := os.Stat(d.path(wanted.BucketID)); err != nil {
+			return access, driverkit.NotFound("bucket %s does not exist", wanted.BucketID).WithDetail(err)
+		}
+		access.Buckets[wanted.BucketID] = d.info(wanted.BucketID)
+	}
+	err := d.change(func(s *state) error {
+		found, exists := s.Accounts[request.AccountID]
+		if exists && !slices.Equal(found.Buckets, request.Buckets) {
+			return driverkit.AlreadyExists("account %s exists for other buckets or modes", request.AccountID)
+		}
+		if !exists || found.Rotation != request.Rotation {
+			keys := append([][2]string{{rand.Text(), rand.Text()}}, found.Keys...)
+			found = account{Buckets: request.Buckets, Rotation: request.Rotation, Keys: keys[:min(len(keys), 2)]}
+			s.Accounts[request.AccountID] = found
+		}
+		access.Credential.S3 = &driverkit.S3Credential{AccessKeyID: found.Keys[0][0], SecretKey: cosi.NewSecret(found.Keys[0][1])}
+		return nil
+	})
+	return access, err
+}
+
+func (d *driver) RevokeAccess(_ context.Context, request driverkit.RevokeAccessRequest) error {
+	return d.change(func(s *state) error { delete(s.Accounts, request.AccountID); return nil })
+}
+
+func (d *driver) info(bucketID string) driverkit.BucketInfo {
+	return driverkit.BucketInfo{S3: &driverkit.S3Bucket{
+		Name: bucketID, Endpoint: endpoint, Region: "local", Style: driverkit.PathStyle,
+	}}
+}
+
+func (d *driver) path(bucketID string) string {
+	return filepath.Join(d.root, fmt.Sprintf("bucket-%x", sha256.Sum256([]byte(bucketID))))
+}
+
+// change applies edit to state.json, all of it or nothing.
+func (d *driver) change(edit func(*state) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, path := state{Buckets: map[string]string{}, Accounts: map[string]account{}}, filepath.Join(d.root, "state.json")
+	old, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(old, &now)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(d.root, 0o750)
+	}
+	if err != nil {
+		return err
+	}
+	if err := edit(&now); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_SYNC, 0o600)
+	if err == nil {
+		err = errors.Join(json.NewEncoder(file).Encode(now), file.Close())
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

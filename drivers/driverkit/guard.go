@@ -1,0 +1,138 @@
+package driverkit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// guard is what stands around every call of the contract. Calls of other services, such as health
+// checks, pass it.
+type guard struct {
+	// timeout bounds calls of a client that sets no deadline.
+	timeout time.Duration
+	busy    locks
+}
+
+// intercept checks the request, keeps calls for one ID apart, bounds the call, recovers a panic and
+// checks the answer. Its error, if any, is an *Error.
+func (g *guard) intercept(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
+	message, ok := request.(proto.Message)
+	if !ok || !ours(info.FullMethod) {
+		return handle(ctx, request)
+	}
+	if err := cosi.ValidateRequest(message); err != nil {
+		return nil, InvalidArgument("%v", err)
+	}
+	if key := lockKey(message); key != "" {
+		if !g.busy.tryLock(key) {
+			return nil, Aborted("another call for %s is still running", key)
+		}
+		defer g.busy.unlock(key)
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, g.timeout)
+		defer cancel()
+	}
+	if ctx.Err() != nil {
+		return nil, classify(ctx, ctx.Err())
+	}
+	reply, err := recovered(ctx, request, handle)
+	if err != nil {
+		return nil, classify(ctx, err)
+	}
+	if answer, ok := reply.(proto.Message); ok {
+		if err := cosi.ValidateResponse(message, answer); err != nil {
+			return nil, Internal("the driver gave an answer that breaks the COSI contract; its log has the details").
+				WithDetail(fmt.Errorf("%s: %w", answer.ProtoReflect().Descriptor().Name(), err))
+		}
+	}
+	return reply, nil
+}
+
+// ours says whether a method belongs to the contract.
+func ours(method string) bool {
+	return strings.HasPrefix(method, "/"+cosi.Identity_ServiceDesc.ServiceName+"/") ||
+		strings.HasPrefix(method, "/"+cosi.Provisioner_ServiceDesc.ServiceName+"/")
+}
+
+// lockKey names the bucket or account that a call is about, in words for the user. Phase 1 changes
+// nothing, so it needs no lock.
+func lockKey(message proto.Message) string {
+	switch request := message.(type) {
+	case interface{ GetBucketId() string }:
+		return "bucket " + request.GetBucketId()
+	case interface{ GetAccountId() string }:
+		return "account " + request.GetAccountId()
+	default:
+		return ""
+	}
+}
+
+func recovered(ctx context.Context, request any, handle grpc.UnaryHandler) (reply any, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			reply, err = nil, Internal("the driver crashed in this call; its log has the details").
+				WithDetail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
+	return handle(ctx, request)
+}
+
+// locks is a set of keys that are held. Its zero value is ready for use.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]bool
+}
+
+func (l *locks) tryLock(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held[key] {
+		return false
+	}
+	if l.held == nil {
+		l.held = map[string]bool{}
+	}
+	l.held[key] = true
+	return true
+}
+
+func (l *locks) unlock(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, key)
+}
+
+// logCall writes one line for each call of the contract: successes at level debug, since sidecars
+// repeat calls often, failures by what they mean.
+func logCall(logger *slog.Logger) cosi.LogFunc {
+	return func(ctx context.Context, record cosi.CallRecord) {
+		if !ours(record.Method) {
+			return
+		}
+		attributes := []slog.Attr{
+			slog.String("method", record.Method), slog.Any("request", record.Request),
+			slog.Duration("duration", record.Duration), slog.String("code", record.Status.Code().String()),
+		}
+		if record.Err == nil {
+			attributes = append(attributes, slog.Any("response", record.Response))
+			logger.LogAttrs(ctx, slog.LevelDebug, "call done", attributes...)
+			return
+		}
+		attributes = append(attributes, slog.String("error", record.Err.Error()))
+		logger.LogAttrs(ctx, slog.LevelWarn, "call failed", attributes...)
+	}
+}

@@ -1,0 +1,105 @@
+package driverkit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parameters declares the class parameters that a driver knows, by key. A key outside of them is
+// refused when something is made and ignored when something is removed.
+type Parameters map[string]Parameter
+
+// Parameter declares one class parameter.
+type Parameter struct {
+	// Description says what the parameter does, for generated documentation.
+	Description string
+	// Required refuses requests without it.
+	Required bool
+	// Check returns why a value is not acceptable; the text completes "parameter x ...". Nil
+	// accepts every value.
+	Check func(value string) error
+}
+
+// OneOf returns a Check that accepts exactly the given values.
+func OneOf(values ...string) func(string) error {
+	return func(value string) error {
+		if slices.Contains(values, value) {
+			return nil
+		}
+		return fmt.Errorf("is %q, but must be one of: %s", value, strings.Join(values, ", "))
+	}
+}
+
+// Boolean is a Check that accepts "true" and "false".
+func Boolean(value string) error { return OneOf("true", "false")(value) }
+
+// Integer returns a Check that accepts decimal numbers from low to high.
+func Integer(low, high int) func(string) error {
+	return func(value string) error {
+		number, err := strconv.Atoi(value)
+		if err != nil || number < low || number > high {
+			return fmt.Errorf("is %q, but must be a number from %d to %d", value, low, high)
+		}
+		return nil
+	}
+}
+
+// check returns an InvalidArgument error about the first key, in order, that breaks a declaration.
+func (p Parameters) check(values Values) error {
+	known := slices.Sorted(maps.Keys(p))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		parameter, declared := p[key]
+		if !declared {
+			return InvalidArgument("parameter %q is unknown to this driver; %s", key, knownText(known))
+		}
+		if parameter.Check == nil {
+			continue
+		}
+		if err := parameter.Check(values[key]); err != nil {
+			return InvalidArgument("parameter %s %v", key, err)
+		}
+	}
+	for _, key := range known {
+		if _, given := values[key]; p[key].Required && !given {
+			return InvalidArgument("parameter %s is required by this driver", key)
+		}
+	}
+	return nil
+}
+
+func knownText(known []string) string {
+	if len(known) == 0 {
+		return "it takes none"
+	}
+	return "it knows: " + strings.Join(known, ", ")
+}
+
+// Values are the parameters of a request.
+type Values map[string]string
+
+// Bool returns whether the value of key is "true".
+func (v Values) Bool(key string) bool { return v[key] == "true" }
+
+// Or returns the value of key, or fallback if key is not set.
+func (v Values) Or(key, fallback string) string {
+	if value, set := v[key]; set {
+		return value
+	}
+	return fallback
+}
+
+// Hash returns 32 hexadecimal digits that differ for different parameters, to record at creation
+// and to compare later. It does not depend on any order.
+func (v Values) Hash() string {
+	digest := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		// Quoting keeps {"a": "b=c"} and {"a=b": "c"} apart. A hash never fails to write.
+		_, _ = fmt.Fprintf(digest, "%q=%q\n", key, v[key])
+	}
+	return hex.EncodeToString(digest.Sum(nil)[:16])
+}

@@ -1,0 +1,82 @@
+package s3driver
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
+)
+
+// bucketName is what S3 accepts as a bucket name; its finer rules are the store's to apply.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
+// BucketID implements driverkit.IDGenerator.
+func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) (string, error) {
+	want, err := params.ParseBucket(request.Parameters)
+	if err != nil {
+		return "", err
+	}
+	backend, err := d.backendFor(want.Backend)
+	if err != nil {
+		return "", err
+	}
+	if err := backend.checkBucket(want); err != nil {
+		return "", err
+	}
+	return d.joinID(backend.name, storeName(want.NamePrefix, request.Name, maxBucketName)), nil
+}
+
+// CreateBucket implements driverkit.Driver.
+func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucketRequest) (driverkit.BucketInfo, error) {
+	backend, name, want, err := d.bucketRequest(request.BucketID, request.Parameters)
+	if err != nil {
+		return driverkit.BucketInfo{}, err
+	}
+	if !bucketName.MatchString(name) {
+		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of S3", request.BucketID)
+	}
+	region, err := backend.buckets.Ensure(ctx, name, want)
+	if err != nil {
+		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
+	}
+	return backend.info(name, region), nil
+}
+
+// GetBucket implements driverkit.Driver.
+func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketRequest) (driverkit.BucketInfo, error) {
+	backend, name, want, err := d.bucketRequest(request.BucketID, request.Parameters)
+	if err != nil {
+		return driverkit.BucketInfo{}, err
+	}
+	if !bucketName.MatchString(name) {
+		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a bucket name of S3", request.BucketID)
+	}
+	region, err := backend.buckets.Describe(ctx, name, want)
+	if err != nil {
+		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
+	}
+	return backend.info(name, region), nil
+}
+
+// DeleteBucket implements driverkit.Driver.
+func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucketRequest) error {
+	backend, name := d.splitID(request.BucketID)
+	if !bucketName.MatchString(name) {
+		return nil
+	}
+	return apierror.Translate("bucket "+name, backend.buckets.Delete(ctx, name, params.DeleteNonEmpty(request.Parameters)))
+}
+
+func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, string, params.Bucket, error) {
+	want, err := params.ParseBucket(values)
+	if err != nil {
+		return nil, "", params.Bucket{}, err
+	}
+	backend, name := d.splitID(id)
+	if err := backend.checkBucket(want); err != nil {
+		return nil, "", params.Bucket{}, err
+	}
+	return backend, name, want, nil
+}

@@ -1,0 +1,130 @@
+package s3driver
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// credentialsAge is how long credentials from files are used before the files are read again.
+const credentialsAge = 30 * time.Second
+
+// newAWSConfig answers the SDK's configuration for one backend. The SDK's environment and profile
+// files are used only by a backend without credentials of its own.
+func newAWSConfig(ctx context.Context, backend BackendConfig, wrap wrapTransport) (aws.Config, error) {
+	client, err := newHTTPClient(backend)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	result := aws.Config{Region: backend.Region, HTTPClient: client}
+	if provider := backend.Credentials.provider(); provider != nil {
+		result.Credentials = provider
+	} else {
+		// A buildable client is what the SDK needs in order to honour AWS_CA_BUNDLE.
+		result, err = config.LoadDefaultConfig(ctx, config.WithRegion(backend.Region), config.WithHTTPClient(client))
+		if err != nil {
+			return aws.Config{}, fmt.Errorf("find credentials for the store: %w", err)
+		}
+	}
+	if buildable, ok := result.HTTPClient.(*awshttp.BuildableClient); ok {
+		result.HTTPClient = &http.Client{Transport: wrap(buildable.GetTransport()), CheckRedirect: noRedirect}
+	}
+	return result, nil
+}
+
+// noRedirect leaves redirects to the SDK, which has to sign anew.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func newHTTPClient(backend BackendConfig) (*awshttp.BuildableClient, error) {
+	client := awshttp.NewBuildableClient()
+	pem, err := backend.certificateAuthority()
+	if err != nil || pem == "" {
+		return client, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(pem))
+	return client.WithTransportOptions(func(transport *http.Transport) {
+		if transport.TLSClientConfig == nil {
+			transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		transport.TLSClientConfig.RootCAs = roots
+	}), nil
+}
+
+func newS3Client(base aws.Config, backend BackendConfig) *s3.Client {
+	return s3.NewFromConfig(base, func(options *s3.Options) {
+		options.UsePathStyle = backend.Addressing == AddressingPath
+		if backend.Endpoint == "" {
+			return
+		}
+		options.BaseEndpoint = aws.String(backend.Endpoint)
+		// Compatible stores may not know the checksums that the SDK adds by itself.
+		options.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	})
+}
+
+func newIAMClient(base aws.Config, backend BackendConfig) *iam.Client {
+	return iam.NewFromConfig(base, func(options *iam.Options) {
+		if backend.IAM.Endpoint != "" {
+			options.BaseEndpoint = aws.String(backend.IAM.Endpoint)
+		}
+	})
+}
+
+// provider answers nil if the configuration leaves the credentials to the SDK.
+func (c CredentialsConfig) provider() aws.CredentialsProvider {
+	switch {
+	case c.AccessKeyIDFile != "":
+		return fileCredentials{idFile: c.AccessKeyIDFile, secretFile: c.SecretAccessKeyFile}
+	case c.AccessKeyID != "":
+		fixed := aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey.Reveal(), Source: "configuration"}
+		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return fixed, nil })
+	default:
+		return nil
+	}
+}
+
+// fileCredentials reads a key pair from two files, such as those of a mounted Secret. The SDK asks
+// again when what it was given expires.
+type fileCredentials struct {
+	idFile, secretFile string
+}
+
+// Retrieve implements aws.CredentialsProvider.
+func (f fileCredentials) Retrieve(context.Context) (aws.Credentials, error) {
+	id, err := readLine(f.idFile)
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	secret, err := readLine(f.secretFile)
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	return aws.Credentials{
+		AccessKeyID: id, SecretAccessKey: secret, Source: f.idFile, CanExpire: true, Expires: time.Now().Add(credentialsAge),
+	}, nil
+}
+
+func readLine(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %w", err)
+	}
+	line := strings.TrimSpace(string(data))
+	if line == "" {
+		return "", fmt.Errorf("read the driver's credentials: %s is empty", file)
+	}
+	return line, nil
+}

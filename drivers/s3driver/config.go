@@ -1,0 +1,329 @@
+package s3driver
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// DefaultName is the driver's name unless the configuration gives another.
+const DefaultName = "s3.cooper.dev"
+
+// Config is the configuration of the driver, as its YAML file has it.
+type Config struct {
+	// DriverName is the name that classes use. Default: s3.cooper.dev.
+	DriverName string `json:"driverName,omitempty"`
+	// DefaultBackend is the backend of classes that name none, and of IDs without a backend's name.
+	// Needed with more than one backend.
+	DefaultBackend string `json:"defaultBackend,omitempty"`
+	// Cluster, if set, is marked on everything that the driver makes, so that the clone of a
+	// cluster, in which all objects have the same UIDs, does not take it for its own.
+	Cluster string `json:"cluster,omitempty"`
+	// Backends are the stores, by a name of lower-case letters, digits and '-'. Names are part of
+	// the IDs of what was made there and must not change while it exists.
+	Backends map[string]BackendConfig `json:"backends"`
+}
+
+// BackendType says how a backend manages accounts.
+type BackendType string
+
+// The types of backends.
+const (
+	// TypeAWS is a store with the IAM API of AWS: AWS itself, or compatible.
+	TypeAWS BackendType = "aws"
+	// TypeMinIO is MinIO, with its admin API.
+	TypeMinIO BackendType = "minio"
+	// TypeVersityGW is versitygw with accounts of its own, through its admin API.
+	TypeVersityGW BackendType = "versitygw"
+	// TypeStatic is a store without accounts, with one key pair for all workloads.
+	TypeStatic BackendType = "static"
+)
+
+func backendTypes() []BackendType {
+	return []BackendType{TypeAWS, TypeMinIO, TypeVersityGW, TypeStatic}
+}
+
+// Addressing is the place of the bucket name in a URL.
+type Addressing string
+
+// The addressing styles.
+const (
+	AddressingPath    Addressing = "path"
+	AddressingVirtual Addressing = "virtual"
+)
+
+// BackendConfig is one store.
+type BackendConfig struct {
+	// Type is how the store manages accounts.
+	Type BackendType `json:"type"`
+	// Endpoint is the URL of the store. Empty means AWS.
+	Endpoint string `json:"endpoint,omitempty"`
+	// PublicEndpoint is the URL that workloads get, if they reach the store by another one.
+	PublicEndpoint string `json:"publicEndpoint,omitempty"`
+	// Region of buckets whose class names none. Default: us-east-1.
+	Region string `json:"region,omitempty"`
+	// Addressing is path or virtual. Default: virtual for AWS, path for an endpoint.
+	Addressing Addressing `json:"addressing,omitempty"`
+	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
+	// them too. Default: the system's.
+	CAFile string `json:"caFile,omitempty"`
+	// Credentials are the driver's own. Default: what the AWS SDK finds in its environment.
+	Credentials CredentialsConfig `json:"credentials,omitzero"`
+	// IAM configures the accounts of type aws.
+	IAM IAMConfig `json:"iam,omitzero"`
+	// AdminEndpoint is the URL of the admin API of types minio and versitygw. Default: the endpoint.
+	AdminEndpoint string `json:"adminEndpoint,omitempty"`
+	// Workloads is the key pair that type static gives to workloads.
+	Workloads CredentialsConfig `json:"workloads,omitzero"`
+}
+
+// CredentialsConfig says where the driver's own credential at a store is. Both files are read again
+// when they change.
+type CredentialsConfig struct {
+	// AccessKeyIDFile holds the access key ID.
+	AccessKeyIDFile string `json:"accessKeyIDFile,omitempty"`
+	// SecretAccessKeyFile holds the secret key.
+	SecretAccessKeyFile string `json:"secretAccessKeyFile,omitempty"`
+	// AccessKeyID is the access key ID itself, for programs and environment variables.
+	AccessKeyID string `json:"-"`
+	// SecretAccessKey is the secret key itself.
+	SecretAccessKey cosi.Secret `json:"-"`
+}
+
+// IAMConfig is where and how IAM users are made.
+type IAMConfig struct {
+	// Endpoint is the URL of the IAM API. Default: AWS, or the endpoint of the store.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: aws.
+	Partition string `json:"partition,omitempty"`
+	// Path groups the users, so that the driver's own rights can be limited to it. Default:
+	// /cosi/<driver name>/.
+	Path string `json:"path,omitempty"`
+	// PermissionsBoundary is the ARN of a policy that bounds every user.
+	PermissionsBoundary string `json:"permissionsBoundary,omitempty"`
+}
+
+// ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
+// fields are errors.
+func ParseConfig(data []byte) (Config, error) {
+	var config Config
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		return Config{}, fmt.Errorf("the configuration is not valid: %w", err)
+	}
+	return config.complete()
+}
+
+// ReadConfig reads a configuration file.
+func ReadConfig(file string) (Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Config{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	config, err := ParseConfig(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
+}
+
+// complete fills in defaults and then says everything that is wrong, each with its field.
+func (c Config) complete() (Config, error) {
+	if c.DriverName == "" {
+		c.DriverName = DefaultName
+	}
+	if c.DefaultBackend == "" && len(c.Backends) == 1 {
+		c.DefaultBackend = c.backendNames()[0]
+	}
+	backends := make(map[string]BackendConfig, len(c.Backends))
+	var problems []error
+	for _, name := range c.backendNames() {
+		backend := c.Backends[name].withDefaults(c.DriverName)
+		backends[name] = backend
+		problems = append(problems, backend.validate("backends."+name)...)
+		if !backendNamePattern.MatchString(name) {
+			problems = append(problems, fmt.Errorf("backends: the name %q must be 1 to 32 lower-case letters, digits and '-'", name))
+		}
+	}
+	c.Backends = backends
+	problems = append(problems, c.validate()...)
+	if err := errors.Join(problems...); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+var (
+	backendNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+	iamPathPattern     = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
+)
+
+func (c Config) validate() []error {
+	var problems []error
+	if err := cosi.ValidateDriverName(c.DriverName); err != nil {
+		problems = append(problems, fmt.Errorf("driverName: %w", err))
+	}
+	switch _, known := c.Backends[c.DefaultBackend]; {
+	case len(c.Backends) == 0:
+		problems = append(problems, errors.New("backends: at least one is needed"))
+	case c.DefaultBackend == "":
+		problems = append(problems, fmt.Errorf("defaultBackend: is needed with several backends (%s)", strings.Join(c.backendNames(), ", ")))
+	case !known:
+		problems = append(problems, fmt.Errorf("defaultBackend: %q is not one of the backends (%s)", c.DefaultBackend, strings.Join(c.backendNames(), ", ")))
+	}
+	return problems
+}
+
+func (c Config) backendNames() []string { return slices.Sorted(maps.Keys(c.Backends)) }
+
+func (b BackendConfig) withDefaults(driverName string) BackendConfig {
+	setDefault(&b.Region, "us-east-1")
+	switch b.Type {
+	case TypeAWS:
+		setDefault(&b.IAM.Partition, "aws")
+		setDefault(&b.IAM.Path, "/cosi/"+driverName+"/")
+		setDefault(&b.IAM.Endpoint, b.Endpoint)
+	case TypeMinIO, TypeVersityGW:
+		setDefault(&b.AdminEndpoint, b.Endpoint)
+	case TypeStatic:
+	}
+	if b.Endpoint == "" {
+		setDefault(&b.Addressing, AddressingVirtual)
+	}
+	setDefault(&b.Addressing, AddressingPath)
+	return b
+}
+
+func setDefault[T ~string](field *T, value T) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+func (b BackendConfig) validate(field string) []error {
+	var problems []error
+	bad := func(name, format string, args ...any) {
+		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
+	}
+	b.validateAccounts(bad)
+	b.validateEndpoints(bad)
+	return problems
+}
+
+// validateAccounts checks what the type needs and what only it may have.
+func (b BackendConfig) validateAccounts(bad func(name, format string, args ...any)) {
+	if !slices.Contains(backendTypes(), b.Type) {
+		bad("type", "%q is not one of: %s", b.Type, joinTypes(backendTypes()))
+	}
+	if b.Type != TypeAWS && b.Endpoint == "" {
+		bad("endpoint", "is needed for type %s", b.Type)
+	}
+	if b.Type != TypeAWS && b.Credentials.provider() == nil {
+		bad("credentials", "are needed for type %s", b.Type)
+	}
+	if (b.Type == TypeStatic) != (b.Workloads.provider() != nil) {
+		bad("workloads", "is the key pair of type static, where it is needed, and of no other")
+	}
+	if err := b.Workloads.check(); err != nil {
+		bad("workloads", "%v", err)
+	}
+	if err := b.Credentials.check(); err != nil {
+		bad("credentials", "%v", err)
+	}
+	if b.Type != TypeAWS && b.IAM != (IAMConfig{}) {
+		bad("iam", "is for type aws only")
+	}
+	// A managed policy is below the path, in one of its own with the user's name.
+	if b.Type == TypeAWS && (!iamPathPattern.MatchString(b.IAM.Path) || len(b.IAM.Path) > 512-maxAccountName) {
+		bad("iam.path", "%q must begin and end with '/'", b.IAM.Path)
+	}
+	if arn := b.IAM.PermissionsBoundary; arn != "" && !strings.HasPrefix(arn, "arn:") {
+		bad("iam.permissionsBoundary", "%q is not the ARN of a policy", arn)
+	}
+}
+
+// validateEndpoints checks how the store is reached.
+func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...any)) {
+	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
+		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
+	}
+	for name, value := range map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "iam.endpoint": b.IAM.Endpoint, "adminEndpoint": b.AdminEndpoint} {
+		if err := checkEndpoint(value); err != nil {
+			bad(name, "%v", err)
+		}
+	}
+	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
+		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
+	}
+	if _, err := b.certificateAuthority(); err != nil {
+		bad("caFile", "%v", err)
+	}
+}
+
+func joinTypes(types []BackendType) string {
+	var names []string
+	for _, one := range types {
+		names = append(names, string(one))
+	}
+	return strings.Join(names, ", ")
+}
+
+func checkEndpoint(value string) error {
+	if value == "" {
+		return nil
+	}
+	parsed, err := url.Parse(value)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
+		return fmt.Errorf("%q is not an http or https URL such as https://s3.example.com", value)
+	case parsed.User != nil:
+		return errors.New("must not hold a user or password; use credentials")
+	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
+		return fmt.Errorf("%q must end after the host and port", value)
+	}
+	return nil
+}
+
+// certificateAuthority reads and checks the file with the endpoint's certificate authorities; empty
+// without one.
+func (b BackendConfig) certificateAuthority() (string, error) {
+	if b.CAFile == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(b.CAFile)
+	if err != nil {
+		return "", fmt.Errorf("read the certificate authorities: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		return "", fmt.Errorf("%s holds no PEM certificate", b.CAFile)
+	}
+	if len(data) > cosi.MaxCredentialLength {
+		return "", fmt.Errorf("%s has %d bytes, more than the %d that a workload's Secret takes", b.CAFile, len(data), cosi.MaxCredentialLength)
+	}
+	return string(data), nil
+}
+
+// publicEndpoint is the URL for workloads in a region.
+func (b BackendConfig) publicEndpoint(region string) string {
+	switch {
+	case b.PublicEndpoint != "":
+		return strings.TrimRight(b.PublicEndpoint, "/")
+	case b.Endpoint != "":
+		return strings.TrimRight(b.Endpoint, "/")
+	case b.IAM.Partition == "aws-cn":
+		return "https://s3." + region + ".amazonaws.com.cn"
+	default:
+		return "https://s3." + region + ".amazonaws.com"
+	}
+}

@@ -1,0 +1,137 @@
+package s3driver_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestParseConfigFillsInDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := s3driver.ParseConfig([]byte(`
+backends:
+  main: {type: aws}
+  lab:
+    type: aws
+    endpoint: http://localhost:9000
+    region: eu-west-1
+defaultBackend: main
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/cosi/s3.cooper.dev/"
+	want := s3driver.Config{
+		DriverName: "s3.cooper.dev", DefaultBackend: "main",
+		Backends: map[string]s3driver.BackendConfig{
+			"main": {Type: "aws", Region: "us-east-1", Addressing: "virtual", IAM: s3driver.IAMConfig{Partition: "aws", Path: path}},
+			"lab": {
+				Type: "aws", Endpoint: "http://localhost:9000", Region: "eu-west-1", Addressing: "path",
+				IAM: s3driver.IAMConfig{Endpoint: "http://localhost:9000", Partition: "aws", Path: path},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
+	t.Parallel()
+	noPEM := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(noPEM, []byte("not a certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		yaml string
+		want []string
+	}{
+		"not YAML":                      {"backends: [", []string{"not valid"}},
+		"a field with a typo":           {"backends: {a: {type: aws, endpont: x}}", []string{"endpont"}},
+		"no backend":                    {"driverName: s3.example.com", []string{"backends: at least one"}},
+		"several without a default":     {"backends: {a: {type: aws}, b: {type: aws}}", []string{"defaultBackend: is needed", "a, b"}},
+		"a default that is not there":   {"{defaultBackend: c, backends: {a: {type: aws}}}", []string{`defaultBackend: "c"`}},
+		"a backend name with a dot":     {"backends: {a.b: {type: aws}}", []string{`"a.b"`}},
+		"a driver name with capitals":   {"{driverName: S3.example.com, backends: {a: {type: aws}}}", []string{"driverName"}},
+		"an unknown type":               {"backends: {a: {type: ceph}}", []string{`backends.a.type: "ceph"`, "aws"}},
+		"an endpoint without a scheme":  {"backends: {a: {type: aws, endpoint: 'localhost:9000'}}", []string{"backends.a.endpoint"}},
+		"an endpoint with a path":       {"backends: {a: {type: aws, endpoint: 'http://h/bucket'}}", []string{"must end after the host"}},
+		"an endpoint with a password":   {"backends: {a: {type: aws, endpoint: 'http://u:pw@h'}}", []string{"must not hold a user"}},
+		"an addressing that is none":    {"backends: {a: {type: aws, addressing: dns}}", []string{"path, virtual"}},
+		"a CA without TLS":              {"backends: {a: {type: aws, endpoint: 'http://h', caFile: " + noPEM + "}}", []string{"has no TLS", "no PEM"}},
+		"a CA file that is missing":     {"backends: {a: {type: aws, endpoint: 'https://h', caFile: /nowhere}}", []string{"/nowhere"}},
+		"half a key pair":               {"backends: {a: {type: aws, credentials: {accessKeyIDFile: /id}}}", []string{"need each other"}},
+		"an IAM path without slashes":   {"backends: {a: {type: aws, iam: {path: cosi}}}", []string{"iam.path"}},
+		"a boundary that is no ARN":     {"backends: {a: {type: aws, iam: {permissionsBoundary: deny}}}", []string{"permissionsBoundary"}},
+		"two mistakes are both told of": {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := s3driver.ParseConfig([]byte(test.yaml))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "pw") {
+				t.Errorf("error %q holds a password", err)
+			}
+		})
+	}
+}
+
+func TestConfigFromEnvironment(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{
+		"S3_DRIVER_ENDPOINT": "https://s3.example.com", "S3_DRIVER_REGION": "lab", "S3_DRIVER_NAME": "s3.example.com",
+		"S3_DRIVER_ACCESS_KEY_ID": "id", "S3_DRIVER_SECRET_ACCESS_KEY": "secret", "S3_DRIVER_ADDRESSING": "virtual",
+	}
+	lookup := func(name string) (string, bool) { value, set := variables[name]; return value, set }
+	got, err := s3driver.ConfigFromEnvironment(lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := got.Backends[got.DefaultBackend]
+	want := s3driver.BackendConfig{
+		Type: "aws", Endpoint: "https://s3.example.com", Region: "lab", Addressing: "virtual",
+		Credentials: s3driver.CredentialsConfig{AccessKeyID: "id", SecretAccessKey: cosi.NewSecret("secret")},
+		IAM:         s3driver.IAMConfig{Endpoint: "https://s3.example.com", Partition: "aws", Path: "/cosi/s3.example.com/"},
+	}
+	if diff := cmp.Diff(want, backend); diff != "" {
+		t.Errorf("backend differs (-want +got):\n%s", diff)
+	}
+	delete(variables, "S3_DRIVER_SECRET_ACCESS_KEY")
+	if _, err := s3driver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "need each other") {
+		t.Errorf("half a key pair: %v", err)
+	}
+}
+
+func TestNoVariableIsReserved(t *testing.T) {
+	t.Parallel()
+	for _, variable := range s3driver.Variables() {
+		if strings.HasPrefix(variable.Name, "COSI_") || variable.Description == "" {
+			t.Errorf("variable %q (%q)", variable.Name, variable.Description)
+		}
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("backends: {a: {type: aws, endpoint: 'http://h'}}"))
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		config, err := s3driver.ParseConfig(data)
+		if err == nil && (config.DefaultBackend == "" || len(config.Backends) == 0) {
+			t.Errorf("accepted without a backend: %q", data)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package s3driver_test
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// TestConformance holds the built command against the conformance suite, on every store.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the command and runs for a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "cosi-driver-s3")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/cooper-cosi/cooper/cmd/cosi-driver-s3")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v\n%s", err, output)
+	}
+	onEveryTarget(t, func(t *testing.T, on target) {
+		report, err := sanity.Run(t.Context(), conformance(t, on, binary))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(report.Verdict())
+		for _, result := range report.Of(sanity.NotApplicable) {
+			t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
+		}
+		for _, result := range report.Of(sanity.Failed) {
+			t.Error(result.Explain())
+		}
+	})
+}
+
+func conformance(t *testing.T, on target, binary string) sanity.Config {
+	t.Helper()
+	broken := newBreakable(t, on.backend.Endpoint)
+	environment := []string{
+		"S3_DRIVER_TYPE=" + string(on.backend.Type),
+		"S3_DRIVER_ENDPOINT=" + broken.url,
+		"S3_DRIVER_PUBLIC_ENDPOINT=" + on.backend.Endpoint,
+		"S3_DRIVER_ACCESS_KEY_ID=" + on.rootID,
+		"S3_DRIVER_SECRET_ACCESS_KEY=" + on.rootSecret,
+		"S3_DRIVER_CREDENTIAL_STORE=directory:" + t.TempDir(),
+		"S3_DRIVER_LOG_LEVEL=debug",
+	}
+	if on.backend.IAM.Endpoint != "" {
+		environment = append(environment, "S3_DRIVER_IAM_ENDPOINT="+on.backend.IAM.Endpoint)
+	}
+	config := sanity.Config{
+		Launcher:       sanity.Exec{Command: []string{binary}},
+		Environment:    environment,
+		Params:         conformanceParameters(),
+		Rotation:       true,
+		NonEmptyDelete: "refuse",
+		Probers:        sanity.Probers(sanity.ProberOptions{}),
+		Inventory:      func(ctx context.Context) ([]sanity.Resource, error) { return resources(ctx, on) },
+		Fixture:        fixture{s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)},
+		Backend:        broken,
+	}
+	if on.slow {
+		config.Limits = sanity.Limits{Repeats: 3, Operations: 30, Concurrency: 8}
+	}
+	return config
+}
+
+func conformanceParameters() sanity.Params {
+	return sanity.Params{
+		Bucket:        map[string]string{"tags": `{"team":"a"}`},
+		Incompatible:  map[string]string{"tags": `{"team":"b"}`},
+		Invalid:       map[string]string{"versioning": "perhaps"},
+		InvalidAccess: map[string]string{"allowDelete": "perhaps"},
+	}
+}
+
+func resources(ctx context.Context, on target) ([]sanity.Resource, error) {
+	lines, err := on.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]string{"user": sanity.KindAccount, "key": sanity.KindKey, "policy": sanity.KindPolicy, "bucket": sanity.KindBucket}
+	var found []sanity.Resource
+	for _, line := range lines {
+		kind, name, _ := strings.Cut(line, " ")
+		found = append(found, sanity.Resource{Kind: kinds[kind], Name: name})
+	}
+	return found, nil
+}
+
+// fixture makes buckets as the store's administrator does.
+type fixture struct{ root *s3.Client }
+
+var _ sanity.ForeignFixture = fixture{}
+
+func (fixture) BucketID(name string) string { return name }
+
+func (f fixture) MakeBucket(ctx context.Context, name string) error {
+	_, err := f.root.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
+	return err
+}
+
+func (f fixture) RemoveBucket(ctx context.Context, name string) error {
+	objects, err := f.root.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &name})
+	if err == nil {
+		for _, object := range objects.Contents {
+			if _, err := f.root.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &name, Key: object.Key}); err != nil {
+				return err
+			}
+		}
+		_, err = f.root.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &name})
+	}
+	if missing := (&types.NoSuchBucket{}); err != nil && strings.Contains(err.Error(), missing.ErrorCode()) {
+		return nil
+	}
+	return err
+}
+
+func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeBucket(ctx, id) }
+
+func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
+
+// breakable is a store that can be made to fail: a proxy in front of it.
+type breakable struct {
+	url   string
+	fault atomic.Value
+}
+
+func newBreakable(t *testing.T, endpoint string) *breakable {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &breakable{}
+	made.fault.Store(sanity.Fault(""))
+	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
+		request.SetURL(target)
+		// The signature covers the host that the client asked.
+		request.Out.Host = request.In.Host
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch made.fault.Load() {
+		case sanity.BackendDown:
+			panic(http.ErrAbortHandler)
+		case sanity.LoginRefused:
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte("<Error><Code>InvalidAccessKeyId</Code><Message>unknown key</Message></Error>"))
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	made.url = server.URL
+	return made
+}
+
+func (b *breakable) Can(fault sanity.Fault) bool {
+	return fault == sanity.BackendDown || fault == sanity.LoginRefused
+}
+
+func (b *breakable) Break(_ context.Context, fault sanity.Fault) error {
+	b.fault.Store(fault)
+	return nil
+}
+
+func (b *breakable) Mend(context.Context, sanity.Fault) error {
+	b.fault.Store(sanity.Fault(""))
+	return nil
+}

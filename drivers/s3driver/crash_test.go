@@ -1,0 +1,385 @@
+package s3driver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+// crash kills a driver process at its call number at: before the call takes effect, or after the
+// effect but before the answer. Calls to the backend and writes to the credential store count. A
+// dead process makes no more calls.
+type crash struct {
+	at          int
+	afterEffect bool
+	kill        context.CancelFunc
+
+	mu    sync.Mutex
+	calls []string
+	dead  bool
+}
+
+var errKilled = errors.New("the process was killed")
+
+// call runs effect as the next call of the process, or kills it.
+func (c *crash) call(name string, effect func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return errKilled
+	}
+	c.calls = append(c.calls, name)
+	if len(c.calls) != c.at {
+		return effect()
+	}
+	c.dead = true
+	c.kill()
+	if c.afterEffect {
+		// The process does not live to see how the call ended.
+		_ = effect()
+	}
+	return errKilled
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+func (c *crash) wrap(next http.RoundTripper) http.RoundTripper {
+	return transportFunc(func(request *http.Request) (*http.Response, error) {
+		var response *http.Response
+		name := request.Method + " " + request.URL.RequestURI()
+		err := c.call(name, func() error {
+			var err error
+			// What the server does must not depend on the process that asked.
+			response, err = next.RoundTrip(request.WithContext(context.WithoutCancel(request.Context())))
+			return err
+		})
+		if err != nil && response != nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			response = nil
+		}
+		return response, err
+	})
+}
+
+// crashStore is the credential store of a process that may be killed.
+type crashStore struct {
+	credstore.Store
+
+	crash *crash
+}
+
+func (c crashStore) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
+	var stored credstore.Entry
+	err := c.crash.call("store.Put "+entry.Account, func() error {
+		var err error
+		stored, err = c.Store.Put(context.WithoutCancel(ctx), entry)
+		return err
+	})
+	return stored, err
+}
+
+func (c crashStore) Delete(ctx context.Context, account string) error {
+	return c.crash.call("store.Delete "+account, func() error {
+		return c.Store.Delete(context.WithoutCancel(ctx), account)
+	})
+}
+
+// process makes a driver as a new process has it. Without a crash it lives for ever.
+func process(t *testing.T, on target, store credstore.Store, crash *crash) *s3driver.Driver {
+	t.Helper()
+	options := s3driver.Options{
+		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Credentials: store,
+	}
+	if crash != nil {
+		options.Credentials = crashStore{store, crash}
+		options.WrapTransport = crash.wrap
+	}
+	driver, err := s3driver.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+// scenario is one RPC of the matrix.
+type scenario struct {
+	// prepare makes what the RPC needs.
+	prepare func(t *testing.T, driver *s3driver.Driver, names names)
+	// call is the RPC.
+	call func(ctx context.Context, driver *s3driver.Driver, names names) error
+	// verify looks at the outcome and removes everything.
+	verify func(t *testing.T, run *run)
+}
+
+// names are those of one cell of the matrix.
+type names struct{ bucket, account string }
+
+// run is one cell of the matrix after the RPC has succeeded.
+type run struct {
+	names
+
+	target target
+	store  *credstore.Memory
+	driver *s3driver.Driver
+}
+
+// TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
+func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
+	scenarios := map[string]scenario{
+		"create":       {nothing, callCreate, verifyCreated},
+		"grant":        {prepareBucket, callGrant(""), verifyGranted("")},
+		"rotate":       {prepareGranted, callGrant("r1"), verifyRotated},
+		"revoke":       {prepareGranted, callRevoke, verifyRevoked},
+		"delete":       {prepareBucket, callDelete, verifyDeleted},
+		"delete data":  {prepareData, callDelete, verifyDeleted},
+		"whole revoke": {prepareRotated, callRevoke, verifyRevoked},
+	}
+	onEveryTarget(t, func(t *testing.T, on target) {
+		for name, scenario := range scenarios {
+			if on.slow && name != "create" && name != "grant" && name != "revoke" {
+				continue
+			}
+			// One after the other, since each compares the whole inventory.
+			t.Run(name, func(t *testing.T) { runMatrix(t, on, scenario) })
+		}
+	})
+}
+
+func runMatrix(t *testing.T, on target, scenario scenario) {
+	t.Helper()
+	cells := 0
+	for at := 1; ; at++ {
+		reached := false
+		for _, afterEffect := range []bool{false, true} {
+			// Of a reduced matrix the cells alternate.
+			if on.slow && afterEffect != (at%2 == 0) {
+				continue
+			}
+			crash := &crash{at: at, afterEffect: afterEffect}
+			runCell(t, on, scenario, crash)
+			reached = reached || crash.dead
+			cells++
+			if t.Failed() {
+				t.Fatalf("killed at call %d (after its effect: %t) of:\n%s", at, afterEffect, strings.Join(crash.calls, "\n"))
+			}
+		}
+		if !reached {
+			t.Logf("%d cells, those past the last call included, over %d calls", cells, at-1)
+			return
+		}
+	}
+}
+
+func runCell(t *testing.T, on target, scenario scenario, crash *crash) {
+	t.Helper()
+	store := credstore.NewMemory()
+	before := inventory(t, on, store)
+	names := names{bucket: "bc-" + uuid.NewString(), account: newAccount()}
+	scenario.prepare(t, process(t, on, store, nil), names)
+
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	crash.kill = kill
+	if err := scenario.call(ctx, process(t, on, store, crash), names); err == nil && crash.dead {
+		t.Error("the killed process answered")
+	}
+	next := process(t, on, store, nil)
+	if err := scenario.call(t.Context(), next, names); err != nil {
+		t.Errorf("the next process fails: %v", err)
+		return
+	}
+	scenario.verify(t, &run{names: names, target: on, store: store, driver: next})
+	if diff := cmp.Diff(before, inventory(t, on, store)); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
+}
+
+func nothing(*testing.T, *s3driver.Driver, names) {}
+
+func prepareBucket(t *testing.T, driver *s3driver.Driver, names names) {
+	t.Helper()
+	if err := callCreate(t.Context(), driver, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func prepareGranted(t *testing.T, driver *s3driver.Driver, names names) {
+	t.Helper()
+	prepareBucket(t, driver, names)
+	if err := callGrant("")(t.Context(), driver, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func prepareRotated(t *testing.T, driver *s3driver.Driver, names names) {
+	t.Helper()
+	prepareGranted(t, driver, names)
+	if err := callGrant("r0")(t.Context(), driver, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func prepareData(t *testing.T, driver *s3driver.Driver, names names) {
+	t.Helper()
+	prepareGranted(t, driver, names)
+	access, err := driver.GrantAccess(t.Context(), grantOf(names, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := clientOf(access, names.bucket)
+	for i := range 3 {
+		if err := putObject(t, client, names.bucket, fmt.Sprintf("key%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &names.bucket, Key: &names.account}); err != nil {
+		t.Fatal(err)
+	}
+	if err := callRevoke(t.Context(), driver, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var crashParameters = driverkit.Values{"versioning": "true", "tags": `{"team":"a"}`, "deleteNonEmpty": "true"}
+
+func callCreate(ctx context.Context, driver *s3driver.Driver, names names) error {
+	_, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
+	return err
+}
+
+func callDelete(ctx context.Context, driver *s3driver.Driver, names names) error {
+	return driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
+}
+
+func grantOf(names names, rotation string) driverkit.GrantAccessRequest {
+	return driverkit.GrantAccessRequest{AccountID: names.account, AccessSpec: driverkit.AccessSpec{
+		Protocol: driverkit.S3, AuthType: driverkit.Key, Rotation: rotation,
+		Buckets: []driverkit.BucketAccess{{BucketID: names.bucket, ObjectData: driverkit.WriteOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any}},
+	}}
+}
+
+func callGrant(rotation string) func(context.Context, *s3driver.Driver, names) error {
+	return func(ctx context.Context, driver *s3driver.Driver, names names) error {
+		_, err := driver.GrantAccess(ctx, grantOf(names, rotation))
+		return err
+	}
+}
+
+func callRevoke(ctx context.Context, driver *s3driver.Driver, names names) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: names.account, Protocol: driverkit.S3, AuthType: driverkit.Key, BucketIDs: []string{names.bucket},
+	})
+}
+
+func clientOf(access driverkit.Access, bucket string) *s3.Client {
+	info, credential := access.Buckets[bucket].S3, access.Credential.S3
+	return s3Client(info.Endpoint, info.Region, credential.AccessKeyID, credential.SecretKey.Reveal())
+}
+
+func verifyCreated(t *testing.T, run *run) {
+	t.Helper()
+	want := []string{"bucket " + run.bucket}
+	if diff := cmp.Diff(want, ofRun(inventory(t, run.target, run.store), run.names)); diff != "" {
+		t.Errorf("inventory (-want +got):\n%s", diff)
+	}
+	root := s3Client(run.target.backend.Endpoint, "us-east-1", run.target.rootID, run.target.rootSecret)
+	versioning, err := root.GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: &run.bucket})
+	if err != nil || versioning.Status != "Enabled" {
+		t.Errorf("versioning is %q, %v", versioning.Status, err)
+	}
+	mustSucceed(t, callDelete(t.Context(), run.driver, run.names))
+}
+
+func verifyGranted(rotation string) func(*testing.T, *run) {
+	return func(t *testing.T, run *run) {
+		t.Helper()
+		access, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
+		mustSucceed(t, err)
+		again, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
+		mustSucceed(t, err)
+		if diff := cmp.Diff(access, again); diff != "" {
+			t.Errorf("a repeated grant answers something else:\n%s", diff)
+		}
+		client := clientOf(access, run.bucket)
+		mustSucceed(t, putObject(t, client, run.bucket, "key"))
+		if code := apiCode(t, getObject(t, client, run.bucket, "key")); code != "AccessDenied" {
+			t.Errorf("reading with write-only access: %q", code)
+		}
+		keys := 1
+		if rotation != "" {
+			keys = 2
+		}
+		found := ofRun(inventory(t, run.target, run.store), run.names)
+		if users, live := count(found, "user "), count(found, "key "); users > 1 || live != keys {
+			t.Errorf("%d users and %d keys, want at most 1 and %d: %v", users, live, keys, found)
+		}
+		mustSucceed(t, callRevoke(t.Context(), run.driver, run.names))
+		if code := apiCode(t, putObject(t, client, run.bucket, "key")); code != "InvalidAccessKeyId" {
+			t.Errorf("after revoke: %q", code)
+		}
+		mustSucceed(t, callDelete(t.Context(), run.driver, run.names))
+	}
+}
+
+func verifyRotated(t *testing.T, run *run) {
+	t.Helper()
+	entry, err := run.store.Get(t.Context(), run.account)
+	mustSucceed(t, err)
+	if entry.Previous == nil || entry.Rotation != "r1" {
+		t.Fatalf("stored entry %v", entry)
+	}
+	previous := s3Client(run.target.backend.Endpoint, "us-east-1", entry.Previous.ID, entry.Previous.Secret.Reveal())
+	mustSucceed(t, putObject(t, previous, run.bucket, "by-previous-key"))
+	verifyGranted("r1")(t, run)
+}
+
+func verifyRevoked(t *testing.T, run *run) {
+	t.Helper()
+	want := []string{"bucket " + run.bucket}
+	if diff := cmp.Diff(want, ofRun(inventory(t, run.target, run.store), run.names)); diff != "" {
+		t.Errorf("inventory (-want +got):\n%s", diff)
+	}
+	mustSucceed(t, callDelete(t.Context(), run.driver, run.names))
+}
+
+func verifyDeleted(t *testing.T, run *run) {
+	t.Helper()
+	mustSucceed(t, callRevoke(t.Context(), run.driver, run.names))
+}
+
+func mustSucceed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func count(lines []string, prefix string) int {
+	return len(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, prefix) }))
+}
+
+// ofRun answers the lines of an inventory that belong to one cell.
+func ofRun(lines []string, names names) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+		return !strings.Contains(line, names.bucket) && !strings.Contains(line, names.account)
+	})
+}

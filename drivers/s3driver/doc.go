@@ -1,0 +1,9 @@
+// Package s3driver is the COSI driver for S3: it makes buckets through the S3 API and accounts
+// through the API that the store has for them.
+//
+// Config lists the stores, called backends; New makes the driver, which driverkit serves. The
+// package keeps no state: what it knows is in the requests, at the stores, and in the credential
+// store.
+package s3driver
+
+//go:generate go run ./internal/reference . ../../docs/reference

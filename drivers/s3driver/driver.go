@@ -1,0 +1,246 @@
+package s3driver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/iamuser"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+// Options are what New needs.
+type Options struct {
+	// Config is the configuration. Defaults are filled in, so that a program need not.
+	Config Config
+	// Credentials keeps what stores show only once. Required.
+	Credentials credstore.Store
+	// WrapTransport, if set, is put around the transport of every call to a store: to observe calls,
+	// or to let them fail.
+	WrapTransport func(http.RoundTripper) http.RoundTripper
+	// Registerer takes the metrics of calls to stores. Default none.
+	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each call to a store. Default OpenTelemetry's global provider.
+	TracerProvider trace.TracerProvider
+}
+
+// Driver implements driverkit.Driver and driverkit.IDGenerator.
+type Driver struct {
+	config   Config
+	revision string
+	backends map[string]*backend
+}
+
+var (
+	_ driverkit.Driver      = (*Driver)(nil)
+	_ driverkit.IDGenerator = (*Driver)(nil)
+
+	_ driverkit.BackendChecker = (*Driver)(nil)
+)
+
+// accounts manages the accounts of one store.
+type accounts interface {
+	// Check refuses what the store cannot do. It makes no calls.
+	Check(request account.Request) error
+	// Grant makes sure that the account exists and answers its credential.
+	Grant(ctx context.Context, request account.Request) (credstore.Credential, error)
+	// Revoke makes sure that the account does not exist. Only names and IDs of the request are set.
+	Revoke(ctx context.Context, request account.Request) error
+}
+
+// backend is one configured store.
+type backend struct {
+	name                 string
+	config               BackendConfig
+	certificateAuthority string
+	buckets              *bucket.Store
+	accounts             accounts
+}
+
+// New makes a driver. It makes no calls: a store that is down does not keep the driver from
+// starting.
+func New(options Options) (*Driver, error) {
+	config, err := options.Config.complete()
+	if err != nil {
+		return nil, err
+	}
+	if options.Credentials == nil {
+		return nil, errors.New("make the S3 driver: it needs a credential store")
+	}
+	driver := &Driver{config: config, backends: map[string]*backend{}}
+	if driver.revision, err = config.revision(); err != nil {
+		return nil, err
+	}
+	observer, err := newObserver(config.DriverName, options.Registerer, options.TracerProvider)
+	if err != nil {
+		return nil, err
+	}
+	for name, settings := range config.Backends {
+		wrap := func(next http.RoundTripper) http.RoundTripper {
+			if options.WrapTransport != nil {
+				next = options.WrapTransport(next)
+			}
+			return observer.wrap(name, next)
+		}
+		made, err := newBackend(config, name, settings, options.Credentials, wrap)
+		if err != nil {
+			return nil, fmt.Errorf("backend %s: %w", name, err)
+		}
+		driver.backends[name] = made
+	}
+	return driver, nil
+}
+
+type wrapTransport func(http.RoundTripper) http.RoundTripper
+
+func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, wrap wrapTransport) (*backend, error) {
+	base, err := newAWSConfig(context.Background(), settings, wrap)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := settings.certificateAuthority()
+	if err != nil {
+		return nil, err
+	}
+	made := &backend{
+		name:                 name,
+		config:               settings,
+		certificateAuthority: authority,
+		buckets: &bucket.Store{
+			API:      newS3Client(base, settings),
+			Region:   settings.Region,
+			Regional: settings.Endpoint == "",
+			Driver:   config.DriverName,
+			Cluster:  config.Cluster,
+		},
+	}
+	made.addAccounts(config, store, base)
+	return made, nil
+}
+
+// addAccounts chooses how the store manages accounts, and what else it has or lacks.
+func (b *backend) addAccounts(config Config, store credstore.Store, base aws.Config) {
+	admin := &adminapi.Client{
+		Name: string(b.config.Type), Endpoint: b.config.AdminEndpoint, Region: b.config.Region,
+		Credentials: base.Credentials, HTTP: base.HTTPClient,
+	}
+	b.buckets.TagsAtCreation = b.config.Type == TypeAWS || b.config.Type == TypeVersityGW
+	if b.config.Endpoint != "" {
+		// Of AWS it is documented that bucket and tags are made as one.
+		b.buckets.Intents = &bucket.Intents{Store: store, Backend: b.name}
+	}
+	switch b.config.Type {
+	case TypeMinIO:
+		b.accounts = &minio.Users{API: admin, Store: store, Driver: config.DriverName, Cluster: config.Cluster}
+		b.buckets.Quotas = minio.Quota{API: admin}
+	case TypeVersityGW:
+		b.accounts = &versitygw.Users{API: admin, S3: b.buckets.API, Store: store}
+	case TypeStatic:
+		b.accounts = &static.Key{Credentials: b.config.Workloads.provider()}
+	case TypeAWS:
+		b.buckets.PublicAccessBlock = true
+		b.accounts = &iamuser.Users{
+			API:       newIAMClient(base, b.config),
+			Store:     store,
+			Driver:    config.DriverName,
+			Cluster:   config.Cluster,
+			Path:      b.config.IAM.Path,
+			Boundary:  b.config.IAM.PermissionsBoundary,
+			Partition: b.config.IAM.Partition,
+		}
+	}
+}
+
+// Info implements driverkit.Driver.
+func (d *Driver) Info() driverkit.Info {
+	return driverkit.Info{
+		Name:             d.config.DriverName,
+		Revision:         d.revision,
+		Protocols:        []driverkit.Protocol{driverkit.S3},
+		AuthTypes:        []driverkit.AuthType{driverkit.Key},
+		MultiBucket:      []driverkit.AuthType{driverkit.Key},
+		Modes:            policy.Modes(),
+		BucketParameters: params.BucketParameters(),
+		AccessParameters: params.AccessParameters(),
+	}
+}
+
+// CheckBackend implements driverkit.BackendChecker: all stores answer, and accept the driver's own
+// credentials. That listing buckets is denied is an answer too.
+func (d *Driver) CheckBackend(ctx context.Context) error {
+	var problems []error
+	for _, name := range d.config.backendNames() {
+		_, err := d.backends[name].buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
+		if err != nil && !apierror.Is(err, "AccessDenied") {
+			problems = append(problems, fmt.Errorf("backend %s: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// revision changes with what appears in answers: endpoints, regions, addressing and authorities.
+func (c Config) revision() (string, error) {
+	type visible struct{ Endpoint, Region, Addressing, Authority string }
+	all := map[string]visible{}
+	for name, backend := range c.Backends {
+		authority, err := backend.certificateAuthority()
+		if err != nil {
+			return "", fmt.Errorf("backend %s: %w", name, err)
+		}
+		all[name] = visible{backend.publicEndpoint(backend.Region), backend.Region, string(backend.Addressing), authority}
+	}
+	return digest(all)
+}
+
+// digest answers 32 hexadecimal digits that are equal for equal values.
+func digest(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("compute a hash: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// info describes a bucket of the backend.
+func (b *backend) info(name, region string) driverkit.BucketInfo {
+	return driverkit.BucketInfo{S3: &driverkit.S3Bucket{
+		Name:     name,
+		Endpoint: b.config.publicEndpoint(region),
+		Region:   region,
+		Style:    driverkit.AddressingStyle(b.config.Addressing),
+	}}
+}
+
+// checkBucket refuses parameters that this backend cannot satisfy.
+func (b *backend) checkBucket(want params.Bucket) error {
+	if want.Backend != "" && want.Backend != b.name {
+		return driverkit.InvalidArgument("parameter backend is %q, but the bucket ID belongs to backend %q", want.Backend, b.name)
+	}
+	if want.Region != "" && want.Region != b.config.Region && !b.buckets.Regional {
+		return driverkit.InvalidArgument("parameter region is %q, but backend %s has only %q", want.Region, b.name, b.config.Region)
+	}
+	if want.Quota != 0 && b.buckets.Quotas == nil {
+		return driverkit.InvalidArgument("parameter quota is set, but backend %s, of type %s, has no quotas", b.name, b.config.Type)
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package s3driver_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// target is a store that the driver is tested on.
+type target struct {
+	backend s3driver.BackendConfig
+	// rootID and rootSecret are the credentials of the store's administrator.
+	rootID, rootSecret string
+	// slow asks for a reduced crash matrix.
+	slow bool
+	// accounts lists the accounts, keys and policies of the store.
+	accounts func(ctx context.Context) ([]string, error)
+}
+
+// versityIAM is versitygw with its own IAM API, which the backend type aws uses unmodified.
+func versityIAM(t *testing.T) target {
+	t.Helper()
+	endpoint, iamEndpoint := startVersityIAM(t)
+	return target{
+		backend: s3driver.BackendConfig{
+			Type: s3driver.TypeAWS, Endpoint: endpoint, IAM: s3driver.IAMConfig{Endpoint: iamEndpoint},
+			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
+		},
+		rootID: rootAccessKey, rootSecret: rootSecretKey,
+		accounts: func(ctx context.Context) ([]string, error) {
+			return iamAccounts(ctx, iamEndpoint, rootAccessKey, rootSecretKey)
+		},
+	}
+}
+
+// versityAdmin is versitygw with accounts of its own.
+func versityAdmin(t *testing.T) target {
+	t.Helper()
+	return adminTarget(s3driver.TypeVersityGW, startVersity(t))
+}
+
+// realMinIO is a MinIO process.
+func realMinIO(t *testing.T) target {
+	t.Helper()
+	on := adminTarget(s3driver.TypeMinIO, startMinIO(t))
+	on.slow = true
+	return on
+}
+
+func adminTarget(kind s3driver.BackendType, endpoint string) target {
+	return target{
+		backend: s3driver.BackendConfig{
+			Type: kind, Endpoint: endpoint,
+			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
+		},
+		rootID: rootAccessKey, rootSecret: rootSecretKey,
+		accounts: func(ctx context.Context) ([]string, error) { return adminAccounts(ctx, kind, endpoint) },
+	}
+}
+
+// ourFake is the fake of this repository: S3 and IAM on one port.
+func ourFake(t *testing.T) target {
+	t.Helper()
+	on, _ := startFake(t, s3fake.Options{})
+	return on
+}
+
+// startFake answers the fake itself too, for tests that inject faults or look into it.
+func startFake(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
+	t.Helper()
+	server, err := s3fake.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	root := server.Root()
+	return target{
+		backend: s3driver.BackendConfig{
+			Type: s3driver.TypeAWS, Endpoint: server.URL(),
+			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
+		},
+		rootID: root.AccessKeyID, rootSecret: root.SecretAccessKey,
+		accounts: func(context.Context) ([]string, error) {
+			var lines []string
+			held := server.Inventory()
+			for _, user := range held.Users {
+				lines = append(lines, "user "+user.Name)
+				for id := range user.Keys {
+					lines = append(lines, "key "+user.Name+" "+id)
+				}
+				for policy := range user.Inline {
+					lines = append(lines, "policy "+user.Name+" "+policy)
+				}
+			}
+			for _, policy := range held.Policies {
+				lines = append(lines, "policy "+policy)
+			}
+			return lines, nil
+		},
+	}, server
+}
+
+// world is one driver process on a target.
+type world struct {
+	*drivertest.Client
+
+	target target
+	store  credstore.Store
+}
+
+type worldOptions struct {
+	store  credstore.Store
+	wrap   func(http.RoundTripper) http.RoundTripper
+	config func(*s3driver.Config)
+}
+
+// newWorld serves a driver over a real socket. A second world on the same target and store is what a
+// restarted driver sees.
+func newWorld(t *testing.T, on target, options worldOptions) *world {
+	t.Helper()
+	if options.store == nil {
+		options.store = credstore.NewMemory()
+	}
+	config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
+	if options.config != nil {
+		options.config(&config)
+	}
+	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), target: on, store: options.store}
+}
+
+// newBucket creates a bucket of a new name in the way of COSI: phase 1, then phase 2.
+func (w *world) newBucket(t *testing.T, parameters map[string]string) string {
+	t.Helper()
+	generated, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-" + uuid.NewString(), Parameters: parameters})
+	if err != nil {
+		t.Fatalf("generate bucket ID: %v", err)
+	}
+	w.mustCreate(t, generated.GetBucketId(), parameters)
+	return generated.GetBucketId()
+}
+
+func (w *world) mustCreate(t *testing.T, id string, parameters map[string]string) *cosi.S3BucketInfo {
+	t.Helper()
+	created, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
+	if err != nil {
+		t.Fatalf("create bucket %s: %v", id, err)
+	}
+	return created.GetProtocols().GetS3()
+}
+
+func (w *world) delete(t *testing.T, id string, parameters map[string]string) error {
+	t.Helper()
+	_, err := w.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: parameters})
+	return err
+}
+
+// mode is what an access asks of each bucket.
+type mode struct{ data, objectMetadata, bucketMetadata cosi.AccessMode_Mode }
+
+var readWrite = mode{data: cosi.AccessMode_READ_WRITE}
+
+func grantRequest(account string, asked mode, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
+	request := &cosi.DriverGrantBucketAccessRequest{
+		AccountId:          account,
+		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+	}
+	for _, bucket := range buckets {
+		request.Buckets = append(request.Buckets, &cosi.AccessedBucket{
+			BucketId:                 bucket,
+			ObjectDataAccessMode:     &cosi.AccessMode{Mode: asked.data},
+			ObjectMetadataAccessMode: &cosi.AccessMode{Mode: asked.objectMetadata},
+			BucketMetadataAccessMode: &cosi.AccessMode{Mode: asked.bucketMetadata},
+		})
+	}
+	return request
+}
+
+func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
+	t.Helper()
+	granted, err := w.DriverGrantBucketAccess(t.Context(), request)
+	if err != nil {
+		t.Fatalf("grant %s: %v", request.GetAccountId(), err)
+	}
+	return granted
+}
+
+func (w *world) revoke(t *testing.T, account string, buckets ...string) error {
+	t.Helper()
+	request := &cosi.DriverRevokeBucketAccessRequest{
+		AccountId:          account,
+		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+	}
+	for _, bucket := range buckets {
+		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket})
+	}
+	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	return err
+}
+
+func newAccount() string { return "ba-" + uuid.NewString() }
+
+// workload is an S3 client with the credential that a grant answered.
+func workload(t *testing.T, granted *cosi.DriverGrantBucketAccessResponse) *s3.Client {
+	t.Helper()
+	info := granted.GetBuckets()[0].GetBucketInfo().GetS3()
+	credential := granted.GetCredentials().GetS3()
+	return s3Client(info.GetEndpoint(), info.GetRegion(), credential.GetAccessKeyId(), credential.GetAccessSecretKey())
+}
+
+// root is an S3 client of the store's administrator.
+func (w *world) root() *s3.Client {
+	return s3Client(w.target.backend.Endpoint, "us-east-1", w.target.rootID, w.target.rootSecret)
+}
+
+func s3Client(endpoint, region, id, secret string) *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: aws.String(endpoint), Region: region, UsePathStyle: true, RetryMaxAttempts: 1,
+		Credentials: fixedCredentials(id, secret),
+	})
+}
+
+func fixedCredentials(id, secret string) aws.CredentialsProvider {
+	return credentials.NewStaticCredentialsProvider(id, secret, "")
+}
+
+func putObject(t *testing.T, client *s3.Client, bucket, key string) error {
+	t.Helper()
+	_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader("text")})
+	return err
+}
+
+func getObject(t *testing.T, client *s3.Client, bucket, key string) error {
+	t.Helper()
+	out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return err
+	}
+	return out.Body.Close()
+}
+
+// apiCode answers the code of a store's error, empty for success.
+func apiCode(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		t.Fatalf("no answer of the store: %v", err)
+	}
+	return api.ErrorCode()
+}
+
+// wantCode asserts the gRPC code of an error, and what its text says.
+func wantCode(t *testing.T, err error, code codes.Code, texts ...string) {
+	t.Helper()
+	if status.Code(err) != code {
+		t.Fatalf("error is %v, want code %v", err, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q does not say %q", err, text)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package iamuser
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+)
+
+// Limits of IAM, in characters without white space.
+const (
+	// maxInlinePolicy is for all inline policies of a user together.
+	maxInlinePolicy = 2048
+	// maxManagedPolicy is for one managed policy.
+	maxManagedPolicy = 6144
+	// maxVersions is how many versions a managed policy can have.
+	maxVersions = 5
+)
+
+// document answers the policy of the request, or InvalidArgument if it is too large for IAM.
+func (u *Users) document(request account.Request) (string, error) {
+	document, err := policy.Build(policy.Dialect{Partition: u.Partition}, request.Buckets)
+	if err != nil {
+		return "", err
+	}
+	if len(document) > maxManagedPolicy {
+		return "", driverkit.InvalidArgument("the policy for %d buckets has %d characters, more than the %d that IAM takes; ask for fewer buckets in one access",
+			len(request.Buckets), len(document), maxManagedPolicy)
+	}
+	return document, nil
+}
+
+// putPolicy gives the user exactly this policy: inline while it is small enough, managed otherwise.
+func (u *Users) putPolicy(ctx context.Context, name string, found user, document string) error {
+	if len(document) > maxInlinePolicy {
+		return u.putManagedPolicy(ctx, name, found, document)
+	}
+	_, err := u.API.PutUserPolicy(ctx, &iam.PutUserPolicyInput{
+		UserName: &name, PolicyName: aws.String(policyName), PolicyDocument: &document,
+	})
+	return err
+}
+
+func (u *Users) putManagedPolicy(ctx context.Context, name string, found user, document string) error {
+	_, err := u.API.CreatePolicy(ctx, &iam.CreatePolicyInput{
+		PolicyName: &name, Path: aws.String(u.policyPath(name)), PolicyDocument: &document,
+		Tags: []types.Tag{{Key: aws.String(tagDriver), Value: &u.Driver}},
+	})
+	arn := u.policyARN(name, found)
+	if apierror.Is(err, "EntityAlreadyExists") {
+		err = u.updateManagedPolicy(ctx, arn, document)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = u.API.AttachUserPolicy(ctx, &iam.AttachUserPolicyInput{UserName: &name, PolicyArn: &arn})
+	return err
+}
+
+// updateManagedPolicy makes document the default version, if it is not.
+func (u *Users) updateManagedPolicy(ctx context.Context, arn, document string) error {
+	out, err := u.API.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
+	if err != nil {
+		return err
+	}
+	isDefault := func(v types.PolicyVersion) bool { return v.IsDefaultVersion }
+	if i := slices.IndexFunc(out.Versions, isDefault); i >= 0 {
+		current, err := u.API.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: &arn, VersionId: out.Versions[i].VersionId})
+		if err != nil {
+			return err
+		}
+		if text, err := url.QueryUnescape(aws.ToString(current.PolicyVersion.Document)); err == nil && text == document {
+			return nil
+		}
+	}
+	if old := slices.DeleteFunc(out.Versions, isDefault); len(old) >= maxVersions-1 {
+		if err := u.deleteVersion(ctx, arn, oldest(old)); err != nil {
+			return err
+		}
+	}
+	_, err = u.API.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: &arn, PolicyDocument: &document, SetAsDefault: true})
+	return err
+}
+
+func oldest(versions []types.PolicyVersion) types.PolicyVersion {
+	return slices.MinFunc(versions, func(a, b types.PolicyVersion) int {
+		return aws.ToTime(a.CreateDate).Compare(aws.ToTime(b.CreateDate))
+	})
+}
+
+func (u *Users) deleteVersion(ctx context.Context, arn string, version types.PolicyVersion) error {
+	_, err := u.API.DeletePolicyVersion(ctx, &iam.DeletePolicyVersionInput{PolicyArn: &arn, VersionId: version.VersionId})
+	return unlessMissing(err)
+}
+
+// deleteManagedPolicy removes a policy that nothing is attached to any more.
+func (u *Users) deleteManagedPolicy(ctx context.Context, arn string) error {
+	out, err := u.API.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
+	if err != nil {
+		return unlessMissing(err)
+	}
+	for _, version := range out.Versions {
+		if version.IsDefaultVersion {
+			continue
+		}
+		if err := u.deleteVersion(ctx, arn, version); err != nil {
+			return err
+		}
+	}
+	_, err = u.API.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: &arn})
+	return unlessMissing(err)
+}
+
+// deleteStrayPolicies removes the managed policy of a user that was removed by hand. Nothing else is
+// below its path.
+func (u *Users) deleteStrayPolicies(ctx context.Context, name string) error {
+	pages := iam.NewListPoliciesPaginator(u.API, &iam.ListPoliciesInput{
+		PathPrefix: aws.String(u.policyPath(name)), Scope: types.PolicyScopeTypeLocal,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return unlessUnknown(err)
+		}
+		for _, stray := range page.Policies {
+			if err := u.deleteManagedPolicy(ctx, aws.ToString(stray.Arn)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// policyPath is a path of each user's own, so that its policy is found without knowing the number of
+// the AWS account.
+func (u *Users) policyPath(name string) string { return u.Path + name + "/" }
+
+// policyARN is the ARN of the user's managed policy. It has the AWS account of the user.
+func (u *Users) policyARN(name string, found user) string {
+	awsAccount := ""
+	if parts := strings.Split(found.arn, ":"); len(parts) > 4 {
+		awsAccount = parts[4]
+	}
+	return "arn:" + u.Partition + ":iam::" + awsAccount + ":policy" + u.policyPath(name) + name
+}
+
+// isOurs says whether the ARN is that of the user's own managed policy.
+func (u *Users) isOurs(arn, name string) bool {
+	return strings.HasSuffix(arn, ":policy"+u.policyPath(name)+name)
+}

@@ -1,0 +1,132 @@
+package iamuser
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+)
+
+// Revoke makes sure that the user, its keys and its policies do not exist. The keys go first, so
+// that the access ends even if a later step fails; the stored credential goes last, so that a
+// repeated Revoke still finds everything.
+func (u *Users) Revoke(ctx context.Context, request account.Request) error {
+	found, exists, err := u.readUser(ctx, request.Name)
+	if err != nil {
+		return err
+	}
+	if exists {
+		err = u.checkRevocable(ctx, request.Name, found)
+		if err == nil {
+			err = u.removeUser(ctx, request.Name)
+		}
+	} else {
+		err = u.deleteStrayPolicies(ctx, request.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := u.Store.Delete(ctx, request.ID); err != nil {
+		return account.StoreError(request.ID, err)
+	}
+	return nil
+}
+
+func (u *Users) checkRevocable(ctx context.Context, name string, found user) error {
+	if found.tags[tagDriver] != u.Driver || found.tags[tagCluster] != u.Cluster {
+		return driverkit.FailedPrecondition("user %s does not carry the mark of this driver, so it is not removed; remove it by hand if it is not needed", name)
+	}
+	storeID, err := u.Store.ID(ctx)
+	if err != nil {
+		return account.StoreError(name, err)
+	}
+	return u.checkOwner(name, found, storeID)
+}
+
+func (u *Users) removeUser(ctx context.Context, name string) error {
+	steps := []func(context.Context, string) error{
+		u.removeKeys, u.removeInlinePolicies, u.detachPolicies, u.leaveGroups,
+	}
+	for _, step := range steps {
+		if err := step(ctx, name); err != nil {
+			return err
+		}
+	}
+	_, err := u.API.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &name})
+	return unlessMissing(err)
+}
+
+func (u *Users) removeKeys(ctx context.Context, name string) error {
+	keys := keysOf{u.API, name}
+	live, err := keys.List(ctx)
+	if err != nil {
+		return unlessMissing(err)
+	}
+	for _, key := range live {
+		if err := keys.Delete(ctx, key.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *Users) removeInlinePolicies(ctx context.Context, name string) error {
+	pages := iam.NewListUserPoliciesPaginator(u.API, &iam.ListUserPoliciesInput{UserName: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return unlessMissing(err)
+		}
+		for _, inline := range page.PolicyNames {
+			_, err := u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String(inline)})
+			if err := unlessMissing(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// detachPolicies detaches what an administrator attached too, since a user cannot be deleted
+// otherwise, and removes the user's own policy.
+func (u *Users) detachPolicies(ctx context.Context, name string) error {
+	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return unlessUnknown(err)
+		}
+		for _, attached := range page.AttachedPolicies {
+			_, err := u.API.DetachUserPolicy(ctx, &iam.DetachUserPolicyInput{UserName: &name, PolicyArn: attached.PolicyArn})
+			if err := unlessMissing(err); err != nil {
+				return err
+			}
+			if arn := aws.ToString(attached.PolicyArn); u.isOurs(arn, name) {
+				if err := u.deleteManagedPolicy(ctx, arn); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return u.deleteStrayPolicies(ctx, name)
+}
+
+func (u *Users) leaveGroups(ctx context.Context, name string) error {
+	pages := iam.NewListGroupsForUserPaginator(u.API, &iam.ListGroupsForUserInput{UserName: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return unlessUnknown(err)
+		}
+		for _, group := range page.Groups {
+			_, err := u.API.RemoveUserFromGroup(ctx, &iam.RemoveUserFromGroupInput{UserName: &name, GroupName: group.GroupName})
+			if err := unlessMissing(err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

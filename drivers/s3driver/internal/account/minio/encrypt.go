@@ -1,0 +1,63 @@
+package minio
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"sync"
+
+	"github.com/secure-io/sio-go"
+	"golang.org/x/crypto/argon2"
+)
+
+// The envelope of the admin API for bodies with secrets: a salt, the number of the cipher, a nonce
+// and the encrypted stream. The key is derived from the secret key of whoever sends.
+const (
+	saltSize = 32
+	// cipherArgonAES is Argon2id for the key and AES-256-GCM for the stream.
+	cipherArgonAES = 0
+
+	argonTime    = 1
+	argonMemory  = 64 << 10 // KiB
+	argonThreads = 4
+	keySize      = 32
+)
+
+// deriving keeps several calls from taking argonMemory each.
+var deriving sync.Mutex
+
+// encrypt answers data as the admin API wants it from the owner of secret.
+func encrypt(secret string, data []byte) ([]byte, error) {
+	salt := make([]byte, saltSize)
+	// crypto/rand.Read never fails; it ends the program when the system has no randomness.
+	_, _ = rand.Read(salt)
+	stream, err := newStream(secret, salt)
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, stream.NonceSize())
+	_, _ = rand.Read(nonce)
+	var sealed bytes.Buffer
+	sealed.Write(salt)
+	sealed.WriteByte(cipherArgonAES)
+	sealed.Write(nonce)
+	writer := stream.EncryptWriter(&sealed, nonce, nil)
+	if _, err := writer.Write(data); err != nil {
+		return nil, fmt.Errorf("encrypt for the admin API: %w", err)
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("encrypt for the admin API: %w", err)
+	}
+	return sealed.Bytes(), nil
+}
+
+func newStream(secret string, salt []byte) (*sio.Stream, error) {
+	deriving.Lock()
+	key := argon2.IDKey([]byte(secret), salt, argonTime, argonMemory, argonThreads, keySize)
+	deriving.Unlock()
+	stream, err := sio.AES_256_GCM.Stream(key)
+	if err != nil {
+		return nil, fmt.Errorf("encrypt for the admin API: %w", err)
+	}
+	return stream, nil
+}

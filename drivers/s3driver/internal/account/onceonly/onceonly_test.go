@@ -1,0 +1,166 @@
+package onceonly_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/onceonly"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// shop is a backend that shows a secret once and allows two keys.
+type shop struct {
+	keys    []onceonly.Key
+	made    int
+	failure error
+}
+
+func (s *shop) List(context.Context) ([]onceonly.Key, error) { return slices.Clone(s.keys), s.failure }
+
+func (s *shop) Create(context.Context) (credstore.Credential, error) {
+	if len(s.keys) >= 2 {
+		return credstore.Credential{}, errors.New("two keys exist")
+	}
+	s.made++
+	id := fmt.Sprintf("key%d", s.made)
+	s.keys = append(s.keys, onceonly.Key{ID: id, Active: true})
+	return credstore.Credential{ID: id, Secret: cosi.NewSecret("secret of " + id)}, nil
+}
+
+func (s *shop) Delete(_ context.Context, id string) error {
+	s.keys = slices.DeleteFunc(s.keys, func(k onceonly.Key) bool { return k.ID == id })
+	return nil
+}
+
+func (s *shop) ids() []string {
+	var ids []string
+	for _, key := range s.keys {
+		ids = append(ids, key.ID)
+	}
+	return ids
+}
+
+// failingStore fails the next writes.
+type failingStore struct {
+	credstore.Store
+
+	failures int
+	failure  error
+}
+
+func (f *failingStore) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
+	if f.failures > 0 {
+		f.failures--
+		return credstore.Entry{}, f.failure
+	}
+	return f.Store.Put(ctx, entry)
+}
+
+func grant(t *testing.T, store credstore.Store, keys *shop, rotation string) string {
+	t.Helper()
+	credential, err := onceonly.Credential(t.Context(), store, "ba-1", rotation, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if credential.Secret.Reveal() != "secret of "+credential.ID {
+		t.Errorf("key %s came with the secret %q", credential.ID, credential.Secret.Reveal())
+	}
+	return credential.ID
+}
+
+func TestKeysThatWereNeverDeliveredAreReplaced(t *testing.T) {
+	t.Parallel()
+	store := &failingStore{Store: credstore.NewMemory(), failures: 3, failure: errors.New("disk full")}
+	keys := &shop{}
+	for range 3 {
+		_, err := onceonly.Credential(t.Context(), store, "ba-1", "", keys)
+		if status.Code(err) != codes.Unavailable {
+			t.Fatalf("error is %v, want Unavailable", err)
+		}
+	}
+	id := grant(t, store, keys, "")
+	if diff := cmp.Diff([]string{id}, keys.ids()); diff != "" {
+		t.Errorf("live keys (-delivered +live):\n%s", diff)
+	}
+}
+
+func TestRotationInterruptedAnywhere(t *testing.T) {
+	t.Parallel()
+	store := &failingStore{Store: credstore.NewMemory(), failure: errors.New("disk full")}
+	keys := &shop{}
+	grant(t, store, keys, "")
+	previous := grant(t, store, keys, "r1")
+	store.failures = 2
+	for range 2 {
+		if _, err := onceonly.Credential(t.Context(), store, "ba-1", "r2", keys); err == nil {
+			t.Fatal("granted without storing")
+		}
+		if !slices.Contains(keys.ids(), previous) {
+			t.Fatal("the delivered key was deleted before the next one was stored")
+		}
+	}
+	current := grant(t, store, keys, "r2")
+	if diff := cmp.Diff([]string{previous, current}, keys.ids()); diff != "" {
+		t.Errorf("live keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestKeyRemovedByHandIsReplaced(t *testing.T) {
+	t.Parallel()
+	store, keys := credstore.NewMemory(), &shop{}
+	first := grant(t, store, keys, "")
+	second := grant(t, store, keys, "r1")
+	keys.keys = slices.DeleteFunc(keys.keys, func(k onceonly.Key) bool { return k.ID == second })
+	third := grant(t, store, keys, "r1")
+	if diff := cmp.Diff([]string{first, third}, keys.ids()); diff != "" {
+		t.Errorf("live keys (-want +got):\n%s", diff)
+	}
+	if again := grant(t, store, keys, "r1"); again != third {
+		t.Errorf("repeated grant answers %s, want %s", again, third)
+	}
+}
+
+func TestInactiveKeyIsTheAdministrators(t *testing.T) {
+	t.Parallel()
+	for _, rotation := range []string{"", "r1"} {
+		store, keys := credstore.NewMemory(), &shop{}
+		grant(t, store, keys, "")
+		keys.keys[0].Active = false
+		if _, err := onceonly.Credential(t.Context(), store, "ba-1", rotation, keys); status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("rotation %q: error is %v, want FailedPrecondition", rotation, err)
+		}
+		if keys.made != 1 {
+			t.Errorf("rotation %q: %d keys were made", rotation, keys.made)
+		}
+	}
+}
+
+func TestFailuresOfTheStore(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		failure error
+		want    codes.Code
+	}{
+		"somebody else granted at the same time": {credstore.ErrConflict, codes.Aborted},
+		"the entry is damaged":                   {credstore.ErrCorrupt, codes.FailedPrecondition},
+		"the store was exchanged":                {credstore.ErrStoreID, codes.FailedPrecondition},
+		"the store cannot be written":            {errors.New("read-only"), codes.Unavailable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &failingStore{Store: credstore.NewMemory(), failures: 1, failure: test.failure}
+			if _, err := onceonly.Credential(t.Context(), store, "ba-1", "", &shop{}); status.Code(err) != test.want {
+				t.Errorf("error is %v, want %v", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,300 @@
+// Package bucket makes, describes and removes the buckets of one store through the S3 API.
+//
+// A bucket is ours if it carries our mark, tags that are written in the same call that creates it.
+// A bucket without the mark is never adopted, changed or removed.
+package bucket
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
+)
+
+// classicRegion is the region that has no location constraint.
+const classicRegion = "us-east-1"
+
+// Store is one store as this package needs it. Fields are required
+// unless they say otherwise; Cluster is optional.
+type Store struct {
+	// API is the client, with the driver's own credentials.
+	API *s3.Client
+	// Region of buckets that ask for none.
+	Region string
+	// Regional says that a bucket may be in another region than Region, which AWS has and
+	// compatible stores have not.
+	Regional bool
+	// Driver and Cluster are marked on every bucket.
+	Driver, Cluster string
+	// PublicAccessBlock says that the store has the switch against public access, or at least refuses
+	// the call properly. Some take it for another call.
+	PublicAccessBlock bool
+	// TagsAtCreation says that the store takes the mark in the call that creates a bucket.
+	TagsAtCreation bool
+	// Intents is set for a store that does not, or that does not create bucket and mark as one.
+	Intents *Intents
+	// Quotas is set for a store that limits the size of buckets.
+	Quotas Quotas
+}
+
+// Quotas limits the size of buckets.
+type Quotas interface {
+	// Set limits the total size of the bucket's objects, in bytes.
+	Set(ctx context.Context, bucket string, bytes int64) error
+}
+
+// Ensure makes sure that the bucket exists as asked, and answers its region. It can be repeated
+// after a failure at any point: what is missing is made, and a bucket that was once complete is not
+// touched again, so that what an administrator changed later stays.
+func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (string, error) {
+	region := s.regionOf(want)
+	mark, err := s.readMark(ctx, name, region)
+	if isMissing(err) {
+		mark, err = s.create(ctx, name, want)
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := s.checkMark(name, mark, want); err != nil {
+		return "", err
+	}
+	if mark.ready() {
+		return region, nil
+	}
+	if err := s.keepIntent(ctx, name, mark, want); err != nil {
+		return "", err
+	}
+	return region, s.configure(ctx, name, want)
+}
+
+// keepIntent writes the mark that an intent stands for, and then forgets the intent.
+func (s *Store) keepIntent(ctx context.Context, name string, found mark, want params.Bucket) error {
+	if s.Intents == nil {
+		return nil
+	}
+	if found.intended {
+		if err := s.writeMark(ctx, name, s.markFor(want), want); err != nil {
+			return err
+		}
+	}
+	return s.Intents.end(ctx, name)
+}
+
+func (s *Store) writeMark(ctx context.Context, name string, written mark, want params.Bucket) error {
+	_, err := s.API.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{
+		Bucket: &name, Tagging: &types.Tagging{TagSet: written.tags(want.Tags)},
+	}, inRegion(s.regionOf(want)))
+	return err
+}
+
+// Locate answers the region of an existing bucket, NotFound without one.
+func (s *Store) Locate(ctx context.Context, name string) (string, error) {
+	region, err := s.locate(ctx, name)
+	if isMissing(err) {
+		return "", driverkit.NotFound("bucket %s does not exist at the store", name).WithDetail(err)
+	}
+	return region, err
+}
+
+// locate answers the store's own error for a missing bucket.
+func (s *Store) locate(ctx context.Context, name string) (string, error) {
+	out, err := s.API.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
+	if region := apierror.Header(err, "X-Amz-Bucket-Region"); err != nil && s.Regional && region != "" && region != s.Region && !isMissing(err) {
+		out, err = s.API.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name}, inRegion(region))
+	}
+	if err != nil {
+		return "", err
+	}
+	if !s.Regional {
+		return s.Region, nil
+	}
+	switch constraint := out.LocationConstraint; constraint {
+	case "":
+		return classicRegion, nil
+	case types.BucketLocationConstraintEu:
+		return "eu-west-1", nil
+	default:
+		return string(constraint), nil
+	}
+}
+
+func (s *Store) regionOf(want params.Bucket) string {
+	if want.Region != "" {
+		return want.Region
+	}
+	return s.Region
+}
+
+// create makes the bucket together with its mark. A lost answer shows as "already owned by you" on
+// the next try; the mark then tells whether it was this driver.
+func (s *Store) create(ctx context.Context, name string, want params.Bucket) (mark, error) {
+	region := s.regionOf(want)
+	input := &s3.CreateBucketInput{Bucket: &name}
+	if err := s.Intents.begin(ctx, name); err != nil {
+		return mark{}, err
+	}
+	if s.TagsAtCreation {
+		input.CreateBucketConfiguration = &types.CreateBucketConfiguration{Tags: s.markFor(want).tags(want.Tags)}
+	}
+	if region != classicRegion {
+		if input.CreateBucketConfiguration == nil {
+			input.CreateBucketConfiguration = &types.CreateBucketConfiguration{}
+		}
+		input.CreateBucketConfiguration.LocationConstraint = types.BucketLocationConstraint(region)
+	}
+	if s.Regional {
+		input.ObjectOwnership = types.ObjectOwnershipBucketOwnerEnforced
+	}
+	if want.ObjectLock {
+		input.ObjectLockEnabledForBucket = aws.Bool(true)
+	}
+	_, err := s.API.CreateBucket(ctx, input, inRegion(region))
+	switch {
+	case err == nil, apierror.Is(err, "BucketAlreadyOwnedByYou"):
+		return s.readMark(ctx, name, region)
+	case apierror.Is(err, "BucketAlreadyExists"):
+		return mark{}, foreign(name).WithDetail(err)
+	}
+	return mark{}, err
+}
+
+// readMark reads the mark of an existing bucket. Whether an unreadable bucket is somebody else's or
+// only out of the driver's reach decides over terminal and retryable, so the list of own buckets is
+// asked.
+func (s *Store) readMark(ctx context.Context, name, region string) (mark, error) {
+	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
+	switch {
+	case err == nil:
+		return parseMark(out.TagSet), nil
+	case apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError"):
+		return s.missingMark(ctx, name, region)
+	case apierror.Header(err, "X-Amz-Bucket-Region") != "" && apierror.Header(err, "X-Amz-Bucket-Region") != region && !isMissing(err):
+		return mark{}, driverkit.AlreadyExists("bucket %s exists in another region than %s", name, region).WithDetail(err)
+	case apierror.Is(err, "AccessDenied"):
+		return mark{}, s.explainDenial(ctx, name, err)
+	}
+	return mark{}, err
+}
+
+// missingMark answers what a bucket without tags is: one that we were about to make, somebody else's,
+// or none at all, since some stores say of a bucket they do not have that it has no tags.
+func (s *Store) missingMark(ctx context.Context, name, region string) (mark, error) {
+	if _, err := s.API.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &name}, inRegion(region)); err != nil {
+		return mark{}, err
+	}
+	intended, err := s.Intents.has(ctx, name)
+	if err != nil || !intended {
+		return mark{}, err
+	}
+	return mark{driver: s.Driver, cluster: s.Cluster, intended: true}, nil
+}
+
+func (s *Store) explainDenial(ctx context.Context, name string, denial error) error {
+	out, err := s.API.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: &name})
+	if err != nil {
+		return denial
+	}
+	for _, own := range out.Buckets {
+		if aws.ToString(own.Name) == name {
+			return denial
+		}
+	}
+	return foreign(name).WithDetail(denial)
+}
+
+func (s *Store) checkMark(name string, found mark, want params.Bucket) error {
+	ours := s.markFor(want)
+	switch {
+	case found.driver != ours.driver || found.cluster != ours.cluster:
+		return foreign(name)
+	case found.params != ours.params && !found.intended:
+		return driverkit.AlreadyExists("bucket %s exists with other parameters than these", name)
+	}
+	return nil
+}
+
+func foreign(name string) *driverkit.Error {
+	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
+}
+
+// isMissing knows the answers with a body and those of HEAD, which have none.
+func isMissing(err error) bool { return apierror.Is(err, "NoSuchBucket", "NotFound") }
+
+// inRegion signs and sends one call for another region than the client's.
+func inRegion(region string) func(*s3.Options) {
+	return func(options *s3.Options) { options.Region = region }
+}
+
+// Names of the tags that mark a bucket as ours.
+const (
+	tagDriver  = params.TagPrefix + "driver"
+	tagCluster = params.TagPrefix + "cluster"
+	tagParams  = params.TagPrefix + "params"
+	tagState   = params.TagPrefix + "state"
+)
+
+// stateReady marks a bucket whose configuration was completed.
+const stateReady = "ready"
+
+// mark is what the driver writes on its buckets.
+type mark struct {
+	driver, cluster, params, state string
+	// intended stands for a mark that a store could not take yet.
+	intended bool
+}
+
+func (s *Store) markFor(want params.Bucket) mark {
+	return mark{driver: s.Driver, cluster: s.Cluster, params: want.Hash, state: "creating"}
+}
+
+func (m mark) ready() bool { return m.state == stateReady }
+
+func (m mark) tags(others []types.Tag) []types.Tag {
+	tags := []types.Tag{newTag(tagDriver, m.driver), newTag(tagParams, m.params), newTag(tagState, m.state)}
+	if m.cluster != "" {
+		tags = append(tags, newTag(tagCluster, m.cluster))
+	}
+	return append(tags, others...)
+}
+
+func newTag(key, value string) types.Tag {
+	return types.Tag{Key: aws.String(key), Value: aws.String(value)}
+}
+
+func parseMark(tags []types.Tag) mark {
+	var found mark
+	fields := map[string]*string{tagDriver: &found.driver, tagCluster: &found.cluster, tagParams: &found.params, tagState: &found.state}
+	for _, tag := range tags {
+		if field, ours := fields[aws.ToString(tag.Key)]; ours {
+			*field = aws.ToString(tag.Value)
+		}
+	}
+	return found
+}
+
+// Describe answers the region of an existing bucket that somebody else made, after comparing it with
+// what is asked of it. It changes nothing.
+func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (string, error) {
+	region, err := s.Locate(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	var differences []string
+	if want.Region != "" && want.Region != region {
+		differences = append(differences, "its region is "+region)
+	}
+	live, err := s.compare(ctx, name, region, want)
+	if err != nil {
+		return "", err
+	}
+	if differences = append(differences, live...); len(differences) > 0 {
+		return "", driverkit.AlreadyExists("bucket %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
+	}
+	return region, nil
+}

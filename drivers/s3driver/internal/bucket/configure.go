@@ -1,0 +1,223 @@
+package bucket
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
+)
+
+// configure writes everything that cannot be part of the creation, and then the mark of a complete
+// bucket. Every step replaces a whole document, so that all of them can be repeated.
+func (s *Store) configure(ctx context.Context, name string, want params.Bucket) error {
+	region := inRegion(s.regionOf(want))
+	steps := []struct {
+		wanted bool
+		run    func() error
+	}{
+		{s.PublicAccessBlock, func() error { return s.blockPublicAccess(ctx, name, region) }},
+		{want.Versioning, func() error { return s.enableVersioning(ctx, name, region) }},
+		{want.Encryption != "", func() error { return s.encrypt(ctx, name, want, region) }},
+		{want.Retention != nil, func() error { return s.retain(ctx, name, want, region) }},
+		{want.Lifecycle != nil, func() error { return s.putLifecycle(ctx, name, want, region) }},
+		{want.CORS != nil, func() error { return s.putCORS(ctx, name, want, region) }},
+		{want.Quota != 0 && s.Quotas != nil, func() error { return s.Quotas.Set(ctx, name, want.Quota) }},
+	}
+	for _, step := range steps {
+		if !step.wanted {
+			continue
+		}
+		if err := step.run(); err != nil {
+			return err
+		}
+	}
+	complete := s.markFor(want)
+	complete.state = stateReady
+	return s.writeMark(ctx, name, complete, want)
+}
+
+// blockPublicAccess makes sure that no policy or ACL can open the bucket. A store that does not know
+// the call has no such switch; its buckets are private all the same.
+func (s *Store) blockPublicAccess(ctx context.Context, name string, region func(*s3.Options)) error {
+	yes := aws.Bool(true)
+	_, err := s.API.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{
+		Bucket: &name,
+		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{
+			BlockPublicAcls: yes, BlockPublicPolicy: yes, IgnorePublicAcls: yes, RestrictPublicBuckets: yes,
+		},
+	}, region)
+	if apierror.Unsupported(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *Store) enableVersioning(ctx context.Context, name string, region func(*s3.Options)) error {
+	_, err := s.API.PutBucketVersioning(ctx, &s3.PutBucketVersioningInput{
+		Bucket:                  &name,
+		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	}, region)
+	return err
+}
+
+func (s *Store) encrypt(ctx context.Context, name string, want params.Bucket, region func(*s3.Options)) error {
+	byDefault := &types.ServerSideEncryptionByDefault{SSEAlgorithm: types.ServerSideEncryptionAes256}
+	rule := types.ServerSideEncryptionRule{ApplyServerSideEncryptionByDefault: byDefault}
+	if want.Encryption == params.EncryptionKMS {
+		byDefault.SSEAlgorithm = types.ServerSideEncryptionAwsKms
+		rule.BucketKeyEnabled = aws.Bool(true)
+		if want.KMSKey != "" {
+			byDefault.KMSMasterKeyID = aws.String(want.KMSKey)
+		}
+	}
+	_, err := s.API.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{
+		Bucket:                            &name,
+		ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{rule}},
+	}, region)
+	return err
+}
+
+func (s *Store) retain(ctx context.Context, name string, want params.Bucket, region func(*s3.Options)) error {
+	_, err := s.API.PutObjectLockConfiguration(ctx, &s3.PutObjectLockConfigurationInput{
+		Bucket: &name,
+		ObjectLockConfiguration: &types.ObjectLockConfiguration{
+			ObjectLockEnabled: types.ObjectLockEnabledEnabled,
+			Rule:              &types.ObjectLockRule{DefaultRetention: want.Retention},
+		},
+	}, region)
+	return err
+}
+
+func (s *Store) putLifecycle(ctx context.Context, name string, want params.Bucket, region func(*s3.Options)) error {
+	_, err := s.API.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{
+		Bucket: &name, LifecycleConfiguration: want.Lifecycle,
+	}, region)
+	return err
+}
+
+func (s *Store) putCORS(ctx context.Context, name string, want params.Bucket, region func(*s3.Options)) error {
+	_, err := s.API.PutBucketCors(ctx, &s3.PutBucketCorsInput{Bucket: &name, CORSConfiguration: want.CORS}, region)
+	return err
+}
+
+// compare answers how an existing bucket differs from what is asked of it. Only what is asked is
+// looked at.
+func (s *Store) compare(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	var differences []string
+	if want.Versioning {
+		out, err := s.API.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &name}, inRegion(region))
+		if err != nil {
+			return nil, err
+		}
+		if out.Status != types.BucketVersioningStatusEnabled {
+			differences = append(differences, "its versioning is not enabled")
+		}
+	}
+	if want.ObjectLock {
+		locked, err := s.hasObjectLock(ctx, name, region)
+		if err != nil {
+			return nil, err
+		}
+		if !locked {
+			differences = append(differences, "it was made without object lock")
+		}
+	}
+	if len(want.Tags) > 0 {
+		difference, err := s.compareTags(ctx, name, region, want)
+		if err != nil {
+			return nil, err
+		}
+		differences = append(differences, difference...)
+	}
+	if want.Encryption != "" {
+		difference, err := s.compareEncryption(ctx, name, region, want)
+		if err != nil {
+			return nil, err
+		}
+		differences = append(differences, difference...)
+	}
+	return differences, nil
+}
+
+// compareTags wants the tags that are asked for, and does not mind others.
+func (s *Store) compareTags(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
+	if apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") {
+		return []string{"it has no tags"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, tag := range out.TagSet {
+		found[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	var differences []string
+	for _, tag := range want.Tags {
+		key := aws.ToString(tag.Key)
+		if value, set := found[key]; !set || value != aws.ToString(tag.Value) {
+			differences = append(differences, fmt.Sprintf("its tag %q is another", key))
+		}
+	}
+	return differences, nil
+}
+
+func (s *Store) hasObjectLock(ctx context.Context, name, region string) (bool, error) {
+	out, err := s.API.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &name}, inRegion(region))
+	if apierror.Is(err, "ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound") {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return out.ObjectLockConfiguration != nil && out.ObjectLockConfiguration.ObjectLockEnabled == types.ObjectLockEnabledEnabled, nil
+}
+
+func (s *Store) compareEncryption(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	algorithm, key, err := s.encryption(ctx, name, region)
+	if err != nil {
+		return nil, err
+	}
+	wanted := types.ServerSideEncryptionAes256
+	if want.Encryption == params.EncryptionKMS {
+		wanted = types.ServerSideEncryptionAwsKms
+	}
+	if algorithm != wanted {
+		return []string{fmt.Sprintf("its encryption is %q, not %q", algorithm, wanted)}, nil
+	}
+	if want.KMSKey != "" && key != want.KMSKey {
+		return []string{"it is encrypted with another key"}, nil
+	}
+	return nil, nil
+}
+
+// encryption answers the default encryption of a bucket; both values are empty without one.
+func (s *Store) encryption(ctx context.Context, name, region string) (types.ServerSideEncryption, string, error) {
+	out, err := s.API.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: &name}, inRegion(region))
+	if apierror.Is(err, "ServerSideEncryptionConfigurationNotFoundError", "ServerSideEncryptionConfigurationNotFound") || apierror.Unsupported(err) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if out.ServerSideEncryptionConfiguration == nil {
+		return "", "", nil
+	}
+	for _, rule := range out.ServerSideEncryptionConfiguration.Rules {
+		if byDefault := rule.ApplyServerSideEncryptionByDefault; byDefault != nil {
+			return byDefault.SSEAlgorithm, aws.ToString(byDefault.KMSMasterKeyID), nil
+		}
+	}
+	return "", "", nil
+}
+
+// KMSKey answers the key that encrypts the bucket's objects, empty if that is not a key of its own.
+func (s *Store) KMSKey(ctx context.Context, name, region string) (string, error) {
+	_, key, err := s.encryption(ctx, name, region)
+	return key, err
+}

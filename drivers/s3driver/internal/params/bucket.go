@@ -1,0 +1,284 @@
+// Package params reads the parameters that a BucketClass or BucketAccessClass may set for the S3
+// driver. It makes no calls: everything that is wrong with a parameter is said before anything is
+// made.
+package params
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Keys of BucketClass parameters.
+const (
+	keyBackend        = "backend"
+	keyNamePrefix     = "namePrefix"
+	keyRegion         = "region"
+	keyVersioning     = "versioning"
+	keyObjectLock     = "objectLock"
+	keyLockMode       = "objectLockMode"
+	keyLockDays       = "objectLockDays"
+	keyEncryption     = "encryption"
+	keyKMSKey         = "kmsKeyID"
+	keyLifecycle      = "lifecycle"
+	keyCORS           = "cors"
+	keyTags           = "tags"
+	keyQuota          = "quota"
+	keyDeleteNonEmpty = "deleteNonEmpty"
+)
+
+// Values of the parameter encryption.
+const (
+	EncryptionS3  = "SSE-S3"
+	EncryptionKMS = "SSE-KMS"
+)
+
+// MaxTags bounds the tags of the parameter: a bucket has at most 50, some of which are the driver's.
+const MaxTags = 40
+
+// TagPrefix begins the tags that are the driver's own.
+const TagPrefix = "cosi-"
+
+// maxLockDays is the longest retention that S3 accepts, 100 years.
+const maxLockDays = 36500
+
+// Bucket is what a BucketClass asks of a bucket.
+type Bucket struct {
+	// Backend is the name of the backend; empty for the default one.
+	Backend string
+	// NamePrefix begins the bucket's name.
+	NamePrefix string
+	// Region is empty for the region of the backend.
+	Region     string
+	Versioning bool
+	ObjectLock bool
+	// Retention is nil without a default retention.
+	Retention *types.DefaultRetention
+	// Encryption is empty for what the store does by itself, EncryptionS3 or EncryptionKMS.
+	Encryption string
+	// KMSKey is the ARN or ID of the key for EncryptionKMS; empty for the store's own.
+	KMSKey    string
+	Lifecycle *types.BucketLifecycleConfiguration
+	CORS      *types.CORSConfiguration
+	// Tags are sorted by key.
+	Tags []types.Tag
+	// Quota is a size in bytes, 0 for none.
+	Quota          int64
+	DeleteNonEmpty bool
+	// Hash is equal for parameters that make equal buckets.
+	Hash string
+}
+
+// BucketParameters declares what a BucketClass may set.
+func BucketParameters() driverkit.Parameters {
+	return driverkit.Parameters{
+		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
+		keyNamePrefix:     {Description: "Begins the name of every bucket of the class: lower-case letters, digits and '-', at most 23 bytes.", Check: checkPrefix},
+		keyRegion:         {Description: "Region of the bucket. Default: the region of the backend."},
+		keyVersioning:     {Description: "true keeps old versions of objects.", Check: driverkit.Boolean},
+		keyObjectLock:     {Description: "true makes the bucket with object lock, which includes versioning.", Check: driverkit.Boolean},
+		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Needs objectLock and objectLockDays.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
+		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
+		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: what the store does by itself.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
+		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key.", Check: checkKey},
+		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: checkJSON[types.BucketLifecycleConfiguration]},
+		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: checkJSON[types.CORSConfiguration]},
+		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},
+		keyQuota:          {Description: "Largest total size, such as 500Mi or 10Gi, where the backend has quotas.", Check: checkQuota},
+		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects, versions and unfinished uploads. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
+	}
+}
+
+// ParseBucket reads the parameters of a class. Its errors are driverkit errors of the code
+// InvalidArgument.
+func ParseBucket(values driverkit.Values) (Bucket, error) {
+	if err := checkTogether(values); err != nil {
+		return Bucket{}, err
+	}
+	bucket := Bucket{
+		Backend:        values[keyBackend],
+		NamePrefix:     values[keyNamePrefix],
+		Region:         values[keyRegion],
+		ObjectLock:     values.Bool(keyObjectLock),
+		Versioning:     values.Bool(keyVersioning) || values.Bool(keyObjectLock),
+		Encryption:     values[keyEncryption],
+		KMSKey:         values[keyKMSKey],
+		DeleteNonEmpty: values.Bool(keyDeleteNonEmpty),
+		Hash:           hash(values),
+	}
+	if mode := values[keyLockMode]; mode != "" {
+		days, err := strconv.ParseInt(values[keyLockDays], 10, 32)
+		if err != nil {
+			return Bucket{}, invalid(keyLockDays, err)
+		}
+		bucket.Retention = &types.DefaultRetention{Mode: types.ObjectLockRetentionMode(mode), Days: aws.Int32(int32(days))}
+	}
+	var err error
+	if bucket.Lifecycle, err = parseJSON[types.BucketLifecycleConfiguration](values[keyLifecycle]); err != nil {
+		return Bucket{}, invalid(keyLifecycle, err)
+	}
+	if bucket.CORS, err = parseJSON[types.CORSConfiguration](values[keyCORS]); err != nil {
+		return Bucket{}, invalid(keyCORS, err)
+	}
+	if bucket.Tags, err = parseTags(values[keyTags]); err != nil {
+		return Bucket{}, invalid(keyTags, err)
+	}
+	if bucket.Quota, err = parseQuota(values[keyQuota]); err != nil {
+		return Bucket{}, invalid(keyQuota, err)
+	}
+	return bucket, nil
+}
+
+// DeleteNonEmpty reads the one parameter that matters to a deletion, where other parameters may be
+// those of an older driver and are not checked.
+func DeleteNonEmpty(values driverkit.Values) bool { return values.Bool(keyDeleteNonEmpty) }
+
+func checkTogether(values driverkit.Values) error {
+	_, mode := values[keyLockMode]
+	_, days := values[keyLockDays]
+	switch {
+	case mode != days:
+		return driverkit.InvalidArgument("parameters %s and %s need each other", keyLockMode, keyLockDays)
+	case mode && !values.Bool(keyObjectLock):
+		return driverkit.InvalidArgument("parameter %s needs %s to be true", keyLockMode, keyObjectLock)
+	case values[keyVersioning] == "false" && values.Bool(keyObjectLock):
+		return driverkit.InvalidArgument("parameter %s needs versioning, but %s is false", keyObjectLock, keyVersioning)
+	case values[keyKMSKey] != "" && values[keyEncryption] != EncryptionKMS:
+		return driverkit.InvalidArgument("parameter %s needs %s to be %s", keyKMSKey, keyEncryption, EncryptionKMS)
+	}
+	return nil
+}
+
+// hash covers what makes a bucket what it is. Left out are the name's parts, which are in the bucket
+// ID, and what only matters to the deletion.
+func hash(values driverkit.Values) string {
+	relevant := driverkit.Values{}
+	for key, value := range values {
+		switch key {
+		case keyBackend, keyNamePrefix, keyDeleteNonEmpty:
+		default:
+			relevant[key] = value
+		}
+	}
+	return relevant.Hash()
+}
+
+func invalid(key string, err error) error {
+	return driverkit.InvalidArgument("parameter %s %v", key, err)
+}
+
+var prefixPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,22}$`)
+
+func checkPrefix(value string) error {
+	if !prefixPattern.MatchString(value) {
+		return fmt.Errorf("is %q, but must be 1 to 23 lower-case letters, digits and '-', not beginning with '-'", value)
+	}
+	for _, reserved := range []string{"xn--", "sthree-", "amzn-s3-demo-"} {
+		if strings.HasPrefix(value, reserved) {
+			return fmt.Errorf("is %q, but S3 reserves names that begin with %q", value, reserved)
+		}
+	}
+	return nil
+}
+
+func checkKey(value string) error {
+	if strings.Contains(value, "alias/") {
+		return errors.New("is an alias, but must be the ID or ARN of the key: permissions cannot name an alias")
+	}
+	return nil
+}
+
+func checkJSON[T any](value string) error {
+	_, err := parseJSON[T](value)
+	return err
+}
+
+// parseJSON reads a configuration in the form that the AWS CLI takes. Empty is nil.
+func parseJSON[T any](value string) (*T, error) {
+	if value == "" {
+		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
+	}
+	decoder := json.NewDecoder(strings.NewReader(value))
+	decoder.DisallowUnknownFields()
+	parsed := new(T)
+	if err := decoder.Decode(parsed); err != nil {
+		return nil, fmt.Errorf("is not the expected JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has text after the JSON value")
+	}
+	return parsed, nil
+}
+
+func checkTags(value string) error {
+	_, err := parseTags(value)
+	return err
+}
+
+func parseTags(value string) ([]types.Tag, error) {
+	if value == "" {
+		return nil, nil
+	}
+	var object map[string]string
+	decoder := json.NewDecoder(bytes.NewReader([]byte(value)))
+	if err := decoder.Decode(&object); err != nil {
+		return nil, fmt.Errorf(`is not a JSON object of strings such as {"team":"a"}: %w`, err)
+	}
+	if len(object) > MaxTags {
+		return nil, fmt.Errorf("has %d tags, more than %d", len(object), MaxTags)
+	}
+	tags := make([]types.Tag, 0, len(object))
+	for key, text := range object {
+		if err := checkTag(key, text); err != nil {
+			return nil, err
+		}
+		tags = append(tags, types.Tag{Key: aws.String(key), Value: aws.String(text)})
+	}
+	slices.SortFunc(tags, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	return tags, nil
+}
+
+var tagPattern = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
+
+func checkTag(key, value string) error {
+	switch {
+	case key == "" || len([]rune(key)) > 128 || len([]rune(value)) > 256:
+		return fmt.Errorf("has the tag %q: keys are 1 to 128 characters, values at most 256", key)
+	case strings.HasPrefix(key, TagPrefix) || strings.HasPrefix(strings.ToLower(key), "aws:"):
+		return fmt.Errorf("has the tag %q: keys that begin with %s or aws: are reserved", key, TagPrefix)
+	case !tagPattern.MatchString(key) || !tagPattern.MatchString(value):
+		return fmt.Errorf("has the tag %q: allowed are letters, digits, spaces and _.:/=+-@", key)
+	}
+	return nil
+}
+
+func checkQuota(value string) error {
+	_, err := parseQuota(value)
+	return err
+}
+
+var quotaUnits = map[string]int64{"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+
+func parseQuota(value string) (int64, error) {
+	if value == "" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(value, "KMGTPik")
+	unit, known := quotaUnits[value[len(digits):]]
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || !known || number <= 0 || number > (1<<62)/unit {
+		return 0, fmt.Errorf("is %q, but must be a positive whole number with an optional unit such as Mi, Gi, M or G", value)
+	}
+	return number * unit, nil
+}

@@ -1,0 +1,204 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+)
+
+const readWrite = policy.Read | policy.Write
+
+// grants flattens a document to "action resource" lines.
+func grants(t *testing.T, buckets ...policy.Bucket) []string {
+	t.Helper()
+	text, err := policy.Build(policy.Dialect{Partition: "aws"}, buckets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Statement []struct {
+			Effect   string   `json:"Effect"`
+			Action   []string `json:"Action"`
+			Resource []string `json:"Resource"`
+		} `json:"Statement"`
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, statement := range doc.Statement {
+		if statement.Effect != "Allow" {
+			t.Errorf("effect %q", statement.Effect)
+		}
+		for _, action := range statement.Action {
+			for _, resource := range statement.Resource {
+				lines = append(lines, action+" "+strings.TrimPrefix(resource, "arn:aws:s3:::"))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func TestBuildAllowsExactlyTheMode(t *testing.T) {
+	t.Parallel()
+	read := []string{"s3:GetBucketLocation b", "s3:GetObject b/*", "s3:GetObjectVersion b/*", "s3:ListBucket b", "s3:ListBucketVersions b"}
+	write := []string{
+		"s3:AbortMultipartUpload b/*", "s3:DeleteObject b/*", "s3:GetBucketLocation b", "s3:ListBucketMultipartUploads b",
+		"s3:ListMultipartUploadParts b/*", "s3:PutObject b/*",
+	}
+	readTags := []string{
+		"s3:GetObjectAttributes b/*", "s3:GetObjectLegalHold b/*", "s3:GetObjectRetention b/*", "s3:GetObjectTagging b/*",
+		"s3:GetObjectVersionTagging b/*",
+	}
+	writeTags := []string{
+		"s3:DeleteObjectTagging b/*", "s3:DeleteObjectVersionTagging b/*", "s3:PutObjectTagging b/*", "s3:PutObjectVersionTagging b/*",
+	}
+	readBucket := []string{
+		"s3:GetBucketCORS b", "s3:GetBucketLocation b", "s3:GetBucketObjectLockConfiguration b", "s3:GetBucketOwnershipControls b",
+		"s3:GetBucketPublicAccessBlock b", "s3:GetBucketTagging b", "s3:GetBucketVersioning b", "s3:GetEncryptionConfiguration b",
+		"s3:GetLifecycleConfiguration b",
+	}
+	tests := map[string]struct {
+		access policy.Access
+		want   [][]string
+	}{
+		"reading data reads and lists, nothing else":      {policy.Access{ObjectData: policy.Read}, [][]string{read}},
+		"writing data neither reads nor lists objects":    {policy.Access{ObjectData: policy.Write}, [][]string{write}},
+		"both directions are the union":                   {policy.Access{ObjectData: readWrite}, [][]string{read, write}},
+		"reading tags comes only when asked":              {policy.Access{ObjectData: policy.Read, ObjectMetadata: policy.Read}, [][]string{read, readTags}},
+		"writing tags comes only when asked":              {policy.Access{ObjectData: policy.Write, ObjectMetadata: policy.Write}, [][]string{write, writeTags}},
+		"everything that can be asked":                    {policy.Access{ObjectData: readWrite, ObjectMetadata: readWrite, BucketMetadata: policy.Read}, [][]string{read, write, readTags, writeTags, readBucket}},
+		"bucket metadata alone shows no objects":          {policy.Access{BucketMetadata: policy.Read}, [][]string{readBucket}},
+		"written data with tags that stay read-only":      {policy.Access{ObjectData: readWrite, ObjectMetadata: policy.Read}, [][]string{read, write, readTags}},
+		"a drop box that may not delete what it received": {policy.Access{ObjectData: policy.Write, NoDelete: true}, [][]string{slices.DeleteFunc(slices.Clone(write), func(s string) bool { return s == "s3:DeleteObject b/*" })}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := slices.Concat(test.want...)
+			slices.Sort(want)
+			want = slices.Compact(want)
+			if diff := cmp.Diff(want, grants(t, policy.Bucket{Name: "b", Access: test.access})); diff != "" {
+				t.Errorf("document differs (-want +got):\n%s", diff)
+			}
+			if err := test.access.Check(); err != nil {
+				t.Errorf("Check refuses it: %v", err)
+			}
+		})
+	}
+}
+
+func TestBuildNeverAllowsWhatChangesTheBucket(t *testing.T) {
+	t.Parallel()
+	for _, data := range []policy.Direction{0, policy.Read, policy.Write, readWrite} {
+		for _, metadata := range []policy.Direction{0, policy.Read, policy.Write, readWrite} {
+			access := policy.Access{ObjectData: data, ObjectMetadata: metadata, BucketMetadata: policy.Read}
+			for _, grant := range grants(t, policy.Bucket{Name: "b", Access: access}) {
+				action, _, _ := strings.Cut(grant, " ")
+				for _, forbidden := range []string{"*", "Bypass", "DeleteObjectVersion", "DeleteBucket", "PutBucket", "Acl", "Policy", "Replicat"} {
+					if strings.Contains(action, forbidden) && action != "s3:DeleteObjectVersionTagging" {
+						t.Errorf("data %d, metadata %d: allows %s", data, metadata, grant)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCheckExplainsWhatCannotBeSeparated(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		access policy.Access
+		want   string
+	}{
+		"metadata of objects that cannot be read":    {policy.Access{ObjectMetadata: policy.Read}, "s3:GetObject"},
+		"metadata of a drop box":                     {policy.Access{ObjectData: policy.Write, ObjectMetadata: readWrite}, "s3:GetObject"},
+		"metadata of objects that cannot be written": {policy.Access{ObjectData: policy.Read, ObjectMetadata: policy.Write}, "s3:PutObject"},
+		"writing the bucket's tags":                  {policy.Access{ObjectData: readWrite, BucketMetadata: policy.Write}, "mark of its owner"},
+		"nothing":                                    {policy.Access{}, "no access mode"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := test.access.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Check = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestBuildGroupsAndOrders(t *testing.T) {
+	t.Parallel()
+	read, write := policy.Access{ObjectData: policy.Read}, policy.Access{ObjectData: policy.Write}
+	buckets := []policy.Bucket{{Name: "c", Access: read}, {Name: "a", Access: write}, {Name: "b", Access: read}}
+	first, err := policy.Build(policy.Dialect{Partition: "aws-cn"}, buckets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(buckets)
+	second, err := policy.Build(policy.Dialect{Partition: "aws-cn"}, buckets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first != second {
+		t.Errorf("the order of buckets changes the document:\n%s\n%s", first, second)
+	}
+	want := `["arn:aws-cn:s3:::b/*","arn:aws-cn:s3:::c/*"]`
+	if !strings.Contains(first, want) || strings.Count(first, `"Effect"`) != 4 {
+		t.Errorf("document has no shared statement %s, or not four statements:\n%s", want, first)
+	}
+}
+
+func TestBuildAllowsKeysOfEncryptedBuckets(t *testing.T) {
+	t.Parallel()
+	const readKey, writeKey = "arn:aws:kms:eu-west-1:1:key/r", "arn:aws:kms:eu-west-1:1:key/w"
+	got := grants(t,
+		policy.Bucket{Name: "r", Access: policy.Access{ObjectData: policy.Read}, KMSKey: readKey},
+		policy.Bucket{Name: "r2", Access: policy.Access{ObjectData: policy.Read}, KMSKey: readKey},
+		policy.Bucket{Name: "w", Access: policy.Access{ObjectData: policy.Write}, KMSKey: writeKey},
+		policy.Bucket{Name: "m", Access: policy.Access{BucketMetadata: policy.Read}, KMSKey: readKey},
+	)
+	got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, "kms:") })
+	want := []string{"kms:Decrypt " + readKey, "kms:Decrypt " + writeKey, "kms:GenerateDataKey " + writeKey}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("key statements differ (-want +got):\n%s", diff)
+	}
+}
+
+// TestSizes pins what the limits of IAM mean in buckets with names of 39 bytes.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for count, limit := range map[int]int{15: 2048, 50: 6144} {
+		var buckets []policy.Bucket
+		for i := range count {
+			buckets = append(buckets, policy.Bucket{Name: fmt.Sprintf("bc-%036d", i), Access: policy.Access{ObjectData: readWrite}})
+		}
+		text, err := policy.Build(policy.Dialect{Partition: "aws"}, buckets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > limit {
+			t.Errorf("%d buckets take %d bytes, more than %d", count, len(text), limit)
+		}
+	}
+}
+
+func TestDirectionOf(t *testing.T) {
+	t.Parallel()
+	want := map[driverkit.Mode]policy.Direction{
+		driverkit.Any: 0, driverkit.ReadOnly: policy.Read, driverkit.WriteOnly: policy.Write, driverkit.ReadWrite: readWrite,
+	}
+	for mode, direction := range want {
+		if got := policy.DirectionOf(mode); got != direction {
+			t.Errorf("DirectionOf(%s) = %d, want %d", mode, got, direction)
+		}
+	}
+}

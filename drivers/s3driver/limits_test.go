@@ -1,0 +1,333 @@
+package s3driver_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestParallelGrantsOnOneBucket(t *testing.T) {
+	t.Parallel()
+	onEveryTarget(t, func(t *testing.T, on target) {
+		w := newWorld(t, on, worldOptions{})
+		bucket := w.newBucket(t, nil)
+		granted := make([]*cosi.DriverGrantBucketAccessResponse, 16)
+		var group sync.WaitGroup
+		for i := range granted {
+			group.Go(func() {
+				var err error
+				if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, bucket)); err != nil {
+					t.Errorf("grant %d: %v", i, err)
+				}
+			})
+		}
+		group.Wait()
+		if t.Failed() {
+			return
+		}
+		for i, one := range granted {
+			if err := putObject(t, workload(t, one), bucket, fmt.Sprint("key", i)); err != nil {
+				t.Errorf("credential %d does not work: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestParallelGrantsOfOneAccount(t *testing.T) {
+	t.Parallel()
+	onEveryTarget(t, func(t *testing.T, on target) {
+		w := newWorld(t, on, worldOptions{})
+		bucket, account := w.newBucket(t, nil), newAccount()
+		var mu sync.Mutex
+		var keys []string
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+				if status.Code(err) == codes.Aborted {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				keys = append(keys, granted.GetCredentials().GetS3().GetAccessKeyId())
+			})
+		}
+		group.Wait()
+		slices.Sort(keys)
+		if len(slices.Compact(keys)) != 1 {
+			t.Errorf("keys %v, want one", keys)
+		}
+	})
+}
+
+func TestManyBuckets(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	var buckets []string
+	for range 70 {
+		buckets = append(buckets, w.newBucket(t, nil))
+	}
+	for _, count := range []int{1, 2, 15, 16, 50} {
+		account := newAccount()
+		client := workload(t, w.mustGrant(t, grantRequest(account, readWrite, buckets[:count]...)))
+		for _, i := range []int{0, count - 1} {
+			if err := putObject(t, client, buckets[i], "key"); err != nil {
+				t.Errorf("%d buckets: put into bucket %d: %v", count, i+1, err)
+			}
+		}
+		if code := apiCode(t, putObject(t, client, buckets[count], "key")); code != "AccessDenied" {
+			t.Errorf("%d buckets: put into the next one: %q", count, code)
+		}
+		if err := w.revoke(t, account, buckets[:count]...); err != nil {
+			t.Errorf("%d buckets: revoke: %v", count, err)
+		}
+	}
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, buckets...))
+	wantCode(t, err, codes.InvalidArgument, "70 buckets", "6144")
+	if left := server.Inventory(); len(left.Users) != 0 || len(left.Policies) != 0 {
+		t.Errorf("left are users %v and policies %v", left.Users, left.Policies)
+	}
+}
+
+func TestThrottlingAndRecovery(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rule fault.Rule
+		want codes.Code
+	}{
+		"S3 asks to slow down":    {fault.Rule{Operation: "s3:*", Code: "SlowDown", Status: 503}, codes.ResourceExhausted},
+		"S3 is not available":     {fault.Rule{Operation: "s3:*", Code: "ServiceUnavailable", Status: 503}, codes.Unavailable},
+		"IAM asks to slow down":   {fault.Rule{Operation: "iam:*", Code: "Throttling", Status: 400}, codes.ResourceExhausted},
+		"IAM has no room for key": {fault.Rule{Operation: "iam:CreateAccessKey", Code: "LimitExceeded", Status: 409}, codes.ResourceExhausted},
+		"IAM has lost its head":   {fault.Rule{Operation: "iam:*", Code: "ServiceFailure", Status: 500}, codes.Unavailable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{})
+			w := newWorld(t, on, worldOptions{})
+			bucket, account := w.newBucket(t, nil), newAccount()
+			rules := []fault.Rule{test.rule}
+			// The fake names S3 operations with or without the service.
+			if operation, isS3 := strings.CutPrefix(test.rule.Operation, "s3:"); isS3 {
+				bare := test.rule
+				bare.Operation = "GetBucket" + operation
+				rules = append(rules, bare)
+			}
+			if err := server.Faults.Add(rules...); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+			wantCode(t, err, test.want)
+			server.Faults.Clear()
+			w.mustGrant(t, grantRequest(account, readWrite, bucket))
+			if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys) != 1 {
+				t.Errorf("users %v, want one with one key", users)
+			}
+		})
+	}
+}
+
+func TestRemovedByHand(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	request := grantRequest(account, readWrite, bucket)
+	first := w.mustGrant(t, request).GetCredentials().GetS3().GetAccessKeyId()
+
+	client := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	if _, err := client.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: &account, AccessKeyId: &first}); err != nil {
+		t.Fatal(err)
+	}
+	if err := putObject(t, workload(t, w.mustGrant(t, request)), bucket, "key"); err != nil {
+		t.Errorf("after the key was removed: %v", err)
+	}
+	removeUser(t, client, account)
+	if err := putObject(t, workload(t, w.mustGrant(t, request)), bucket, "key"); err != nil {
+		t.Errorf("after the user was removed: %v", err)
+	}
+	removeUser(t, client, account)
+	if err := w.revoke(t, account, bucket); err != nil {
+		t.Errorf("revoke after the user was removed: %v", err)
+	}
+	if err := w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.DriverGrantBucketAccess(t.Context(), request)
+	wantCode(t, err, codes.NotFound, bucket)
+	w.mustCreate(t, bucket, nil)
+}
+
+func removeUser(t *testing.T, client *iam.Client, name string) {
+	t.Helper()
+	keys, err := client.ListAccessKeys(t.Context(), &iam.ListAccessKeysInput{UserName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys.AccessKeyMetadata {
+		if _, err := client.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: &name, AccessKeyId: key.AccessKeyId}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.DeleteUserPolicy(t.Context(), &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String("cosi")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.DeleteUser(t.Context(), &iam.DeleteUserInput{UserName: &name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForeignUserIsLeftAlone has a user of the account's name that somebody else made.
+func TestForeignUserIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	client := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	if _, err := client.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &account}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+	wantCode(t, err, codes.AlreadyExists, "left alone")
+	wantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "mark")
+	if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys)+len(users[0].Inline) != 0 {
+		t.Errorf("users %v, want the foreign one untouched", users)
+	}
+}
+
+func TestBoundaryPathAndTags(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	client := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	boundary, err := client.CreatePolicy(t.Context(), &iam.CreatePolicyInput{
+		PolicyName: aws.String("bound"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:Get*","Resource":"*"}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on.backend.IAM.PermissionsBoundary = aws.ToString(boundary.Policy.Arn)
+	on.backend.IAM.Path = "/teams/storage/"
+	w := newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = "blue" }})
+	bucket, account := w.newBucket(t, map[string]string{"tags": `{"Käse":"ö 1"}`}), newAccount()
+	user := workload(t, w.mustGrant(t, grantRequest(account, readWrite, bucket)))
+	if code := apiCode(t, putObject(t, user, bucket, "key")); code != "AccessDenied" {
+		t.Errorf("writing beyond the boundary: %q", code)
+	}
+	made := server.Inventory().Users[0]
+	if made.Path != "/teams/storage/" || made.Boundary != aws.ToString(boundary.Policy.Arn) || made.Tags["cosi-cluster"] != "blue" {
+		t.Errorf("user %+v has another path, boundary or tag", made)
+	}
+	tags, err := w.root().GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: &bucket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, tag := range tags.TagSet {
+		found[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	if found["Käse"] != "ö 1" || found["cosi-cluster"] != "blue" || found["cosi-state"] != "ready" {
+		t.Errorf("bucket has the tags %v", found)
+	}
+}
+
+func TestStaticBackend(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{})
+	on.backend.Type = s3driver.TypeStatic
+	on.backend.Workloads = on.backend.Credentials
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	accepted := grantRequest(newAccount(), readWrite, bucket)
+	accepted.Parameters = map[string]string{"acceptSharedCredential": "true"}
+	if err := putObject(t, workload(t, w.mustGrant(t, accepted)), bucket, "key"); err != nil {
+		t.Errorf("the shared key does not work: %v", err)
+	}
+	refused := map[string]struct {
+		change func(*cosi.DriverGrantBucketAccessRequest)
+		want   string
+	}{
+		"a class that does not accept it": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters = nil }, "acceptSharedCredential"},
+		"a rotation":                      {func(r *cosi.DriverGrantBucketAccessRequest) { r.Rotation = "r1" }, "configuration"},
+		"read-only access": {func(r *cosi.DriverGrantBucketAccessRequest) {
+			r.Buckets[0].ObjectDataAccessMode.Mode = readOnly
+		}, "cannot be limited"},
+		"access without deletion": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["allowDelete"] = "false" }, "cannot be limited"},
+	}
+	for name, test := range refused {
+		request := grantRequest(newAccount(), readWrite, bucket)
+		request.Parameters = map[string]string{"acceptSharedCredential": "true"}
+		test.change(request)
+		_, err := w.DriverGrantBucketAccess(t.Context(), request)
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want InvalidArgument with %q", name, err, test.want)
+		}
+	}
+	if err := w.revoke(t, accepted.GetAccountId(), bucket); err != nil {
+		t.Errorf("revoke: %v", err)
+	}
+}
+
+func TestCallsToStoresAreMeasured(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	registry := prometheus.NewRegistry()
+	driver, err := s3driver.New(s3driver.Options{
+		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Credentials: credstore.NewMemory(), Registerer: registry,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.CheckBackend(t.Context()); err != nil {
+		t.Errorf("the backend does not answer: %v", err)
+	}
+	if _, err := driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: "bc-1"}); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "operation" {
+					seen = append(seen, label.GetValue())
+				}
+			}
+		}
+	}
+	for _, want := range []string{"CreateBucket", "PutBucketTagging", "ListBuckets"} {
+		if !slices.Contains(seen, want) {
+			t.Errorf("%s is not measured, only %v", want, seen)
+		}
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.CheckBackend(t.Context()); err == nil || !strings.Contains(err.Error(), "backend main") {
+		t.Errorf("the backend that is gone: %v", err)
+	}
+}

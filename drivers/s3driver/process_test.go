@@ -1,0 +1,162 @@
+package s3driver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// findBinary answers the path of a real store's server, from the variable or from PATH. Without one
+// the test is skipped, except where the variable REQUIRE_STORES is set, as it is in CI.
+func findBinary(t *testing.T, variable, name string) string {
+	t.Helper()
+	if path := os.Getenv(variable); path != "" {
+		return path
+	}
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("REQUIRE_STORES") != "" {
+		t.Fatalf("%s is needed: install %s or set %s", name, name, variable)
+	}
+	t.Skipf("no %s: install it or set %s to test the driver with it", name, variable)
+	return ""
+}
+
+// startProcess runs a server until the test ends. Its output is shown if the test fails.
+func startProcess(t *testing.T, path string, environment []string, arguments ...string) {
+	t.Helper()
+	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), path, arguments...)
+	command.Env = append(os.Environ(), environment...)
+	command.Stdout, command.Stderr = output, output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := command.Process.Kill(); err != nil {
+			t.Errorf("end %s: %v", path, err)
+		}
+		_ = command.Wait()
+		if !t.Failed() {
+			return
+		}
+		if _, err := output.Seek(0, io.SeekStart); err == nil {
+			text, _ := io.ReadAll(output)
+			t.Logf("output of %s:\n%s", path, text)
+		}
+	})
+}
+
+// freeAddress answers an address that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+// waitFor asks the URL until something answers it.
+func waitFor(t *testing.T, url string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	direct := &http.Transport{DisableKeepAlives: true}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := direct.RoundTrip(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		if err == nil && response.StatusCode < http.StatusInternalServerError {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer: %v", url, errors.Join(err, ctx.Err()))
+		case <-ticker.C:
+		}
+	}
+}
+
+const (
+	rootAccessKey = "rootaccesskey"
+	rootSecretKey = "root-secret-key"
+)
+
+// startVersityIAM starts versitygw with its own IAM API, and answers the endpoints of S3 and IAM.
+func startVersityIAM(t *testing.T) (string, string) {
+	t.Helper()
+	path := findBinary(t, "VERSITYGW", "versitygw")
+	directory, err := os.MkdirTemp("", "vgw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	data, versions, iam := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
+	for _, needed := range []string{data, versions, iam} {
+		if err := os.Mkdir(needed, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket := filepath.Join(directory, "iam.sock")
+	iamAddress, s3Address := freeAddress(t), freeAddress(t)
+	startProcess(t, path, nil, "-p", iamAddress, "-a", rootAccessKey, "-s", rootSecretKey, "--keep-alive",
+		"iam", "--quiet", "--dir", iam, "--private-ports", socket)
+	waitFor(t, "http://"+iamAddress)
+	startProcess(t, path, nil, "-p", s3Address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
+		"--iam-cache-disable", "--iam-standalone-endpoint", socket, "posix", "--versioning-dir", versions, data)
+	waitFor(t, "http://"+s3Address)
+	return "http://" + s3Address, "http://" + strings.TrimPrefix(iamAddress, "http://")
+}
+
+// startVersity starts versitygw with accounts of its own, and answers its endpoint.
+func startVersity(t *testing.T) string {
+	t.Helper()
+	path := findBinary(t, "VERSITYGW", "versitygw")
+	root := t.TempDir()
+	data, versions, iam := filepath.Join(root, "data"), filepath.Join(root, "versions"), filepath.Join(root, "iam")
+	for _, needed := range []string{data, versions, iam} {
+		if err := os.Mkdir(needed, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := freeAddress(t)
+	startProcess(t, path, nil, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
+		"--iam-cache-disable", "--iam-dir", iam, "posix", "--versioning-dir", versions, data)
+	waitFor(t, "http://"+address)
+	return "http://" + address
+}
+
+// startMinIO starts MinIO, and answers its endpoint.
+func startMinIO(t *testing.T) string {
+	t.Helper()
+	path := findBinary(t, "MINIO", "minio")
+	address := freeAddress(t)
+	startProcess(t, path, []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
+		"server", "--quiet", "--address", address, t.TempDir())
+	waitFor(t, "http://"+address+"/minio/health/cluster")
+	return "http://" + address
+}
