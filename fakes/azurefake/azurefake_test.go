@@ -1,0 +1,369 @@
+package azurefake_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+)
+
+func start(t *testing.T, o azurefake.Options) *azurefake.Server {
+	t.Helper()
+	s, err := azurefake.New(o)
+	if err == nil {
+		err = s.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func noRetry() azcore.ClientOptions {
+	return azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}
+}
+
+// root is the container's client by the account's key1.
+func root(t *testing.T, s *azurefake.Server, name string) *container.Client {
+	t.Helper()
+	key, _ := s.Keys(azurefake.DefaultAccount)
+	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := container.NewClientWithSharedKeyCredential(s.AccountURL(azurefake.DefaultAccount)+"/"+name, cred, &container.ClientOptions{ClientOptions: noRetry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// made is root of a container that exists.
+func made(t *testing.T, s *azurefake.Server, name string) *container.Client {
+	t.Helper()
+	c := root(t, s, name)
+	if _, err := c.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// signed is the container's client by a service SAS.
+func signed(t *testing.T, s *azurefake.Server, name string, v sas.BlobSignatureValues) *container.Client {
+	t.Helper()
+	key, _ := s.Keys(azurefake.DefaultAccount)
+	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.ContainerName = name
+	q, err := v.SignWithSharedKey(cred)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := container.NewClientWithNoCredential(s.AccountURL(azurefake.DefaultAccount)+"/"+name+"?"+q.Encode(), &container.ClientOptions{ClientOptions: noRetry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func upload(ctx context.Context, c *container.Client, name, text string) error {
+	_, err := c.NewBlockBlobClient(name).Upload(ctx, readSeekCloser(text), nil)
+	return err
+}
+
+func readSeekCloser(text string) io.ReadSeekCloser { return nopCloser{strings.NewReader(text)} }
+
+type nopCloser struct{ *strings.Reader }
+
+func (nopCloser) Close() error { return nil }
+
+func wantCode(t *testing.T, what string, err error, code string) {
+	t.Helper()
+	got := ""
+	if answered, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		got = answered.ErrorCode
+	} else if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if got != code {
+		t.Errorf("%s: answered %q, want %q", what, got, code)
+	}
+}
+
+func setPolicy(t *testing.T, c *container.Client, ids ...*container.SignedIdentifier) error {
+	t.Helper()
+	_, err := c.SetAccessPolicy(t.Context(), &container.SetAccessPolicyOptions{ContainerACL: ids})
+	return err
+}
+
+func identifier(id, permission string, expiry time.Time) *container.SignedIdentifier {
+	p := &container.AccessPolicy{Expiry: to.Ptr(expiry)}
+	if permission != "" {
+		p.Permission = to.Ptr(permission)
+	}
+	return &container.SignedIdentifier{ID: to.Ptr(id), AccessPolicy: p}
+}
+
+func TestBlobsByAccountKey(t *testing.T) {
+	t.Parallel()
+	s := start(t, azurefake.Options{})
+	c := made(t, s, "data")
+	b := c.NewBlockBlobClient("a/b c+ü.txt")
+	meta := map[string]*string{"Team": to.Ptr("a_b"), "team_x": to.Ptr("1")}
+	if _, err := b.Upload(t.Context(), readSeekCloser("hello world"), &blockblob.UploadOptions{Metadata: meta, Tags: map[string]string{"k": "v"}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.DownloadStream(t.Context(), &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: 6, Count: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(got.Body)
+	if err != nil || string(raw) != "wor" {
+		t.Errorf("range: %q, %v", raw, err)
+	}
+	tags, err := b.GetTags(t.Context(), nil)
+	if err != nil || len(tags.BlobTagSet) != 1 || *tags.BlobTagSet[0].Value != "v" {
+		t.Errorf("tags: %v, %v", tags.BlobTagSet, err)
+	}
+	large := bytes.Repeat([]byte("0123456789"), 300_000)
+	if _, err := c.NewBlockBlobClient("large").UploadBuffer(t.Context(), large, &blockblob.UploadBufferOptions{BlockSize: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	back := make([]byte, len(large))
+	if n, err := c.NewBlobClient("large").DownloadBuffer(t.Context(), back, nil); err != nil || n != int64(len(large)) || !bytes.Equal(back, large) {
+		t.Errorf("download of blocks: %d bytes, %v", n, err)
+	}
+	if _, err := c.NewBlockBlobClient("copy").StartCopyFromURL(t.Context(), c.NewBlobClient("large").URL(), nil); err != nil {
+		t.Errorf("copy: %v", err)
+	}
+	page, err := c.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{MaxResults: to.Ptr(int32(2))}).NextPage(t.Context())
+	if err != nil || len(page.Segment.BlobPrefixes) != 1 || len(page.Segment.BlobItems) != 1 || *page.NextMarker == "" {
+		t.Errorf("hierarchy: %+v, %v", page.Segment, err)
+	}
+	_, err = b.Upload(t.Context(), readSeekCloser("x"), &blockblob.UploadOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}}})
+	wantCode(t, "create only if there is none", err, "BlobAlreadyExists")
+}
+
+func TestStoredPoliciesAreEvaluatedLive(t *testing.T) {
+	t.Parallel()
+	s := start(t, azurefake.Options{})
+	c := made(t, s, "data")
+	later := time.Now().Add(time.Hour)
+	if err := setPolicy(t, c, identifier("ba-1", "rl", later)); err != nil {
+		t.Fatal(err)
+	}
+	if err := upload(t.Context(), c, "x", "text"); err != nil {
+		t.Fatal(err)
+	}
+	client := signed(t, s, "data", sas.BlobSignatureValues{Identifier: "ba-1"})
+	get := func() error { _, err := client.NewBlobClient("x").GetProperties(t.Context(), nil); return err }
+	wantCode(t, "read", get(), "")
+	wantCode(t, "write without w", upload(t.Context(), client, "y", "text"), "AuthorizationPermissionMismatch")
+	_, err := client.GetProperties(t.Context(), nil)
+	wantCode(t, "container properties", err, "AuthorizationFailure")
+	both := signed(t, s, "data", sas.BlobSignatureValues{Identifier: "ba-1", Permissions: "rl"})
+	_, err = both.NewBlobClient("x").GetProperties(t.Context(), nil)
+	wantCode(t, "a field given twice", err, "AuthenticationFailed")
+
+	if err := setPolicy(t, c, identifier("ba-1", "racwdl", later)); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "write after the policy has w", upload(t.Context(), client, "y", "text"), "")
+	if err := setPolicy(t, c, identifier("ba-1", "rl", time.Now().Add(-time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "expired", get(), "AuthenticationFailed")
+	if err := setPolicy(t, c); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "removed", get(), "AuthenticationFailed")
+	var six []*container.SignedIdentifier
+	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
+		six = append(six, identifier(id, "r", later))
+	}
+	wantCode(t, "six policies", setPolicy(t, c, six...), "InvalidXmlDocument")
+	wantCode(t, "five policies", setPolicy(t, c, six[:5]...), "")
+}
+
+func TestPermissionsOfASignature(t *testing.T) {
+	t.Parallel()
+	s := start(t, azurefake.Options{})
+	c := made(t, s, "data")
+	if err := upload(t.Context(), c, "old", "text"); err != nil {
+		t.Fatal(err)
+	}
+	actions := map[string]func(*container.Client) error{
+		"get": func(c *container.Client) error {
+			_, err := c.NewBlobClient("old").DownloadStream(t.Context(), nil)
+			return err
+		},
+		"list": func(c *container.Client) error {
+			_, err := c.NewListBlobsFlatPager(nil).NextPage(t.Context())
+			return err
+		},
+		"new":  func(c *container.Client) error { return upload(t.Context(), c, "new"+time.Now().String(), "text") },
+		"over": func(c *container.Client) error { return upload(t.Context(), c, "old", "text") },
+		"meta": func(c *container.Client) error {
+			_, err := c.NewBlobClient("old").SetMetadata(t.Context(), map[string]*string{"a": to.Ptr("b")}, nil)
+			return err
+		},
+		"tags": func(c *container.Client) error {
+			_, err := c.NewBlobClient("old").GetTags(t.Context(), nil)
+			return err
+		},
+		"delete": func(c *container.Client) error {
+			_, err := c.NewBlobClient("none").Delete(t.Context(), nil)
+			return err
+		},
+		"drop": func(c *container.Client) error { _, err := c.Delete(t.Context(), nil); return err },
+	}
+	const no, never = "AuthorizationPermissionMismatch", "AuthorizationFailure"
+	tests := map[string]map[string]string{
+		"r":      {"get": "", "list": no, "new": no, "over": no, "meta": no, "tags": no, "delete": no, "drop": never},
+		"l":      {"get": no, "list": "", "new": no, "over": no, "meta": no, "tags": no, "delete": no, "drop": never},
+		"c":      {"get": no, "list": no, "new": "", "over": "UnauthorizedBlobOverwrite", "meta": no, "tags": no, "delete": no, "drop": never},
+		"w":      {"get": no, "list": no, "new": "", "over": "", "meta": "", "tags": no, "delete": no, "drop": never},
+		"t":      {"get": no, "list": no, "new": no, "over": no, "meta": no, "tags": "", "delete": no, "drop": never},
+		"d":      {"get": no, "list": no, "new": no, "over": no, "meta": no, "tags": no, "delete": "BlobNotFound", "drop": never},
+		"racwdl": {"get": "", "list": "", "new": "", "over": "", "meta": "", "tags": no, "delete": "BlobNotFound", "drop": never},
+	}
+	for permission, want := range tests {
+		client := signed(t, s, "data", sas.BlobSignatureValues{Permissions: permission, ExpiryTime: time.Now().Add(time.Hour)})
+		for action, code := range want {
+			wantCode(t, permission+": "+action, actions[action](client), code)
+		}
+	}
+}
+
+func TestContainerLife(t *testing.T) {
+	t.Parallel()
+	s := start(t, azurefake.Options{})
+	c := made(t, s, "data")
+	_, err := c.Create(t.Context(), nil)
+	wantCode(t, "create twice", err, "ContainerAlreadyExists")
+	held, err := lease.NewContainerClient(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := held.AcquireLease(t.Context(), 15, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Delete(t.Context(), nil)
+	wantCode(t, "delete a leased container", err, "LeaseIdMissing")
+	other, err := lease.NewContainerClient(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.AcquireLease(t.Context(), 15, nil)
+	wantCode(t, "lease twice", err, "LeaseAlreadyPresent")
+	if _, err := held.ReleaseLease(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Delete(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Create(t.Context(), nil)
+	wantCode(t, "create while being deleted", err, "ContainerBeingDeleted")
+	_, err = c.GetProperties(t.Context(), nil)
+	wantCode(t, "look while being deleted", err, "ContainerNotFound")
+	_, err = root(t, s, "Bad_Name").Create(t.Context(), nil)
+	wantCode(t, "a bad name", err, "InvalidResourceName")
+}
+
+func TestRotatedKeysEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t, azurefake.Options{})
+	c := made(t, s, "data")
+	client := signed(t, s, "data", sas.BlobSignatureValues{Permissions: "l", ExpiryTime: time.Now().Add(time.Hour)})
+	list := func(c *container.Client) error {
+		_, err := c.NewListBlobsFlatPager(nil).NextPage(t.Context())
+		return err
+	}
+	wantCode(t, "before", list(client), "")
+	if _, err := s.RegenerateKey(azurefake.DefaultAccount, "key2"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "after the other key", list(client), "")
+	if _, err := s.RegenerateKey(azurefake.DefaultAccount, "key1"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "SAS after its key", list(client), "AuthenticationFailed")
+	wantCode(t, "shared key after its key", list(c), "AuthenticationFailed")
+	wantCode(t, "with the new key", list(root(t, s, "data")), "")
+}
+
+func TestStateSurvivesInADirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, azurefake.Options{Dir: dir})
+	c := made(t, s, "data")
+	if err := setPolicy(t, c, identifier("ba-1", "r", time.Now().Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	if err := upload(t.Context(), c, "x", "text"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NewBlockBlobClient("staged").StageBlock(t.Context(), "QUFB", readSeekCloser("block"), nil); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Inventory()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, azurefake.Options{Dir: dir})
+	client := signed(t, again, "data", sas.BlobSignatureValues{Identifier: "ba-1"})
+	got, err := client.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := io.ReadAll(got.Body); err != nil || string(raw) != "text" {
+		t.Errorf("read back %q, %v", raw, err)
+	}
+	after := again.Inventory()
+	if len(after.Containers) != 1 || after.Containers[0].Uncommitted != before.Containers[0].Uncommitted || before.Containers[0].Uncommitted != 1 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}
+
+func TestFaultsAndCalls(t *testing.T) {
+	t.Parallel()
+	s := start(t, azurefake.Options{})
+	if err := s.Faults.Add(fault.Rule{Operation: "CreateContainer", Code: "ServerBusy", Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c := root(t, s, "data")
+	_, err := c.Create(t.Context(), nil)
+	if !bloberror.HasCode(err, bloberror.ServerBusy) {
+		t.Errorf("the fault did not hit: %v", err)
+	}
+	if _, err := c.Create(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	calls := s.Calls()
+	if len(calls) != 2 || calls[0].Code != "ServerBusy" || calls[1].Operation != "CreateContainer" || calls[1].Resource != "data" {
+		t.Errorf("recorded %+v", calls)
+	}
+}

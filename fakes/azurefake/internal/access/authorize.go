@@ -1,0 +1,219 @@
+package access
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
+
+// Target is what a request is about. Blob and Container may be empty.
+type Target struct {
+	Account, Container, Blob string
+	// Stored answers the container, for its policies and public access.
+	Stored func() (store.Container, error)
+	// Resource is the resource ID of the account, which role assignments name.
+	Resource string
+}
+
+func (t Target) policy(id string) (store.Policy, error) {
+	c, err := t.Stored()
+	if err != nil {
+		return store.Policy{}, azerr.AuthenticationFailed("SAS identifier cannot be found for specified signed identifier")
+	}
+	for _, p := range c.Policies {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	return store.Policy{}, azerr.AuthenticationFailed("SAS identifier cannot be found for specified signed identifier")
+}
+
+// resource is the resource ID that roles are compared with.
+func (t Target) resource() string {
+	if t.Container == "" {
+		return t.Resource
+	}
+	return t.Resource + "/blobServices/default/containers/" + t.Container
+}
+
+// Kind is how a caller proved who it is.
+type Kind string
+
+// The kinds of callers.
+const (
+	Anonymous     Kind = "Anonymous"
+	SharedKey     Kind = "SharedKey"
+	AccountSAS    Kind = "AccountSAS"
+	ServiceSAS    Kind = "ServiceSAS"
+	DelegationSAS Kind = "UserDelegationSAS"
+	Bearer        Kind = "Bearer"
+)
+
+// Caller is who calls, after everything that can be checked without knowing the operation.
+type Caller struct {
+	Kind Kind
+	// Name is the account, the stored policy or the client ID.
+	Name string
+	// ObjectID is that of a bearer or of who made the user delegation key.
+	ObjectID string
+
+	directory *Directory
+	target    Target
+	sas       signature
+	version   string
+}
+
+// Authenticate finds out who calls.
+func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
+	c := &Caller{Kind: Anonymous, directory: d, target: t, version: r.Header.Get("X-Ms-Version")}
+	account, known := d.Account(t.Account)
+	if !known {
+		return c, azerr.New(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist: there is no such storage account.")
+	}
+	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	switch {
+	case scheme == "SharedKey":
+		c.Kind, c.Name = SharedKey, account.Name
+		return c, d.sharedKey(r, account, value)
+	case scheme == "Bearer":
+		c.Kind = Bearer
+		p, err := d.bearer(r, value)
+		c.Name, c.ObjectID = p.ClientID, p.ObjectID
+		return c, err
+	case scheme != "":
+		return c, azerr.New(http.StatusBadRequest, "InvalidAuthenticationInfo", "Authentication information is not given in the correct format. Check the value of Authorization header.")
+	case r.URL.Query().Has("sig"):
+		return c, c.authenticateSAS(r, t)
+	}
+	return c, nil
+}
+
+func (c *Caller) authenticateSAS(r *http.Request, t Target) error {
+	c.Kind, c.Name = kindOf(r.URL.Query())
+	s, err := c.directory.signed(r, t)
+	c.sas, c.ObjectID = s, s.delegate
+	return err
+}
+
+func kindOf(q url.Values) (Kind, string) {
+	switch {
+	case q.Has("ss") || q.Has("srt"):
+		return AccountSAS, "account SAS"
+	case q.Has("skoid"):
+		return DelegationSAS, q.Get("skoid")
+	case q.Get("si") != "":
+		return ServiceSAS, q.Get("si")
+	}
+	return ServiceSAS, "service SAS"
+}
+
+// Override answers the response header that the signature replaces, "" for none.
+func (c *Caller) Override(header string) string {
+	param := map[string]string{"Cache-Control": "rscc", "Content-Disposition": "rscd", "Content-Encoding": "rsce", "Content-Language": "rscl", "Content-Type": "rsct"}[header]
+	if c.sas.values == nil || param == "" {
+		return ""
+	}
+	return c.sas.values.Get(param)
+}
+
+// Authorize decides whether the caller may perform the operation.
+func (c *Caller) Authorize(op Operation) error { return c.authorize(op, "") }
+
+// AuthorizeWrite is Authorize for an operation that needs more when it overwrites: then w alone suffices.
+func (c *Caller) AuthorizeWrite(op Operation, exists bool) error {
+	if exists {
+		return c.authorize(op, "w")
+	}
+	return c.authorize(op, "")
+}
+
+// authorize decides; anyOf replaces the permissions of a signature that would do.
+func (c *Caller) authorize(op Operation, anyOf string) error {
+	switch c.Kind {
+	case SharedKey:
+		if op == GetUserDelegationKey {
+			return azerr.AuthenticationFailed("Only authentication scheme Bearer is supported")
+		}
+		return nil
+	case AccountSAS, ServiceSAS:
+		return c.sas.covers(op, anyOf)
+	case DelegationSAS:
+		if err := c.sas.covers(op, anyOf); err != nil {
+			return err
+		}
+		return c.byRole(op)
+	case Bearer:
+		return c.byRole(op)
+	case Anonymous:
+	}
+	return c.anonymous(op)
+}
+
+func (c *Caller) byRole(op Operation) error {
+	if action := needs(op).action; action == "" || !c.directory.allowed(c.ObjectID, action, c.target.resource()) {
+		return azerr.PermissionMismatch
+	}
+	return nil
+}
+
+// anonymous allows what the container's public access level makes public.
+func (c *Caller) anonymous(op Operation) error {
+	stored, err := c.target.Stored()
+	public := map[string][]Operation{
+		"blob":      {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList},
+		"container": {GetBlob, GetBlobProperties, GetBlobMetadata, GetBlockList, ListBlobs, GetContainerProperties},
+	}
+	if err == nil {
+		if slices.Contains(public[stored.PublicAccess], op) {
+			return nil
+		}
+	}
+	if c.version >= "2019-12-12" {
+		return azerr.New(http.StatusUnauthorized, "NoAuthenticationInformation", "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.")
+	}
+	return azerr.New(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist.")
+}
+
+// delegationSAS checks a SAS that a user delegation key signed.
+func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (signature, error) {
+	resource, err := signedResource(q, t)
+	if err != nil {
+		return signature{}, err
+	}
+	key := d.delegationKey(account.Name, q)
+	ok := false
+	for _, text := range delegationTexts(q, resource) {
+		ok = ok || signedBy([]string{key}, q.Get("sig"), text)
+	}
+	if !ok || !strings.EqualFold(q.Get("sktid"), d.tenant.ID) {
+		return signature{}, azerr.AuthenticationFailed("Signature did not match. String to sign used was %s", delegationTexts(q, resource)[0])
+	}
+	made, err := ParseTime(q.Get("skt"))
+	if err != nil || q.Get("sks") != "b" {
+		return signature{}, azerr.AuthenticationFailed("Signature fields not well formed.")
+	}
+	if err := d.window(q.Get("skt"), q.Get("ske")); err != nil {
+		return signature{}, err
+	}
+	if !made.After(account.DelegationAfter.Add(-time.Second)) && !account.DelegationAfter.IsZero() {
+		return signature{}, azerr.AuthenticationFailed("User delegation keys issued before the time when they were revoked are not accepted.")
+	}
+	if _, known := d.Principal(q.Get("skoid")); !known {
+		return signature{}, azerr.AuthenticationFailed("The principal of the user delegation key does not exist.")
+	}
+	s, err := d.scoped(q, q.Get("sp"), q.Get("st"), q.Get("se"))
+	s.delegate = q.Get("skoid")
+	return s, err
+}
+
+// For is the same caller at another target of the same account.
+func (c *Caller) For(t Target) *Caller {
+	other := *c
+	other.target = t
+	return &other
+}

@@ -1,0 +1,316 @@
+// Package access decides who calls and what they may do: account keys, shared access signatures of all kinds, tokens
+// of the directory and role assignments. It reads requests but answers none, and stores no data of users.
+package access
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Tables of the journal.
+const (
+	tableAccounts    = "accounts"
+	tablePrincipals  = "principals"
+	tableAssignments = "assignments"
+	tableTenant      = "tenant"
+)
+
+// Account is a storage account.
+type Account struct {
+	Name string `json:"name"`
+	// Keys are key1 and key2 in base64.
+	Keys [2]string `json:"keys"`
+	// SharedKeyOff refuses everything that an account key signs.
+	SharedKeyOff bool `json:"sharedKeyOff,omitempty"`
+	// DelegationAfter refuses user delegation keys that are older; zero refuses none.
+	DelegationAfter time.Time `json:"delegationAfter,omitzero"`
+}
+
+// Principal is an application or a managed identity of the directory.
+type Principal struct {
+	// ObjectID is what roles are assigned to, ClientID what the principal logs in as. Both are UUIDs.
+	ObjectID string `json:"objectId"`
+	ClientID string `json:"clientId"`
+	Name     string `json:"name"`
+	// Secret is the client secret, "" for a principal that cannot log in with one.
+	Secret string `json:"secret,omitempty"`
+	// Federated are the tokens of other issuers that log it in, by the name of the credential.
+	Federated map[string]Federation `json:"federated,omitempty"`
+}
+
+// Federation is which foreign tokens are accepted.
+type Federation struct {
+	Issuer    string   `json:"issuer"`
+	Subject   string   `json:"subject"`
+	Audiences []string `json:"audiences"`
+}
+
+// Assignment gives a principal a role.
+type Assignment struct {
+	// ID is the name of the assignment, a UUID.
+	ID          string `json:"id"`
+	PrincipalID string `json:"principalId"`
+	// Role is the ID of the role definition, without a path.
+	Role string `json:"role"`
+	// Scope is the resource ID under which the role holds.
+	Scope string `json:"scope"`
+}
+
+// tenant is what identifies the directory.
+type tenant struct {
+	ID string `json:"id"`
+	// Key signs the directory's tokens.
+	Key []byte `json:"key"`
+}
+
+// Directory holds accounts, principals and role assignments.
+type Directory struct {
+	journal journal.Journal
+	now     func() time.Time
+
+	mu          sync.RWMutex
+	tenant      tenant
+	accounts    map[string]Account
+	principals  map[string]Principal
+	assignments map[string]Assignment
+}
+
+// NewDirectory opens the directory on what the journal holds.
+func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
+	d := &Directory{journal: j, now: now, accounts: map[string]Account{}, principals: map[string]Principal{}, assignments: map[string]Assignment{}}
+	err := load(j, tableAccounts, d.accounts)
+	if err == nil {
+		err = load(j, tablePrincipals, d.principals)
+	}
+	if err == nil {
+		err = load(j, tableAssignments, d.assignments)
+	}
+	tenants := map[string]tenant{}
+	if err == nil {
+		err = load(j, tableTenant, tenants)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, ok := tenants["tenant"]
+	if !ok {
+		known = tenant{ID: uuid.NewString(), Key: randomBytes(32)}
+		err = d.put(tableTenant, "tenant", known)
+	}
+	d.tenant = known
+	return d, err
+}
+
+func load[T any](j journal.Journal, table string, into map[string]T) error {
+	for key, raw := range j.Table(table) {
+		var v T
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
+		}
+		into[key] = v
+	}
+	return nil
+}
+
+func (d *Directory) put(table, key string, value any) error {
+	if !journal.Writes(d.journal) {
+		return nil
+	}
+	rec, err := journal.Put(table, key, value)
+	if err == nil {
+		err = d.journal.Append(rec)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", table, err)
+	}
+	return nil
+}
+
+func (d *Directory) remove(table, key string) error {
+	if err := d.journal.Append(journal.Delete(table, key)); err != nil {
+		return fmt.Errorf("forget %s: %w", table, err)
+	}
+	return nil
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: crypto/rand ends the process instead
+	return b
+}
+
+// NewKey is a new account key in base64.
+func NewKey() string { return base64.StdEncoding.EncodeToString(randomBytes(64)) }
+
+// TenantID is the directory's UUID.
+func (d *Directory) TenantID() string { return d.tenant.ID }
+
+// Account answers an account by name.
+func (d *Directory) Account(name string) (Account, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	a, ok := d.accounts[name]
+	return a, ok
+}
+
+// Accounts answers all accounts in the order of names.
+func (d *Directory) Accounts() []Account {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(d.accounts), func(a, b Account) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// PutAccount adds or replaces an account.
+func (d *Directory) PutAccount(a Account) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.putAccount(a)
+}
+
+func (d *Directory) putAccount(a Account) error {
+	if err := d.put(tableAccounts, a.Name, a); err != nil {
+		return err
+	}
+	d.accounts[a.Name] = a
+	return nil
+}
+
+// ChangeAccount lets change edit an account.
+func (d *Directory) ChangeAccount(name string, change func(*Account)) (Account, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok := d.accounts[name]
+	if !ok {
+		return a, fmt.Errorf("there is no storage account %q", name)
+	}
+	change(&a)
+	return a, d.putAccount(a)
+}
+
+// PutPrincipal adds or replaces a principal.
+func (d *Directory) PutPrincipal(p Principal) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.put(tablePrincipals, p.ObjectID, p); err != nil {
+		return err
+	}
+	d.principals[p.ObjectID] = p
+	return nil
+}
+
+// RemovePrincipal forgets a principal; its role assignments stay, as in Azure.
+func (d *Directory) RemovePrincipal(objectID string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.remove(tablePrincipals, objectID); err != nil {
+		return err
+	}
+	delete(d.principals, objectID)
+	return nil
+}
+
+// Principal answers a principal by object ID.
+func (d *Directory) Principal(objectID string) (Principal, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	p, ok := d.principals[objectID]
+	return p, ok
+}
+
+// Principals answers all principals in the order of names.
+func (d *Directory) Principals() []Principal {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(d.principals), func(a, b Principal) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (d *Directory) principalOf(clientID string) (Principal, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, p := range d.principals {
+		if strings.EqualFold(p.ClientID, clientID) {
+			return p, true
+		}
+	}
+	return Principal{}, false
+}
+
+// PutAssignment adds or replaces a role assignment.
+func (d *Directory) PutAssignment(a Assignment) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.put(tableAssignments, a.ID, a); err != nil {
+		return err
+	}
+	d.assignments[a.ID] = a
+	return nil
+}
+
+// RemoveAssignment forgets a role assignment.
+func (d *Directory) RemoveAssignment(id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.remove(tableAssignments, id); err != nil {
+		return err
+	}
+	delete(d.assignments, id)
+	return nil
+}
+
+// Assignments answers all role assignments in the order of IDs.
+func (d *Directory) Assignments() []Assignment {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(d.assignments), func(a, b Assignment) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// allowed says whether a role of the principal at or above the resource has the action.
+func (d *Directory) allowed(objectID, action, resource string) bool {
+	for _, a := range d.Assignments() {
+		if a.PrincipalID != objectID || !under(resource, a.Scope) {
+			continue
+		}
+		for _, role := range Roles() {
+			if strings.EqualFold(role.ID, a.Role) && slices.ContainsFunc(role.Actions, func(pattern string) bool { return matches(pattern, action) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// under says whether a resource ID is the scope or below it.
+func under(resource, scope string) bool {
+	resource, scope = strings.ToLower(strings.TrimSuffix(resource, "/"))+"/", strings.ToLower(strings.TrimSuffix(scope, "/"))+"/"
+	return strings.HasPrefix(resource, scope)
+}
+
+func matches(pattern, action string) bool {
+	if prefix, wild := strings.CutSuffix(pattern, "*"); wild {
+		return strings.HasPrefix(action, prefix)
+	}
+	return pattern == action
+}
+
+// KnowsIssuer says whether any principal trusts the issuer.
+func (d *Directory) KnowsIssuer(issuer string) bool {
+	for _, p := range d.Principals() {
+		for _, f := range p.Federated {
+			if f.Issuer == issuer {
+				return true
+			}
+		}
+	}
+	return false
+}

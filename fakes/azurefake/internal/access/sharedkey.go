@@ -1,0 +1,157 @@
+package access
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// maxSkew is how far the time of a signed request may be from the service's.
+const maxSkew = 15 * time.Minute
+
+// Sign answers the signature of a text by an account key.
+func Sign(key, text string) string {
+	raw, err := base64.StdEncoding.DecodeString(key)
+	if err != nil {
+		return ""
+	}
+	mac := hmac.New(sha256.New, raw)
+	_, _ = mac.Write([]byte(text)) // never fails
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// signedBy says whether one of the keys made the signature.
+func signedBy(keys []string, signature, text string) bool {
+	return slices.ContainsFunc(keys, func(k string) bool { return hmac.Equal([]byte(Sign(k, text)), []byte(signature)) })
+}
+
+// sharedKey checks the Authorization header of the SharedKey scheme.
+func (d *Directory) sharedKey(r *http.Request, account Account, value string) error {
+	name, signature, ok := strings.Cut(value, ":")
+	if !ok || name != account.Name {
+		return azerr.AuthenticationFailed("The account that is accessed is not the one in the Authorization header.")
+	}
+	if account.SharedKeyOff {
+		return azerr.New(http.StatusForbidden, "KeyBasedAuthenticationNotPermitted", "Key based authentication is not permitted on this storage account.")
+	}
+	date := r.Header.Get("X-Ms-Date")
+	if date == "" {
+		date = r.Header.Get("Date")
+	}
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return azerr.AuthenticationFailed("The Date header in the request is incorrect.")
+	}
+	if skew := d.now().Sub(at).Abs(); skew > maxSkew {
+		return azerr.AuthenticationFailed("Request date header too old: '%s'", date)
+	}
+	for _, order := range []func(a, b string) int{byWeight, strings.Compare} {
+		if signedBy(account.Keys[:], signature, stringToSign(r, account.Name, order)) {
+			return nil
+		}
+	}
+	return azerr.AuthenticationFailed("The MAC signature found in the HTTP request '%s' is not the same as any computed signature.", signature)
+}
+
+// stringToSign is the text that a client signs, as "Authorize with Shared Key" defines it for the Blob service.
+func stringToSign(r *http.Request, account string, order func(a, b string) int) string {
+	length := ""
+	if r.ContentLength > 0 {
+		length = strconv.FormatInt(r.ContentLength, 10)
+	}
+	date := r.Header.Get("Date")
+	if r.Header.Get("X-Ms-Date") != "" {
+		date = ""
+	}
+	h := r.Header.Get
+	lines := []string{
+		r.Method, h("Content-Encoding"), h("Content-Language"), length, h("Content-Md5"), h("Content-Type"), date,
+		h("If-Modified-Since"), h("If-Match"), h("If-None-Match"), h("If-Unmodified-Since"), h("Range"),
+	}
+	return strings.Join(lines, "\n") + "\n" + canonicalHeaders(r.Header, order) + canonicalResource(r, account)
+}
+
+func canonicalHeaders(header http.Header, order func(a, b string) int) string {
+	values := map[string]string{}
+	var names []string
+	for name, v := range header {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "x-ms-") {
+			names = append(names, lower)
+			values[lower] = strings.TrimSpace(strings.Join(v, ","))
+		}
+	}
+	slices.SortFunc(names, order)
+	var text strings.Builder
+	for _, name := range names {
+		text.WriteString(name + ":" + values[name] + "\n")
+	}
+	return text.String()
+}
+
+// canonicalResource is the account and the path as the client wrote it, which in path style names the account again.
+func canonicalResource(r *http.Request, account string) string {
+	path := r.URL.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	params := map[string][]string{}
+	for name, v := range r.URL.Query() {
+		lower := strings.ToLower(name)
+		params[lower] = append(params[lower], v...)
+	}
+	var text strings.Builder
+	text.WriteString("/" + account + path)
+	for _, name := range slices.Sorted(keysOf(params)) {
+		v := params[name]
+		slices.Sort(v)
+		text.WriteString("\n" + name + ":" + strings.Join(v, ","))
+	}
+	return text.String()
+}
+
+func keysOf[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// byWeight orders header names as the service's own culture-aware comparison does: punctuation counts for less than
+// letters and digits, a hyphen only between names that are otherwise equal.
+func byWeight(a, b string) int {
+	if c := strings.Compare(strings.ReplaceAll(a, "-", ""), strings.ReplaceAll(b, "-", "")); c != 0 {
+		return weigh(strings.ReplaceAll(a, "-", ""), strings.ReplaceAll(b, "-", ""))
+	}
+	return strings.Compare(b, a)
+}
+
+// weigh compares two names character by character: underscore before digits before letters.
+func weigh(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if wa, wb := weight(a[i]), weight(b[i]); wa != wb {
+			return wa - wb
+		}
+	}
+	return len(a) - len(b)
+}
+
+func weight(c byte) int {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return 0x200 + int(c)
+	case c >= '0' && c <= '9':
+		return 0x100 + int(c)
+	}
+	return int(c)
+}

@@ -1,0 +1,128 @@
+package access
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// tokenLife is how long an access token is accepted.
+const tokenLife = time.Hour
+
+// StorageAudience is the resource of tokens for the Blob service, ManagementAudience that for the management calls.
+const (
+	StorageAudience    = "https://storage.azure.com"
+	ManagementAudience = "https://management.azure.com"
+)
+
+// Login errors as the directory words them.
+var (
+	ErrUnknownClient = errors.New("AADSTS700016: Application was not found in the directory")
+	ErrSecret        = errors.New("AADSTS7000215: Invalid client secret provided")
+	ErrAssertion     = errors.New("AADSTS700213: No matching federated identity record found for presented assertion")
+)
+
+// Login is a proof of who a client is.
+type Login struct {
+	ClientID string
+	Secret   string
+	// Assertion are the verified claims of a foreign token, nil without one.
+	Assertion *Federation
+}
+
+// Token issues an access token for an audience.
+func (d *Directory) Token(login Login, audience string) (string, time.Duration, error) {
+	p, ok := d.principalOf(login.ClientID)
+	if !ok {
+		return "", 0, ErrUnknownClient
+	}
+	switch {
+	case login.Assertion != nil:
+		if !p.trusts(*login.Assertion) {
+			return "", 0, ErrAssertion
+		}
+	case p.Secret == "" || subtle.ConstantTimeCompare([]byte(p.Secret), []byte(login.Secret)) != 1:
+		return "", 0, ErrSecret
+	}
+	now := d.now()
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+		"iss": "https://sts.windows.net/" + d.tenant.ID + "/", "aud": audience, "oid": p.ObjectID, "sub": p.ObjectID, "appid": p.ClientID,
+		"tid": d.tenant.ID, "iat": now.Unix(), "nbf": now.Add(-time.Minute).Unix(), "exp": now.Add(tokenLife).Unix(),
+	}).SignedString(d.tenant.Key)
+	if err != nil {
+		return "", 0, fmt.Errorf("sign an access token: %w", err)
+	}
+	return token, tokenLife, nil
+}
+
+// trusts says whether a foreign token's claims match one of the federated credentials exactly.
+func (p Principal) trusts(shown Federation) bool {
+	for _, f := range p.Federated {
+		if f.Issuer != shown.Issuer || f.Subject != shown.Subject {
+			continue
+		}
+		for _, a := range f.Audiences {
+			if slices.Contains(shown.Audiences, a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Verify checks an access token of the directory and answers its principal, which must still exist.
+func (d *Directory) Verify(token, audience string) (Principal, error) {
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithTimeFunc(d.now), jwt.WithExpirationRequired())
+	claims := jwt.MapClaims{}
+	if _, err := parser.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return d.tenant.Key, nil }); err != nil {
+		return Principal{}, fmt.Errorf("the token is not valid: %w", err)
+	}
+	aud, err := claims.GetAudience()
+	if err != nil || len(aud) != 1 || strings.TrimSuffix(aud[0], "/") != audience {
+		return Principal{}, errors.New("the token is for another audience")
+	}
+	oid, _ := claims["oid"].(string)
+	p, ok := d.Principal(oid)
+	if !ok {
+		return Principal{}, errors.New("the token's principal does not exist")
+	}
+	return p, nil
+}
+
+// bearer checks the token of a request for blobs.
+func (d *Directory) bearer(r *http.Request, token string) (Principal, error) {
+	if r.TLS == nil {
+		return Principal{}, azerr.AuthenticationFailed("Bearer tokens are accepted over HTTPS only.")
+	}
+	p, err := d.Verify(token, StorageAudience)
+	if err != nil {
+		return p, azerr.New(http.StatusUnauthorized, "InvalidAuthenticationInfo", "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.")
+	}
+	return p, nil
+}
+
+// DelegationKey answers the key with which a principal may sign for an account in a time window. It is derived, not
+// stored.
+func (d *Directory) DelegationKey(account, objectID, start, expiry, version string) string {
+	return d.delegationKey(account, url.Values{"skoid": {objectID}, "sktid": {d.tenant.ID}, "skt": {start}, "ske": {expiry}, "sks": {"b"}, "skv": {version}})
+}
+
+func (d *Directory) delegationKey(account string, q url.Values) string {
+	mac := hmac.New(sha256.New, d.tenant.Key)
+	for _, part := range []string{"delegation", account, q.Get("skoid"), q.Get("sktid"), q.Get("skt"), q.Get("ske"), q.Get("sks"), q.Get("skv")} {
+		_, _ = mac.Write([]byte(part + "\n")) // never fails
+	}
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}

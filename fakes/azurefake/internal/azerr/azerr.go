@@ -1,0 +1,83 @@
+// Package azerr is the error that the Blob service answers: a status, a code and a sentence. It knows the codes that
+// several packages need and no request.
+package azerr
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Error is an answer of the service that is no success.
+type Error struct {
+	Status  int
+	Code    string
+	Message string
+	// Detail is the AuthenticationErrorDetail, "" for none.
+	Detail string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Message) }
+
+// New makes an error.
+func New(status int, code, message string) *Error {
+	return &Error{Status: status, Code: code, Message: message}
+}
+
+// From finds the service's error in err; anything else is an internal error.
+func From(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return New(http.StatusInternalServerError, "InternalError", "The server encountered an internal error. Please retry the request.")
+}
+
+// Errors that more than one package answers, worded as the lists of error codes of the Blob service have them.
+var (
+	ContainerNotFound      = New(http.StatusNotFound, "ContainerNotFound", "The specified container does not exist.")
+	ContainerAlreadyExists = New(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
+	ContainerBeingDeleted  = New(http.StatusConflict, "ContainerBeingDeleted", "The specified container is being deleted. Try operation later.")
+	BlobNotFound           = New(http.StatusNotFound, "BlobNotFound", "The specified blob does not exist.")
+	ConditionNotMet        = New(http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met.")
+	PermissionMismatch     = New(http.StatusForbidden, "AuthorizationPermissionMismatch", "This request is not authorized to perform this operation using this permission.")
+	AuthorizationFailure   = New(http.StatusForbidden, "AuthorizationFailure", "This request is not authorized to perform this operation.")
+	InvalidHeaderValue     = New(http.StatusBadRequest, "InvalidHeaderValue", "The value for one of the HTTP headers is not in the correct format.")
+	InvalidQueryValue      = New(http.StatusBadRequest, "InvalidQueryParameterValue", "Value for one of the query parameters specified in the request URI is invalid.")
+	MissingHeader          = New(http.StatusBadRequest, "MissingRequiredHeader", "An HTTP header that's mandatory for this request is not specified.")
+	MissingQuery           = New(http.StatusBadRequest, "MissingRequiredQueryParameter", "A query parameter that's mandatory for this request is not specified.")
+	InvalidXML             = New(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
+	InvalidInput           = New(http.StatusBadRequest, "InvalidInput", "One of the request inputs is not valid.")
+	InvalidBlobType        = New(http.StatusConflict, "InvalidBlobType", "The blob type is invalid for this operation.")
+	Unsupported            = New(http.StatusNotImplemented, "NotImplemented", "This fake of the service does not implement the operation or a header of it.")
+)
+
+// AuthenticationFailed is a refusal with its reason.
+func AuthenticationFailed(format string, args ...any) *Error {
+	e := New(http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.")
+	e.Detail = fmt.Sprintf(format, args...)
+	return e
+}
+
+// Write answers a request with the error; head leaves the body out.
+func (e *Error) Write(w http.ResponseWriter, requestID string, now time.Time, head bool) {
+	w.Header().Set("X-Ms-Error-Code", e.Code)
+	if head || e.Status == http.StatusNotModified {
+		w.WriteHeader(e.Status)
+		return
+	}
+	body, err := xml.Marshal(struct {
+		XMLName xml.Name `xml:"Error"`
+		Code    string
+		Message string
+		Detail  string `xml:"AuthenticationErrorDetail,omitempty"`
+	}{Code: e.Code, Message: fmt.Sprintf("%s\nRequestId:%s\nTime:%s", e.Message, requestID, now.UTC().Format("2006-01-02T15:04:05.0000000Z")), Detail: e.Detail})
+	if err != nil { // strings only: cannot be
+		body = nil
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(append([]byte(xml.Header), body...)) // the client is gone if this fails
+}

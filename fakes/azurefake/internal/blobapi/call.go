@@ -1,0 +1,309 @@
+// Package blobapi is the REST interface of the Blob service: it reads requests, asks package access whether they are
+// allowed, and works on package store. It starts no listener and injects no fault.
+package blobapi
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
+
+// Version is the version of the service for requests that name none.
+const Version = "2021-12-02"
+
+// Options are what New needs.
+type Options struct {
+	Store     *store.Store
+	Directory *access.Directory
+	// Domains are suffixes of host names before which the account's name stands, such as blob.localhost.
+	Domains []string
+	// Resource answers the resource ID of an account.
+	Resource func(account string) string
+	// Versioning keeps the earlier states of blobs that are overwritten or deleted.
+	Versioning bool
+	Now        func() time.Time
+}
+
+// API serves the Blob service.
+type API struct{ Options }
+
+// New returns the interface.
+func New(o Options) *API { return &API{o} }
+
+// Call is one request whose target and operation are known.
+type Call struct {
+	Operation access.Operation
+	Target    access.Target
+	// Caller is known after Serve.
+	Caller *access.Caller
+
+	api       *API
+	r         *http.Request
+	requestID string
+	handler   func(*Call, http.ResponseWriter) error
+}
+
+// Prepare finds out what a request is about. It verifies nothing.
+func (a *API) Prepare(r *http.Request, requestID string) *Call {
+	c := &Call{api: a, r: r, requestID: requestID, Target: a.target(r)}
+	c.Operation, c.handler = c.route()
+	return c
+}
+
+// target splits a path-style or host-style address.
+func (a *API) target(r *http.Request) access.Target {
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	account := a.hostAccount(r.Host)
+	if account == "" {
+		account, path, _ = strings.Cut(path, "/")
+	}
+	container, name, _ := strings.Cut(path, "/")
+	t := access.Target{Account: account, Container: container, Blob: name}
+	if name == "" && container != "" && r.URL.Query().Get("restype") == "" && r.URL.Query().Get("comp") != "list" {
+		t.Container, t.Blob = "$root", container
+	}
+	t.Resource = a.Resource(account)
+	t.Stored = func() (store.Container, error) { return a.Store.Container(account, t.Container) }
+	return t
+}
+
+func (a *API) hostAccount(host string) string {
+	if at := strings.LastIndex(host, ":"); at > 0 && !strings.HasSuffix(host, "]") {
+		host = host[:at]
+	}
+	for _, domain := range a.Domains {
+		if account, ok := strings.CutSuffix(host, "."+domain); ok {
+			return account
+		}
+	}
+	return ""
+}
+
+type route struct {
+	op      access.Operation
+	handler func(*Call, http.ResponseWriter) error
+}
+
+// route finds the operation of a request.
+func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error) {
+	q := c.r.URL.Query()
+	key := c.r.Method + " " + q.Get("restype") + " " + q.Get("comp")
+	table := accountRoutes()
+	switch {
+	case c.Target.Blob != "":
+		table = blobRoutes()
+		if key == "PUT  " || key == "DELETE  " {
+			key += c.variant()
+		}
+	case c.Target.Container != "":
+		table = containerRoutes()
+	}
+	found, ok := table[key]
+	if !ok {
+		return access.Unknown, nil
+	}
+	return found.op, found.handler
+}
+
+// variant tells operations apart that share method and query.
+func (c *Call) variant() string {
+	switch {
+	case c.r.Method == http.MethodDelete && c.r.URL.Query().Has("versionid"):
+		return "version"
+	case c.r.Method == http.MethodPut && c.r.Header.Get("X-Ms-Copy-Source") != "":
+		return "copy"
+	}
+	return ""
+}
+
+func accountRoutes() map[string]route {
+	return map[string]route{
+		"GET  list":                      {access.ListContainers, (*Call).listContainers},
+		"GET account properties":         {access.GetAccountInformation, (*Call).accountInformation},
+		"HEAD account properties":        {access.GetAccountInformation, (*Call).accountInformation},
+		"POST service userdelegationkey": {access.GetUserDelegationKey, (*Call).userDelegationKey},
+	}
+}
+
+func containerRoutes() map[string]route {
+	return map[string]route{
+		"PUT container ":           {access.CreateContainer, (*Call).createContainer},
+		"GET container ":           {access.GetContainerProperties, (*Call).containerProperties},
+		"HEAD container ":          {access.GetContainerProperties, (*Call).containerProperties},
+		"GET container metadata":   {access.GetContainerProperties, (*Call).containerProperties},
+		"HEAD container metadata":  {access.GetContainerProperties, (*Call).containerProperties},
+		"PUT container metadata":   {access.SetContainerMetadata, (*Call).setContainerMetadata},
+		"DELETE container ":        {access.DeleteContainer, (*Call).deleteContainer},
+		"PUT container acl":        {access.SetContainerACL, (*Call).setContainerACL},
+		"GET container acl":        {access.GetContainerACL, (*Call).containerACL},
+		"HEAD container acl":       {access.GetContainerACL, (*Call).containerACL},
+		"PUT container lease":      {access.LeaseContainer, (*Call).leaseContainer},
+		"PUT  lease":               {access.LeaseContainer, (*Call).leaseContainer},
+		"GET container list":       {access.ListBlobs, (*Call).listBlobs},
+		"GET  list":                {access.ListBlobs, (*Call).listBlobs},
+		"GET account properties":   {access.GetAccountInformation, (*Call).accountInformation},
+		"HEAD account properties":  {access.GetAccountInformation, (*Call).accountInformation},
+		"PUT container undelete":   {access.Unknown, nil},
+		"POST container batch":     {access.Unknown, nil},
+		"GET container blobs":      {access.Unknown, nil},
+		"PUT container rename":     {access.Unknown, nil},
+		"POST container undefined": {access.Unknown, nil},
+	}
+}
+
+func blobRoutes() map[string]route {
+	return map[string]route{
+		"PUT  ":                   {access.PutBlob, (*Call).putBlob},
+		"PUT  copy":               {access.CopyBlob, (*Call).copyBlob},
+		"PUT  block":              {access.PutBlock, (*Call).putBlock},
+		"PUT  blocklist":          {access.PutBlockList, (*Call).putBlockList},
+		"GET  blocklist":          {access.GetBlockList, (*Call).getBlockList},
+		"PUT  appendblock":        {access.AppendBlock, (*Call).appendBlock},
+		"PUT  seal":               {access.AppendBlobSeal, (*Call).seal},
+		"GET  ":                   {access.GetBlob, (*Call).getBlob},
+		"HEAD  ":                  {access.GetBlobProperties, (*Call).getBlob},
+		"GET  metadata":           {access.GetBlobMetadata, (*Call).getMetadata},
+		"HEAD  metadata":          {access.GetBlobMetadata, (*Call).getMetadata},
+		"PUT  metadata":           {access.SetBlobMetadata, (*Call).setMetadata},
+		"PUT  properties":         {access.SetBlobProperties, (*Call).setProperties},
+		"PUT  tier":               {access.SetBlobTier, (*Call).setTier},
+		"PUT  snapshot":           {access.SnapshotBlob, (*Call).snapshot},
+		"PUT  lease":              {access.LeaseBlob, (*Call).leaseBlob},
+		"GET  tags":               {access.GetBlobTags, (*Call).getTags},
+		"PUT  tags":               {access.SetBlobTags, (*Call).setTags},
+		"DELETE  ":                {access.DeleteBlob, (*Call).deleteBlob},
+		"DELETE  version":         {access.DeleteBlobVersion, (*Call).deleteBlob},
+		"GET account properties":  {access.GetAccountInformation, (*Call).accountInformation},
+		"HEAD account properties": {access.GetAccountInformation, (*Call).accountInformation},
+	}
+}
+
+// Resource is the target as container/blob, for records.
+func (c *Call) Resource() string {
+	if c.Target.Blob == "" {
+		return c.Target.Container
+	}
+	return c.Target.Container + "/" + c.Target.Blob
+}
+
+// Serve performs the call and answers the error that was answered, nil for success.
+func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
+	c.common(w)
+	err := c.perform(w)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, http.ErrAbortHandler) {
+		panic(http.ErrAbortHandler)
+	}
+	e := azerr.From(err)
+	c.Fail(w, e)
+	return e
+}
+
+func (c *Call) common(w http.ResponseWriter) {
+	h := w.Header()
+	version := c.r.Header.Get("X-Ms-Version")
+	if version == "" {
+		version = Version
+	}
+	h.Set("X-Ms-Version", version)
+	if id := c.r.Header.Get("X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 {
+		h.Set("X-Ms-Client-Request-Id", id)
+	}
+}
+
+func (c *Call) perform(w http.ResponseWriter) error {
+	var err error
+	if c.Caller, err = c.api.Directory.Authenticate(c.r, c.Target); err != nil {
+		return err
+	}
+	if c.handler == nil {
+		if err := c.Caller.Authorize(access.Unknown); err != nil {
+			return err
+		}
+		return c.unknown()
+	}
+	if err := c.Caller.Authorize(c.Operation); err != nil {
+		return err
+	}
+	if c.r.Header.Get("X-Ms-If-Tags") != "" || c.r.Header.Get("X-Ms-Encryption-Key") != "" {
+		return azerr.Unsupported
+	}
+	return c.handler(c, w)
+}
+
+// unknown words the refusal of a request that is no operation that is served.
+func (c *Call) unknown() error {
+	comp := c.r.URL.Query().Get("comp")
+	later := map[string]bool{
+		"batch": true, "blobs": true, "undelete": true, "page": true, "pagelist": true, "incrementalcopy": true,
+		"query": true, "expiry": true, "immutabilityPolicies": true, "legalhold": true, "properties": true, "stats": true, "rename": true, "copy": true,
+	}
+	if later[comp] {
+		return azerr.Unsupported
+	}
+	switch c.r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodPost:
+		if comp != "" {
+			return azerr.InvalidQueryValue
+		}
+		return azerr.New(http.StatusBadRequest, "InvalidUri", "The requested URI does not represent any resource on the server.")
+	}
+	return azerr.New(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
+}
+
+// Fail answers the call with an error.
+func (c *Call) Fail(w http.ResponseWriter, e *azerr.Error) {
+	c.common(w)
+	if e.Status == http.StatusUnauthorized {
+		// Clients read from it where and for what to get a token.
+		w.Header().Set("WWW-Authenticate", "Bearer authorization_uri=https://"+c.r.Host+"/"+c.api.Directory.TenantID()+"/oauth2/authorize resource_id="+access.StorageAudience)
+	}
+	e.Write(w, c.requestID, c.api.Now(), c.r.Method == http.MethodHead)
+}
+
+// maxXML bounds the body of requests that are XML: a list of 50000 blocks fits.
+const maxXML = 8 << 20
+
+// readXML reads an XML body.
+func (c *Call) readXML(into any) error {
+	raw, err := io.ReadAll(io.LimitReader(c.r.Body, maxXML+1))
+	if err != nil || len(raw) > maxXML {
+		return azerr.New(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The size of the request body exceeds the maximum size permitted.")
+	}
+	if err := xml.Unmarshal(raw, into); err != nil {
+		return azerr.InvalidXML
+	}
+	return nil
+}
+
+// writeXML answers with an XML document.
+func writeXML(w http.ResponseWriter, status int, value any) error {
+	raw, err := xml.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	_, _ = w.Write(append([]byte(xml.Header), raw...)) // the client is gone if this fails
+	return nil
+}
+
+// setState answers the headers that every change and every look has.
+func setState(w http.ResponseWriter, etag string, modified time.Time) {
+	w.Header().Set("ETag", quoted(etag))
+	w.Header().Set("Last-Modified", httpTime(modified))
+}
+
+func quoted(etag string) string { return `"` + etag + `"` }
+
+func httpTime(t time.Time) string { return t.UTC().Format(http.TimeFormat) }

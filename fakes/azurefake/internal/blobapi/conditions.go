@@ -1,0 +1,82 @@
+package blobapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// conditions are the conditional headers of a request.
+type conditions struct {
+	match, noneMatch                string
+	modifiedSince, unmodifiedSince  time.Time
+	hasModifiedSince, hasUnmodified bool
+}
+
+// readConditions reads the headers; prefix is "" or "X-Ms-Source-".
+func readConditions(h http.Header, prefix string) (conditions, error) {
+	c := conditions{match: h.Get(prefix + "If-Match"), noneMatch: h.Get(prefix + "If-None-Match")}
+	times := []struct {
+		header string
+		into   *time.Time
+		has    *bool
+	}{
+		{"If-Modified-Since", &c.modifiedSince, &c.hasModifiedSince},
+		{"If-Unmodified-Since", &c.unmodifiedSince, &c.hasUnmodified},
+	}
+	for _, t := range times {
+		value := h.Get(prefix + t.header)
+		if value == "" {
+			continue
+		}
+		at, err := http.ParseTime(value)
+		if err != nil {
+			return c, azerr.InvalidHeaderValue
+		}
+		*t.into, *t.has = at, true
+	}
+	return c, nil
+}
+
+// check compares the conditions with a state; exists is false when there is none. Reading a state that the client has
+// already is "not modified".
+func (c conditions) check(etag string, modified time.Time, exists, reading bool) error {
+	modified = modified.Truncate(time.Second)
+	switch {
+	case c.match != "" && (!exists || !listed(c.match, etag)):
+		return azerr.ConditionNotMet
+	case c.hasUnmodified && exists && modified.After(c.unmodifiedSince):
+		return azerr.ConditionNotMet
+	}
+	unchanged := exists && ((c.noneMatch != "" && listed(c.noneMatch, etag)) ||
+		(c.noneMatch == "" && c.hasModifiedSince && !modified.After(c.modifiedSince)))
+	switch {
+	case !unchanged:
+		return nil
+	case reading:
+		return azerr.New(http.StatusNotModified, "ConditionNotMet", azerr.ConditionNotMet.Message)
+	}
+	return azerr.ConditionNotMet
+}
+
+// creating is check for operations that may make a blob: for them "if there is none" has a code of its own.
+func (c conditions) creating(etag string, modified time.Time, exists bool) error {
+	if c.noneMatch == "*" && exists {
+		return azerr.New(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
+	}
+	return c.check(etag, modified, exists, false)
+}
+
+func listed(header, etag string) bool {
+	if strings.TrimSpace(header) == "*" {
+		return true
+	}
+	for one := range strings.SplitSeq(header, ",") {
+		if strings.Trim(strings.TrimSpace(one), `"`) == etag {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,289 @@
+package blobapi
+
+import (
+	"encoding/xml"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
+
+func (c *Call) createContainer(w http.ResponseWriter) error {
+	if err := checkContainerName(c.Target.Container); err != nil {
+		return err
+	}
+	h := c.r.Header
+	meta, err := metadata(h)
+	if err != nil {
+		return err
+	}
+	public, err := publicAccess(h)
+	if err != nil {
+		return err
+	}
+	made, err := c.api.Store.CreateContainer(store.Container{
+		Account: c.Target.Account, Name: c.Target.Container, Metadata: meta, PublicAccess: public,
+		EncryptionScope: h.Get("X-Ms-Default-Encryption-Scope"), DenyOverride: h.Get("X-Ms-Deny-Encryption-Scope-Override") == "true",
+	})
+	if err != nil {
+		return err
+	}
+	setState(w, made.ETag, made.Modified)
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+func publicAccess(h http.Header) (string, error) {
+	level := h.Get("X-Ms-Blob-Public-Access")
+	if level != "" && level != "container" && level != "blob" {
+		return "", azerr.InvalidHeaderValue
+	}
+	return level, nil
+}
+
+func (c *Call) containerProperties(w http.ResponseWriter) error {
+	found, err := c.Target.Stored()
+	if err != nil {
+		return err
+	}
+	if err := found.Lease.Guard(c.leaseID(), "Container", false, c.api.Now()); err != nil {
+		return err
+	}
+	h := w.Header()
+	setState(w, found.ETag, found.Modified)
+	setMetadata(w, found.Metadata)
+	c.setLease(w, found.Lease)
+	if found.PublicAccess != "" {
+		h.Set("X-Ms-Blob-Public-Access", found.PublicAccess)
+	}
+	h.Set("X-Ms-Has-Immutability-Policy", "false")
+	h.Set("X-Ms-Has-Legal-Hold", "false")
+	h.Set("X-Ms-Default-Encryption-Scope", scopeOf(found))
+	h.Set("X-Ms-Deny-Encryption-Scope-Override", boolText(found.DenyOverride))
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// accountScope is the encryption scope of containers that name none.
+const accountScope = "$account-encryption-key"
+
+func scopeOf(c store.Container) string {
+	if c.EncryptionScope == "" {
+		return accountScope
+	}
+	return c.EncryptionScope
+}
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+func (c *Call) leaseID() string { return c.r.Header.Get("X-Ms-Lease-Id") }
+
+func (c *Call) setLease(w http.ResponseWriter, l store.Lease) {
+	state := l.State(c.api.Now())
+	status := "unlocked"
+	if l.Locked(c.api.Now()) {
+		status = "locked"
+	}
+	w.Header().Set("X-Ms-Lease-State", string(state))
+	w.Header().Set("X-Ms-Lease-Status", status)
+	if state == store.Leased {
+		w.Header().Set("X-Ms-Lease-Duration", durationText(l))
+	}
+}
+
+func durationText(l store.Lease) string {
+	if l.Duration == store.Infinite {
+		return "infinite"
+	}
+	return "fixed"
+}
+
+// containerCondition applies the conditions and the lease of a change of a container.
+func (c *Call) containerCondition(found store.Container, leaseRequired bool) error {
+	if c.r.Header.Get("If-Match") != "" || c.r.Header.Get("If-None-Match") != "" {
+		return azerr.New(http.StatusBadRequest, "UnsupportedHeader", "One of the HTTP headers specified in the request is not supported.")
+	}
+	cond, err := readConditions(c.r.Header, "")
+	if err != nil {
+		return err
+	}
+	if err := cond.check(found.ETag, found.Modified, true, false); err != nil {
+		return err
+	}
+	return found.Lease.Guard(c.leaseID(), "Container", leaseRequired, c.api.Now())
+}
+
+func (c *Call) setContainerMetadata(w http.ResponseWriter) error {
+	meta, err := metadata(c.r.Header)
+	if err != nil {
+		return err
+	}
+	return c.changeContainer(w, func(found *store.Container) error {
+		if c.r.Header.Get("If-Unmodified-Since") != "" {
+			return azerr.New(http.StatusBadRequest, "UnsupportedHeader", "One of the HTTP headers specified in the request is not supported.")
+		}
+		found.Metadata = meta
+		return nil
+	})
+}
+
+func (c *Call) changeContainer(w http.ResponseWriter, change func(*store.Container) error) error {
+	made, err := c.api.Store.ChangeContainer(c.Target.Account, c.Target.Container, func(found *store.Container) error {
+		if err := c.containerCondition(*found, false); err != nil {
+			return err
+		}
+		if err := change(found); err != nil {
+			return err
+		}
+		found.ETag, found.Modified, found.Lease = store.NewETag(), c.api.Now(), found.Lease.AfterWrite(c.api.Now())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	setState(w, made.ETag, made.Modified)
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (c *Call) deleteContainer(w http.ResponseWriter) error {
+	err := c.api.Store.DeleteContainer(c.Target.Account, c.Target.Container, func(found store.Container) error {
+		return c.containerCondition(found, true)
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// maxPolicies is how many stored access policies a container can have, maxPolicyID the length of their IDs.
+const (
+	maxPolicies = 5
+	maxPolicyID = 64
+)
+
+type accessPolicyXML struct {
+	Start      string `xml:"Start,omitempty"`
+	Expiry     string `xml:"Expiry,omitempty"`
+	Permission string `xml:"Permission,omitempty"`
+}
+
+type signedIdentifierXML struct {
+	ID     string           `xml:"Id"`
+	Policy *accessPolicyXML `xml:"AccessPolicy"`
+}
+
+type identifiersXML struct {
+	XMLName     xml.Name              `xml:"SignedIdentifiers"`
+	Identifiers []signedIdentifierXML `xml:"SignedIdentifier"`
+}
+
+func (c *Call) setContainerACL(w http.ResponseWriter) error {
+	public, err := publicAccess(c.r.Header)
+	if err != nil {
+		return err
+	}
+	var policies []store.Policy
+	if c.r.ContentLength != 0 {
+		var doc identifiersXML
+		if err := c.readXML(&doc); err != nil {
+			return err
+		}
+		if policies, err = parsePolicies(doc); err != nil {
+			return err
+		}
+	}
+	return c.changeContainer(w, func(found *store.Container) error {
+		found.Policies, found.PublicAccess = policies, public
+		return nil
+	})
+}
+
+func parsePolicies(doc identifiersXML) ([]store.Policy, error) {
+	if len(doc.Identifiers) > maxPolicies {
+		return nil, azerr.InvalidXML
+	}
+	var out []store.Policy
+	seen := map[string]bool{}
+	for _, id := range doc.Identifiers {
+		if id.ID == "" || seen[id.ID] {
+			return nil, azerr.InvalidXML
+		}
+		if len(id.ID) > maxPolicyID {
+			return nil, invalidNode
+		}
+		seen[id.ID] = true
+		p, err := parsePolicy(id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+var invalidNode = azerr.New(http.StatusBadRequest, "InvalidXmlNodeValue", "The value for one of the XML nodes is not in the correct format.")
+
+func parsePolicy(id signedIdentifierXML) (store.Policy, error) {
+	p := store.Policy{ID: id.ID}
+	if id.Policy == nil {
+		return p, nil
+	}
+	for _, t := range []struct {
+		text string
+		into *time.Time
+	}{{id.Policy.Start, &p.Start}, {id.Policy.Expiry, &p.Expiry}} {
+		if t.text == "" {
+			continue
+		}
+		at, err := access.ParseTime(t.text)
+		if err != nil {
+			return p, invalidNode
+		}
+		*t.into = at
+	}
+	p.Permission = id.Policy.Permission
+	if strings.Trim(p.Permission, "racwdxyltfmeopi") != "" {
+		return p, invalidNode
+	}
+	return p, nil
+}
+
+func (c *Call) containerACL(w http.ResponseWriter) error {
+	found, err := c.Target.Stored()
+	if err != nil {
+		return err
+	}
+	if err := found.Lease.Guard(c.leaseID(), "Container", false, c.api.Now()); err != nil {
+		return err
+	}
+	setState(w, found.ETag, found.Modified)
+	if found.PublicAccess != "" {
+		w.Header().Set("X-Ms-Blob-Public-Access", found.PublicAccess)
+	}
+	doc := identifiersXML{}
+	for _, p := range found.Policies {
+		one := signedIdentifierXML{ID: p.ID}
+		if p != (store.Policy{ID: p.ID}) {
+			one.Policy = &accessPolicyXML{Start: stamp(p.Start), Expiry: stamp(p.Expiry), Permission: p.Permission}
+		}
+		doc.Identifiers = append(doc.Identifiers, one)
+	}
+	return writeXML(w, http.StatusOK, doc)
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(store.Stamp)
+}

@@ -1,0 +1,246 @@
+package blobapi
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // the protocol's checksum
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
+
+// pick answers the state that the query names: a snapshot, a version or the current one.
+func (c *Call) pick(e *store.Entry) (*store.Blob, error) {
+	q := c.r.URL.Query()
+	snapshot, version := q.Get("snapshot"), q.Get("versionid")
+	switch {
+	case snapshot != "" && version != "":
+		return nil, azerr.InvalidQueryValue
+	case snapshot != "":
+		for _, b := range e.Snapshots {
+			if b.Snapshot == snapshot {
+				return b, nil
+			}
+		}
+		return nil, azerr.BlobNotFound
+	case version != "":
+		for _, b := range e.Versions {
+			if b.Version == version {
+				return b, nil
+			}
+		}
+		if e.Current != nil && e.Current.Version == version {
+			return e.Current, nil
+		}
+		return nil, azerr.BlobNotFound
+	case e.Current == nil:
+		return nil, azerr.BlobNotFound
+	}
+	return e.Current, nil
+}
+
+// look finds the state and applies conditions and lease of a read.
+func (c *Call) look(show func(*store.Entry, *store.Blob) error) error {
+	cond, err := readConditions(c.r.Header, "")
+	if err != nil {
+		return err
+	}
+	return c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
+		b, err := c.pick(e)
+		if err != nil {
+			return err
+		}
+		if err := cond.check(b.ETag, b.Modified, true, true); err != nil {
+			return err
+		}
+		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+			return err
+		}
+		return show(e, b)
+	})
+}
+
+// span is a range of a body.
+type span struct {
+	offset, length int64
+	partial        bool
+}
+
+// rangeOf reads the range of a request. A form that the service does not know is ignored.
+func rangeOf(h http.Header, size int64) (span, error) {
+	whole := span{0, size, false}
+	value := h.Get("X-Ms-Range")
+	if value == "" {
+		value = h.Get("Range")
+	}
+	spec, ok := strings.CutPrefix(value, "bytes=")
+	first, last, dash := strings.Cut(spec, "-")
+	start, err := strconv.ParseInt(first, 10, 64)
+	if !ok || !dash || err != nil || start < 0 {
+		return whole, nil
+	}
+	end := size - 1
+	if last != "" {
+		n, err := strconv.ParseInt(last, 10, 64)
+		if err != nil || n < start {
+			return whole, azerr.InvalidHeaderValue
+		}
+		end = min(end, n)
+	}
+	if start >= size {
+		return whole, azerr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The range specified is invalid for the current size of the resource.")
+	}
+	return span{start, end - start + 1, true}, nil
+}
+
+func (c *Call) getBlob(w http.ResponseWriter) error {
+	var found *store.Blob
+	var unpin func()
+	var part span
+	err := c.look(func(e *store.Entry, b *store.Blob) error {
+		c.describe(w, e, b)
+		if c.r.Method == http.MethodHead {
+			found = b
+			return nil
+		}
+		if b.Tier == "Archive" {
+			return azerr.New(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		}
+		var err error
+		if part, err = rangeOf(c.r.Header, b.Size); err != nil {
+			w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(b.Size, 10))
+			return err
+		}
+		found, unpin = b, c.api.Store.Pin(b)
+		return nil
+	})
+	if err != nil {
+		for _, h := range []string{"Content-Length", "Content-Md5", "Content-Encoding"} {
+			w.Header().Del(h)
+		}
+		return err
+	}
+	if unpin == nil {
+		w.Header().Set("Content-Length", strconv.FormatInt(found.Size, 10))
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	defer unpin()
+	return c.send(w, found, part)
+}
+
+// maxRangeMD5 is the largest range whose checksum the service computes.
+const maxRangeMD5 = 4 << 20
+
+func (c *Call) send(w http.ResponseWriter, b *store.Blob, part span) error {
+	h := w.Header()
+	h.Set("Content-Length", strconv.FormatInt(part.length, 10))
+	status := http.StatusOK
+	if part.partial {
+		status = http.StatusPartialContent
+		h.Set("Content-Range", "bytes "+strconv.FormatInt(part.offset, 10)+"-"+strconv.FormatInt(part.offset+part.length-1, 10)+"/"+strconv.FormatInt(b.Size, 10))
+		if sum := h.Get("Content-Md5"); sum != "" {
+			h.Set("X-Ms-Blob-Content-Md5", sum)
+			h.Del("Content-Md5")
+		}
+		if err := c.rangeMD5(h, b, part); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(status)
+	if err := c.api.Store.Read(w, b, part.offset, part.length); err != nil {
+		return http.ErrAbortHandler // the answer has begun: only a broken connection can tell
+	}
+	return nil
+}
+
+// rangeMD5 adds the checksum of the range, if the request asks for it.
+func (c *Call) rangeMD5(h http.Header, b *store.Blob, part span) error {
+	if c.r.Header.Get("X-Ms-Range-Get-Content-Md5") != "true" {
+		return nil
+	}
+	if part.length > maxRangeMD5 {
+		return azerr.New(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
+	}
+	var buf bytes.Buffer
+	if err := c.api.Store.Read(&buf, b, part.offset, part.length); err != nil {
+		return err
+	}
+	sum := md5.Sum(buf.Bytes()) //nolint:gosec // as above
+	h.Set("Content-Md5", base64.StdEncoding.EncodeToString(sum[:]))
+	return nil
+}
+
+// describe answers the headers that describe a state.
+func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
+	h := w.Header()
+	setState(w, b.ETag, b.Modified)
+	for name, value := range b.Headers {
+		h.Set(name, value)
+	}
+	for _, name := range []string{"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type"} {
+		if value := c.Caller.Override(name); value != "" {
+			h.Set(name, value)
+		}
+	}
+	setMetadata(w, b.Metadata)
+	h.Set("X-Ms-Blob-Type", string(b.Type))
+	h.Set("X-Ms-Creation-Time", httpTime(b.Created))
+	h.Set("Accept-Ranges", "bytes")
+	h.Set("X-Ms-Server-Encrypted", "true")
+	if len(b.Tags) > 0 {
+		h.Set("X-Ms-Tag-Count", strconv.Itoa(len(b.Tags)))
+	}
+	if b.Scope != "" {
+		h.Set("X-Ms-Encryption-Scope", b.Scope)
+	}
+	if b.Version != "" {
+		h.Set("X-Ms-Version-Id", b.Version)
+		if b == e.Current {
+			h.Set("X-Ms-Is-Current-Version", "true")
+		}
+	}
+	if b.Type == store.AppendBlob {
+		h.Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(len(b.Blocks)))
+		if b.Sealed {
+			h.Set("X-Ms-Blob-Sealed", "true")
+		}
+	}
+	if b.Copy != nil {
+		c.setCopy(w, b.Copy)
+	}
+	if b.Snapshot == "" && b == e.Current {
+		c.setLease(w, e.Lease)
+		c.setTierHeaders(w, b)
+	}
+}
+
+func (c *Call) setTierHeaders(w http.ResponseWriter, b *store.Blob) {
+	if b.Type != store.BlockBlob {
+		return
+	}
+	h := w.Header()
+	if b.Tier == "" {
+		h.Set("X-Ms-Access-Tier", "Hot")
+		h.Set("X-Ms-Access-Tier-Inferred", "true")
+		return
+	}
+	h.Set("X-Ms-Access-Tier", b.Tier)
+	h.Set("X-Ms-Access-Tier-Change-Time", httpTime(b.TierChanged))
+}
+
+func (c *Call) getMetadata(w http.ResponseWriter) error {
+	err := c.look(func(_ *store.Entry, b *store.Blob) error {
+		setState(w, b.ETag, b.Modified)
+		setMetadata(w, b.Metadata)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}

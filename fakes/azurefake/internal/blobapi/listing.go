@@ -1,0 +1,332 @@
+package blobapi
+
+import (
+	"encoding/base64"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
+
+// maxResults is the size of a page, which a request can only make smaller.
+const maxResults = 5000
+
+// listing is what a list request asks for.
+type listing struct {
+	prefix, delimiter, marker, from string
+	max                             int
+	include                         map[string]bool
+}
+
+func (c *Call) readListing(allowed ...string) (listing, error) {
+	q := c.r.URL.Query()
+	l := listing{prefix: q.Get("prefix"), delimiter: q.Get("delimiter"), marker: q.Get("marker"), max: maxResults, include: map[string]bool{}}
+	if text := q.Get("maxresults"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return l, azerr.InvalidQueryValue
+		}
+		if n < 1 {
+			return l, azerr.New(http.StatusBadRequest, "OutOfRangeQueryParameterValue", "A query parameter specified in the request URI is outside the permissible range.")
+		}
+		l.max = min(n, maxResults)
+	}
+	if l.marker != "" {
+		raw, err := base64.RawURLEncoding.DecodeString(l.marker)
+		if err != nil {
+			return l, azerr.InvalidQueryValue
+		}
+		l.from = string(raw)
+	}
+	for _, group := range q["include"] {
+		for name := range strings.SplitSeq(group, ",") {
+			if name == "" {
+				continue
+			}
+			if !slices.Contains(allowed, name) {
+				return l, azerr.InvalidQueryValue
+			}
+			l.include[name] = true
+		}
+	}
+	return l, nil
+}
+
+// marker is an opaque name of where the next page begins.
+func marker(from string) string { return base64.RawURLEncoding.EncodeToString([]byte(from)) }
+
+type metadataXML map[string]string
+
+// MarshalXML implements xml.Marshaler: one element for each name.
+func (m metadataXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
+	if err := e.EncodeToken(start); err != nil {
+		return err
+	}
+	names := []string{}
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if err := e.EncodeElement(m[name], xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
+			return err
+		}
+	}
+	return e.EncodeToken(start.End())
+}
+
+type containerXML struct {
+	Name       string
+	Properties containerPropertiesXML
+	Metadata   metadataXML `xml:",omitempty"`
+}
+
+type containerPropertiesXML struct {
+	LastModified         string `xml:"Last-Modified"`
+	Etag                 string
+	LeaseStatus          string
+	LeaseState           string
+	LeaseDuration        string `xml:",omitempty"`
+	PublicAccess         string `xml:",omitempty"`
+	HasImmutability      bool   `xml:"HasImmutabilityPolicy"`
+	HasLegalHold         bool
+	DefaultScope         string `xml:"DefaultEncryptionScope"`
+	DenyScope            bool   `xml:"DenyEncryptionScopeOverride"`
+	ImmutableWithVersion bool   `xml:"ImmutableStorageWithVersioningEnabled"`
+}
+
+func (c *Call) listContainers(w http.ResponseWriter) error {
+	l, err := c.readListing("metadata", "deleted", "system")
+	if err != nil {
+		return err
+	}
+	doc := struct {
+		XMLName    xml.Name `xml:"EnumerationResults"`
+		Endpoint   string   `xml:"ServiceEndpoint,attr"`
+		Prefix     string   `xml:",omitempty"`
+		Marker     string   `xml:",omitempty"`
+		MaxResults int
+		Containers []containerXML `xml:"Containers>Container"`
+		NextMarker string
+	}{Endpoint: c.endpoint(), Prefix: l.prefix, Marker: l.marker, MaxResults: l.max}
+	for _, found := range c.api.Store.Containers(c.Target.Account) {
+		if !strings.HasPrefix(found.Name, l.prefix) || found.Name < l.from {
+			continue
+		}
+		if len(doc.Containers) == l.max {
+			doc.NextMarker = marker(found.Name)
+			break
+		}
+		doc.Containers = append(doc.Containers, c.containerXML(found, l.include["metadata"]))
+	}
+	return writeXML(w, http.StatusOK, doc)
+}
+
+func (c *Call) containerXML(found store.Container, meta bool) containerXML {
+	status, state, duration := c.leaseText(found.Lease)
+	one := containerXML{Name: found.Name, Properties: containerPropertiesXML{
+		LastModified: httpTime(found.Modified), Etag: quoted(found.ETag),
+		LeaseStatus: status, LeaseState: state, LeaseDuration: duration, PublicAccess: found.PublicAccess, DefaultScope: scopeOf(found), DenyScope: found.DenyOverride,
+	}}
+	if meta {
+		one.Metadata = found.Metadata
+	}
+	return one
+}
+
+func (c *Call) leaseText(l store.Lease) (status, state, duration string) {
+	now := c.api.Now()
+	status, state = "unlocked", string(l.State(now))
+	if l.Locked(now) {
+		status = "locked"
+	}
+	if l.State(now) == store.Leased {
+		duration = durationText(l)
+	}
+	return status, state, duration
+}
+
+func (c *Call) endpoint() string {
+	scheme := "http"
+	if c.r.TLS != nil {
+		scheme = "https"
+	}
+	if c.api.hostAccount(c.r.Host) != "" {
+		return scheme + "://" + c.r.Host + "/"
+	}
+	return scheme + "://" + c.r.Host + "/" + c.Target.Account + "/"
+}
+
+type blobXML struct {
+	Name      string
+	Snapshot  string `xml:",omitempty"`
+	VersionID string `xml:"VersionId,omitempty"`
+	Current   bool   `xml:"IsCurrentVersion,omitempty"`
+
+	Properties blobPropertiesXML
+	Metadata   metadataXML `xml:",omitempty"`
+	Tags       *[]tagXML   `xml:"Tags>TagSet>Tag"`
+	OrMetadata string      `xml:",omitempty"`
+}
+
+type blobPropertiesXML struct {
+	CreationTime       string `xml:"Creation-Time,omitempty"`
+	LastModified       string `xml:"Last-Modified,omitempty"`
+	Etag               string
+	ContentLength      int64  `xml:"Content-Length"`
+	ContentType        string `xml:"Content-Type"`
+	ContentEncoding    string `xml:"Content-Encoding"`
+	ContentLanguage    string `xml:"Content-Language"`
+	ContentMD5         string `xml:"Content-MD5"`
+	CacheControl       string `xml:"Cache-Control"`
+	ContentDisposition string `xml:"Content-Disposition"`
+	BlobType           string
+	AccessTier         string `xml:",omitempty"`
+	AccessTierInferred bool   `xml:",omitempty"`
+	LeaseStatus        string `xml:",omitempty"`
+	LeaseState         string `xml:",omitempty"`
+	LeaseDuration      string `xml:",omitempty"`
+	ServerEncrypted    bool
+	EncryptionScope    string `xml:",omitempty"`
+	TagCount           int    `xml:",omitempty"`
+	Sealed             bool   `xml:",omitempty"`
+	CopyID             string `xml:"CopyId,omitempty"`
+	CopySource         string `xml:",omitempty"`
+	CopyStatus         string `xml:",omitempty"`
+	CopyProgress       string `xml:",omitempty"`
+	CopyCompletionTime string `xml:",omitempty"`
+}
+
+type blobPrefixXML struct{ Name string }
+
+type blobsXML struct {
+	XMLName    xml.Name `xml:"EnumerationResults"`
+	Endpoint   string   `xml:"ServiceEndpoint,attr"`
+	Container  string   `xml:"ContainerName,attr"`
+	Prefix     string   `xml:",omitempty"`
+	Marker     string   `xml:",omitempty"`
+	MaxResults int
+	Delimiter  string `xml:",omitempty"`
+	Blobs      struct {
+		Items []any
+	}
+	NextMarker string
+}
+
+// MarshalXML implements xml.Marshaler: blobs and prefixes mixed, in their order.
+func (p blobPrefixXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
+	type plain blobPrefixXML
+	return e.EncodeElement(plain(p), xml.StartElement{Name: xml.Name{Local: "BlobPrefix"}})
+}
+
+// MarshalXML implements xml.Marshaler.
+func (b blobXML) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
+	type plain blobXML
+	return e.EncodeElement(plain(b), xml.StartElement{Name: xml.Name{Local: "Blob"}})
+}
+
+func (c *Call) listBlobs(w http.ResponseWriter) error {
+	l, err := c.readListing("snapshots", "metadata", "uncommittedblobs", "copy", "deleted", "tags", "versions", "deletedwithversions", "immutabilitypolicy", "legalhold", "permissions")
+	if err != nil {
+		return err
+	}
+	if l.include["snapshots"] && l.delimiter != "" && l.include["versions"] {
+		return azerr.InvalidQueryValue
+	}
+	doc := blobsXML{Endpoint: c.endpoint(), Container: c.Target.Container, Prefix: l.prefix, Marker: l.marker, MaxResults: l.max, Delimiter: l.delimiter}
+	last := ""
+	_, err = c.api.Store.Walk(c.Target.Account, c.Target.Container, l.prefix, l.from, func(e *store.Entry) bool {
+		items := c.itemsOf(e, l)
+		if len(items) == 0 {
+			return true
+		}
+		if cut := l.common(e.Name); cut != "" {
+			if cut == last {
+				return true
+			}
+			items = []any{blobPrefixXML{cut}}
+			last = cut
+		}
+		if len(doc.Blobs.Items) >= l.max {
+			doc.NextMarker = marker(e.Name)
+			return false
+		}
+		doc.Blobs.Items = append(doc.Blobs.Items, items...)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return writeXML(w, http.StatusOK, doc)
+}
+
+// common is the name up to the delimiter after the prefix, "" without one.
+func (l listing) common(name string) string {
+	if l.delimiter == "" {
+		return ""
+	}
+	head, _, found := strings.Cut(name[len(l.prefix):], l.delimiter)
+	if !found {
+		return ""
+	}
+	return l.prefix + head + l.delimiter
+}
+
+// itemsOf are the states of an entry that the listing asks for, oldest first.
+func (c *Call) itemsOf(e *store.Entry, l listing) []any {
+	var out []any
+	if l.include["snapshots"] {
+		for _, b := range e.Snapshots {
+			out = append(out, c.blobXML(e, b, l))
+		}
+	}
+	if l.include["versions"] {
+		for _, b := range e.Versions {
+			out = append(out, c.blobXML(e, b, l))
+		}
+	}
+	switch {
+	case e.Current != nil:
+		out = append(out, c.blobXML(e, e.Current, l))
+	case l.include["uncommittedblobs"] && e.HasUncommitted():
+		out = append(out, blobXML{Name: e.Name, Properties: blobPropertiesXML{BlobType: string(store.BlockBlob), ContentType: "application/octet-stream"}})
+	}
+	return out
+}
+
+func (c *Call) blobXML(e *store.Entry, b *store.Blob, l listing) blobXML {
+	h := b.Headers
+	one := blobXML{Name: e.Name, Snapshot: b.Snapshot, Properties: blobPropertiesXML{
+		CreationTime: httpTime(b.Created), LastModified: httpTime(b.Modified), Etag: b.ETag, ContentLength: b.Size, ContentType: h["Content-Type"],
+		ContentEncoding: h["Content-Encoding"], ContentLanguage: h["Content-Language"], ContentMD5: h["Content-Md5"], CacheControl: h["Cache-Control"],
+		ContentDisposition: h["Content-Disposition"], BlobType: string(b.Type), ServerEncrypted: true, EncryptionScope: b.Scope, TagCount: len(b.Tags), Sealed: b.Sealed,
+	}}
+	p := &one.Properties
+	if l.include["versions"] {
+		one.VersionID, one.Current = b.Version, b == e.Current && b.Version != ""
+	}
+	if b.Type == store.BlockBlob {
+		p.AccessTier, p.AccessTierInferred = b.Tier, b.Tier == ""
+		if b.Tier == "" {
+			p.AccessTier = "Hot"
+		}
+	}
+	if b == e.Current {
+		p.LeaseStatus, p.LeaseState, p.LeaseDuration = c.leaseText(e.Lease)
+	}
+	if l.include["metadata"] {
+		one.Metadata = b.Metadata
+	}
+	if l.include["tags"] && len(b.Tags) > 0 {
+		tags := tagsOf(b.Tags)
+		one.Tags = &tags
+	}
+	if l.include["copy"] && b.Copy != nil {
+		p.CopyID, p.CopySource, p.CopyStatus, p.CopyCompletionTime = b.Copy.ID, b.Copy.Source, "success", httpTime(b.Copy.Completed)
+	}
+	return one
+}

@@ -1,0 +1,192 @@
+package blobapi
+
+import (
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
+
+func (c *Call) setMetadata(w http.ResponseWriter) error {
+	meta, err := metadata(c.r.Header)
+	if err != nil {
+		return err
+	}
+	return c.edit(w, http.StatusOK, func(e *store.Change, b *store.Blob) error {
+		b.Metadata = meta
+		if c.api.Versioning && e.Current.Version != "" {
+			b.Version = e.NextStamp(c.api.Now())
+			e.Versions = append(e.Versions, e.Current)
+		}
+		return nil
+	})
+}
+
+func (c *Call) setProperties(w http.ResponseWriter) error {
+	return c.edit(w, http.StatusOK, func(_ *store.Change, b *store.Blob) error {
+		headers := map[string]string{}
+		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition", "Content-Md5"} {
+			if value := c.r.Header.Get("X-Ms-Blob-" + name); value != "" {
+				headers[name] = value
+			}
+		}
+		if len(headers) > 0 {
+			b.Headers = headers
+		}
+		return nil
+	})
+}
+
+func knownTier(tier string) bool {
+	return slices.Contains([]string{"Hot", "Cool", "Cold", "Archive"}, tier)
+}
+
+func (c *Call) setTier(w http.ResponseWriter) error {
+	tier := c.r.Header.Get("X-Ms-Access-Tier")
+	if tier == "" {
+		return azerr.MissingHeader
+	}
+	if !knownTier(tier) {
+		return azerr.InvalidHeaderValue
+	}
+	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
+		if e.Current == nil {
+			return azerr.BlobNotFound
+		}
+		if e.Current.Type != store.BlockBlob {
+			return azerr.InvalidBlobType
+		}
+		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+			return err
+		}
+		next := *e.Current
+		next.Tier, next.TierChanged = tier, c.api.Now()
+		e.Current = &next
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// maxTags is how many tags a blob can have.
+const maxTags = 10
+
+var tagText = regexp.MustCompile(`^[A-Za-z0-9 +\-./:=_]*$`)
+
+func checkTags(tags map[string]string) error {
+	if len(tags) > maxTags {
+		return azerr.New(http.StatusBadRequest, "TagsTooLarge", "The tags specified exceed the maximum permissible limit.")
+	}
+	for name, value := range tags {
+		if name == "" || len(name) > 128 || len(value) > 256 || !tagText.MatchString(name) || !tagText.MatchString(value) {
+			return azerr.New(http.StatusBadRequest, "InvalidTag", "The tags specified are invalid. They contain characters that are not permitted or are too long.")
+		}
+	}
+	return nil
+}
+
+// parseTags reads the x-ms-tags header, which has the form of a query.
+func parseTags(header string) (map[string]string, error) {
+	if header == "" {
+		return nil, nil
+	}
+	q, err := url.ParseQuery(header)
+	if err != nil {
+		return nil, azerr.InvalidHeaderValue
+	}
+	tags := map[string]string{}
+	for name, values := range q {
+		if len(values) != 1 {
+			return nil, azerr.InvalidHeaderValue
+		}
+		tags[name] = values[0]
+	}
+	return tags, checkTags(tags)
+}
+
+type tagXML struct{ Key, Value string }
+
+type tagsXML struct {
+	XMLName xml.Name `xml:"Tags"`
+	Tags    []tagXML `xml:"TagSet>Tag"`
+}
+
+func tagsOf(tags map[string]string) []tagXML {
+	out := []tagXML{}
+	for name, value := range tags {
+		out = append(out, tagXML{name, value})
+	}
+	slices.SortFunc(out, func(a, b tagXML) int {
+		if a.Key < b.Key {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+func (c *Call) getTags(w http.ResponseWriter) error {
+	var doc tagsXML
+	err := c.look(func(_ *store.Entry, b *store.Blob) error {
+		doc.Tags = tagsOf(b.Tags)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return writeXML(w, http.StatusOK, doc)
+}
+
+func (c *Call) setTags(w http.ResponseWriter) error {
+	var doc tagsXML
+	if err := c.readXML(&doc); err != nil {
+		return err
+	}
+	tags := map[string]string{}
+	for _, t := range doc.Tags {
+		if _, twice := tags[t.Key]; twice {
+			return azerr.InvalidXML
+		}
+		tags[t.Key] = t.Value
+	}
+	if err := checkTags(tags); err != nil {
+		return err
+	}
+	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
+		found, err := c.pick(&e.Entry)
+		if err != nil {
+			return err
+		}
+		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+			return err
+		}
+		next := *found
+		next.Tags = store.CloneMap(tags)
+		swap(e, found, &next)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// swap puts a state in the place of another.
+func swap(e *store.Change, old, next *store.Blob) {
+	if e.Current == old {
+		e.Current = next
+	}
+	for _, list := range [][]*store.Blob{e.Versions, e.Snapshots} {
+		if at := slices.Index(list, old); at >= 0 {
+			list[at] = next
+		}
+	}
+}

@@ -1,0 +1,372 @@
+package blobapi
+
+import (
+	"crypto/md5" //nolint:gosec // the protocol's checksum
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// The largest bodies of single requests.
+const (
+	maxPutBlob     = 5000 << 20
+	maxPutBlock    = 4000 << 20
+	maxAppendBlock = 100 << 20
+)
+
+var (
+	errOverwrite = azerr.New(http.StatusForbidden, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
+	errSize      = azerr.New(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The size of the request body exceeds the maximum size permitted.")
+	errMD5       = azerr.New(http.StatusBadRequest, "Md5Mismatch", "The MD5 value specified in the request did not match the MD5 value calculated by the server.")
+	errInvalid   = azerr.New(http.StatusBadRequest, "InvalidMd5", "The MD5 value specified in the request is invalid. MD5 values must be 128 bits and base64-encoded.")
+)
+
+// received is a body that was read.
+type received struct {
+	id   blob.ID
+	size int64
+	md5  string
+}
+
+// receive reads the body of a request and checks its checksum.
+func (c *Call) receive(limit int64) (received, error) {
+	if c.r.ContentLength < 0 {
+		return received{}, azerr.New(http.StatusLengthRequired, "MissingContentLengthHeader", "The Content-Length header was not specified.")
+	}
+	if c.r.ContentLength > limit {
+		return received{}, errSize
+	}
+	want := c.r.Header.Get("Content-Md5")
+	if raw, err := base64.StdEncoding.DecodeString(want); err != nil || (want != "" && len(raw) != md5.Size) {
+		return received{}, errInvalid
+	}
+	body := c.api.Store.NewBody()
+	sum := md5.New() //nolint:gosec // as above
+	n, err := io.Copy(io.MultiWriter(body, sum), c.r.Body)
+	got := base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	switch {
+	case err != nil || n != c.r.ContentLength:
+		return received{}, errors.Join(http.ErrAbortHandler, body.Abort())
+	case want != "" && want != got:
+		return received{}, errors.Join(errMD5, body.Abort())
+	}
+	id, err := body.Commit()
+	return received{id: id, size: n, md5: got}, err
+}
+
+// write is a change of a blob that keeps a body unless it fails.
+func (c *Call) write(body received, change func(*store.Change) error) error {
+	err := c.api.Store.Change(c.ref(), change)
+	if err != nil && body.id != "" {
+		c.api.Store.Discard(body.id)
+	}
+	return err
+}
+
+// mayWrite checks everything about a change of a blob that does not need its body.
+func (c *Call) mayWrite(e *store.Entry) error {
+	exists := e.Current != nil
+	if err := c.Caller.AuthorizeWrite(c.Operation, exists); err != nil {
+		if exists && errors.Is(err, azerr.PermissionMismatch) && c.Caller.Authorize(c.Operation) == nil {
+			return errOverwrite
+		}
+		return err
+	}
+	cond, err := readConditions(c.r.Header, "")
+	if err != nil {
+		return err
+	}
+	etag, modified := stateOf(e.Current)
+	if err := cond.creating(etag, modified, exists); err != nil {
+		return err
+	}
+	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
+}
+
+func stateOf(b *store.Blob) (string, time.Time) {
+	if b == nil {
+		return "", time.Time{}
+	}
+	return b.ETag, b.Modified
+}
+
+// replace makes next the current state; with versioning the one before is kept.
+func (c *Call) replace(e *store.Change, next *store.Blob) {
+	now := c.api.Now()
+	next.ETag, next.Modified = store.NewETag(), now
+	if next.Created.IsZero() {
+		next.Created = now
+	}
+	next.Version = ""
+	if c.api.Versioning {
+		next.Version = e.NextStamp(now)
+		if e.Current != nil && e.Current.Version != "" {
+			e.Versions = append(e.Versions, e.Current)
+		}
+	}
+	e.Current = next
+	e.Lease = e.Lease.AfterWrite(now)
+}
+
+// newBlob reads what a request says about a new state.
+func (c *Call) newBlob(kind store.Type) (*store.Blob, error) {
+	h := c.r.Header
+	meta, err := metadata(h)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := parseTags(h.Get("X-Ms-Tags"))
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) > 0 {
+		if err := c.Caller.Authorize(access.SetBlobTags); err != nil {
+			return nil, err
+		}
+	}
+	b := &store.Blob{Type: kind, Metadata: meta, Tags: tags, Headers: contentHeaders(h), Scope: h.Get("X-Ms-Encryption-Scope")}
+	if tier := h.Get("X-Ms-Access-Tier"); tier != "" {
+		if !knownTier(tier) || kind != store.BlockBlob {
+			return nil, azerr.InvalidHeaderValue
+		}
+		b.Tier, b.TierChanged = tier, c.api.Now()
+	}
+	return b, checkBlobName(c.Target.Blob)
+}
+
+// contentHeaders are the standard headers to store: the x-ms-blob- ones, or the request's own.
+func contentHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for stored, own := range map[string]string{
+		"Content-Type": "Content-Type", "Content-Encoding": "Content-Encoding", "Content-Language": "Content-Language",
+		"Cache-Control": "Cache-Control", "Content-Disposition": "", "Content-Md5": "",
+	} {
+		value := h.Get("X-Ms-Blob-" + stored)
+		if value == "" && own != "" {
+			value = h.Get(own)
+		}
+		if value != "" {
+			out[stored] = value
+		}
+	}
+	if out["Content-Type"] == "" {
+		out["Content-Type"] = "application/octet-stream"
+	}
+	return out
+}
+
+// putBlob is Put Blob for block and append blobs.
+func (c *Call) putBlob(w http.ResponseWriter) error {
+	kind := store.Type(c.r.Header.Get("X-Ms-Blob-Type"))
+	switch kind {
+	case store.BlockBlob:
+	case store.AppendBlob:
+		if c.r.ContentLength > 0 {
+			return azerr.InvalidHeaderValue
+		}
+	case "PageBlob":
+		return azerr.Unsupported
+	case "":
+		return azerr.MissingHeader
+	default:
+		return azerr.InvalidHeaderValue
+	}
+	next, err := c.newBlob(kind)
+	if err != nil {
+		return err
+	}
+	if err := c.scope(next); err != nil {
+		return err
+	}
+	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayWrite(e) }); err != nil {
+		return err
+	}
+	body, err := c.receive(maxPutBlob)
+	if err != nil {
+		return err
+	}
+	if declared := next.Headers["Content-Md5"]; declared != "" && kind == store.BlockBlob && declared != body.md5 {
+		c.api.Store.Discard(body.id)
+		return errMD5
+	}
+	next.Size = body.size
+	if kind == store.BlockBlob {
+		next.Headers["Content-Md5"] = body.md5
+		next.Blocks = []store.Block{{Body: body.id, Size: body.size}}
+	} else {
+		c.api.Store.Discard(body.id)
+		body.id = ""
+	}
+	err = c.write(body, func(e *store.Change) error {
+		if err := c.mayWrite(&e.Entry); err != nil {
+			return err
+		}
+		e.ClearBlocks()
+		c.replace(e, next)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.created(w, next, body.md5)
+	return nil
+}
+
+// scope applies the container's encryption scope.
+func (c *Call) scope(b *store.Blob) error {
+	found, err := c.Target.Stored()
+	if err != nil {
+		return err
+	}
+	if found.DenyOverride && b.Scope != "" && b.Scope != found.EncryptionScope {
+		return azerr.New(http.StatusConflict, "ContainerEncryptionScopeOverrideNotAllowed", "The container's encryption scope cannot be overridden.")
+	}
+	if b.Scope == "" {
+		b.Scope = found.EncryptionScope
+	}
+	return nil
+}
+
+// created answers a change that made a state.
+func (c *Call) created(w http.ResponseWriter, b *store.Blob, sum string) {
+	setState(w, b.ETag, b.Modified)
+	h := w.Header()
+	if sum != "" {
+		h.Set("Content-Md5", sum)
+	}
+	if b.Version != "" {
+		h.Set("X-Ms-Version-Id", b.Version)
+	}
+	h.Set("X-Ms-Request-Server-Encrypted", "true")
+	w.WriteHeader(http.StatusCreated)
+}
+
+func (c *Call) appendBlock(w http.ResponseWriter) error {
+	body, err := c.receive(maxAppendBlock)
+	if err != nil {
+		return err
+	}
+	if body.size == 0 {
+		c.api.Store.Discard(body.id)
+		return azerr.InvalidHeaderValue
+	}
+	var offset int64
+	var next *store.Blob
+	err = c.write(body, func(e *store.Change) error {
+		if err := c.mayAppend(&e.Entry, body.size); err != nil {
+			return err
+		}
+		offset = e.Current.Size
+		changed := *e.Current
+		changed.Blocks = append(slices.Clip(changed.Blocks), store.Block{Body: body.id, Size: body.size})
+		changed.Size += body.size
+		changed.ETag, changed.Modified = store.NewETag(), c.api.Now()
+		next, e.Current = &changed, &changed
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Ms-Blob-Append-Offset", strconv.FormatInt(offset, 10))
+	w.Header().Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(len(next.Blocks)))
+	c.created(w, next, body.md5)
+	return nil
+}
+
+// maxBlocks is how many blocks a blob can have.
+const maxBlocks = 50000
+
+func (c *Call) mayAppend(e *store.Entry, size int64) error {
+	if e.Current == nil {
+		return azerr.BlobNotFound
+	}
+	if e.Current.Type != store.AppendBlob {
+		return azerr.InvalidBlobType
+	}
+	if err := c.unchanged(e); err != nil {
+		return err
+	}
+	h := c.r.Header
+	if at := h.Get("X-Ms-Blob-Condition-Appendpos"); at != "" && at != strconv.FormatInt(e.Current.Size, 10) {
+		return azerr.New(http.StatusPreconditionFailed, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
+	}
+	if limit := h.Get("X-Ms-Blob-Condition-Maxsize"); limit != "" {
+		n, err := strconv.ParseInt(limit, 10, 64)
+		if err != nil {
+			return azerr.InvalidHeaderValue
+		}
+		if e.Current.Size+size > n {
+			return azerr.New(http.StatusPreconditionFailed, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
+		}
+	}
+	switch {
+	case e.Current.Sealed:
+		return azerr.New(http.StatusConflict, "BlobIsSealed", "The specified blob is sealed and its contents can't be modified unless the blob is re-created after a delete.")
+	case len(e.Current.Blocks) >= maxBlocks:
+		return azerr.New(http.StatusConflict, "BlockCountExceedsLimit", "The committed block count cannot exceed the maximum limit of 50,000 blocks.")
+	}
+	return nil
+}
+
+// unchanged applies conditions and lease to a change of an existing blob.
+func (c *Call) unchanged(e *store.Entry) error {
+	if e.Current == nil {
+		return azerr.BlobNotFound
+	}
+	cond, err := readConditions(c.r.Header, "")
+	if err != nil {
+		return err
+	}
+	if err := cond.check(e.Current.ETag, e.Current.Modified, true, false); err != nil {
+		return err
+	}
+	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
+}
+
+func (c *Call) seal(w http.ResponseWriter) error {
+	return c.edit(w, http.StatusOK, func(_ *store.Change, b *store.Blob) error {
+		if b.Type != store.AppendBlob {
+			return azerr.InvalidBlobType
+		}
+		b.Sealed = true
+		w.Header().Set("X-Ms-Blob-Sealed", "true")
+		return nil
+	})
+}
+
+// edit changes a copy of the current state, which keeps its body.
+func (c *Call) edit(w http.ResponseWriter, status int, change func(*store.Change, *store.Blob) error) error {
+	var next store.Blob
+	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
+		if err := c.unchanged(&e.Entry); err != nil {
+			return err
+		}
+		next = *e.Current
+		if err := change(e, &next); err != nil {
+			return err
+		}
+		next.ETag, next.Modified = store.NewETag(), c.api.Now()
+		e.Current = &next
+		e.Lease = e.Lease.AfterWrite(c.api.Now())
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	setState(w, next.ETag, next.Modified)
+	if next.Version != "" {
+		w.Header().Set("X-Ms-Version-Id", next.Version)
+	}
+	w.Header().Set("X-Ms-Request-Server-Encrypted", "true")
+	w.WriteHeader(status)
+	return nil
+}

@@ -1,0 +1,240 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Ref names what is under one name of a container.
+type Ref struct{ Account, Container, Name string }
+
+// Change is the work on one entry. Its fields may be edited; values that they point to may not.
+type Change struct {
+	Entry
+	// Container is the container as it is.
+	Container Container
+
+	add   []Block
+	clear bool
+}
+
+// AddBlock keeps an uncommitted block, in place of one of the same ID.
+func (c *Change) AddBlock(b Block) { c.add = append(c.add, b) }
+
+// ClearBlocks forgets the uncommitted blocks.
+func (c *Change) ClearBlocks() { c.clear = true }
+
+// View shows an entry; an empty one when there is nothing under the name.
+func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	h, err := s.live(ref.Account, ref.Container)
+	if err != nil {
+		return err
+	}
+	e := h.entries[ref.Name]
+	if e == nil {
+		e = &Entry{Name: ref.Name}
+	}
+	return view(h.Container, e)
+}
+
+// Change lets change edit an entry and keeps the result unless that fails. Bodies that nothing refers to any more are
+// removed.
+func (s *Store) Change(ref Ref, change func(*Change) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.live(ref.Account, ref.Container)
+	if err != nil {
+		return err
+	}
+	before := h.entries[ref.Name]
+	if before == nil {
+		before = &Entry{Name: ref.Name}
+	}
+	c := &Change{Entry: *before, Container: h.Container}
+	c.Versions, c.Snapshots = slices.Clone(before.Versions), slices.Clone(before.Snapshots)
+	if err := change(c); err != nil {
+		return err
+	}
+	if err := s.record(key(ref.Account, ref.Container)+sep+ref.Name, before, c); err != nil {
+		return err
+	}
+	s.settle(h, before, c)
+	return nil
+}
+
+// record writes the change to the journal.
+func (s *Store) record(k string, before *Entry, c *Change) error {
+	if !journal.Writes(s.options.Journal) {
+		return nil
+	}
+	var records []journal.Record
+	if c.clear {
+		for id := range before.uncommitted {
+			records = append(records, journal.Delete(tableBlocks, k+sep+id))
+		}
+	}
+	for _, b := range c.add {
+		rec, err := journal.Put(tableBlocks, k+sep+b.ID, b)
+		if err != nil {
+			return err
+		}
+		records = append(records, rec)
+	}
+	rec, err := journal.Put(tableEntries, k, c.Entry)
+	if err != nil {
+		return err
+	}
+	if c.Current == nil && len(c.Versions) == 0 && len(c.Snapshots) == 0 {
+		rec = journal.Delete(tableEntries, k)
+	}
+	if len(c.add) == 0 || before.Current != c.Current {
+		records = append(records, rec)
+	}
+	if err := s.options.Journal.Append(records...); err != nil {
+		return fmt.Errorf("keep a blob: %w", err)
+	}
+	return nil
+}
+
+// settle makes the change visible.
+func (s *Store) settle(h *holder, before *Entry, c *Change) {
+	var gone []blob.ID
+	for _, b := range c.add {
+		if old, ok := before.uncommitted[b.ID]; ok && !c.clear {
+			gone = append(gone, old.Body)
+		}
+	}
+	var old map[blob.ID]bool
+	if len(c.add) == 0 {
+		old = before.bodies()
+	}
+	next := &c.Entry
+	if c.clear {
+		next.uncommitted = nil
+	}
+	for _, b := range c.add {
+		next.addBlock(b)
+	}
+	if next.Empty() {
+		h.drop(next.Name)
+	} else {
+		h.keep(next)
+	}
+	if old != nil {
+		now := next.bodies()
+		for id := range old {
+			if !now[id] {
+				gone = append(gone, id)
+			}
+		}
+	}
+	s.options.Bodies.Delete(gone...)
+}
+
+// Walk shows the entries of a container whose names have the prefix and are at or after from, in order, until show
+// answers false.
+func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) bool) (Container, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	h, err := s.live(account, container)
+	if err != nil {
+		return Container{}, err
+	}
+	at, _ := slices.BinarySearch(h.names, max(prefix, from))
+	for _, name := range h.names[at:] {
+		if !strings.HasPrefix(name, prefix) {
+			if name > prefix {
+				break
+			}
+			continue
+		}
+		if !show(h.entries[name]) {
+			break
+		}
+	}
+	return h.Container, nil
+}
+
+// Pin keeps the bodies of a state readable until the answered function is called.
+func (s *Store) Pin(b *Blob) func() {
+	ids := make([]blob.ID, 0, len(b.Blocks))
+	for _, block := range b.Blocks {
+		ids = append(ids, block.Body)
+	}
+	s.options.Bodies.Pin(ids...)
+	return func() { s.options.Bodies.Unpin(ids...) }
+}
+
+// Read writes length bytes of a pinned state from offset on.
+func (s *Store) Read(w io.Writer, b *Blob, offset, length int64) error {
+	for _, block := range b.Blocks {
+		if length == 0 {
+			return nil
+		}
+		if offset >= block.Size {
+			offset -= block.Size
+			continue
+		}
+		n := min(length, block.Size-offset)
+		if err := s.options.Bodies.Read(w, block.Body, offset, n); err != nil {
+			return fmt.Errorf("read a blob: %w", err)
+		}
+		offset, length = 0, length-n
+	}
+	return nil
+}
+
+// NewBody starts a body.
+func (s *Store) NewBody() *blob.Writer { return s.options.Bodies.Create() }
+
+// Discard removes bodies that were never kept.
+func (s *Store) Discard(ids ...blob.ID) { s.options.Bodies.Delete(ids...) }
+
+// NewETag is a tag that no other state has.
+func NewETag() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	return "0x8" + strings.ToUpper(hex.EncodeToString(b[:]))[:14]
+}
+
+// Stamp is the form of the times that name versions and snapshots.
+const Stamp = "2006-01-02T15:04:05.0000000Z"
+
+// NextStamp answers a stamp for now that is later than all of the entry's.
+func (e *Entry) NextStamp(now time.Time) string {
+	stamp := now.UTC().Format(Stamp)
+	for _, b := range append(append([]*Blob{e.Current}, e.Versions...), e.Snapshots...) {
+		if b == nil {
+			continue
+		}
+		for _, used := range []string{b.Version, b.Snapshot} {
+			for used != "" && stamp <= used {
+				t, err := time.Parse(Stamp, used)
+				if err != nil {
+					break
+				}
+				stamp = t.Add(100 * time.Nanosecond).Format(Stamp)
+			}
+		}
+	}
+	return stamp
+}
+
+// CloneMap copies a map, nil for an empty one.
+func CloneMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return maps.Clone(m)
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// LeaseState is the state of a lease as the service names it.
+type LeaseState string
+
+// The states of a lease.
+const (
+	Available LeaseState = "available"
+	Leased    LeaseState = "leased"
+	Expired   LeaseState = "expired"
+	Breaking  LeaseState = "breaking"
+	Broken    LeaseState = "broken"
+)
+
+// Infinite is the duration of a lease that does not end by itself.
+const Infinite = -1 * time.Second
+
+// Lease is the lease of a container or a blob. The zero value is an available one.
+type Lease struct {
+	ID string `json:"id,omitempty"`
+	// Duration is that of the acquisition; Infinite has no end.
+	Duration time.Duration `json:"duration,omitempty"`
+	// Ends is when a finite lease expires.
+	Ends time.Time `json:"ends,omitzero"`
+	// Breaks is when a broken lease ends, zero for one that nobody broke.
+	Breaks time.Time `json:"breaks,omitzero"`
+}
+
+// State answers the state at a time.
+func (l Lease) State(now time.Time) LeaseState {
+	switch {
+	case l.ID == "":
+		return Available
+	case !l.Breaks.IsZero() && now.Before(l.Breaks):
+		return Breaking
+	case !l.Breaks.IsZero():
+		return Broken
+	case l.Duration != Infinite && !now.Before(l.Ends):
+		return Expired
+	}
+	return Leased
+}
+
+// Locked says whether changes need the lease's ID.
+func (l Lease) Locked(now time.Time) bool {
+	s := l.State(now)
+	return s == Leased || s == Breaking
+}
+
+func leaseConflict(code, message string) *azerr.Error {
+	return azerr.New(http.StatusConflict, code, message)
+}
+
+// Acquire makes the lease, or renews it for the owner of the same ID.
+func (l Lease) Acquire(id string, duration time.Duration, now time.Time) (Lease, error) {
+	switch l.State(now) {
+	case Leased:
+		if l.ID != id {
+			return l, leaseConflict("LeaseAlreadyPresent", "There is already a lease present.")
+		}
+	case Breaking:
+		if l.ID == id {
+			return l, leaseConflict("LeaseIsBreakingAndCannotBeAcquired", "The lease ID matched, but the lease is currently in breaking state and can't be acquired until it's broken.")
+		}
+		return l, leaseConflict("LeaseAlreadyPresent", "There is already a lease present.")
+	case Available, Expired, Broken:
+	}
+	return Lease{ID: id, Duration: duration, Ends: now.Add(duration)}, nil
+}
+
+// Renew extends the lease by its duration; an expired one comes back unless somebody changed what it protects, which
+// the caller forgets the lease for.
+func (l Lease) Renew(id string, now time.Time) (Lease, error) {
+	switch state := l.State(now); {
+	case l.ID != id || state == Available:
+		return l, leaseMismatch
+	case state == Breaking || state == Broken:
+		return l, leaseConflict("LeaseIsBrokenAndCannotBeRenewed", "The lease ID matched, but the lease has been broken explicitly and can't be renewed.")
+	}
+	l.Ends = now.Add(l.Duration)
+	return l, nil
+}
+
+var leaseMismatch = leaseConflict("LeaseIdMismatchWithLeaseOperation", "The lease ID specified did not match the lease ID for the resource.")
+
+// Change gives the lease another ID.
+func (l Lease) Change(id, proposed string, now time.Time) (Lease, error) {
+	switch l.State(now) {
+	case Leased:
+		if l.ID != id && l.ID != proposed {
+			return l, leaseMismatch
+		}
+	case Breaking:
+		if l.ID != id {
+			return l, leaseMismatch
+		}
+		return l, leaseConflict("LeaseIsBreakingAndCannotBeChanged", "The lease ID matched, but the lease is currently in breaking state and can't be changed.")
+	case Available, Expired, Broken:
+		return l, leaseConflict("LeaseNotPresentWithLeaseOperation", "There is currently no lease on the resource.")
+	}
+	l.ID = proposed
+	return l, nil
+}
+
+// Release ends the lease.
+func (l Lease) Release(id string, now time.Time) (Lease, error) {
+	if l.State(now) == Available || l.ID != id {
+		return l, leaseMismatch
+	}
+	return Lease{}, nil
+}
+
+// Break ends the lease after a period, at most its remaining time; nil is the default: at once for an infinite lease,
+// else the remaining time. It answers the seconds that are left.
+func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
+	state := l.State(now)
+	if state == Available {
+		return l, 0, leaseConflict("LeaseNotPresentWithLeaseOperation", "There is currently no lease on the resource.")
+	}
+	if state == Broken || state == Expired {
+		l.Breaks = now
+		return l, 0, nil
+	}
+	end := now
+	if l.Duration != Infinite {
+		end = l.Ends
+	}
+	if period != nil && (l.Duration == Infinite || now.Add(*period).Before(end)) {
+		end = now.Add(*period)
+	}
+	if state == Breaking && (period == nil || l.Breaks.Before(end)) {
+		end = l.Breaks
+	}
+	l.Breaks = end
+	return l, int((end.Sub(now) + time.Second - 1) / time.Second), nil
+}
+
+// Guard refuses a call that does not show the lease's ID. What is the kind of the thing in error codes: Blob or
+// Container. Required says that a locked thing cannot be changed without the ID.
+func (l Lease) Guard(shown, what string, required bool, now time.Time) error {
+	switch {
+	case shown == "" && (!required || !l.Locked(now)):
+		return nil
+	case shown == "":
+		return azerr.New(http.StatusPreconditionFailed, "LeaseIdMissing", "There is currently a lease on the resource and no lease ID was specified in the request.")
+	case !l.Locked(now) && l.ID == shown:
+		return azerr.New(http.StatusPreconditionFailed, "LeaseLost", "A lease ID was specified, but the lease for the resource has expired.")
+	case !l.Locked(now):
+		return azerr.New(http.StatusPreconditionFailed, "LeaseNotPresentWith"+what+"Operation", "There is currently no lease on the resource.")
+	case l.ID != shown:
+		return azerr.New(http.StatusPreconditionFailed, "LeaseIdMismatchWith"+what+"Operation", "The lease ID specified did not match the lease ID for the resource.")
+	}
+	return nil
+}
+
+// AfterWrite is the lease after a successful write: a lease that ended cannot be renewed any more.
+func (l Lease) AfterWrite(now time.Time) Lease {
+	if s := l.State(now); s == Expired || s == Broken {
+		return Lease{}
+	}
+	return l
+}

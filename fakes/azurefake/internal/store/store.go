@@ -1,0 +1,328 @@
+// Package store holds containers and blobs with their versions, snapshots, blocks and leases, and writes every change
+// to a journal before it is acknowledged. It knows neither HTTP nor who may do what.
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Tables of the journal.
+const (
+	tableContainers = "containers"
+	tableEntries    = "entries"
+	tableBlocks     = "blocks"
+)
+
+// sep divides the parts of a key; no name holds it.
+const sep = "\x00"
+
+// Options are what New needs. All are required but Deletion.
+type Options struct {
+	Journal journal.Journal
+	Bodies  *blob.Store
+	Now     func() time.Time
+	// Deletion is how long a container is being deleted, during which its name cannot be used.
+	Deletion time.Duration
+}
+
+// Store holds the data of all accounts.
+type Store struct {
+	options Options
+
+	mu         sync.RWMutex
+	containers map[string]*holder
+}
+
+// holder is a container with its blobs.
+type holder struct {
+	Container
+
+	entries map[string]*Entry
+	// names are the keys of entries in order.
+	names []string
+}
+
+// New opens the store on what the journal holds.
+func New(o Options) (*Store, error) {
+	s := &Store{options: o, containers: map[string]*holder{}}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return s, o.Bodies.Sweep(s.bodies())
+}
+
+func (s *Store) load() error {
+	for key, raw := range s.options.Journal.Table(tableContainers) {
+		h := &holder{entries: map[string]*Entry{}}
+		if err := json.Unmarshal(raw, &h.Container); err != nil {
+			return fmt.Errorf("read container %q from the journal: %w", key, err)
+		}
+		s.containers[key] = h
+	}
+	for key, raw := range s.options.Journal.Table(tableEntries) {
+		e := &Entry{}
+		if err := json.Unmarshal(raw, e); err != nil {
+			return fmt.Errorf("read blob %q from the journal: %w", key, err)
+		}
+		if h := s.containers[parent(key)]; h != nil {
+			h.keep(e)
+		}
+	}
+	for key, raw := range s.options.Journal.Table(tableBlocks) {
+		var b Block
+		if err := json.Unmarshal(raw, &b); err != nil {
+			return fmt.Errorf("read block %q from the journal: %w", key, err)
+		}
+		h := s.containers[parent(parent(key))]
+		if h == nil {
+			continue
+		}
+		name := strings.TrimPrefix(parent(key), parent(parent(key))+sep)
+		e := h.entries[name]
+		if e == nil {
+			e = &Entry{Name: name}
+			h.keep(e)
+		}
+		e.addBlock(b)
+	}
+	return nil
+}
+
+func parent(key string) string { return key[:max(0, strings.LastIndex(key, sep))] }
+
+// bodies answers which bodies are referred to.
+func (s *Store) bodies() func(blob.ID) bool {
+	known := map[blob.ID]bool{}
+	for _, h := range s.containers {
+		for _, e := range h.entries {
+			maps.Copy(known, e.bodies())
+		}
+	}
+	return func(id blob.ID) bool { return known[id] }
+}
+
+func (e *Entry) bodies() map[blob.ID]bool {
+	all := map[blob.ID]bool{}
+	states := append(append([]*Blob{e.Current}, e.Versions...), e.Snapshots...)
+	for _, b := range states {
+		if b == nil {
+			continue
+		}
+		for _, block := range b.Blocks {
+			all[block.Body] = true
+		}
+	}
+	for _, block := range e.uncommitted {
+		all[block.Body] = true
+	}
+	return all
+}
+
+func (e *Entry) addBlock(b Block) {
+	if e.uncommitted == nil {
+		e.uncommitted = map[string]Block{}
+	}
+	e.uncommitted[b.ID] = b
+}
+
+func (h *holder) keep(e *Entry) {
+	if _, known := h.entries[e.Name]; !known {
+		at, _ := slices.BinarySearch(h.names, e.Name)
+		h.names = slices.Insert(h.names, at, e.Name)
+	}
+	h.entries[e.Name] = e
+}
+
+func (h *holder) drop(name string) {
+	if at, found := slices.BinarySearch(h.names, name); found {
+		h.names = slices.Delete(h.names, at, at+1)
+	}
+	delete(h.entries, name)
+}
+
+func key(account, container string) string { return account + sep + container }
+
+// CreateContainer adds a container.
+func (s *Store) CreateContainer(c Container) (Container, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Now()
+	k := key(c.Account, c.Name)
+	if h := s.containers[k]; h != nil {
+		if h.Deleted.IsZero() {
+			return c, azerr.ContainerAlreadyExists
+		}
+		if now.Before(h.Deleted.Add(s.options.Deletion)) {
+			return c, azerr.ContainerBeingDeleted
+		}
+	}
+	c.ETag, c.Modified = NewETag(), now
+	if err := s.put(tableContainers, k, c); err != nil {
+		return c, err
+	}
+	s.containers[k] = &holder{Container: c, entries: map[string]*Entry{}}
+	return c, nil
+}
+
+// Container answers a container that exists.
+func (s *Store) Container(account, name string) (Container, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	h, err := s.live(account, name)
+	if err != nil {
+		return Container{}, err
+	}
+	return h.Container, nil
+}
+
+func (s *Store) live(account, name string) (*holder, error) {
+	h := s.containers[key(account, name)]
+	if h == nil || !h.Deleted.IsZero() {
+		return nil, azerr.ContainerNotFound
+	}
+	return h, nil
+}
+
+// Containers answers the containers of an account in the order of names.
+func (s *Store) Containers(account string) []Container {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []Container
+	for _, h := range s.containers {
+		if h.Account == account && h.Deleted.IsZero() {
+			out = append(out, h.Container)
+		}
+	}
+	slices.SortFunc(out, func(a, b Container) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// ChangeContainer lets change edit a copy of the container and keeps it unless that fails.
+func (s *Store) ChangeContainer(account, name string, change func(*Container) error) (Container, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.live(account, name)
+	if err != nil {
+		return Container{}, err
+	}
+	next := h.Container
+	if err := change(&next); err != nil {
+		return h.Container, err
+	}
+	if err := s.put(tableContainers, key(account, name), next); err != nil {
+		return h.Container, err
+	}
+	h.Container = next
+	return next, nil
+}
+
+// DeleteContainer begins the deletion of a container that check accepts. Its blobs are gone at once.
+func (s *Store) DeleteContainer(account, name string, check func(Container) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.live(account, name)
+	if err != nil {
+		return err
+	}
+	if err := check(h.Container); err != nil {
+		return err
+	}
+	k := key(account, name)
+	gone := h.Container
+	gone.Deleted = s.options.Now()
+	records := []journal.Record{}
+	if journal.Writes(s.options.Journal) {
+		rec, err := journal.Put(tableContainers, k, gone)
+		if err != nil {
+			return err
+		}
+		records = append(records, rec)
+		for _, e := range h.entries {
+			records = append(records, e.removal(k)...)
+		}
+	}
+	if err := s.options.Journal.Append(records...); err != nil {
+		return fmt.Errorf("delete container %s: %w", name, err)
+	}
+	for _, e := range h.entries {
+		s.options.Bodies.Delete(slices.Collect(maps.Keys(e.bodies()))...)
+	}
+	s.containers[k] = &holder{Container: gone, entries: map[string]*Entry{}}
+	return nil
+}
+
+// removal is the records that forget an entry.
+func (e *Entry) removal(container string) []journal.Record {
+	k := container + sep + e.Name
+	records := []journal.Record{journal.Delete(tableEntries, k)}
+	for id := range e.uncommitted {
+		records = append(records, journal.Delete(tableBlocks, k+sep+id))
+	}
+	return records
+}
+
+func (s *Store) put(table, k string, value any) error {
+	if !journal.Writes(s.options.Journal) {
+		return nil
+	}
+	rec, err := journal.Put(table, k, value)
+	if err == nil {
+		err = s.options.Journal.Append(rec)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", table, err)
+	}
+	return nil
+}
+
+// Count answers how much a container holds.
+func (s *Store) Count(account, name string) (Counts, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out Counts
+	h, err := s.live(account, name)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range h.entries {
+		out.Versions += len(e.Versions)
+		out.Snapshots += len(e.Snapshots)
+		if e.Current != nil {
+			out.Blobs++
+			out.Bytes += e.Current.Size
+		} else if e.HasUncommitted() {
+			out.Uncommitted++
+		}
+	}
+	return out, nil
+}
+
+// Names answers the names under which a container has a current blob, at most limit.
+func (s *Store) Names(account, name string, limit int) []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := []string{}
+	h, err := s.live(account, name)
+	if err != nil {
+		return out
+	}
+	for _, n := range h.names {
+		if len(out) == limit {
+			break
+		}
+		if h.entries[n].Current != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}

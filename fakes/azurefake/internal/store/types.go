@@ -1,0 +1,129 @@
+package store
+
+import (
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// Policy is one stored access policy of a container.
+type Policy struct {
+	ID string `json:"id"`
+	// Start and Expiry are zero when the policy does not set them; Permission likewise "".
+	Start      time.Time `json:"start,omitzero"`
+	Expiry     time.Time `json:"expiry,omitzero"`
+	Permission string    `json:"permission,omitempty"`
+}
+
+// Container is a container of an account.
+type Container struct {
+	Account string `json:"account"`
+	Name    string `json:"name"`
+	// ETag is without quotes.
+	ETag     string            `json:"etag"`
+	Modified time.Time         `json:"modified"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// PublicAccess is "", container or blob.
+	PublicAccess string   `json:"publicAccess,omitempty"`
+	Policies     []Policy `json:"policies,omitempty"`
+	Lease        Lease    `json:"lease,omitzero"`
+	// EncryptionScope is the default one, "" for the account's; DenyOverride forbids blobs to choose another.
+	EncryptionScope string `json:"encryptionScope,omitempty"`
+	DenyOverride    bool   `json:"denyOverride,omitempty"`
+	// Deleted is when the deletion began, zero for a container that exists.
+	Deleted time.Time `json:"deleted,omitzero"`
+}
+
+// Type is the kind of a blob.
+type Type string
+
+// The kinds of blobs that are served.
+const (
+	BlockBlob  Type = "BlockBlob"
+	AppendBlob Type = "AppendBlob"
+)
+
+// Block is a piece of a block blob, committed or not.
+type Block struct {
+	// ID is the base64 text of the client, "" for the body of a Put Blob.
+	ID   string  `json:"id,omitempty"`
+	Body blob.ID `json:"body"`
+	Size int64   `json:"size"`
+}
+
+// Copy is what the service says about the copy that made a blob.
+type Copy struct {
+	ID        string    `json:"id"`
+	Source    string    `json:"source"`
+	Completed time.Time `json:"completed"`
+	Bytes     int64     `json:"bytes"`
+}
+
+// Blob is one state of a blob: the current one, an earlier version or a snapshot. Values are immutable: a change
+// replaces the whole.
+type Blob struct {
+	Type Type `json:"type"`
+	// Version and Snapshot are the times by which a client names this state.
+	Version  string `json:"version,omitempty"`
+	Snapshot string `json:"snapshot,omitempty"`
+	// ETag is without quotes.
+	ETag     string    `json:"etag"`
+	Created  time.Time `json:"created"`
+	Modified time.Time `json:"modified"`
+	// Headers are the stored standard headers by their canonical names, such as Content-Type.
+	Headers  map[string]string `json:"headers,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	// Tier is Hot, Cool, Cold or Archive; "" for a blob without one.
+	Tier        string    `json:"tier,omitempty"`
+	TierChanged time.Time `json:"tierChanged,omitzero"`
+	Scope       string    `json:"scope,omitempty"`
+	Blocks      []Block   `json:"blocks,omitempty"`
+	Size        int64     `json:"size"`
+	Sealed      bool      `json:"sealed,omitempty"`
+	Copy        *Copy     `json:"copy,omitempty"`
+}
+
+// Entry is everything under one name of a container.
+type Entry struct {
+	Name string `json:"name"`
+	// Current is nil when only versions, snapshots or uncommitted blocks are left.
+	Current *Blob `json:"current,omitempty"`
+	// Versions are the earlier ones and Snapshots those of the current blob, oldest first.
+	Versions  []*Blob `json:"versions,omitempty"`
+	Snapshots []*Blob `json:"snapshots,omitempty"`
+	Lease     Lease   `json:"lease,omitzero"`
+
+	// uncommitted blocks are kept apart in the journal, since there may be many.
+	uncommitted map[string]Block
+}
+
+// Uncommitted answers an uncommitted block.
+func (e *Entry) Uncommitted(id string) (Block, bool) {
+	b, ok := e.uncommitted[id]
+	return b, ok
+}
+
+// UncommittedBlocks answers all uncommitted blocks, in no order.
+func (e *Entry) UncommittedBlocks() []Block {
+	out := make([]Block, 0, len(e.uncommitted))
+	for _, b := range e.uncommitted {
+		out = append(out, b)
+	}
+	return out
+}
+
+// HasUncommitted says whether blocks wait to be committed.
+func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
+
+// Empty says whether nothing is left under the name.
+func (e *Entry) Empty() bool {
+	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.uncommitted) == 0
+}
+
+// Counts says how much a container holds.
+type Counts struct {
+	// Blobs are current ones, Uncommitted names that have nothing but uncommitted blocks.
+	Blobs, Versions, Snapshots, Uncommitted int
+	Bytes                                   int64
+}

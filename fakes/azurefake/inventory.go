@@ -1,0 +1,103 @@
+package azurefake
+
+import "github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+
+// Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see whether
+// something was left behind.
+type Inventory struct {
+	Containers []ContainerInventory `json:"containers"`
+	// Principals are the applications and identities of the directory.
+	Principals  []PrincipalInventory  `json:"principals"`
+	Assignments []AssignmentInventory `json:"assignments"`
+}
+
+// ContainerInventory is one container.
+type ContainerInventory struct {
+	Account  string            `json:"account"`
+	Name     string            `json:"name"`
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// Policies are the stored access policies.
+	Policies []PolicyInventory `json:"policies,omitempty"`
+	Public   string            `json:"publicAccess,omitempty"`
+	Leased   bool              `json:"leased,omitempty"`
+	// Blobs are the names with a current blob, at most the first 1000; Count counts all of them.
+	Blobs []string `json:"blobs"`
+	Count int      `json:"count"`
+	// Versions are earlier ones; Uncommitted counts names that have nothing but uncommitted blocks.
+	Versions    int `json:"versions"`
+	Snapshots   int `json:"snapshots"`
+	Uncommitted int `json:"uncommitted"`
+}
+
+// PolicyInventory is one stored access policy. Times are in the service's own form, "" when they are not set.
+type PolicyInventory struct {
+	ID         string `json:"id"`
+	Start      string `json:"start,omitempty"`
+	Expiry     string `json:"expiry,omitempty"`
+	Permission string `json:"permission,omitempty"`
+}
+
+// PrincipalInventory is one application or identity.
+type PrincipalInventory struct {
+	Name     string `json:"name"`
+	ObjectID string `json:"objectId"`
+	ClientID string `json:"clientId"`
+	// Subjects are those of the federated credentials.
+	Subjects []string `json:"subjects,omitempty"`
+}
+
+// AssignmentInventory is one role assignment.
+type AssignmentInventory struct {
+	ID          string `json:"id"`
+	PrincipalID string `json:"principalId"`
+	Role        string `json:"role"`
+	Scope       string `json:"scope"`
+}
+
+// maxListed bounds the names that an inventory lists per container.
+const maxListed = 1000
+
+// Inventory returns what the server holds, in the order of names.
+func (s *Server) Inventory() Inventory {
+	inv := Inventory{}
+	for _, account := range s.directory.Accounts() {
+		for _, c := range s.store.Containers(account.Name) {
+			if one, ok := s.containerInventory(c); ok {
+				inv.Containers = append(inv.Containers, one)
+			}
+		}
+	}
+	for _, p := range s.directory.Principals() {
+		one := PrincipalInventory{Name: p.Name, ObjectID: p.ObjectID, ClientID: p.ClientID}
+		for _, f := range p.Federated {
+			one.Subjects = append(one.Subjects, f.Subject)
+		}
+		inv.Principals = append(inv.Principals, one)
+	}
+	for _, a := range s.directory.Assignments() {
+		inv.Assignments = append(inv.Assignments, AssignmentInventory{a.ID, a.PrincipalID, a.Role, a.Scope})
+	}
+	return inv
+}
+
+func (s *Server) containerInventory(c store.Container) (ContainerInventory, bool) {
+	counts, err := s.store.Count(c.Account, c.Name)
+	if err != nil { // deleted meanwhile
+		return ContainerInventory{}, false
+	}
+	out := ContainerInventory{
+		Account: c.Account, Name: c.Name, Metadata: c.Metadata, Public: c.PublicAccess, Leased: c.Lease.Locked(s.now()),
+		Blobs: s.store.Names(c.Account, c.Name, maxListed), Count: counts.Blobs, Versions: counts.Versions, Snapshots: counts.Snapshots, Uncommitted: counts.Uncommitted,
+	}
+	for _, p := range c.Policies {
+		one := PolicyInventory{ID: p.ID, Permission: p.Permission}
+		if !p.Start.IsZero() {
+			one.Start = p.Start.Format(store.Stamp)
+		}
+		if !p.Expiry.IsZero() {
+			one.Expiry = p.Expiry.Format(store.Stamp)
+		}
+		out.Policies = append(out.Policies, one)
+	}
+	return out, true
+}

@@ -1,0 +1,204 @@
+package azurefake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
+)
+
+// Principal is an application of the directory that can log in with a secret.
+type Principal struct {
+	Name string
+	// ObjectID is what roles are assigned to, ClientID what logs in. Both are UUIDs and invented when empty.
+	ObjectID, ClientID string
+	// Secret is the client secret; invented when empty.
+	Secret string
+}
+
+// String implements fmt.Stringer without the secret.
+func (p Principal) String() string { return p.Name + ":[redacted]" }
+
+// GoString implements fmt.GoStringer without the secret.
+func (p Principal) GoString() string { return p.String() }
+
+// AddPrincipal adds an application and answers it with what was invented.
+func (s *Server) AddPrincipal(p Principal) (Principal, error) {
+	for _, field := range []*string{&p.ObjectID, &p.ClientID, &p.Secret} {
+		if *field == "" {
+			*field = uuid.NewString()
+		}
+	}
+	err := s.directory.PutPrincipal(access.Principal{ObjectID: p.ObjectID, ClientID: p.ClientID, Name: p.Name, Secret: p.Secret})
+	if err != nil {
+		return p, fmt.Errorf("add principal %s: %w", p.Name, err)
+	}
+	return p, nil
+}
+
+// RemovePrincipal removes an application or identity by its object ID. Its tokens and user delegation keys end.
+func (s *Server) RemovePrincipal(objectID string) error { return s.directory.RemovePrincipal(objectID) }
+
+// Federate lets tokens of another issuer log a principal in: those with exactly this issuer and subject, and one of
+// the audiences.
+func (s *Server) Federate(objectID, issuer, subject string, audiences ...string) error {
+	p, ok := s.directory.Principal(objectID)
+	if !ok {
+		return fmt.Errorf("add a federated credential: there is no principal %s", objectID)
+	}
+	federated := map[string]access.Federation{issuer + " " + subject: {Issuer: issuer, Subject: subject, Audiences: audiences}}
+	maps.Copy(federated, p.Federated)
+	p.Federated = federated
+	return s.directory.PutPrincipal(p)
+}
+
+// Assign gives a principal a built-in role by its name, such as Storage Blob Data Reader, at a resource ID and
+// everything below. It answers the ID of the assignment.
+func (s *Server) Assign(objectID, role, scope string) (string, error) {
+	for _, known := range access.Roles() {
+		if known.Name == role {
+			id := uuid.NewString()
+			err := s.directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, Role: known.ID, Scope: scope})
+			if err != nil {
+				return "", fmt.Errorf("assign %s: %w", role, err)
+			}
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("assign %q: there is no such role", role)
+}
+
+// Unassign removes a role assignment by its ID.
+func (s *Server) Unassign(id string) error { return s.directory.RemoveAssignment(id) }
+
+// isLogin says whether a path is one of the directory.
+func isLogin(path string) bool {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return rest == "oauth2/v2.0/token" || rest == "v2.0/.well-known/openid-configuration"
+}
+
+// loginExchange is a call to the directory's token endpoint.
+type loginExchange struct {
+	server *Server
+	r      *http.Request
+	client string
+}
+
+func (x *loginExchange) describe() description {
+	if strings.HasSuffix(x.r.URL.Path, "openid-configuration") {
+		return description{operation: "login:Discover"}
+	}
+	return description{operation: "login:Token", principal: x.client}
+}
+
+func (x *loginExchange) fail(w http.ResponseWriter, e *azerr.Error) {
+	answerJSON(w, e.Status, map[string]string{"error": e.Code, "error_description": e.Message})
+}
+
+func answerJSON(w http.ResponseWriter, status int, value any) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, nil
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // the client is gone if this fails
+}
+
+func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
+	tenant, _, _ := strings.Cut(strings.TrimPrefix(x.r.URL.Path, "/"), "/")
+	if tenant != x.server.TenantID() {
+		return x.refuse(w, azerr.New(http.StatusBadRequest, "invalid_tenant", "AADSTS90002: Tenant '"+tenant+"' not found."))
+	}
+	if strings.HasSuffix(x.r.URL.Path, "openid-configuration") {
+		base := "https://" + x.r.Host + "/" + tenant
+		answerJSON(w, http.StatusOK, map[string]string{
+			"issuer": base + "/v2.0", "token_endpoint": base + "/oauth2/v2.0/token",
+			"authorization_endpoint": base + "/oauth2/v2.0/authorize", "jwks_uri": base + "/discovery/v2.0/keys",
+		})
+		return nil
+	}
+	token, err := x.token()
+	if err != nil {
+		return x.refuse(w, err)
+	}
+	answerJSON(w, http.StatusOK, token)
+	return nil
+}
+
+func (x *loginExchange) refuse(w http.ResponseWriter, e *azerr.Error) *azerr.Error {
+	x.fail(w, e)
+	return e
+}
+
+type tokenAnswer struct {
+	Type     string `json:"token_type"`
+	Expires  int    `json:"expires_in"`
+	Extended int    `json:"ext_expires_in"`
+	Token    string `json:"access_token"`
+}
+
+const jwtAssertion = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+func (x *loginExchange) token() (tokenAnswer, *azerr.Error) {
+	if x.r.Method != http.MethodPost || x.r.ParseForm() != nil || x.r.PostForm.Get("grant_type") != "client_credentials" {
+		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "unsupported_grant_type", "AADSTS70003: The app requested an unsupported grant type.")
+	}
+	form := x.r.PostForm
+	x.client = form.Get("client_id")
+	login := access.Login{ClientID: x.client, Secret: form.Get("client_secret")}
+	if form.Get("client_assertion_type") == jwtAssertion {
+		claims, err := x.server.assertion(x.r.Context(), form.Get("client_assertion"))
+		if err != nil {
+			return tokenAnswer{}, azerr.New(http.StatusUnauthorized, "invalid_client", "AADSTS700027: The client assertion failed signature validation: "+err.Error())
+		}
+		login.Assertion = &claims
+	}
+	audience, ok := audienceOf(form.Get("scope"))
+	if !ok {
+		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "invalid_scope", "AADSTS70011: The provided value for the input parameter 'scope' is not valid.")
+	}
+	token, life, err := x.server.directory.Token(login, audience)
+	switch {
+	case errors.Is(err, access.ErrUnknownClient):
+		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "unauthorized_client", err.Error())
+	case err != nil:
+		return tokenAnswer{}, azerr.New(http.StatusUnauthorized, "invalid_client", err.Error())
+	}
+	return tokenAnswer{"Bearer", int(life.Seconds()), int(life.Seconds()), token}, nil
+}
+
+// audienceOf is the resource of a scope such as https://storage.azure.com/.default.
+func audienceOf(scope string) (string, bool) {
+	for one := range strings.FieldsSeq(scope) {
+		resource, ok := strings.CutSuffix(one, "/.default")
+		resource = strings.TrimSuffix(resource, "/")
+		if ok && (resource == access.StorageAudience || resource == access.ManagementAudience) {
+			return resource, true
+		}
+	}
+	return "", false
+}
+
+// assertion verifies a token of another issuer that some principal trusts.
+func (s *Server) assertion(ctx context.Context, token string) (access.Federation, error) {
+	claimed, err := oidc.Peek(token)
+	if err != nil {
+		return access.Federation{}, err
+	}
+	f := access.Federation{Issuer: claimed.Issuer, Subject: claimed.Subject, Audiences: claimed.Audiences}
+	if !s.directory.KnowsIssuer(f.Issuer) {
+		return f, access.ErrAssertion
+	}
+	verifier := oidc.Verifier{Client: s.options.Issuers, Now: s.options.Now}
+	return f, verifier.Verify(ctx, token, f.Issuer)
+}

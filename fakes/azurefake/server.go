@@ -1,0 +1,248 @@
+// Package azurefake is an Azure Blob service with its directory that enforces, in process: it verifies every
+// signature, evaluates stored access policies and role assignments at every call, and refuses what the service
+// refuses. Everything is served on one port. It can fail on demand (Faults), remembers every call (Calls) and shows
+// what it holds (Inventory).
+//
+// A Server is an http.Handler; Start adds a listener for clients that need an address.
+package azurefake
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
+)
+
+// Server is a running fake.
+type Server struct {
+	// Faults makes calls fail on demand.
+	Faults fault.Injector
+
+	options   Options
+	journal   journal.Journal
+	store     *store.Store
+	directory *access.Directory
+	blobs     *blobapi.API
+	recorder  fault.Recorder
+	// scratch is the directory for large bodies of a server in memory.
+	scratch string
+
+	mu   sync.Mutex
+	http *http.Server
+	url  string
+	done chan struct{}
+}
+
+// New returns a server. It holds resources until Close.
+func New(o Options) (*Server, error) {
+	s := &Server{options: o.withDefaults(), journal: journal.Discard{}}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Server) open() error {
+	bodies, err := s.openBodies()
+	if err != nil {
+		return err
+	}
+	o := s.options
+	if s.store, err = store.New(store.Options{Journal: s.journal, Bodies: bodies, Now: s.now, Deletion: o.Deletion}); err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	if s.directory, err = access.NewDirectory(s.journal, o.Now); err != nil {
+		return fmt.Errorf("open the directory: %w", err)
+	}
+	for _, a := range o.Accounts {
+		if err := s.openAccount(a); err != nil {
+			return err
+		}
+	}
+	s.blobs = blobapi.New(blobapi.Options{Store: s.store, Directory: s.directory, Domains: o.Domains, Resource: s.ResourceID, Versioning: o.Versioning, Now: s.now})
+	return nil
+}
+
+// now is the store's clock: the service keeps tenths of microseconds.
+func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(100 * time.Nanosecond) }
+
+func (s *Server) openBodies() (*blob.Store, error) {
+	if s.options.Dir != "" {
+		j, err := journal.Open(s.options.Dir, "azurefake")
+		if err != nil {
+			return nil, err
+		}
+		s.journal = j
+		return blob.New(s.options.Dir, nil, 0)
+	}
+	dir, err := os.MkdirTemp("", "azurefake-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for large bodies: %w", err)
+	}
+	s.scratch = dir
+	return blob.New(dir, blob.NewMemory(), s.options.BodyThreshold)
+}
+
+var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+// openAccount takes the keys of an account from the options, from the journal, or invents them.
+func (s *Server) openAccount(a Account) error {
+	if !accountName.MatchString(a.Name) || a.Name == managementRoot {
+		return fmt.Errorf("storage account %q: the name must be 3 to 24 lower-case letters and digits", a.Name)
+	}
+	if _, err := base64.StdEncoding.DecodeString(a.Key); err != nil {
+		return fmt.Errorf("storage account %s: the key is not base64: %w", a.Name, err)
+	}
+	stored, known := s.directory.Account(a.Name)
+	if !known {
+		stored = access.Account{Name: a.Name, Keys: [2]string{access.NewKey(), access.NewKey()}}
+	}
+	next := stored
+	if a.Key != "" {
+		next.Keys[0] = a.Key
+	}
+	next.SharedKeyOff = a.SharedKeyOff
+	if known && next == stored {
+		return nil
+	}
+	if err := s.directory.PutAccount(next); err != nil {
+		return fmt.Errorf("storage account %s: %w", a.Name, err)
+	}
+	return nil
+}
+
+// Keys answers key1 and key2 of an account, empty for one that does not exist.
+func (s *Server) Keys(account string) (key1, key2 string) {
+	a, _ := s.directory.Account(account)
+	return a.Keys[0], a.Keys[1]
+}
+
+// RegenerateKey replaces key1 or key2 of an account and answers the new one. What the old one signed is refused from
+// now on.
+func (s *Server) RegenerateKey(account, name string) (string, error) {
+	which, ok := map[string]int{"key1": 0, "key2": 1}[name]
+	if !ok {
+		return "", fmt.Errorf("regenerate a key of %s: %q is not key1 or key2", account, name)
+	}
+	a, err := s.directory.ChangeAccount(account, func(a *access.Account) { a.Keys[which] = access.NewKey() })
+	if err != nil {
+		return "", fmt.Errorf("regenerate a key: %w", err)
+	}
+	return a.Keys[which], nil
+}
+
+// RevokeDelegationKeys refuses all user delegation keys of an account that were made before now.
+func (s *Server) RevokeDelegationKeys(account string) error {
+	_, err := s.directory.ChangeAccount(account, func(a *access.Account) { a.DelegationAfter = s.now() })
+	if err != nil {
+		return fmt.Errorf("revoke user delegation keys: %w", err)
+	}
+	return nil
+}
+
+// ResourceID is the resource ID of an account, which scopes of role assignments begin with.
+func (s *Server) ResourceID(account string) string {
+	return "/subscriptions/" + s.options.Subscription + "/resourceGroups/" + s.options.ResourceGroup + "/providers/Microsoft.Storage/storageAccounts/" + account
+}
+
+// TenantID is the UUID of the directory.
+func (s *Server) TenantID() string { return s.directory.TenantID() }
+
+// SelfSigned makes a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
+// and the loopback addresses are always included). It returns the configuration for Options.TLS and the authority as
+// PEM, which clients must trust.
+func SelfSigned(hosts ...string) (*tls.Config, []byte, error) { return selfsigned.New(hosts...) }
+
+// Start listens and serves until Close.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.http != nil {
+		return errors.New("azurefake is already started")
+	}
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.options.Address)
+	if err != nil {
+		return listenError(s.options.Address, err)
+	}
+	scheme := "http"
+	if s.options.TLS != nil {
+		scheme = "https"
+	}
+	s.url = scheme + "://" + l.Addr().String()
+	s.http = &http.Server{Handler: s, TLSConfig: s.options.TLS, ReadHeaderTimeout: time.Minute}
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		if s.options.TLS != nil {
+			_ = s.http.ServeTLS(l, "", "") // always ErrServerClosed, after Close
+			return
+		}
+		_ = s.http.Serve(l) // as above
+	}()
+	return nil
+}
+
+// listenError says what to do about a port that cannot be had.
+func listenError(address string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("listen on %s: the port is in use by another process; stop it, or choose another port (port 0 takes a free one): %w", address, err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("listen on %s: this user may not open the port; choose one above 1023: %w", address, err)
+	}
+	return fmt.Errorf("listen on %s: %w", address, err)
+}
+
+// URL is the address of the server, "" before Start. An account's endpoint is AccountURL.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.url
+}
+
+// AccountURL is the path-style endpoint of an account, without a trailing slash.
+func (s *Server) AccountURL(account string) string { return s.URL() + "/" + account }
+
+// Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.http != nil {
+		err = s.http.Close()
+		<-s.done
+		s.http = nil
+	}
+	return errors.Join(err, s.release())
+}
+
+func (s *Server) release() error {
+	err := s.journal.Close()
+	s.journal = journal.Discard{}
+	if s.scratch == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(s.scratch))
+}
+
+// Calls returns every call so far, failed ones included, in the order in which they ended.
+func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
+
+// ForgetCalls empties the record of calls.
+func (s *Server) ForgetCalls() { s.recorder.Reset() }

@@ -1,0 +1,471 @@
+package driverfake_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+type client struct {
+	cosi.IdentityClient
+	cosi.ProvisionerClient
+}
+
+// serve starts the driver on a short path and returns a client that checks every answer against the
+// contract.
+func serve(t *testing.T, driver *driverfake.Driver) client {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	endpoint := "unix://" + filepath.Join(directory, "d.sock")
+	server, err := driver.Start(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dial(t, endpoint)
+}
+
+func dial(t *testing.T, endpoint string) client {
+	t.Helper()
+	check := func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+	) error {
+		err := invoke(ctx, method, request, reply, conn, options...)
+		if err == nil {
+			if broken := cosi.ValidateResponse(request.(proto.Message), reply.(proto.Message)); broken != nil {
+				t.Errorf("%s breaks the contract: %v", method, broken)
+			}
+		}
+		return err
+	}
+	connection, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(check), grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
+			MinConnectTimeout: 20 * time.Second,
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	return client{cosi.NewIdentityClient(connection), cosi.NewProvisionerClient(connection)}
+}
+
+func newDriver(t *testing.T, options driverfake.Options) *driverfake.Driver {
+	t.Helper()
+	driver, err := driverfake.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+func createOf(id string) *cosi.DriverCreateBucketRequest {
+	return &cosi.DriverCreateBucketRequest{BucketId: id}
+}
+
+func grantOf(protocol cosi.ObjectProtocol_Type, account string, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
+	request := &cosi.DriverGrantBucketAccessRequest{
+		AccountId: account, Protocol: &cosi.ObjectProtocol{Type: protocol},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+	}
+	for _, bucket := range buckets {
+		request.Buckets = append(request.Buckets, &cosi.AccessedBucket{
+			BucketId: bucket, ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_ONLY},
+		})
+	}
+	return request
+}
+
+func revokeOf(grant *cosi.DriverGrantBucketAccessRequest) *cosi.DriverRevokeBucketAccessRequest {
+	request := &cosi.DriverRevokeBucketAccessRequest{
+		AccountId: grant.GetAccountId(), Protocol: grant.GetProtocol(), AuthenticationType: grant.GetAuthenticationType(),
+		ServiceAccountName: grant.GetServiceAccountName(), ServiceAccountNamespace: grant.GetServiceAccountNamespace(),
+	}
+	for _, bucket := range grant.GetBuckets() {
+		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket.GetBucketId()})
+	}
+	return request
+}
+
+// must returns an answer that has no error.
+func must[T any](t *testing.T) func(T, error) T {
+	return func(answer T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+}
+
+func wantCode(t *testing.T, err error, want codes.Code) {
+	t.Helper()
+	if got := status.Code(err); got != want {
+		t.Errorf("got %s, want %s: %v", got, want, err)
+	}
+}
+
+func TestCredentialsOfEveryProtocol(t *testing.T) {
+	t.Parallel()
+	for name, protocol := range map[string]cosi.ObjectProtocol_Type{
+		"S3": cosi.ObjectProtocol_S3, "Azure": cosi.ObjectProtocol_AZURE, "GCS": cosi.ObjectProtocol_GCS,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			driver := newDriver(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{protocol}})
+			client := serve(t, driver)
+			ctx := t.Context()
+			for _, id := range []string{"bc-1", "bc-2"} {
+				must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(ctx, createOf(id)))
+			}
+			grant := grantOf(protocol, "ba-1", "bc-1")
+			granted := must[*cosi.DriverGrantBucketAccessResponse](t)
+			first := granted(client.DriverGrantBucketAccess(ctx, grant))
+			second := granted(client.DriverGrantBucketAccess(ctx, grant))
+			if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
+				t.Errorf("a repeat answers something else (-first +second):\n%s", diff)
+			}
+			works := func(bucket string, operation driverfake.Operation, want error) {
+				t.Helper()
+				if got := driver.Works(first.GetCredentials(), bucket, operation); !errors.Is(got, want) {
+					t.Errorf("%s in %s: %v, want %v", operation, bucket, got, want)
+				}
+			}
+			works("bc-1", driverfake.ReadObject, nil)
+			works("bc-1", driverfake.WriteObject, driverfake.ErrDenied)
+			works("bc-1", driverfake.ReadBucketMetadata, driverfake.ErrDenied)
+			works("bc-2", driverfake.ReadObject, driverfake.ErrDenied)
+			works("bc-3", driverfake.ReadObject, driverfake.ErrNoBucket)
+			for range 2 {
+				must[*cosi.DriverRevokeBucketAccessResponse](t)(client.DriverRevokeBucketAccess(ctx, revokeOf(grant)))
+				works("bc-1", driverfake.ReadObject, driverfake.ErrUnknownCredential)
+			}
+			third := granted(client.DriverGrantBucketAccess(ctx, grant))
+			if cmp.Equal(first.GetCredentials(), third.GetCredentials(), protocmp.Transform()) {
+				t.Error("a new account gets the credential of the revoked one")
+			}
+			works("bc-1", driverfake.ReadObject, driverfake.ErrUnknownCredential)
+		})
+	}
+}
+
+func TestRotationKeepsExactlyThePreviousCredential(t *testing.T) {
+	t.Parallel()
+	driver := newDriver(t, driverfake.Options{})
+	client := serve(t, driver)
+	must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(t.Context(), createOf("bc-1")))
+	grant := grantOf(cosi.ObjectProtocol_S3, "ba-1", "bc-1")
+	var credentials []*cosi.CredentialInfo
+	for _, rotation := range []string{"", "1", "1", "2"} {
+		grant.Rotation = rotation
+		answer := must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
+		credentials = append(credentials, answer.GetCredentials())
+	}
+	if !cmp.Equal(credentials[1], credentials[2], protocmp.Transform()) {
+		t.Error("the same rotation answers another credential")
+	}
+	for i, want := range []error{driverfake.ErrUnknownCredential, nil, nil, nil} {
+		if got := driver.Works(credentials[i], "bc-1", driverfake.ReadObject); !errors.Is(got, want) {
+			t.Errorf("credential %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestServiceAccounts(t *testing.T) {
+	t.Parallel()
+	driver := newDriver(t, driverfake.Options{})
+	client := serve(t, driver)
+	must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(t.Context(), createOf("bc-1")))
+	grant := grantOf(cosi.ObjectProtocol_S3, "ba-1", "bc-1")
+	grant.AuthenticationType.Type = cosi.AuthenticationType_SERVICE_ACCOUNT
+	grant.ServiceAccountName, grant.ServiceAccountNamespace = "app", "ns"
+	answer := must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
+	if answer.GetCredentials() != nil {
+		t.Errorf("a service account gets a credential: %v", answer.GetCredentials())
+	}
+	if err := driver.WorksAs("ns", "app", "bc-1", driverfake.ReadObject); err != nil {
+		t.Error(err)
+	}
+	if err := driver.WorksAs("other", "app", "bc-1", driverfake.ReadObject); !errors.Is(err, driverfake.ErrUnknownCredential) {
+		t.Errorf("a service account of another namespace: %v", err)
+	}
+	must[*cosi.DriverRevokeBucketAccessResponse](t)(client.DriverRevokeBucketAccess(t.Context(), revokeOf(grant)))
+	if err := driver.WorksAs("ns", "app", "bc-1", driverfake.ReadObject); err == nil {
+		t.Error("the revoked service account still works")
+	}
+}
+
+func TestBackendRules(t *testing.T) {
+	t.Parallel()
+	s3, azure := cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE
+	setUp := func(t *testing.T) (*driverfake.Driver, client) {
+		driver := newDriver(t, driverfake.Options{
+			Protocols: []cosi.ObjectProtocol_Type{s3, azure}, Parameters: map[string][]string{"tier": {"hot", "cold"}},
+		})
+		client := serve(t, driver)
+		must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(t.Context(), createOf("bc-1")))
+		must[*cosi.DriverCreateBucketResponse](t)(client.DriverCreateBucket(t.Context(), createOf("bc-2")))
+		for _, err := range []error{driver.AddBucket("static", s3), driver.PutObject("bc-2", "object")} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		grant := grantOf(s3, "ba-1", "bc-1")
+		must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
+		return driver, client
+	}
+	tests := map[string]struct {
+		call func(context.Context, client) error
+		want codes.Code
+	}{
+		"create again": {func(ctx context.Context, c client) error {
+			_, err := c.DriverCreateBucket(ctx, createOf("bc-1"))
+			return err
+		}, codes.OK},
+		"create with other parameters": {func(ctx context.Context, c client) error {
+			_, err := c.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{
+				BucketId: "bc-1", Parameters: map[string]string{"tier": "hot"},
+			})
+			return err
+		}, codes.AlreadyExists},
+		"create what somebody else made": {func(ctx context.Context, c client) error {
+			_, err := c.DriverCreateBucket(ctx, createOf("static"))
+			return err
+		}, codes.AlreadyExists},
+		"an ID for what somebody else made": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{Name: "static"})
+			return err
+		}, codes.AlreadyExists},
+		"an unknown parameter": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{
+				Name: "n", Parameters: map[string]string{"tear": "hot"},
+			})
+			return err
+		}, codes.InvalidArgument},
+		"a value that is not allowed": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{
+				Name: "n", Parameters: map[string]string{"tier": "warm"},
+			})
+			return err
+		}, codes.InvalidArgument},
+		"a protocol that is not supported": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{
+				BucketId: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_GCS}},
+			})
+			return err
+		}, codes.InvalidArgument},
+		"get a static bucket": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: "static"})
+			return err
+		}, codes.OK},
+		"get nothing": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: "none"})
+			return err
+		}, codes.NotFound},
+		"delete what holds an object": {func(ctx context.Context, c client) error {
+			_, err := c.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "bc-2"})
+			return err
+		}, codes.FailedPrecondition},
+		"delete it with the parameter": {func(ctx context.Context, c client) error {
+			_, err := c.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{
+				BucketId: "bc-2", Parameters: map[string]string{"deleteNonEmpty": "true"},
+			})
+			return err
+		}, codes.OK},
+		"delete nothing": {func(ctx context.Context, c client) error {
+			_, err := c.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "none"})
+			return err
+		}, codes.OK},
+		"grant other buckets": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGrantBucketAccess(ctx, grantOf(s3, "ba-1", "bc-2"))
+			return err
+		}, codes.AlreadyExists},
+		"grant several buckets": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGrantBucketAccess(ctx, grantOf(s3, "ba-2", "bc-2", "bc-1"))
+			return err
+		}, codes.OK},
+		"one SAS token for several containers": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGrantBucketAccess(ctx, grantOf(azure, "ba-2", "bc-2", "bc-1"))
+			return err
+		}, codes.OutOfRange},
+		"grant a bucket that does not exist": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGrantBucketAccess(ctx, grantOf(s3, "ba-2", "none"))
+			return err
+		}, codes.NotFound},
+		"grant through a protocol that the bucket lacks": {func(ctx context.Context, c client) error {
+			_, err := c.DriverGrantBucketAccess(ctx, grantOf(azure, "ba-2", "static"))
+			return err
+		}, codes.InvalidArgument},
+		"a required field is missing": {func(ctx context.Context, c client) error {
+			_, err := c.DriverCreateBucket(ctx, createOf(""))
+			return err
+		}, codes.InvalidArgument},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			driver, client := setUp(t)
+			before := driver.Inventory()
+			wantCode(t, test.call(t.Context(), client), test.want)
+			if diff := cmp.Diff(before, driver.Inventory()); test.want != codes.OK && diff != "" {
+				t.Errorf("a failed call changed the backend (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPhaseOneCreatesNothing(t *testing.T) {
+	t.Parallel()
+	driver := newDriver(t, driverfake.Options{})
+	client := serve(t, driver)
+	for range 2 {
+		bucket := must[*cosi.DriverGenerateBucketIdResponse](t)(client.DriverGenerateBucketId(t.Context(),
+			&cosi.DriverGenerateBucketIdRequest{Name: "bc-1"}))
+		grant := grantOf(cosi.ObjectProtocol_S3, "", "bc-1")
+		account := must[*cosi.DriverGenerateBucketAccessIdResponse](t)(client.DriverGenerateBucketAccessId(t.Context(),
+			&cosi.DriverGenerateBucketAccessIdRequest{
+				AccountName: "ba-1", Protocol: grant.GetProtocol(), AuthenticationType: grant.GetAuthenticationType(), Buckets: grant.GetBuckets(),
+			}))
+		if bucket.GetBucketId() != "bc-1" || account.GetAccountId() != "ba-1" {
+			t.Errorf("got the IDs %q and %q", bucket.GetBucketId(), account.GetAccountId())
+		}
+	}
+	if diff := cmp.Diff(driverfake.Inventory{}, driver.Inventory()); diff != "" {
+		t.Errorf("the backend is not empty:\n%s", diff)
+	}
+}
+
+func TestRestartWithAStateFile(t *testing.T) {
+	t.Parallel()
+	options := driverfake.Options{StateFile: filepath.Join(t.TempDir(), "state.json")}
+	first := newDriver(t, options)
+	firstClient := serve(t, first)
+	must[*cosi.DriverCreateBucketResponse](t)(firstClient.DriverCreateBucket(t.Context(), createOf("bc-1")))
+	grant := grantOf(cosi.ObjectProtocol_S3, "ba-1", "bc-1")
+	before := must[*cosi.DriverGrantBucketAccessResponse](t)(firstClient.DriverGrantBucketAccess(t.Context(), grant))
+
+	second := newDriver(t, options)
+	if diff := cmp.Diff(first.Inventory(), second.Inventory()); diff != "" {
+		t.Errorf("inventory (-before +after):\n%s", diff)
+	}
+	after := must[*cosi.DriverGrantBucketAccessResponse](t)(serve(t, second).DriverGrantBucketAccess(t.Context(), grant))
+	if diff := cmp.Diff(before, after, protocmp.Transform()); diff != "" {
+		t.Errorf("the grant after the restart (-before +after):\n%s", diff)
+	}
+	if err := os.WriteFile(options.StateFile, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := driverfake.New(options); err == nil {
+		t.Error("a damaged state file is accepted")
+	}
+}
+
+func TestStopAndStartOnOneEndpoint(t *testing.T) {
+	t.Parallel()
+	directory, err := os.MkdirTemp("", "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	endpoint := "unix://" + filepath.Join(directory, "d.sock")
+	driver := newDriver(t, driverfake.Options{})
+	client := dial(t, endpoint)
+	for i := range 3 {
+		server, err := driver.Start(endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := createOf(fmt.Sprintf("bc-%d", i))
+		_, err = client.DriverCreateBucket(t.Context(), request, grpc.WaitForReady(true))
+		for status.Code(err) == codes.Unavailable { // the connection to the stopped server broke under the call
+			_, err = client.DriverCreateBucket(t.Context(), request, grpc.WaitForReady(true))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+		if entries, err := os.ReadDir(directory); err != nil || len(entries) != 0 {
+			t.Errorf("left behind: %v, %v", entries, err)
+		}
+	}
+	if got := len(driver.Inventory().Buckets); got != 3 {
+		t.Errorf("%d buckets, want 3", got)
+	}
+	for _, bad := range []string{"tcp://:1", "unix://d.sock", "unix:///d"} {
+		if _, err := driver.Start(bad); err == nil {
+			t.Errorf("endpoint %q is accepted", bad)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := driver.Serve(ctx, endpoint); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSetInfo(t *testing.T) {
+	t.Parallel()
+	driver := newDriver(t, driverfake.Options{Name: "a.example.com"})
+	client := serve(t, driver)
+	driver.SetInfo(func(info *cosi.DriverGetInfoResponse) {
+		info.Name, info.Revision = "b.example.com", "2"
+		info.SupportedProtocols = []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_GCS}}
+	})
+	got := must[*cosi.DriverGetInfoResponse](t)(client.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{}))
+	if got.GetName() != "b.example.com" || got.GetRevision() != "2" || driver.Name() != "b.example.com" {
+		t.Errorf("got %v", got)
+	}
+	_, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{
+		BucketId: "b", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_S3}},
+	})
+	wantCode(t, err, codes.InvalidArgument)
+}
+
+// TestManyDrivers is here for the race detector and as a bound on what a test pays for a driver.
+func TestManyDrivers(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	for range 50 {
+		driver := newDriver(t, driverfake.Options{})
+		client := serve(t, driver)
+		all.Go(func() {
+			for i := range 5 {
+				all.Go(func() {
+					if _, err := client.DriverCreateBucket(t.Context(), createOf(fmt.Sprintf("bc-%d", i))); err != nil {
+						t.Error(err)
+					}
+					driver.Calls()
+					driver.Inventory()
+				})
+			}
+		})
+	}
+	all.Wait()
+}

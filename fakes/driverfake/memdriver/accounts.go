@@ -1,0 +1,353 @@
+package memdriver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// asked is what both phases of an access have in common.
+type asked interface {
+	GetProtocol() *cosi.ObjectProtocol
+	GetAuthenticationType() *cosi.AuthenticationType
+	GetParameters() map[string]string
+	GetBuckets() []*cosi.AccessedBucket
+}
+
+// DriverGenerateBucketAccessId implements cosi.ProvisionerServer.
+func (d *Driver) DriverGenerateBucketAccessId(
+	_ context.Context, request *cosi.DriverGenerateBucketAccessIdRequest,
+) (*cosi.DriverGenerateBucketAccessIdResponse, error) {
+	if err := d.check(request); err != nil {
+		return nil, err
+	}
+	if err := d.checkAccess(request); err != nil {
+		return nil, err
+	}
+	id := d.accountIDOf(request.GetAccountName())
+	if d.has(GrantsInPhaseOne) {
+		err := d.store.driver(func(s *state) error {
+			if s.Accounts[id] == nil {
+				s.Accounts[id] = &accountState{Granted: fingerprint(request), Current: s.newKey(id, "")}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, d.fromStore(err)
+		}
+	}
+	d.remember("generated "+id, "yes")
+	return &cosi.DriverGenerateBucketAccessIdResponse{AccountId: id}, nil
+}
+
+// accountIDOf makes an account ID of a name.
+func (d *Driver) accountIDOf(name string) string {
+	switch {
+	case d.has(NoAccountID):
+		return ""
+	case d.has(RandomAccountIDs):
+		return name + "-" + randomText(8)
+	case d.has(TruncatesAccountNames) && len(name) > 200:
+		return name[:200]
+	case d.has(RestartChangesAccountIDs):
+		return d.remembered("account ID of "+name, name+"-"+randomText(6))
+	}
+	if cosi.ValidateAccountID(name) == nil {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
+}
+
+// openModes counts the categories a request leaves open.
+func openModes(bucket *cosi.AccessedBucket) int {
+	n := 0
+	for _, mode := range []*cosi.AccessMode{bucket.GetObjectDataAccessMode(), bucket.GetObjectMetadataAccessMode(), bucket.GetBucketMetadataAccessMode()} {
+		if mode.GetMode() == cosi.AccessMode_UNKNOWN || mode.GetMode() == cosi.AccessMode_ANY {
+			n++
+		}
+	}
+	return n
+}
+
+// checkAccess refuses what the driver does not support.
+func (d *Driver) checkAccess(request asked) error {
+	if protocol := request.GetProtocol().GetType(); !slices.Contains(d.profile.Protocols, protocol) && !d.has(AccessByAnyProtocol) && !d.has(AcceptsUnknownEnums) {
+		return status.Errorf(codes.InvalidArgument, "protocol: %s is not supported; supported are %v", protocol, d.profile.Protocols)
+	}
+	if by := request.GetAuthenticationType().GetType(); !slices.Contains(d.profile.Authentication, by) && !d.has(AcceptsAnyAuthentication) && !d.has(AcceptsUnknownEnums) {
+		return status.Errorf(codes.InvalidArgument, "authentication_type: %s is not supported; supported are %v", by, d.profile.Authentication)
+	}
+	if len(request.GetBuckets()) > 1 && !d.profile.MultiBucket {
+		if d.has(MultiBucketIsInvalid) {
+			return status.Error(codes.InvalidArgument, "only one bucket at a time")
+		}
+		return status.Error(codes.OutOfRange, "one credential cannot serve several buckets; ask for one access for each")
+	}
+	for key, value := range request.GetParameters() {
+		switch {
+		case key == parameterNote && value == "invalid" && !d.has(AcceptsInvalidAccessParameters):
+			return status.Errorf(codes.InvalidArgument, "parameter %s: %q is invalid", key, value)
+		case key != parameterNote && !d.has(AcceptsUnknownParameters):
+			return status.Errorf(codes.InvalidArgument, "parameter %q is not known; known is %s", key, parameterNote)
+		}
+	}
+	return d.checkModes(request.GetBuckets())
+}
+
+func (d *Driver) checkModes(buckets []*cosi.AccessedBucket) error {
+	for _, bucket := range buckets {
+		open := openModes(bucket)
+		switch {
+		case open == 2 && d.has(RefusesOpenModes) && bucket.GetObjectDataAccessMode().GetMode() == cosi.AccessMode_READ_WRITE &&
+			bucket.GetObjectMetadataAccessMode() != nil:
+			return status.Error(codes.InvalidArgument, "every access mode is required")
+		case bucket.GetObjectDataAccessMode().GetMode() == cosi.AccessMode_WRITE_ONLY && d.has(OutOfRangeForOne):
+			return status.Error(codes.OutOfRange, "WriteOnly is not supported")
+		case bucket.GetObjectDataAccessMode().GetMode() == cosi.AccessMode_WRITE_ONLY && d.has(UnsupportedModeIsUnimplemented):
+			return status.Error(codes.Unimplemented, "WriteOnly is not supported")
+		}
+	}
+	return nil
+}
+
+// fingerprint is what must not change for an account.
+func fingerprint(request asked) string {
+	lines := []string{request.GetProtocol().GetType().String(), request.GetAuthenticationType().GetType().String()}
+	for _, bucket := range request.GetBuckets() {
+		lines = append(lines, fmt.Sprintf("%s %d %d %d", bucket.GetBucketId(), bucket.GetObjectDataAccessMode().GetMode(),
+			bucket.GetObjectMetadataAccessMode().GetMode(), bucket.GetBucketMetadataAccessMode().GetMode()))
+	}
+	slices.Sort(lines[2:])
+	return strings.Join(lines, "\n")
+}
+
+// DriverGrantBucketAccess implements cosi.ProvisionerServer.
+func (d *Driver) DriverGrantBucketAccess(
+	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest,
+) (*cosi.DriverGrantBucketAccessResponse, error) {
+	if err := d.check(request); err != nil {
+		return nil, err
+	}
+	if err := d.checkAccess(request); err != nil {
+		return nil, err
+	}
+	id := request.GetAccountId()
+	unlock, err := d.lock("account " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if _, revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
+		pause(ctx, 5*time.Millisecond)
+	}
+	if err := d.store.driver(func(s *state) error { return d.ensureAccount(s, request) }); err != nil {
+		return nil, d.fromStore(err)
+	}
+	if d.has(HalfGranted) {
+		pause(ctx, 30*time.Millisecond)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, d.fromStore(err)
+	}
+	if err := d.allow(ctx, request); err != nil {
+		return nil, d.fromStore(err)
+	}
+	var answer *cosi.DriverGrantBucketAccessResponse
+	err = d.store.driver(func(s *state) error {
+		answer = d.grantAnswer(s, request)
+		return nil
+	})
+	if err != nil {
+		return nil, d.fromStore(err)
+	}
+	d.remember("granted "+id, "yes")
+	return answer, nil
+}
+
+// ensureAccount is the first step of a grant: the account exists with its keys, or does not fit.
+func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRequest) error {
+	id := request.GetAccountId()
+	for _, bucket := range request.GetBuckets() {
+		found := s.Buckets[bucket.GetBucketId()]
+		if found == nil && d.has(AccountBeforeBucket) && s.Accounts[id] == nil {
+			s.Accounts[id] = &accountState{Granted: fingerprint(request), Current: s.newKey(id, "")}
+		}
+		if found == nil && d.has(MissingBucketIsTerminal) {
+			return status.Errorf(codes.InvalidArgument, "bucket %s does not exist", bucket.GetBucketId())
+		}
+		if found == nil || found.Owner == ownerAdmin && d.has(GrantsOnlyItsOwn) {
+			return status.Errorf(codes.NotFound, "bucket %s does not exist", bucket.GetBucketId())
+		}
+	}
+	account := s.Accounts[id]
+	if account == nil {
+		account = &accountState{Granted: fingerprint(request), Rotation: request.GetRotation()}
+		s.Accounts[id] = account
+		d.remember("account "+id, "made")
+		d.rotate(s, id, account)
+		return nil
+	}
+	_, granted := d.recall("granted " + id)
+	_, made := d.recall("account " + id)
+	switch {
+	case d.has(SecondGrantFails), d.has(HalfGranted) && !granted, d.has(AccountsInMemory) && !made:
+		return status.Errorf(codes.AlreadyExists, "account %s exists", id)
+	case account.Granted != fingerprint(request) && !d.has(NeverComparesAccounts):
+		if d.has(SecretInMessage) {
+			return status.Errorf(codes.AlreadyExists, "account %s exists with the secret %s", id, s.Keys[account.Current].Secret)
+		}
+		return status.Errorf(codes.AlreadyExists, "account %s exists with other buckets or modes", id)
+	}
+	return d.again(s, request, account)
+}
+
+// again is a grant of an account that exists and fits.
+func (d *Driver) again(s *state, request *cosi.DriverGrantBucketAccessRequest, account *accountState) error {
+	id := request.GetAccountId()
+	switch {
+	case account.Rotation != request.GetRotation():
+		account.Rotation = request.GetRotation()
+		if d.has(RotationKeepsNothing) {
+			s.Keys[account.Current] = nil
+			delete(s.Keys, account.Current)
+		}
+		d.rotate(s, id, account)
+	case d.has(SecondKeyOnRepeat):
+		account.Previous = account.Current
+		account.Current = s.newKey(id, "")
+	case d.has(RotatesOnRepeat):
+		delete(s.Keys, account.Current)
+		account.Current = s.newKey(id, "")
+	case d.has(DeadKeyOnRepeat):
+		delete(s.Keys, account.Current)
+		s.Keys[account.Current] = &keyState{Account: "nobody", Secret: randomText(20)}
+	case d.has(SecondAccountOnRepeat):
+		s.Accounts[id+"-"+randomText(6)] = &accountState{}
+	}
+	return nil
+}
+
+// rotate gives an account a new key, keeps the one before, and drops older ones.
+func (d *Driver) rotate(s *state, id string, account *accountState) {
+	secret := ""
+	if d.has(DerivedSecrets) {
+		sum := sha256.Sum256([]byte("memory:" + id))
+		secret = hex.EncodeToString(sum[:])
+	}
+	account.Previous, account.Current = account.Current, s.newKey(id, secret)
+	if d.has(KeepsAllKeys) {
+		return
+	}
+	for _, key := range s.keysOf(id) {
+		if key != account.Current && key != account.Previous {
+			delete(s.Keys, key)
+		}
+	}
+}
+
+// allow is the second step of a grant: the policies of the buckets name the account.
+func (d *Driver) allow(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
+	id := request.GetAccountId()
+	for i, bucket := range request.GetBuckets() {
+		if i > 0 && d.has(GrantsFirstBucketOnly) || d.has(GrantsNothing) {
+			break
+		}
+		name := bucket.GetBucketId()
+		if d.has(LostPolicyUpdate) {
+			if err := d.allowFromCopy(ctx, name, id, d.modesOf(bucket)); err != nil {
+				return err
+			}
+			continue
+		}
+		err := d.store.driver(func(s *state) error {
+			if found := s.Buckets[name]; found != nil {
+				found.Policy[id] = d.modesOf(bucket)
+			}
+			if d.has(GrantsEverywhere) {
+				for _, other := range s.Buckets {
+					other.Policy[id] = d.modesOf(bucket)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allowFromCopy reads the policy, waits as a slow backend would, and writes it back whole.
+func (d *Driver) allowFromCopy(ctx context.Context, name, account string, granted modes) error {
+	policy := map[string]modes{}
+	err := d.store.driver(func(s *state) error {
+		if bucket := s.Buckets[name]; bucket != nil {
+			policy = maps.Clone(bucket.Policy)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	policy[account] = granted
+	pause(ctx, 30*time.Millisecond)
+	return d.store.driver(func(s *state) error {
+		if bucket := s.Buckets[name]; bucket != nil {
+			bucket.Policy = policy
+		}
+		return nil
+	})
+}
+
+// modesOf translates what was asked. What was left open follows the access to object data, but for
+// writing to the bucket, which must be asked for.
+func (d *Driver) modesOf(bucket *cosi.AccessedBucket) modes {
+	reads := func(mode *cosi.AccessMode, open bool) bool {
+		switch mode.GetMode() {
+		case cosi.AccessMode_READ_ONLY, cosi.AccessMode_READ_WRITE:
+			return true
+		case cosi.AccessMode_WRITE_ONLY:
+			return false
+		case cosi.AccessMode_UNKNOWN, cosi.AccessMode_ANY:
+		}
+		return open
+	}
+	writes := func(mode *cosi.AccessMode, open bool) bool {
+		switch mode.GetMode() {
+		case cosi.AccessMode_WRITE_ONLY, cosi.AccessMode_READ_WRITE:
+			return true
+		case cosi.AccessMode_READ_ONLY:
+			return false
+		case cosi.AccessMode_UNKNOWN, cosi.AccessMode_ANY:
+		}
+		return open
+	}
+	data, objects, bucketMode := bucket.GetObjectDataAccessMode(), bucket.GetObjectMetadataAccessMode(), bucket.GetBucketMetadataAccessMode()
+	granted := modes{Read: reads(data, false), Write: writes(data, false)}
+	granted.MetadataRead, granted.MetadataWrite = reads(objects, granted.Read), writes(objects, granted.Write)
+	granted.BucketRead, granted.BucketWrite = reads(bucketMode, granted.Read), writes(bucketMode, false)
+	switch {
+	case d.has(IgnoresReadOnly) && data.GetMode() == cosi.AccessMode_READ_ONLY:
+		granted.Write = true
+	case d.has(IgnoresWriteOnly) && data.GetMode() == cosi.AccessMode_WRITE_ONLY:
+		granted.Read = true
+	case d.has(IgnoresMetadataModes):
+		granted.MetadataWrite = true
+	case d.has(GrantsAdministration) && bucketMode == nil:
+		granted.BucketWrite = true
+	case d.has(CannotList):
+		granted.Read = false
+	}
+	return granted
+}

@@ -1,0 +1,183 @@
+package memdriver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// grantAnswer describes the buckets and the credential.
+func (d *Driver) grantAnswer(s *state, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
+	protocol := request.GetProtocol().GetType()
+	answer := &cosi.DriverGrantBucketAccessResponse{}
+	for _, bucket := range request.GetBuckets() {
+		info := &cosi.ObjectProtocolAndBucketInfo{}
+		d.fill(info, bucket.GetBucketId(), protocol)
+		d.spoilInfo(info)
+		answer.Buckets = append(answer.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: bucket.GetBucketId(), BucketInfo: info})
+	}
+	if d.has(RepeatsBucketInAnswer) {
+		answer.Buckets = append(answer.Buckets, answer.GetBuckets()[0])
+	}
+	byKey := request.GetAuthenticationType().GetType() == cosi.AuthenticationType_KEY
+	if byKey || d.has(SecretForServiceAccount) {
+		account := s.Accounts[request.GetAccountId()]
+		key := s.Keys[account.Current]
+		answer.Credentials = d.credentials(protocol, account.Current, key)
+	}
+	return answer
+}
+
+func (d *Driver) spoilInfo(info *cosi.ObjectProtocolAndBucketInfo) {
+	switch {
+	case d.has(ForgetsRegion) && info.GetS3() != nil:
+		info.S3.Region = ""
+	case d.has(ExtraProtocolInGrant) && info.GetS3() != nil:
+		info.Azure = &cosi.AzureBucketInfo{StorageAccount: "memory"}
+	}
+}
+
+func (d *Driver) credentials(protocol cosi.ObjectProtocol_Type, id string, key *keyState) *cosi.CredentialInfo {
+	credentials := &cosi.CredentialInfo{}
+	switch protocol {
+	case cosi.ObjectProtocol_S3:
+		credentials.S3 = &cosi.S3CredentialInfo{AccessKeyId: id, AccessSecretKey: key.Secret}
+	case cosi.ObjectProtocol_AZURE:
+		credentials.Azure = &cosi.AzureCredentialInfo{AccessToken: key.Secret, ExpiryTimestamp: "2099-01-31T12:00:00Z"}
+		if d.has(LocalTimeExpiry) {
+			credentials.Azure.ExpiryTimestamp = "31.01.2099 12:00"
+		}
+	case cosi.ObjectProtocol_GCS:
+		credentials.Gcs = &cosi.GcsCredentialInfo{AccessId: id, AccessSecret: key.Secret}
+		if d.has(HalfHMAC) {
+			credentials.Gcs.AccessId = ""
+		}
+	case cosi.ObjectProtocol_UNKNOWN:
+	}
+	return credentials
+}
+
+// DriverRevokeBucketAccess implements cosi.ProvisionerServer.
+func (d *Driver) DriverRevokeBucketAccess(
+	_ context.Context, request *cosi.DriverRevokeBucketAccessRequest,
+) (*cosi.DriverRevokeBucketAccessResponse, error) {
+	if request.GetAccountId() == "" {
+		if err := d.check(request); err != nil {
+			return nil, err
+		}
+	}
+	id := request.GetAccountId()
+	if d.has(RevokeIsStrict) {
+		for key := range request.GetParameters() {
+			if key != parameterNote {
+				return nil, status.Errorf(codes.InvalidArgument, "parameter %q is not known", key)
+			}
+		}
+	}
+	if _, revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
+		return &cosi.DriverRevokeBucketAccessResponse{}, nil
+	}
+	unlock, err := d.lock("account " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	d.remember("revoked "+id, "yes")
+	if err := d.store.driver(func(s *state) error { return d.disallow(s, request) }); err != nil {
+		return nil, d.fromStore(err)
+	}
+	return &cosi.DriverRevokeBucketAccessResponse{}, nil
+}
+
+func (d *Driver) disallow(s *state, request *cosi.DriverRevokeBucketAccessRequest) error {
+	id := request.GetAccountId()
+	_, generated := d.recall("generated " + id)
+	switch account := s.Accounts[id]; {
+	case account == nil && d.has(UnknownAccountFails) && !generated:
+		return status.Errorf(codes.Internal, "account %s does not exist", id)
+	case account == nil && d.has(UngrantedAccountFails) && generated:
+		if _, revoked := d.recall("granted " + id); !revoked {
+			return status.Errorf(codes.Internal, "account %s was never granted", id)
+		}
+	case account == nil && d.has(SecondRevokeFails) && generated:
+		if _, granted := d.recall("granted " + id); granted {
+			return status.Errorf(codes.NotFound, "account %s does not exist", id)
+		}
+	}
+	for i, bucket := range request.GetBuckets() {
+		found := s.Buckets[bucket.GetBucketId()]
+		if found == nil && d.has(RevokeNeedsBucket) {
+			return status.Errorf(codes.Internal, "bucket %s does not exist", bucket.GetBucketId())
+		}
+		if found == nil || i > 0 && d.has(RevokesFirstBucketOnly) {
+			continue
+		}
+		d.disallowOn(found, id)
+	}
+	if d.has(RevokesFirstBucketOnly) && len(request.GetBuckets()) > 1 || d.has(RevokeKeepsKeys) {
+		return nil
+	}
+	delete(s.Accounts, id)
+	if d.has(RevokeForgetsKeys) {
+		return nil
+	}
+	for _, key := range s.keysOf(id) {
+		delete(s.Keys, key)
+	}
+	return nil
+}
+
+func (d *Driver) disallowOn(bucket *bucketState, account string) {
+	switch {
+	case d.has(RevokeClearsPolicy):
+		clear(bucket.Policy)
+	case d.has(RevokeDeletesObjects):
+		clear(bucket.Objects)
+	}
+	if !d.has(RevokeKeepsKeys) && !d.has(RevokeKeepsPolicy) {
+		delete(bucket.Policy, account)
+	}
+}
+
+// answer is the last thing between the driver and the wire: the log, and what defects do to a
+// status.
+func (d *Driver) answer(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	response, err := handle(ctx, request)
+	if message, isMessage := response.(proto.Message); isMessage && err == nil {
+		text := cosi.RedactedString(message)
+		if d.has(LogsSecrets) {
+			text = fmt.Sprint(message)
+		}
+		d.log.Info("answered", "method", info.FullMethod, "response", text)
+	}
+	if asked, isMessage := request.(proto.Message); isMessage && len(asked.ProtoReflect().GetUnknown()) > 0 && d.has(RefusesUnknownFields) {
+		return nil, status.Error(codes.InvalidArgument, "the request has a field that is not known")
+	}
+	if err == nil {
+		return response, nil
+	}
+	return nil, d.spoil(info.FullMethod, err)
+}
+
+func (d *Driver) spoil(method string, err error) error {
+	refusal := status.Convert(err)
+	switch {
+	case d.has(EmptyMessages):
+		return status.Error(refusal.Code(), "")
+	case d.has(StatusDetails):
+		if detailed, failed := refusal.WithDetails(durationpb.New(time.Second)); failed == nil {
+			return detailed.Err()
+		}
+	case d.has(OddCodes) && method == cosi.Provisioner_DriverRevokeBucketAccess_FullMethodName && refusal.Code() == codes.InvalidArgument:
+		return status.Error(codes.Code(77), refusal.Message())
+	}
+	return err
+}

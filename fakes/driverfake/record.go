@@ -1,0 +1,212 @@
+package driverfake
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+)
+
+// RPC is the name of an RPC without its service.
+type RPC string
+
+// The RPCs of the contract.
+const (
+	GetInfo          RPC = "DriverGetInfo"
+	GenerateBucketID RPC = "DriverGenerateBucketId"
+	CreateBucket     RPC = "DriverCreateBucket"
+	GetBucket        RPC = "DriverGetBucket"
+	DeleteBucket     RPC = "DriverDeleteBucket"
+	GenerateAccessID RPC = "DriverGenerateBucketAccessId"
+	GrantAccess      RPC = "DriverGrantBucketAccess"
+	RevokeAccess     RPC = "DriverRevokeBucketAccess"
+)
+
+// Call is one recorded call.
+type Call struct {
+	// RPC that was called.
+	RPC RPC
+	// ID is the bucket or account that the call is about: its ID, in phase 1 its name, and empty
+	// for GetInfo.
+	ID string
+	// Request is a copy of what arrived.
+	Request proto.Message
+	// Started and Finished order the events of all calls: they count 1, 2, 3, ... Finished is 0
+	// while the call runs.
+	Started, Finished int
+	// Code and Message are the status that was answered, Response a copy of the answer, nil on
+	// failure. They are not set while the call runs.
+	Code     codes.Code
+	Message  string
+	Response proto.Message
+}
+
+// recorder keeps all calls. Its zero value is ready for use.
+type recorder struct {
+	mu      sync.Mutex
+	events  int
+	calls   []*Call
+	running map[string]int
+	highest map[string]int
+	// changed is closed and replaced at each event.
+	changed chan struct{}
+}
+
+func (r *recorder) start(rpc RPC, request proto.Message) *Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events++
+	call := &Call{RPC: rpc, ID: idOf(request), Request: proto.Clone(request), Started: r.events}
+	r.calls = append(r.calls, call)
+	if call.ID != "" {
+		if r.running == nil {
+			r.running, r.highest = map[string]int{}, map[string]int{}
+		}
+		r.running[call.ID]++
+		r.highest[call.ID] = max(r.highest[call.ID], r.running[call.ID])
+	}
+	r.announce()
+	return call
+}
+
+func (r *recorder) finish(call *Call, response proto.Message, code codes.Code, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events++
+	call.Finished, call.Code, call.Message = r.events, code, message
+	if response != nil {
+		call.Response = proto.Clone(response)
+	}
+	if call.ID != "" {
+		r.running[call.ID]--
+	}
+	r.announce()
+}
+
+// announce wakes those that wait. The caller holds mu.
+func (r *recorder) announce() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// snapshot returns copies of the calls of the given RPCs, and a channel that closes at the next
+// event.
+func (r *recorder) snapshot(rpcs []RPC) ([]Call, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	var out []Call
+	for _, call := range r.calls {
+		if len(rpcs) == 0 || slices.Contains(rpcs, call.RPC) {
+			out = append(out, *call)
+		}
+	}
+	return out, r.changed
+}
+
+// idOf returns the bucket or account that a request is about.
+func idOf(request proto.Message) string {
+	switch r := request.(type) {
+	case interface{ GetBucketId() string }:
+		return r.GetBucketId()
+	case interface{ GetAccountId() string }:
+		return r.GetAccountId()
+	case interface{ GetAccountName() string }:
+		return r.GetAccountName()
+	case interface{ GetName() string }:
+		return r.GetName()
+	default:
+		return ""
+	}
+}
+
+// Calls returns the calls of the given RPCs, or all, in the order of their beginning, also those
+// that failed or still run. Messages in it are not to be changed.
+func (d *Driver) Calls(rpcs ...RPC) []Call {
+	calls, _ := d.record.snapshot(rpcs)
+	return calls
+}
+
+// CallsFor is Calls for one bucket ID, account ID or name.
+func (d *Driver) CallsFor(id string, rpcs ...RPC) []Call {
+	return slices.DeleteFunc(d.Calls(rpcs...), func(call Call) bool { return call.ID != id })
+}
+
+// Requests returns the requests of one type in the order of their arrival, such as
+// Requests[*cosi.DriverCreateBucketRequest](driver).
+func Requests[T proto.Message](d *Driver) []T {
+	var out []T
+	for _, call := range d.Calls() {
+		if request, ok := call.Request.(T); ok {
+			out = append(out, request)
+		}
+	}
+	return out
+}
+
+// Await returns the calls of the given RPCs, or of all, as soon as enough says so about them, or
+// the context's error. enough is asked at each begin and end of a call.
+func (d *Driver) Await(ctx context.Context, enough func([]Call) bool, rpcs ...RPC) ([]Call, error) {
+	for {
+		calls, changed := d.record.snapshot(rpcs)
+		if enough(calls) {
+			return calls, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return calls, ctx.Err()
+		}
+	}
+}
+
+// Finished returns a condition for Await: at least n calls have ended.
+func Finished(n int) func([]Call) bool {
+	return func(calls []Call) bool {
+		ended := 0
+		for _, call := range calls {
+			if call.Finished > 0 {
+				ended++
+			}
+		}
+		return ended >= n
+	}
+}
+
+// Started returns a condition for Await: at least n calls have begun.
+func Started(n int) func([]Call) bool { return func(calls []Call) bool { return len(calls) >= n } }
+
+// MaxConcurrency returns how many calls for one bucket ID, account ID or name have run at the same
+// time at most; for the empty ID, the highest number of all IDs.
+func (d *Driver) MaxConcurrency(id string) int {
+	d.record.mu.Lock()
+	defer d.record.mu.Unlock()
+	if id != "" {
+		return d.record.highest[id]
+	}
+	highest := 0
+	for _, count := range d.record.highest {
+		highest = max(highest, count)
+	}
+	return highest
+}
+
+// ForgetCalls empties the record. Calls that run stay in the count of MaxConcurrency.
+func (d *Driver) ForgetCalls() {
+	d.record.mu.Lock()
+	defer d.record.mu.Unlock()
+	d.record.calls = nil
+	d.record.highest = map[string]int{}
+	maps.Copy(d.record.highest, d.record.running)
+}
+
+// rpcOf returns the RPC of a full method name.
+func rpcOf(method string) RPC { return RPC(method[strings.LastIndex(method, "/")+1:]) }

@@ -1,0 +1,221 @@
+package driverfake
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// Fault is a scripted deviation. It strikes calls that match RPC and ID: the first Skip of them
+// pass, then Times of them are struck. Without Code and Answer a struck call is only held, and then
+// goes on as usual.
+type Fault struct {
+	// RPC to strike; empty is every RPC but GetInfo.
+	RPC RPC
+	// ID, as in Call, to strike; empty is every ID.
+	ID string
+	// Skip is how many matching calls pass first.
+	Skip int
+	// Times is how many calls are struck after that; 0 is one, Always is all.
+	Times int
+	// Code to answer with Message instead of the usual answer. codes.OK answers none.
+	Code    codes.Code
+	Message string
+	// AfterEffect lets the call take its effect before Code is answered, so that the answer is
+	// lost. An error of the call itself wins.
+	AfterEffect bool
+	// Answer replaces a successful answer, after the effect.
+	Answer proto.Message
+	// Hold holds the call, before its effect or with AfterEffect after it, until the channel is
+	// closed or the call's context ends, whatever is first. A nil channel does not hold.
+	Hold <-chan struct{}
+	// IgnoreContext lets Hold hold on when the context ends, as a driver does that does not notice
+	// that its client is gone.
+	IgnoreContext bool
+}
+
+// Always makes a Fault strike without end.
+const Always = -1
+
+// scripted is a fault with the number of matching calls it has seen.
+type scripted struct {
+	Fault
+	seen int
+}
+
+// script holds the faults. Its zero value is ready for use.
+type script struct {
+	mu     sync.Mutex
+	faults []*scripted
+}
+
+// Script adds faults. When several match a call, the first one that is not used up strikes, and
+// only that one counts the call. The function it returns removes them.
+func (d *Driver) Script(faults ...Fault) (remove func()) {
+	added := make([]*scripted, len(faults))
+	for i, fault := range faults {
+		added[i] = &scripted{Fault: fault}
+	}
+	d.script.mu.Lock()
+	defer d.script.mu.Unlock()
+	d.script.faults = append(d.script.faults, added...)
+	return func() {
+		d.script.mu.Lock()
+		defer d.script.mu.Unlock()
+		d.script.faults = slices.DeleteFunc(d.script.faults, func(fault *scripted) bool {
+			return slices.Contains(added, fault)
+		})
+	}
+}
+
+// ClearScript removes all faults.
+func (d *Driver) ClearScript() {
+	d.script.mu.Lock()
+	defer d.script.mu.Unlock()
+	d.script.faults = nil
+}
+
+// next returns the fault that strikes a call, or nil.
+func (s *script) next(rpc RPC, id string) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, fault := range s.faults {
+		if !fault.matches(rpc, id) || fault.usedUp() {
+			continue
+		}
+		fault.seen++
+		if fault.seen <= fault.Skip {
+			return nil
+		}
+		return &fault.Fault
+	}
+	return nil
+}
+
+func (f *scripted) matches(rpc RPC, id string) bool {
+	if f.RPC == "" && rpc == GetInfo {
+		return false
+	}
+	return (f.RPC == "" || f.RPC == rpc) && (f.ID == "" || f.ID == id)
+}
+
+func (f *scripted) usedUp() bool {
+	return f.Times != Always && f.seen >= f.Skip+max(f.Times, 1)
+}
+
+// before applies a fault ahead of the effect.
+func (f *Fault) before(ctx context.Context) error {
+	if f == nil || f.AfterEffect {
+		return nil
+	}
+	if err := f.hold(ctx); err != nil {
+		return err
+	}
+	return f.err()
+}
+
+// after applies a fault to a successful answer.
+func (f *Fault) after(ctx context.Context, response proto.Message) (proto.Message, error) {
+	if f == nil {
+		return response, nil
+	}
+	if f.AfterEffect {
+		if err := f.hold(ctx); err != nil {
+			return nil, err
+		}
+		if err := f.err(); err != nil {
+			return nil, err
+		}
+	}
+	if f.Answer != nil {
+		return f.Answer, nil
+	}
+	return response, nil
+}
+
+func (f *Fault) err() error {
+	if f.Code == codes.OK {
+		return nil
+	}
+	message := f.Message
+	if message == "" {
+		message = "scripted fault"
+	}
+	return status.Error(f.Code, message)
+}
+
+func (f *Fault) hold(ctx context.Context) error {
+	if f.Hold == nil {
+		return nil
+	}
+	done := ctx.Done()
+	if f.IgnoreContext {
+		done = nil
+	}
+	select {
+	case <-f.Hold:
+		return nil
+	case <-done:
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// hook runs inside of handlers.
+type hook func(ctx context.Context, request proto.Message) error
+
+// hooks holds the hooks. Its zero value is ready for use.
+type hooks struct {
+	mu   sync.Mutex
+	all  map[int]hook
+	last int
+}
+
+// On runs a hook in the handler of every call whose request has the type T, before faults and
+// effect, with no lock held. An error of the hook is answered instead, with its gRPC code if it has
+// one. The function it returns removes the hook.
+//
+//	driverfake.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
+//		...
+//	})
+func On[T proto.Message](d *Driver, run func(ctx context.Context, request T) error) (remove func()) {
+	d.hooks.mu.Lock()
+	defer d.hooks.mu.Unlock()
+	if d.hooks.all == nil {
+		d.hooks.all = map[int]hook{}
+	}
+	d.hooks.last++
+	number := d.hooks.last
+	d.hooks.all[number] = func(ctx context.Context, request proto.Message) error {
+		if typed, ok := request.(T); ok {
+			return run(ctx, typed)
+		}
+		return nil
+	}
+	return func() {
+		d.hooks.mu.Lock()
+		defer d.hooks.mu.Unlock()
+		delete(d.hooks.all, number)
+	}
+}
+
+// run runs the hooks in the order in which they were added.
+func (h *hooks) run(ctx context.Context, request proto.Message) error {
+	h.mu.Lock()
+	var ordered []hook
+	for number := 1; number <= h.last; number++ {
+		if one, there := h.all[number]; there {
+			ordered = append(ordered, one)
+		}
+	}
+	h.mu.Unlock()
+	for _, one := range ordered {
+		if err := one(ctx, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+// Package fault makes fake services fail on demand and remembers every call they got. A Plan is a list of rules;
+// each rule matches calls (by operation, resource, caller and count) and says what happens to them: an error of
+// the real service, throttling, a delay, a dropped connection, or an effect whose answer is lost. The package
+// knows no protocol: the fake tells it what a call is and words the error itself.
+package fault
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Effect is what happens to a call that a rule matches.
+type Effect string
+
+// The effects of a rule.
+const (
+	// Fail answers with Code and Status and does nothing else. It is the default.
+	Fail Effect = "fail"
+	// FailAfter performs the call and then answers with Code and Status.
+	FailAfter Effect = "failAfter"
+	// Drop closes the connection without an answer; nothing is performed.
+	Drop Effect = "drop"
+	// DropAfter performs the call and closes the connection without an answer: the effect happened, the answer is
+	// lost.
+	DropAfter Effect = "dropAfter"
+	// Delay only waits for Latency.
+	Delay Effect = "delay"
+)
+
+// Rule matches calls and says what happens to them. An empty matcher matches everything.
+type Rule struct {
+	// Name appears in the records of the calls that the rule hit; "rule N" by default.
+	Name string `json:"name,omitempty"`
+	// Operation is a pattern with * and ?, for example "PutObject" or "iam:Create*".
+	Operation string `json:"operation,omitempty"`
+	// Resource is a pattern for the resource as the fake names it, for example "bucket/key*".
+	Resource string `json:"resource,omitempty"`
+	// Principal is a pattern for the caller's access key or name.
+	Principal string `json:"principal,omitempty"`
+	// Nth hits only the nth matching call, counted from 1; 0 hits every one.
+	Nth int `json:"nth,omitempty"`
+	// After skips so many matching calls first.
+	After int `json:"after,omitempty"`
+	// Times ends the rule after so many hits; 0 never ends it.
+	Times int `json:"times,omitempty"`
+
+	Effect Effect `json:"effect,omitempty"`
+	// Code is the error code of the service, for example SlowDown or Throttling.
+	Code string `json:"code,omitempty"`
+	// Status is the HTTP or gRPC status; 0 leaves it to the fake.
+	Status int `json:"status,omitempty"`
+	// Message replaces the fake's text for the code.
+	Message string `json:"message,omitempty"`
+	// Latency delays the call before anything else, as a Go duration such as 250ms.
+	Latency Duration `json:"latency,omitempty"`
+}
+
+// Duration is a time.Duration that reads "250ms" from YAML and JSON.
+type Duration time.Duration
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := yaml.Unmarshal(b, &text); err != nil {
+		return fmt.Errorf("a latency is a duration such as 250ms: %w", err)
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil || v < 0 {
+		return fmt.Errorf("latency %q is not a duration such as 250ms", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + time.Duration(d).String() + `"`), nil
+}
+
+// Plan is a list of rules; the first that hits a call decides.
+type Plan struct {
+	Rules []Rule `json:"rules"`
+}
+
+// ParsePlan reads a plan from YAML or JSON. Unknown fields are errors.
+func ParsePlan(raw []byte) (Plan, error) {
+	var p Plan
+	if err := yaml.UnmarshalStrict(raw, &p); err != nil {
+		return Plan{}, fmt.Errorf("read the fault plan: %w", err)
+	}
+	return p, p.Validate()
+}
+
+// Validate reports the first rule that cannot work.
+func (p Plan) Validate() error {
+	for i, r := range p.Rules {
+		switch {
+		case !slices.Contains([]Effect{"", Fail, FailAfter, Drop, DropAfter, Delay}, r.Effect):
+			return fmt.Errorf("fault rule %d: effect %q is not one of fail, failAfter, drop, dropAfter, delay", i+1, r.Effect)
+		case (r.Effect == "" || r.Effect == Fail || r.Effect == FailAfter) && r.Code == "":
+			return fmt.Errorf("fault rule %d: effect %s needs a code", i+1, cmp.Or(r.Effect, Fail))
+		case r.Effect == Delay && r.Latency == 0:
+			return fmt.Errorf("fault rule %d: effect delay needs a latency", i+1)
+		case r.Nth < 0 || r.After < 0 || r.Times < 0:
+			return fmt.Errorf("fault rule %d: nth, after and times cannot be negative", i+1)
+		case r.Nth > 0 && (r.After > 0 || r.Times > 0):
+			return fmt.Errorf("fault rule %d: nth cannot be combined with after or times", i+1)
+		}
+	}
+	return nil
+}
+
+// Subject is what a call is, as far as rules can match it.
+type Subject struct {
+	Operation string
+	Resource  string
+	// Principals are the names of the caller that rules may use.
+	Principals []string
+}
+
+// Injector holds the plan in force. The zero value injects nothing and is ready to use.
+type Injector struct {
+	mu    sync.Mutex
+	rules []*active
+}
+
+// active is a rule with its counters.
+type active struct {
+	Rule
+	seen, hits int
+}
+
+// Set replaces the plan and forgets all counts.
+func (i *Injector) Set(p Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	rules := make([]*active, len(p.Rules))
+	for n, r := range p.Rules {
+		r.Name = cmp.Or(r.Name, fmt.Sprintf("rule %d", n+1))
+		r.Effect = cmp.Or(r.Effect, Fail)
+		rules[n] = &active{Rule: r}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.rules = rules
+	return nil
+}
+
+// Add appends rules to the plan in force.
+func (i *Injector) Add(rules ...Rule) error {
+	if err := (Plan{Rules: rules}).Validate(); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, r := range rules {
+		r.Name = cmp.Or(r.Name, fmt.Sprintf("rule %d", len(i.rules)+1))
+		r.Effect = cmp.Or(r.Effect, Fail)
+		i.rules = append(i.rules, &active{Rule: r})
+	}
+	return nil
+}
+
+// Clear removes all rules.
+func (i *Injector) Clear() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.rules = nil
+}
+
+// Plan returns the plan in force.
+func (i *Injector) Plan() Plan {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := Plan{Rules: make([]Rule, len(i.rules))}
+	for n, r := range i.rules {
+		p.Rules[n] = r.Rule
+	}
+	return p
+}
+
+// Decide counts a call and returns the rule that hits it, nil for none.
+func (i *Injector) Decide(s Subject) *Rule {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, r := range i.rules {
+		if !r.matches(s) {
+			continue
+		}
+		r.seen++
+		if !r.due() {
+			continue
+		}
+		r.hits++
+		hit := r.Rule
+		return &hit
+	}
+	return nil
+}
+
+func (r *active) matches(s Subject) bool {
+	return glob(r.Operation, s.Operation) && glob(r.Resource, s.Resource) &&
+		(r.Principal == "" || slices.ContainsFunc(s.Principals, func(p string) bool { return glob(r.Principal, p) }))
+}
+
+func (r *active) due() bool {
+	if r.Nth > 0 {
+		return r.seen == r.Nth
+	}
+	return r.seen > r.After && (r.Times == 0 || r.hits < r.Times)
+}
+
+// glob matches '*' and '?'; an empty pattern matches everything.
+func glob(pattern, s string) bool {
+	if pattern == "" {
+		return true
+	}
+	pi, si, star, mark := 0, 0, -1, 0
+	for si < len(s) {
+		switch {
+		case pi < len(pattern) && pattern[pi] == '*':
+			star, mark = pi, si
+			pi++
+		case pi < len(pattern) && (pattern[pi] == '?' || pattern[pi] == s[si]):
+			pi++
+			si++
+		case star >= 0:
+			mark++
+			pi, si = star+1, mark
+		default:
+			return false
+		}
+	}
+	for pi < len(pattern) && pattern[pi] == '*' {
+		pi++
+	}
+	return pi == len(pattern)
+}

@@ -1,0 +1,73 @@
+package fault
+
+import (
+	"sync"
+	"time"
+)
+
+// Call is one recorded call, answered or not.
+type Call struct {
+	// Seq numbers the calls of a recorder from 1 in the order of their arrival.
+	Seq int `json:"seq"`
+	// Start is when the call arrived, Duration how long it took.
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration"`
+	// Operation is the name of the operation, for example PutObject.
+	Operation string `json:"operation"`
+	// Resource is what it was about, for example bucket/key.
+	Resource string `json:"resource,omitempty"`
+	// Principal is who called, as far as the fake could tell.
+	Principal string `json:"principal,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	// Status is the HTTP or gRPC status of the answer; 0 when there was none.
+	Status int `json:"status"`
+	// Code is the error code of the answer, "" for success.
+	Code string `json:"code,omitempty"`
+	// Fault is the name of the rule that hit the call, "" for none.
+	Fault string `json:"fault,omitempty"`
+	// Performed is false when a fault kept the call from having an effect.
+	Performed bool `json:"performed"`
+}
+
+// maxCalls bounds the memory of a recorder: the oldest calls go first.
+const maxCalls = 100000
+
+// Recorder remembers calls. The zero value is ready to use.
+type Recorder struct {
+	mu    sync.Mutex
+	seq   int
+	calls []Call
+}
+
+// Begin gives a call its number. The caller completes it with End.
+func (r *Recorder) Begin(now time.Time) Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seq++
+	return Call{Seq: r.seq, Start: now, Performed: true}
+}
+
+// End keeps a call.
+func (r *Recorder) End(c Call, now time.Time) {
+	c.Duration = now.Sub(c.Start)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.calls) >= maxCalls {
+		r.calls = append(r.calls[:0:0], r.calls[maxCalls/2:]...)
+	}
+	r.calls = append(r.calls, c)
+}
+
+// Calls returns the recorded calls in the order in which they ended.
+func (r *Recorder) Calls() []Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Call(nil), r.calls...)
+}
+
+// Reset forgets the recorded calls.
+func (r *Recorder) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = nil
+}

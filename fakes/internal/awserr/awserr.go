@@ -1,0 +1,76 @@
+// Package awserr is the error that an AWS-shaped service answers with: an HTTP status, a code, a message and
+// the extra fields that some codes carry. It knows nothing of how a service writes it down; the front of each
+// fake does that.
+package awserr
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Field is one extra element of an error answer, for example BucketName or HeadersNotSigned.
+type Field struct {
+	Name  string
+	Value string
+}
+
+// Error is a refusal as the real service words it.
+type Error struct {
+	// Status is the HTTP status of the answer.
+	Status int
+	// Code is the machine-readable code, for example NoSuchKey.
+	Code string
+	// Message is the sentence of the service's documentation.
+	Message string
+	// Fields follow the message in the answer, in this order.
+	Fields []Field
+	// Header is added to the answer; nil adds nothing.
+	Header http.Header
+}
+
+// New returns an error with status, code and message.
+func New(status int, code, message string) *Error {
+	return &Error{Status: status, Code: code, Message: message}
+}
+
+// Newf is New with a formatted message.
+func Newf(status int, code, format string, args ...any) *Error {
+	return New(status, code, fmt.Sprintf(format, args...))
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d): %s", e.Code, e.Status, e.Message) }
+
+// With returns a copy of e with one more field.
+func (e *Error) With(name, value string) *Error {
+	c := *e
+	c.Fields = append(append([]Field(nil), e.Fields...), Field{name, value})
+	return &c
+}
+
+// WithHeader returns a copy of e whose answer also carries the header.
+func (e *Error) WithHeader(name, value string) *Error {
+	c := *e
+	c.Header = e.Header.Clone()
+	if c.Header == nil {
+		c.Header = http.Header{}
+	}
+	c.Header.Set(name, value)
+	return &c
+}
+
+// Is reports equality by status and code, so that errors.Is works against a value of a table.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code && t.Status == e.Status
+}
+
+// From returns err as an *Error; anything else is the service's InternalError, with err's text kept out of the
+// answer by the caller's choice of message.
+func From(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return New(http.StatusInternalServerError, "InternalError", "We encountered an internal error. Please try again. ("+err.Error()+")")
+}

@@ -1,0 +1,280 @@
+// Package blob keeps the bodies of objects and parts by a random ID: small ones wherever its Small store keeps
+// them, large ones in files, so that memory stays bounded whatever the size of an upload. It knows no bucket, key
+// or version.
+package blob
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// ID names one body.
+type ID string
+
+// NewID returns a random ID.
+func NewID() ID {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	return ID(hex.EncodeToString(b[:]))
+}
+
+// Small keeps bodies up to the threshold.
+type Small interface {
+	// Put keeps a copy of body.
+	Put(id ID, body []byte) error
+	// Get returns the bytes from offset on, at most length of them; the caller does not change them. ok is false
+	// when the ID is not here.
+	Get(id ID, offset, length int64) (body []byte, ok bool, err error)
+	Delete(id ID) error
+}
+
+// Store keeps bodies.
+type Store struct {
+	small     Small
+	dir       string
+	threshold int64
+	buffers   sync.Pool
+
+	mu     sync.Mutex
+	pins   map[ID]int
+	doomed map[ID]bool
+}
+
+// New returns a store whose files are in dir. small keeps bodies up to threshold bytes; nil puts every body into
+// a file.
+func New(dir string, small Small, threshold int64) (*Store, error) {
+	if small == nil {
+		threshold = 0
+	}
+	for _, sub := range []string{"bodies", "incoming"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return nil, fmt.Errorf("make the directory for bodies: %w", err)
+		}
+	}
+	return &Store{
+		small: small, dir: dir, threshold: threshold, pins: map[ID]int{}, doomed: map[ID]bool{},
+		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+	}, nil
+}
+
+func (s *Store) path(id ID) string {
+	return filepath.Join(s.dir, "bodies", string(id[:2]), string(id))
+}
+
+// Writer takes one body. Exactly one of Commit and Abort ends it.
+type Writer struct {
+	store *Store
+	buf   *bytes.Buffer
+	file  *os.File
+	size  int64
+}
+
+// Create starts a body.
+func (s *Store) Create() *Writer {
+	w := &Writer{store: s}
+	if s.threshold > 0 {
+		w.buf = s.buffers.Get().(*bytes.Buffer)
+		w.buf.Reset()
+	}
+	return w
+}
+
+// Size is the number of bytes written so far.
+func (w *Writer) Size() int64 { return w.size }
+
+// Write implements io.Writer; past the threshold the body moves to a file.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.file == nil && (w.buf == nil || w.size+int64(len(p)) > w.store.threshold) {
+		if err := w.spill(); err != nil {
+			return 0, err
+		}
+	}
+	w.size += int64(len(p))
+	if w.file == nil {
+		return w.buf.Write(p)
+	}
+	n, err := w.file.Write(p)
+	if err != nil {
+		return n, fmt.Errorf("write a body: %w", err)
+	}
+	return n, nil
+}
+
+func (w *Writer) spill() error {
+	f, err := os.CreateTemp(filepath.Join(w.store.dir, "incoming"), "body-*")
+	if err != nil {
+		return fmt.Errorf("make a file for a body: %w", err)
+	}
+	w.file = f
+	if w.buf != nil {
+		_, err = f.Write(w.buf.Bytes())
+		w.release()
+	}
+	if err != nil {
+		return fmt.Errorf("write a body: %w", err)
+	}
+	return nil
+}
+
+// release gives the buffer back, unless it has grown large.
+func (w *Writer) release() {
+	if w.buf != nil && w.buf.Cap() <= 1<<20 {
+		w.store.buffers.Put(w.buf)
+	}
+	w.buf = nil
+}
+
+// Commit keeps the body and returns its ID.
+func (w *Writer) Commit() (ID, error) {
+	id := NewID()
+	if w.file == nil && w.buf != nil {
+		defer w.release()
+		return id, w.store.small.Put(id, w.buf.Bytes())
+	}
+	if w.file == nil {
+		if err := w.spill(); err != nil {
+			return "", err
+		}
+	}
+	path := w.store.path(id)
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = w.file.Close()
+	}
+	if err == nil {
+		err = os.Rename(w.file.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("keep a body: %w", err)
+	}
+	return id, nil
+}
+
+// Abort drops the body.
+func (w *Writer) Abort() error {
+	w.release()
+	if w.file == nil {
+		return nil
+	}
+	if err := errors.Join(w.file.Close(), os.Remove(w.file.Name())); err != nil {
+		return fmt.Errorf("drop a body: %w", err)
+	}
+	return nil
+}
+
+// Pin keeps the bodies readable until Unpin, even when they are deleted meanwhile.
+func (s *Store) Pin(ids ...ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		s.pins[id]++
+	}
+}
+
+// Unpin ends a Pin and removes what was deleted meanwhile.
+func (s *Store) Unpin(ids ...ID) {
+	s.mu.Lock()
+	var gone []ID
+	for _, id := range ids {
+		if s.pins[id]--; s.pins[id] > 0 {
+			continue
+		}
+		delete(s.pins, id)
+		if s.doomed[id] {
+			delete(s.doomed, id)
+			gone = append(gone, id)
+		}
+	}
+	s.mu.Unlock()
+	for _, id := range gone {
+		s.remove(id)
+	}
+}
+
+// Delete removes bodies; a pinned one goes when it is unpinned. A file that cannot be removed is left behind for
+// Sweep.
+func (s *Store) Delete(ids ...ID) {
+	for _, id := range ids {
+		s.mu.Lock()
+		pinned := s.pins[id] > 0
+		if pinned {
+			s.doomed[id] = true
+		}
+		s.mu.Unlock()
+		if !pinned {
+			s.remove(id)
+		}
+	}
+}
+
+func (s *Store) remove(id ID) {
+	if s.small != nil {
+		if _, ok, _ := s.small.Get(id, 0, 0); ok {
+			_ = s.small.Delete(id) // memory only: nothing to repair
+			return
+		}
+	}
+	_ = os.Remove(s.path(id)) // left for Sweep
+}
+
+// Read writes length bytes of the body from offset to w.
+func (s *Store) Read(w io.Writer, id ID, offset, length int64) error {
+	if length == 0 {
+		return nil
+	}
+	if s.small != nil {
+		body, ok, err := s.small.Get(id, offset, length)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if _, err := w.Write(body); err != nil {
+				return fmt.Errorf("send a body: %w", err)
+			}
+			return nil
+		}
+	}
+	f, err := os.Open(s.path(id))
+	if err != nil {
+		return fmt.Errorf("open a body: %w", err)
+	}
+	_, err = f.Seek(offset, io.SeekStart)
+	if err == nil {
+		_, err = io.CopyN(w, f, length)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("read a body: %w", err)
+	}
+	return nil
+}
+
+// Sweep removes the files of bodies that keep does not know and everything half written: what a killed process
+// left behind.
+func (s *Store) Sweep(keep func(ID) bool) error {
+	incoming, err := filepath.Glob(filepath.Join(s.dir, "incoming", "*"))
+	if err != nil {
+		return fmt.Errorf("list unfinished bodies: %w", err)
+	}
+	bodies, err := filepath.Glob(filepath.Join(s.dir, "bodies", "*", "*"))
+	if err != nil {
+		return fmt.Errorf("list bodies: %w", err)
+	}
+	for _, path := range bodies {
+		if !keep(ID(filepath.Base(path))) {
+			incoming = append(incoming, path)
+		}
+	}
+	for _, path := range incoming {
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("remove an orphaned body: %w", err)
+		}
+	}
+	return nil
+}

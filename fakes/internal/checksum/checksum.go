@@ -1,0 +1,105 @@
+// Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), whole and composed from
+// parts. It knows their names and sizes, not where they travel.
+package checksum
+
+import (
+	"crypto/md5"  //nolint:gosec // an algorithm of the protocol, not a protection of ours
+	"crypto/sha1" //nolint:gosec // as above
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/minio/crc64nvme"
+	"github.com/zeebo/xxh3"
+)
+
+// Algorithm is the upper-case name, for example CRC32C.
+type Algorithm string
+
+// The algorithms that S3 accepts ("Checking object integrity for data uploads" in the Amazon S3 User Guide).
+const (
+	CRC32     Algorithm = "CRC32"
+	CRC32C    Algorithm = "CRC32C"
+	CRC64NVME Algorithm = "CRC64NVME"
+	SHA1      Algorithm = "SHA1"
+	SHA256    Algorithm = "SHA256"
+	SHA512    Algorithm = "SHA512"
+	MD5       Algorithm = "MD5"
+	XXHash64  Algorithm = "XXHASH64"
+	XXHash3   Algorithm = "XXHASH3"
+	XXHash128 Algorithm = "XXHASH128"
+)
+
+// All lists the algorithms in a fixed order.
+func All() []Algorithm {
+	return []Algorithm{CRC32, CRC32C, CRC64NVME, SHA1, SHA256, SHA512, MD5, XXHash64, XXHash3, XXHash128}
+}
+
+// Parse returns the algorithm of a name in any case; ok is false for an unknown one.
+func Parse(name string) (a Algorithm, ok bool) {
+	a = Algorithm(strings.ToUpper(name))
+	return a, a.New() != nil
+}
+
+// Header is the request and answer header of the algorithm, in lower case.
+func (a Algorithm) Header() string { return "x-amz-checksum-" + strings.ToLower(string(a)) }
+
+// FullObjectOnly reports whether only the checksum of the whole object is allowed.
+func (a Algorithm) FullObjectOnly() bool { return a == CRC64NVME }
+
+// FullObject reports whether a checksum of the whole multipart object can be asked for: those that can be
+// combined from their parts.
+func (a Algorithm) FullObject() bool { return a == CRC32 || a == CRC32C || a == CRC64NVME }
+
+// New returns a fresh hash, or nil for an unknown algorithm.
+func (a Algorithm) New() hash.Hash {
+	switch a {
+	case CRC32:
+		return crc32.NewIEEE()
+	case CRC32C:
+		return crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	case CRC64NVME:
+		return crc64nvme.New()
+	case SHA1:
+		return sha1.New() //nolint:gosec // see the import
+	case SHA256:
+		return sha256.New()
+	case SHA512:
+		return sha512.New()
+	case MD5:
+		return md5.New() //nolint:gosec // see the import
+	case XXHash64:
+		return xxhash.New()
+	case XXHash3:
+		return xxh3.New()
+	case XXHash128:
+		return xxh128{xxh3.New()}
+	}
+	return nil
+}
+
+// Valid reports whether value is the base64 of a sum of the right length.
+func (a Algorithm) Valid(value string) bool {
+	raw, err := base64.StdEncoding.DecodeString(value)
+	h := a.New()
+	return err == nil && h != nil && len(raw) == h.Size()
+}
+
+// Encode is the base64 form in which sums travel.
+func Encode(h hash.Hash) string { return base64.StdEncoding.EncodeToString(h.Sum(nil)) }
+
+// xxh128 makes the 128-bit sum of XXH3 a hash.Hash.
+type xxh128 struct{ *xxh3.Hasher }
+
+func (x xxh128) Size() int { return 16 }
+
+func (x xxh128) Sum(b []byte) []byte {
+	s := x.Sum128()
+	b = binary.BigEndian.AppendUint64(b, s.Hi)
+	return binary.BigEndian.AppendUint64(b, s.Lo)
+}

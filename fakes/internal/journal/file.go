@@ -1,0 +1,242 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+const journalName = "journal"
+
+// markerName and formatOf are what tells the directory of one program from that of another.
+func markerName(program string) string { return program + ".json" }
+
+func formatOf(program string) string { return "cooper-" + program + "/1" }
+
+// ErrForeign is returned for a directory that holds something else.
+var ErrForeign = errors.New("the directory is not empty and was not made by this program")
+
+// ErrInUse is returned for a directory that another process has open.
+var ErrInUse = errors.New("the directory is in use by another process")
+
+// File is a Journal in a directory.
+type File struct {
+	mu     sync.Mutex
+	file   *os.File
+	lock   *os.File
+	tables map[string]map[string]json.RawMessage
+}
+
+type marker struct {
+	Format string `json:"format"`
+	PID    int    `json:"pid"`
+}
+
+// Open opens or makes the journal of a program, such as s3fake, in dir and reads it. A torn last record, the trace of a crash in the middle of
+// a write that was never acknowledged, is cut off; damage anywhere else is an error.
+func Open(dir, program string) (*File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := claim(dir, program)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{lock: lock, tables: map[string]map[string]json.RawMessage{}}
+	if err := f.load(dir); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return f, nil
+}
+
+// claim checks that dir is empty or ours, marks and locks it.
+func claim(dir, program string) (*os.File, error) {
+	path := filepath.Join(dir, markerName(program))
+	raw, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("read the data directory: %w", err)
+		}
+		if len(entries) > 0 {
+			return nil, fmt.Errorf("data directory %s: %w (it holds %s); choose an empty or a new directory", dir, ErrForeign, entries[0].Name())
+		}
+	case err != nil:
+		return nil, fmt.Errorf("read the data directory: %w", err)
+	}
+	var m marker
+	if len(raw) > 0 && (json.Unmarshal(raw, &m) != nil || m.Format != formatOf(program)) {
+		return nil, fmt.Errorf("data directory %s: %w (%s says format %q, this program writes %q)", dir, ErrForeign, markerName(program), m.Format, formatOf(program))
+	}
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory %s: %w (pid %d); stop it or choose another directory", dir, ErrInUse, m.PID), lock.Close())
+	}
+	raw, err = json.Marshal(marker{Format: formatOf(program), PID: os.Getpid()})
+	if err == nil {
+		err = lock.Truncate(0)
+	}
+	if err == nil {
+		_, err = lock.WriteAt(raw, 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("mark the data directory: %w", err), lock.Close())
+	}
+	return lock, nil
+}
+
+func (f *File) load(dir string) error {
+	path := filepath.Join(dir, journalName)
+	old, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	total, end, err := f.read(old)
+	if err != nil {
+		return errors.Join(err, old.Close())
+	}
+	live := 0
+	for _, t := range f.tables {
+		live += len(t)
+	}
+	if total > 2*live+1000 {
+		return errors.Join(old.Close(), f.compact(path))
+	}
+	if err := old.Truncate(end); err != nil {
+		return errors.Join(fmt.Errorf("cut the torn end of the journal: %w", err), old.Close())
+	}
+	if _, err := old.Seek(end, io.SeekStart); err != nil {
+		return errors.Join(fmt.Errorf("seek in the journal: %w", err), old.Close())
+	}
+	f.file = old
+	return nil
+}
+
+// read applies every complete line and returns the number of records and the end of the last good line.
+func (f *File) read(r io.Reader) (total int, end int64, err error) {
+	br := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := br.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return total, end, nil
+		}
+		if err != nil {
+			return total, end, fmt.Errorf("read the journal: %w", err)
+		}
+		records, ok := decode(line)
+		if !ok {
+			if _, err := br.Peek(1); errors.Is(err, io.EOF) {
+				return total, end, nil
+			}
+			return total, end, fmt.Errorf("the journal is damaged at byte %d; restore the data directory from a copy", end)
+		}
+		for _, rec := range records {
+			f.apply(rec)
+		}
+		total += len(records)
+		end += int64(len(line))
+	}
+}
+
+func (f *File) apply(r Record) {
+	t := f.tables[r.Table]
+	if t == nil {
+		t = map[string]json.RawMessage{}
+		f.tables[r.Table] = t
+	}
+	if r.Value == nil {
+		delete(t, r.Key)
+		return
+	}
+	t[r.Key] = r.Value
+}
+
+// compact rewrites the journal with live values only and swaps it in atomically.
+func (f *File) compact(path string) error {
+	next, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("compact the journal: %w", err)
+	}
+	w := bufio.NewWriterSize(next, 1<<20)
+	for table, values := range f.tables {
+		for key, value := range values {
+			line, err := encode([]Record{{Table: table, Key: key, Value: value}})
+			if err != nil {
+				return errors.Join(err, next.Close())
+			}
+			if _, err := w.Write(line); err != nil {
+				return errors.Join(fmt.Errorf("compact the journal: %w", err), next.Close())
+			}
+		}
+	}
+	if err := errors.Join(w.Flush(), next.Sync(), os.Rename(path+".new", path)); err != nil {
+		return errors.Join(fmt.Errorf("compact the journal: %w", err), next.Close())
+	}
+	f.file = next
+	return nil
+}
+
+// encode writes one line: the CRC-32 of the JSON in hex, a space, the JSON.
+func encode(records []Record) ([]byte, error) {
+	raw, err := json.Marshal(records)
+	if err != nil {
+		return nil, fmt.Errorf("encode journal records: %w", err)
+	}
+	line := make([]byte, 0, len(raw)+10)
+	line = fmt.Appendf(line, "%08x ", crc32.ChecksumIEEE(raw))
+	line = append(line, raw...)
+	return append(line, '\n'), nil
+}
+
+func decode(line []byte) ([]Record, bool) {
+	sum, raw, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+	if !ok || !slices.Equal(sum, fmt.Appendf(nil, "%08x", crc32.ChecksumIEEE(raw))) {
+		return nil, false
+	}
+	var records []Record
+	return records, json.Unmarshal(raw, &records) == nil
+}
+
+// Append implements Journal. The records reach the operating system before it returns, so they survive the death
+// of this process, though not a power failure.
+func (f *File) Append(records ...Record) error {
+	line, err := encode(records)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.file.Write(line); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	return nil
+}
+
+// Table implements Journal.
+func (f *File) Table(name string) map[string]json.RawMessage {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := f.tables[name]
+	delete(f.tables, name)
+	return t
+}
+
+// Close implements Journal.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.file.Sync(), f.file.Close(), f.lock.Close())
+}

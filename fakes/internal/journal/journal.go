@@ -1,0 +1,56 @@
+// Package journal keeps the last value of every key of a few tables, in memory only or in an append-only file
+// that survives the sudden death of the process. One Append is one write: after a crash either all of its
+// records are there or none. It interprets no value.
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Record is one change: the new value of a key, or its removal when Value is nil.
+type Record struct {
+	Table string          `json:"t"`
+	Key   string          `json:"k"`
+	Value json.RawMessage `json:"v,omitempty"`
+}
+
+// Journal is where a store writes its changes before it acknowledges them.
+type Journal interface {
+	// Append makes the records durable, all or none.
+	Append(records ...Record) error
+	// Table returns the values found when the journal was opened, by key. It may be called once per table.
+	Table(name string) map[string]json.RawMessage
+	// Close releases the journal.
+	Close() error
+}
+
+// Put is the record that sets key to the JSON of value.
+func Put(table, key string, value any) (Record, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return Record{}, fmt.Errorf("encode %s %q for the journal: %w", table, key, err)
+	}
+	return Record{Table: table, Key: key, Value: raw}, nil
+}
+
+// Delete is the record that removes key.
+func Delete(table, key string) Record { return Record{Table: table, Key: key} }
+
+// Discard is a journal that keeps nothing.
+type Discard struct{}
+
+// Append implements Journal.
+func (Discard) Append(...Record) error { return nil }
+
+// Table implements Journal.
+func (Discard) Table(string) map[string]json.RawMessage { return nil }
+
+// Close implements Journal.
+func (Discard) Close() error { return nil }
+
+// Writes reports whether appended records are kept, so that callers can spare the encoding.
+func Writes(j Journal) bool {
+	_, discards := j.(Discard)
+	return !discards
+}

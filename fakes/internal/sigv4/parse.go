@@ -1,0 +1,252 @@
+package sigv4
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// Mode says where a request carries its signature.
+type Mode int
+
+// The three places of a signature.
+const (
+	// Header is the Authorization header.
+	Header Mode = iota + 1
+	// Query is a presigned URL.
+	Query
+	// Form is a browser upload: the signature covers the policy document of the form.
+	Form
+)
+
+// claim is what a request says about its own signature, not yet verified.
+type claim struct {
+	mode          Mode
+	accessKeyID   string
+	scope         scope
+	signedHeaders []string
+	signature     string
+	securityToken string
+	amzDate       string
+	signedAt      time.Time
+	expires       time.Duration
+}
+
+// malformed words an error in the credential the way each mode does.
+type malformed func(format string, args ...any) *awserr.Error
+
+func headerMalformed(format string, args ...any) *awserr.Error {
+	return awserr.New(http.StatusBadRequest, "AuthorizationHeaderMalformed",
+		"The authorization header is malformed; "+fmt.Sprintf(format, args...))
+}
+
+func queryMalformed(format string, args ...any) *awserr.Error {
+	return awserr.New(http.StatusBadRequest, "AuthorizationQueryParametersError",
+		"Error parsing the X-Amz-Credential parameter; "+fmt.Sprintf(format, args...))
+}
+
+func formMalformed(credential string) malformed {
+	return func(format string, args ...any) *awserr.Error {
+		return InvalidArgument("x-amz-credential", credential, fmt.Sprintf(format, args...))
+	}
+}
+
+// InvalidArgument is the S3 error of that code, with the argument's name and value.
+func InvalidArgument(name, value, message string) *awserr.Error {
+	e := awserr.New(http.StatusBadRequest, "InvalidArgument", message).With("ArgumentName", name)
+	if value != "" {
+		e = e.With("ArgumentValue", value)
+	}
+	return e
+}
+
+// parseCredential splits "AKID/date/region/service/aws4_request" and compares it with what this endpoint is.
+func parseCredential(credential string, want Expect, bad malformed) (string, scope, error) {
+	parts := strings.Split(credential, "/")
+	if len(parts) != 5 || parts[0] == "" {
+		return "", scope{}, bad("the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\".")
+	}
+	s := scope{date: parts[1], region: parts[2], service: parts[3]}
+	if parts[4] != terminator {
+		return "", s, bad("incorrect terminal %q. This endpoint uses \"aws4_request\".", parts[4])
+	}
+	if s.service != want.Service {
+		return "", s, bad("incorrect service %q. This endpoint belongs to %q.", s.service, want.Service)
+	}
+	if want.Region != "" && s.region != want.Region {
+		return "", s, bad("the region %q is wrong; expecting %q", s.region, want.Region).With("Region", want.Region)
+	}
+	if _, err := time.Parse(dateFormat, s.date); err != nil || len(s.date) != len(dateFormat) {
+		return "", s, bad("incorrect date format %q. This date in the credential must be in the format \"yyyyMMdd\".", s.date)
+	}
+	return parts[0], s, nil
+}
+
+// parseHeader reads an Authorization header. The date and its distance from now are judged later.
+func parseHeader(r *http.Request, want Expect) (*claim, error) {
+	auth := r.Header.Get("Authorization")
+	kind, rest, ok := strings.Cut(auth, " ")
+	if !ok {
+		return nil, InvalidArgument("Authorization", auth, "Authorization header is invalid -- one and only one ' ' (space) required.")
+	}
+	if kind == "AWS" {
+		return nil, errSigV2
+	}
+	if kind != algorithm {
+		return nil, InvalidArgument("Authorization", kind, "Unsupported Authorization Type")
+	}
+	fields, err := headerFields(rest)
+	if err != nil {
+		return nil, err
+	}
+	c := &claim{mode: Header, securityToken: r.Header.Get("X-Amz-Security-Token")}
+	if c.accessKeyID, c.scope, err = parseCredential(fields["Credential"], want, headerMalformed); err != nil {
+		return nil, err
+	}
+	c.signedHeaders = splitHeaders(fields["SignedHeaders"])
+	c.signature = fields["Signature"]
+	return c, c.setDate(requestDate(r))
+}
+
+// headerFields splits "Credential=..., SignedHeaders=..., Signature=...".
+func headerFields(rest string) (map[string]string, error) {
+	components := strings.Split(rest, ",")
+	if len(components) != 3 {
+		return nil, headerMalformed("the authorization header requires three components: Credential, SignedHeaders, and Signature.")
+	}
+	fields := make(map[string]string, 3)
+	for _, component := range components {
+		component = strings.TrimSpace(component)
+		name, value, ok := strings.Cut(component, "=")
+		if !ok {
+			return nil, headerMalformed("the authorization component %q is malformed.", component)
+		}
+		fields[name] = value
+	}
+	for _, name := range []string{"Credential", "SignedHeaders", "Signature"} {
+		if fields[name] == "" {
+			return nil, headerMalformed("missing %s.", name)
+		}
+	}
+	return fields, nil
+}
+
+func splitHeaders(list string) []string { return strings.Split(strings.ToLower(list), ";") }
+
+// requestDate is X-Amz-Date, or Date converted to its format, or "" when neither is usable.
+func requestDate(r *http.Request) string {
+	if v := r.Header.Get("X-Amz-Date"); v != "" {
+		return v
+	}
+	v := r.Header.Get("Date")
+	if v == "" {
+		return ""
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return t.UTC().Format(isoFormat)
+	}
+	return v
+}
+
+func (c *claim) setDate(amzDate string) error {
+	at, err := time.Parse(isoFormat, amzDate)
+	if err != nil {
+		return errMissingDate
+	}
+	c.amzDate, c.signedAt = amzDate, at
+	return nil
+}
+
+// maxExpires is the longest life of a presigned URL: one week.
+const maxExpires = 604800
+
+// parseQueryClaim reads the X-Amz-* parameters of a presigned URL.
+func parseQueryClaim(r *http.Request, want Expect) (*claim, error) {
+	q := make(map[string]string, 8)
+	for _, p := range parseQuery(r.URL.RawQuery) {
+		if _, seen := q[p.name]; !seen {
+			q[p.name] = p.value
+		}
+	}
+	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Expires"} {
+		if q[name] == "" {
+			return nil, queryError("Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.")
+		}
+	}
+	switch q["X-Amz-Algorithm"] {
+	case algorithm:
+	case "AWS4-ECDSA-P256-SHA256":
+		return nil, queryError("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"")
+	default:
+		return nil, queryError("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256 and AWS4-ECDSA-P256-SHA256\"")
+	}
+	c := &claim{mode: Query, signature: q["X-Amz-Signature"], securityToken: q["X-Amz-Security-Token"]}
+	var err error
+	if c.accessKeyID, c.scope, err = parseCredential(q["X-Amz-Credential"], want, queryMalformed); err != nil {
+		return nil, err
+	}
+	c.signedHeaders = splitHeaders(q["X-Amz-SignedHeaders"])
+	if err := c.setDate(q["X-Amz-Date"]); err != nil {
+		return nil, queryError("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
+	}
+	if day := c.amzDate[:8]; day != c.scope.date {
+		return nil, queryError("Invalid credential date %q. This date is not the same as X-Amz-Date: %q.", c.scope.date, day)
+	}
+	return c, c.setExpires(q["X-Amz-Expires"])
+}
+
+func (c *claim) setExpires(v string) error {
+	seconds, err := strconv.ParseInt(v, 10, 64)
+	switch {
+	case err != nil:
+		return queryError("X-Amz-Expires should be a number")
+	case seconds < 0:
+		return queryError("X-Amz-Expires must be non-negative")
+	case seconds > maxExpires:
+		return queryError("X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than 604800 seconds")
+	}
+	c.expires = time.Duration(seconds) * time.Second
+	return nil
+}
+
+func queryError(format string, args ...any) *awserr.Error {
+	return awserr.Newf(http.StatusBadRequest, "AuthorizationQueryParametersError", format, args...)
+}
+
+// ServiceOf returns the service in the credential scope of r, or "" when r carries no readable scope. It serves
+// routing only and verifies nothing.
+func ServiceOf(r *http.Request) string {
+	credential := ""
+	if auth := r.Header.Get("Authorization"); auth != "" {
+		_, rest, _ := strings.Cut(auth, "Credential=")
+		credential, _, _ = strings.Cut(rest, ",")
+	} else if strings.Contains(r.URL.RawQuery, "X-Amz-Credential=") {
+		_, rest, _ := strings.Cut(r.URL.RawQuery, "X-Amz-Credential=")
+		rest, _, _ = strings.Cut(rest, "&")
+		credential, _ = url.QueryUnescape(rest)
+	}
+	parts := strings.Split(credential, "/")
+	if len(parts) < 4 {
+		return ""
+	}
+	return parts[3]
+}
+
+// IsAnonymous reports whether r carries no signature of any kind.
+func IsAnonymous(r *http.Request) bool {
+	if r.Header.Get("Authorization") != "" {
+		return false
+	}
+	for _, p := range parseQuery(r.URL.RawQuery) {
+		switch p.name {
+		case "X-Amz-Algorithm", "X-Amz-Signature", "X-Amz-Credential", "AWSAccessKeyId", "Signature":
+			return false
+		}
+	}
+	return true
+}

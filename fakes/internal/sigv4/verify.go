@@ -1,0 +1,261 @@
+// Package sigv4 verifies AWS Signature Version 4 as a service does: the Authorization header, presigned URLs,
+// the policy of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. It
+// verifies with a secret that its caller looks up; it neither stores credentials nor decides what they may do.
+//
+// The rules are those of "Signature Version 4 for API requests" in the IAM User Guide and "Authenticating
+// Requests (AWS Signature Version 4)" in the Amazon S3 API Reference.
+package sigv4
+
+import (
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// Values of x-amz-content-sha256 that are not a hash.
+const (
+	UnsignedPayload          = "UNSIGNED-PAYLOAD"
+	StreamingUnsignedTrailer = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+	StreamingSigned          = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+	StreamingSignedTrailer   = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
+)
+
+// maxSkew is how far a request's time may be from the service's.
+const maxSkew = 15 * time.Minute
+
+var (
+	errSigV2 = awserr.New(http.StatusBadRequest, "InvalidRequest",
+		"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.")
+	errMissingDate = awserr.New(http.StatusForbidden, "AccessDenied",
+		"AWS authentication requires a valid Date or x-amz-date header.")
+	errMissingSHA256 = awserr.New(http.StatusBadRequest, "InvalidRequest",
+		"Missing required header for this request: x-amz-content-sha256")
+)
+
+// Expect is what the endpoint is: a credential scope that names another service or region is refused.
+type Expect struct {
+	// Service is the name in the scope, for example s3 or iam.
+	Service string
+	// Region is the only region served; "" accepts any.
+	Region string
+}
+
+// Lookup finds the secret of an access key. Its error, an *awserr.Error such as InvalidAccessKeyId, is the
+// answer to the request. token is the security token that came with the key, "" for none.
+type Lookup func(accessKeyID, token string) (secret string, err error)
+
+// Verifier verifies requests to one endpoint.
+type Verifier struct {
+	Expect Expect
+	Lookup Lookup
+	// Now is the service's clock.
+	Now func() time.Time
+	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it
+	// without sending it, and whatever they send is ignored.
+	BodyHash string
+}
+
+// Verified is a request's proven signature.
+type Verified struct {
+	Mode          Mode
+	AccessKeyID   string
+	SecurityToken string
+	// SignedAt is the time in the signature, Expires how long a presigned URL lives from then.
+	SignedAt time.Time
+	Expires  time.Duration
+	// PayloadHash is x-amz-content-sha256, or UNSIGNED-PAYLOAD.
+	PayloadHash string
+
+	scope     scope
+	amzDate   string
+	key       []byte
+	signature string
+}
+
+// Verify checks r's signature. It returns nil and no error for an anonymous request. The body is not read: use
+// Body to verify it while reading.
+func (v Verifier) Verify(r *http.Request) (*Verified, error) {
+	switch {
+	case r.Header.Get("Authorization") != "":
+		return v.verifyHeader(r)
+	case strings.Contains(r.URL.RawQuery, "AWSAccessKeyId=") && strings.Contains(r.URL.RawQuery, "Signature="):
+		return nil, errSigV2
+	case IsAnonymous(r):
+		return nil, nil
+	}
+	return v.verifyQuery(r)
+}
+
+func (v Verifier) verifyHeader(r *http.Request) (*Verified, error) {
+	c, err := parseHeader(r, v.Expect)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := v.Lookup(c.accessKeyID, c.securityToken)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.checkSkew(c); err != nil {
+		return nil, err
+	}
+	if c.amzDate[:8] != c.scope.date {
+		return nil, headerMalformed("The authorization header is malformed; Invalid credential date. Date is not the same as X-Amz-Date.")
+	}
+	payload, err := v.payloadHash(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSignedHeaders(r, c.signedHeaders); err != nil {
+		return nil, err
+	}
+	if payload != EmptySHA256 && len(payload) == 64 && r.ContentLength == 0 {
+		if _, err := c.compare(r, secret, payload, ""); err != nil {
+			return nil, err
+		}
+		return nil, hashMismatch(payload, EmptySHA256)
+	}
+	return c.compare(r, secret, payload, "")
+}
+
+func (v Verifier) verifyQuery(r *http.Request) (*Verified, error) {
+	c, err := parseQueryClaim(r, v.Expect)
+	if err != nil {
+		return nil, err
+	}
+	now := v.Now()
+	switch {
+	case now.After(c.signedAt.Add(c.expires)):
+		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Request has expired.").
+			With("X-Amz-Expires", formatSeconds(c.expires)).
+			With("Expires", c.signedAt.Add(c.expires).Format(time.RFC3339)).
+			With("ServerTime", now.UTC().Format(time.RFC3339))
+	case c.signedAt.After(now.Add(maxSkew)):
+		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Request is not valid yet.")
+	}
+	secret, err := v.Lookup(c.accessKeyID, c.securityToken)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSignedHeaders(r, c.signedHeaders); err != nil {
+		return nil, err
+	}
+	return c.compare(r, secret, presignedPayload(r), "X-Amz-Signature")
+}
+
+func (v Verifier) checkSkew(c *claim) error {
+	now := v.Now()
+	if d := now.Sub(c.signedAt); d <= maxSkew && d >= -maxSkew {
+		return nil
+	}
+	return awserr.New(http.StatusForbidden, "RequestTimeTooSkewed",
+		"The difference between the request time and the current time is too large.").
+		With("RequestTime", c.amzDate).
+		With("ServerTime", now.UTC().Format(time.RFC3339)).
+		With("MaxAllowedSkewMilliseconds", "900000")
+}
+
+// payloadHash reads x-amz-content-sha256, which S3 demands.
+func (v Verifier) payloadHash(r *http.Request) (string, error) {
+	h := r.Header.Get("X-Amz-Content-Sha256")
+	if h == "" {
+		return "", errMissingSHA256
+	}
+	if !validPayloadHash(h) {
+		return "", InvalidArgument("x-amz-content-sha256", h, "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER or a valid sha256 value.")
+	}
+	return h, nil
+}
+
+func validPayloadHash(h string) bool {
+	switch h {
+	case UnsignedPayload, StreamingUnsignedTrailer, StreamingSigned, StreamingSignedTrailer,
+		"STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER":
+		return true
+	}
+	_, err := hex.DecodeString(h)
+	return err == nil && len(h) == 64
+}
+
+// presignedPayload is the payload hash a presigned URL was signed with.
+func presignedPayload(r *http.Request) string {
+	if h := r.Header.Get("X-Amz-Content-Sha256"); h != "" {
+		return h
+	}
+	for _, p := range parseQuery(r.URL.RawQuery) {
+		if p.name == "X-Amz-Content-Sha256" {
+			return p.value
+		}
+	}
+	return UnsignedPayload
+}
+
+// checkSignedHeaders refuses a request whose Host or x-amz-* headers are outside the signature: anybody on the
+// way could have added them.
+func checkSignedHeaders(r *http.Request, signed []string) error {
+	var missing []string
+	if !slices.Contains(signed, "host") {
+		missing = append(missing, "host")
+	}
+	for name := range r.Header {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "x-amz-") && !slices.Contains(signed, lower) {
+			missing = append(missing, lower)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return awserr.New(http.StatusForbidden, "AccessDenied", "There were headers present in the request which were not signed").
+		With("HeadersNotSigned", strings.Join(missing, ", "))
+}
+
+// compare computes the signature and compares it with the request's.
+func (c *claim) compare(r *http.Request, secret, payload, omitQuery string) (*Verified, error) {
+	canonical := canonicalRequest(r, c.scope.service, c.signedHeaders, omitQuery, payload)
+	toSign := stringToSign(c.amzDate, c.scope, canonical)
+	key := signingKey(secret, c.scope)
+	if !equalSignature(sign(key, toSign), c.signature) {
+		return nil, mismatch(c, toSign, canonical)
+	}
+	return c.verified(key, payload), nil
+}
+
+func (c *claim) verified(key []byte, payload string) *Verified {
+	return &Verified{
+		Mode: c.mode, AccessKeyID: c.accessKeyID, SecurityToken: c.securityToken,
+		SignedAt: c.signedAt, Expires: c.expires, PayloadHash: payload,
+		scope: c.scope, amzDate: c.amzDate, key: key, signature: c.signature,
+	}
+}
+
+// mismatch is S3's answer to a wrong signature; its fields let a client author compare step by step.
+func mismatch(c *claim, toSign, canonical string) *awserr.Error {
+	return awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
+		"The request signature we calculated does not match the signature you provided. Check your key and signing method.").
+		With("AWSAccessKeyId", c.accessKeyID).
+		With("StringToSign", toSign).
+		With("SignatureProvided", c.signature).
+		With("StringToSignBytes", hexBytes(toSign)).
+		With("CanonicalRequest", canonical).
+		With("CanonicalRequestBytes", hexBytes(canonical))
+}
+
+// hexBytes prints s as space-separated hex bytes.
+func hexBytes(s string) string {
+	const digits = "0123456789abcdef"
+	var b strings.Builder
+	b.Grow(3 * len(s))
+	for i := range len(s) {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteByte(digits[s[i]>>4])
+		b.WriteByte(digits[s[i]&15])
+	}
+	return b.String()
+}

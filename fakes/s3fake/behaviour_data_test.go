@@ -1,0 +1,205 @@
+package s3fake_test
+
+import (
+	"maps"
+	"net/url"
+	"strings"
+)
+
+const (
+	tagging   = `<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>`
+	lifecycle = `<LifecycleConfiguration><Rule><ID>x</ID><Status>Enabled</Status><Filter><Prefix>p</Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
+	cors      = `<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>`
+	block     = `<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>`
+	ownership = `<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>`
+	sse       = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
+	objLock   = `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`
+	retention = `<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2099-01-01T00:00:00Z</RetainUntilDate></Retention>`
+	hold      = `<LegalHold><Status>ON</Status></LegalHold>`
+	bucketPol = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"s3:GetBucketAcl","Resource":"arn:aws:s3:::docs"}]}`
+	parts     = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
+	trust     = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000000"},"Action":"sts:AssumeRole"}]}`
+	anyPolicy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}`
+	provider  = "arn:aws:iam::000000000000:oidc-provider/issuer.example.com"
+	managed   = "arn:aws:iam::000000000000:policy/managed"
+)
+
+// query is a request of the Query protocol: parameters are name=value pairs, not yet escaped.
+func query(action string, params ...string) operation {
+	var b strings.Builder
+	b.WriteString("Action=" + action)
+	for _, p := range params {
+		name, value, _ := strings.Cut(p, "=")
+		b.WriteString("&" + name + "=")
+		if strings.HasPrefix(value, "{key}") {
+			b.WriteString(value)
+		} else {
+			b.WriteString(url.QueryEscape(value))
+		}
+	}
+	return operation{method: "POST", path: "/", body: b.String(), actions: "iam:" + action, status: 200}
+}
+
+// setup fills a world. The order makes {version}, {upload}, {etag} and {key} those of the last steps.
+func setup() []operation {
+	return []operation{
+		{method: "PUT", path: "/docs", headers: "X-Amz-Bucket-Object-Lock-Enabled: true"},
+		{method: "PUT", path: "/empty"},
+		{method: "PUT", path: "/docs?tagging", body: tagging},
+		{method: "PUT", path: "/docs?lifecycle", body: lifecycle},
+		{method: "PUT", path: "/docs?cors", body: cors},
+		{method: "PUT", path: "/docs?policy", body: bucketPol},
+		{method: "PUT", path: "/docs/locked", body: "x"},
+		{method: "PUT", path: "/docs/locked?retention", body: retention},
+		{method: "PUT", path: "/docs/locked?legal-hold", body: hold},
+		{method: "PUT", path: "/docs/k", body: "first"},
+		{method: "PUT", path: "/docs/k", body: "second"},
+		{method: "POST", path: "/docs/k?uploads"},
+		{method: "PUT", path: "/docs/k?partNumber=1&uploadId={upload}", body: "part"},
+		query("CreateUser", "UserName=target"),
+		query("CreateUser", "UserName=spare"),
+		query("CreateUser", "UserName=full"),
+		query("PutUserPolicy", "UserName=full", "PolicyName=inline", "PolicyDocument="+anyPolicy),
+		query("PutUserPolicy", "UserName=target", "PolicyName=inline", "PolicyDocument="+anyPolicy),
+		query("CreateRole", "RoleName=role", "AssumeRolePolicyDocument="+trust),
+		query("CreateRole", "RoleName=spare", "AssumeRolePolicyDocument="+trust),
+		query("PutRolePolicy", "RoleName=role", "PolicyName=inline", "PolicyDocument="+anyPolicy),
+		query("CreatePolicy", "PolicyName=managed", "PolicyDocument="+anyPolicy),
+		query("CreatePolicy", "PolicyName=spare", "PolicyDocument="+anyPolicy),
+		query("CreatePolicyVersion", "PolicyArn="+managed, "PolicyDocument="+anyPolicy),
+		query("AttachUserPolicy", "UserName=target", "PolicyArn="+managed),
+		query("AttachRolePolicy", "RoleName=role", "PolicyArn="+managed),
+		query("PutUserPermissionsBoundary", "UserName=target", "PermissionsBoundary="+managed),
+		query("PutRolePermissionsBoundary", "RoleName=role", "PermissionsBoundary="+managed),
+		query("CreateOpenIDConnectProvider", "Url=https://issuer.example.com", "ClientIDList.member.1=sts"),
+		query("CreateAccessKey", "UserName=target"),
+	}
+}
+
+// operations is the table's other half. A name may carry a variant after a space.
+func operations() map[string]operation {
+	m := map[string]operation{
+		"ListBuckets":          {method: "GET", path: "/", actions: "s3:ListAllMyBuckets", status: 200},
+		"CreateBucket":         {method: "PUT", path: "/fresh", actions: "s3:CreateBucket", status: 200},
+		"CreateBucket locked":  {method: "PUT", path: "/fresh", headers: "X-Amz-Bucket-Object-Lock-Enabled: true", actions: "s3:CreateBucket s3:PutBucketObjectLockConfiguration s3:PutBucketVersioning", status: 200},
+		"CreateBucket owned":   {method: "PUT", path: "/fresh", headers: "X-Amz-Object-Ownership: BucketOwnerEnforced", actions: "s3:CreateBucket s3:PutBucketOwnershipControls", status: 200},
+		"CreateBucket tagged":  {method: "PUT", path: "/fresh", body: `<CreateBucketConfiguration><Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags></CreateBucketConfiguration>`, actions: "s3:CreateBucket s3:TagResource", status: 200},
+		"HeadBucket":           {method: "HEAD", path: "/docs", actions: "s3:ListBucket", status: 200},
+		"DeleteBucket":         {method: "DELETE", path: "/empty", actions: "s3:DeleteBucket", status: 204},
+		"ListObjects":          {method: "GET", path: "/docs", actions: "s3:ListBucket", status: 200},
+		"ListObjectsV2":        {method: "GET", path: "/docs?list-type=2", actions: "s3:ListBucket", status: 200},
+		"ListObjectVersions":   {method: "GET", path: "/docs?versions", actions: "s3:ListBucketVersions", status: 200},
+		"ListMultipartUploads": {method: "GET", path: "/docs?uploads", actions: "s3:ListBucketMultipartUploads", status: 200},
+		"GetBucketLocation":    {method: "GET", path: "/docs?location", actions: "s3:GetBucketLocation", status: 200},
+
+		"GetBucketPolicy":                 {method: "GET", path: "/docs?policy", actions: "s3:GetBucketPolicy", status: 200},
+		"PutBucketPolicy":                 {method: "PUT", path: "/docs?policy", body: bucketPol, actions: "s3:PutBucketPolicy", status: 204},
+		"DeleteBucketPolicy":              {method: "DELETE", path: "/docs?policy", actions: "s3:DeleteBucketPolicy", status: 204},
+		"GetBucketPolicyStatus":           {method: "GET", path: "/docs?policyStatus", actions: "s3:GetBucketPolicyStatus", status: 200},
+		"GetBucketTagging":                {method: "GET", path: "/docs?tagging", actions: "s3:GetBucketTagging", status: 200},
+		"PutBucketTagging":                {method: "PUT", path: "/docs?tagging", body: tagging, actions: "s3:PutBucketTagging", status: 204},
+		"DeleteBucketTagging":             {method: "DELETE", path: "/docs?tagging", actions: "s3:PutBucketTagging", status: 204},
+		"GetBucketVersioning":             {method: "GET", path: "/docs?versioning", actions: "s3:GetBucketVersioning", status: 200},
+		"PutBucketVersioning":             {method: "PUT", path: "/docs?versioning", body: `<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>`, actions: "s3:PutBucketVersioning", status: 200},
+		"GetPublicAccessBlock":            {method: "GET", path: "/docs?publicAccessBlock", actions: "s3:GetBucketPublicAccessBlock", status: 200},
+		"PutPublicAccessBlock":            {method: "PUT", path: "/docs?publicAccessBlock", body: block, actions: "s3:PutBucketPublicAccessBlock", status: 200},
+		"DeletePublicAccessBlock":         {method: "DELETE", path: "/docs?publicAccessBlock", actions: "s3:PutBucketPublicAccessBlock", status: 204},
+		"GetBucketOwnershipControls":      {method: "GET", path: "/docs?ownershipControls", actions: "s3:GetBucketOwnershipControls", status: 200},
+		"PutBucketOwnershipControls":      {method: "PUT", path: "/docs?ownershipControls", body: ownership, actions: "s3:PutBucketOwnershipControls", status: 200},
+		"DeleteBucketOwnershipControls":   {method: "DELETE", path: "/docs?ownershipControls", actions: "s3:PutBucketOwnershipControls", status: 204},
+		"GetBucketEncryption":             {method: "GET", path: "/docs?encryption", actions: "s3:GetEncryptionConfiguration", status: 200},
+		"PutBucketEncryption":             {method: "PUT", path: "/docs?encryption", body: sse, actions: "s3:PutEncryptionConfiguration", status: 200},
+		"DeleteBucketEncryption":          {method: "DELETE", path: "/docs?encryption", actions: "s3:PutEncryptionConfiguration", status: 204},
+		"GetBucketLifecycleConfiguration": {method: "GET", path: "/docs?lifecycle", actions: "s3:GetLifecycleConfiguration", status: 200},
+		"PutBucketLifecycleConfiguration": {method: "PUT", path: "/docs?lifecycle", body: lifecycle, actions: "s3:PutLifecycleConfiguration", status: 200},
+		"DeleteBucketLifecycle":           {method: "DELETE", path: "/docs?lifecycle", actions: "s3:PutLifecycleConfiguration", status: 204},
+		"GetBucketCors":                   {method: "GET", path: "/docs?cors", actions: "s3:GetBucketCORS", status: 200},
+		"PutBucketCors":                   {method: "PUT", path: "/docs?cors", body: cors, actions: "s3:PutBucketCORS", status: 200},
+		"DeleteBucketCors":                {method: "DELETE", path: "/docs?cors", actions: "s3:PutBucketCORS", status: 204},
+		"GetObjectLockConfiguration":      {method: "GET", path: "/docs?object-lock", actions: "s3:GetBucketObjectLockConfiguration", status: 200},
+		"PutObjectLockConfiguration":      {method: "PUT", path: "/docs?object-lock", body: objLock, actions: "s3:PutBucketObjectLockConfiguration", status: 200},
+		"GetBucketAcl":                    {method: "GET", path: "/docs?acl", actions: "s3:GetBucketAcl", status: 200},
+		"PutBucketAcl":                    {method: "PUT", path: "/docs?acl", headers: "X-Amz-Acl: private", actions: "s3:PutBucketAcl", status: 400, code: "AccessControlListNotSupported"},
+	}
+	maps.Copy(m, objectOperations())
+	maps.Copy(m, queryOperations())
+	return m
+}
+
+func objectOperations() map[string]operation {
+	return map[string]operation{
+		"GetObject":                 {method: "GET", path: "/docs/k", actions: "s3:GetObject", status: 200},
+		"GetObject version":         {method: "GET", path: "/docs/k?versionId={version}", actions: "s3:GetObjectVersion", status: 200},
+		"GetObject range":           {method: "GET", path: "/docs/k", headers: "Range: bytes=0-2", actions: "s3:GetObject", status: 206},
+		"HeadObject":                {method: "HEAD", path: "/docs/k", actions: "s3:GetObject", status: 200},
+		"PutObject":                 {method: "PUT", path: "/docs/new", body: "x", actions: "s3:PutObject", status: 200},
+		"PutObject tagged":          {method: "PUT", path: "/docs/new", headers: "X-Amz-Tagging: a=b", body: "x", actions: "s3:PutObject s3:PutObjectTagging", status: 200},
+		"PutObject retained":        {method: "PUT", path: "/docs/new", headers: "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z", body: "x", actions: "s3:PutObject s3:PutObjectRetention", status: 200},
+		"PutObject held":            {method: "PUT", path: "/docs/new", headers: "X-Amz-Object-Lock-Legal-Hold: ON", body: "x", actions: "s3:PutObject s3:PutObjectLegalHold", status: 200},
+		"PutObject under a KMS key": {method: "PUT", path: "/docs/new", headers: "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1", body: "x", actions: "s3:PutObject kms:GenerateDataKey", status: 200},
+		"CopyObject":                {method: "PUT", path: "/docs/new", headers: "X-Amz-Copy-Source: docs/k", actions: "s3:PutObject s3:GetObject", status: 200},
+		"DeleteObject":              {method: "DELETE", path: "/docs/k", actions: "s3:DeleteObject", status: 204},
+		"DeleteObject version":      {method: "DELETE", path: "/docs/k?versionId={version}", actions: "s3:DeleteObjectVersion", status: 204},
+		"DeleteObjects":             {method: "POST", path: "/docs?delete", body: `<Delete><Object><Key>k</Key></Object></Delete>`, actions: "s3:DeleteObject", status: 200, perKey: true},
+		"GetObjectAttributes":       {method: "GET", path: "/docs/k?attributes", headers: "X-Amz-Object-Attributes: ETag", actions: "s3:GetObject s3:GetObjectAttributes", status: 200},
+		"CreateMultipartUpload":     {method: "POST", path: "/docs/new?uploads", actions: "s3:PutObject", status: 200},
+		"UploadPart":                {method: "PUT", path: "/docs/k?partNumber=2&uploadId={upload}", body: "x", actions: "s3:PutObject", status: 200},
+		"UploadPartCopy":            {method: "PUT", path: "/docs/k?partNumber=2&uploadId={upload}", headers: "X-Amz-Copy-Source: docs/k", actions: "s3:PutObject s3:GetObject", status: 200},
+		"CompleteMultipartUpload":   {method: "POST", path: "/docs/k?uploadId={upload}", body: parts, actions: "s3:PutObject", status: 200},
+		"AbortMultipartUpload":      {method: "DELETE", path: "/docs/k?uploadId={upload}", actions: "s3:AbortMultipartUpload", status: 204},
+		"ListParts":                 {method: "GET", path: "/docs/k?uploadId={upload}", actions: "s3:ListMultipartUploadParts", status: 200},
+		"GetObjectTagging":          {method: "GET", path: "/docs/k?tagging", actions: "s3:GetObjectTagging", status: 200},
+		"GetObjectTagging version":  {method: "GET", path: "/docs/k?tagging&versionId={version}", actions: "s3:GetObjectVersionTagging", status: 200},
+		"PutObjectTagging":          {method: "PUT", path: "/docs/k?tagging", body: tagging, actions: "s3:PutObjectTagging", status: 200},
+		"PutObjectTagging version":  {method: "PUT", path: "/docs/k?tagging&versionId={version}", body: tagging, actions: "s3:PutObjectVersionTagging", status: 200},
+		"DeleteObjectTagging":       {method: "DELETE", path: "/docs/k?tagging", actions: "s3:DeleteObjectTagging", status: 204},
+		"GetObjectRetention":        {method: "GET", path: "/docs/locked?retention", actions: "s3:GetObjectRetention", status: 200},
+		"PutObjectRetention":        {method: "PUT", path: "/docs/k?retention", body: retention, actions: "s3:PutObjectRetention", status: 200},
+		"GetObjectLegalHold":        {method: "GET", path: "/docs/locked?legal-hold", actions: "s3:GetObjectLegalHold", status: 200},
+		"PutObjectLegalHold":        {method: "PUT", path: "/docs/k?legal-hold", body: hold, actions: "s3:PutObjectLegalHold", status: 200},
+		"GetObjectAcl":              {method: "GET", path: "/docs/k?acl", actions: "s3:GetObjectAcl", status: 200},
+		"PutObjectAcl":              {method: "PUT", path: "/docs/k?acl", headers: "X-Amz-Acl: bucket-owner-full-control", actions: "s3:PutObjectAcl", status: 200},
+	}
+}
+
+func queryOperations() map[string]operation {
+	list := []operation{
+		query("CreateUser", "UserName=new"), query("GetUser", "UserName=target"), query("ListUsers"), query("UpdateUser", "UserName=target", "NewPath=/a/"), query("DeleteUser", "UserName=spare"),
+		query("CreateAccessKey", "UserName=target"), query("ListAccessKeys", "UserName=target"), query("UpdateAccessKey", "UserName=target", "AccessKeyId={key}", "Status=Inactive"),
+		query("DeleteAccessKey", "UserName=target", "AccessKeyId={key}"), query("GetAccessKeyLastUsed", "AccessKeyId={key}"),
+		query("PutUserPolicy", "UserName=target", "PolicyName=p", "PolicyDocument="+anyPolicy), query("GetUserPolicy", "UserName=target", "PolicyName=inline"),
+		query("DeleteUserPolicy", "UserName=target", "PolicyName=inline"), query("ListUserPolicies", "UserName=target"),
+		query("AttachUserPolicy", "UserName=spare", "PolicyArn="+managed), query("DetachUserPolicy", "UserName=target", "PolicyArn="+managed), query("ListAttachedUserPolicies", "UserName=target"),
+		query("PutUserPermissionsBoundary", "UserName=spare", "PermissionsBoundary="+managed), query("DeleteUserPermissionsBoundary", "UserName=target"),
+		query("TagUser", "UserName=target", "Tags.member.1.Key=a", "Tags.member.1.Value=b"), query("UntagUser", "UserName=target", "TagKeys.member.1=a"), query("ListUserTags", "UserName=target"),
+		query("CreateRole", "RoleName=new", "AssumeRolePolicyDocument="+trust), query("GetRole", "RoleName=role"), query("ListRoles"), query("UpdateRole", "RoleName=role", "Description=d"),
+		query("DeleteRole", "RoleName=spare"), query("UpdateAssumeRolePolicy", "RoleName=role", "PolicyDocument="+trust),
+		query("PutRolePolicy", "RoleName=role", "PolicyName=p", "PolicyDocument="+anyPolicy), query("GetRolePolicy", "RoleName=role", "PolicyName=inline"),
+		query("DeleteRolePolicy", "RoleName=role", "PolicyName=inline"), query("ListRolePolicies", "RoleName=role"),
+		query("AttachRolePolicy", "RoleName=spare", "PolicyArn="+managed), query("DetachRolePolicy", "RoleName=role", "PolicyArn="+managed), query("ListAttachedRolePolicies", "RoleName=role"),
+		query("PutRolePermissionsBoundary", "RoleName=spare", "PermissionsBoundary="+managed), query("DeleteRolePermissionsBoundary", "RoleName=role"),
+		query("TagRole", "RoleName=role", "Tags.member.1.Key=a", "Tags.member.1.Value=b"), query("UntagRole", "RoleName=role", "TagKeys.member.1=a"), query("ListRoleTags", "RoleName=role"),
+		query("CreatePolicy", "PolicyName=new", "PolicyDocument="+anyPolicy), query("GetPolicy", "PolicyArn="+managed), query("ListPolicies"),
+		query("DeletePolicy", "PolicyArn=arn:aws:iam::000000000000:policy/spare"), query("CreatePolicyVersion", "PolicyArn="+managed, "PolicyDocument="+anyPolicy),
+		query("GetPolicyVersion", "PolicyArn="+managed, "VersionId=v1"), query("ListPolicyVersions", "PolicyArn="+managed), query("DeletePolicyVersion", "PolicyArn="+managed, "VersionId=v2"),
+		query("SetDefaultPolicyVersion", "PolicyArn="+managed, "VersionId=v2"), query("ListEntitiesForPolicy", "PolicyArn="+managed),
+		query("TagPolicy", "PolicyArn="+managed, "Tags.member.1.Key=a", "Tags.member.1.Value=b"), query("UntagPolicy", "PolicyArn="+managed, "TagKeys.member.1=a"), query("ListPolicyTags", "PolicyArn="+managed),
+		query("CreateOpenIDConnectProvider", "Url=https://other.example.com"), query("GetOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider), query("ListOpenIDConnectProviders"),
+		query("DeleteOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider), query("AddClientIDToOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "ClientID=x"),
+		query("RemoveClientIDFromOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "ClientID=sts"),
+		query("UpdateOpenIDConnectProviderThumbprint", "OpenIDConnectProviderArn="+provider, "ThumbprintList.member.1=6938fd4d98bab03faadb97b34396831e3780aea1"),
+		query("TagOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "Tags.member.1.Key=a", "Tags.member.1.Value=b"),
+		query("UntagOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "TagKeys.member.1=a"), query("ListOpenIDConnectProviderTags", "OpenIDConnectProviderArn="+provider),
+	}
+	m := map[string]operation{}
+	for _, op := range list {
+		m[op.actions] = op
+	}
+	assume := query("AssumeRole", "RoleArn=arn:aws:iam::000000000000:role/role", "RoleSessionName=session")
+	assume.actions = "sts:AssumeRole"
+	m["sts:AssumeRole"] = assume
+	whoami := query("GetCallerIdentity")
+	whoami.actions, whoami.open = "", true
+	m["sts:GetCallerIdentity"] = whoami
+	return m
+}

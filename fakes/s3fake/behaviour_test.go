@@ -1,0 +1,291 @@
+package s3fake_test
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// operation is one operation of the behavioural table. Expected values come from the operation's page in the Amazon
+// S3 API Reference (doc) for the status, and from "Required permissions for Amazon S3 API operations" in the Amazon
+// S3 User Guide for the actions.
+type operation struct {
+	method, path, headers, body string
+	// actions are what the caller needs, separated by spaces.
+	actions string
+	status  int
+	// code is the error of a request that is allowed and wrong.
+	code string
+	// perKey operations answer 200 and report refusals per key in the body.
+	perKey bool
+	// open operations are decided by something else than identity policies; only their refusals of keys are tested.
+	open bool
+}
+
+// credential is a way to call; %a stands for the operation's actions, %1 for one of them, %r for its resource.
+type credential struct {
+	policy string
+	// each makes one row per action of the operation.
+	each bool
+	// key changes the credentials: anonymous, wrong secret, unknown, inactive.
+	key    string
+	status int
+	code   string
+	// doc is where AWS says so.
+	doc string
+}
+
+const evaluation = "IAM User Guide, Policy evaluation logic"
+
+func credentials4() map[string]credential {
+	errors := "Amazon S3 API Reference, Error responses"
+	return map[string]credential{
+		"allowed everything":                         {policy: `{"Effect":"Allow","Action":"*","Resource":"*"}`, doc: evaluation},
+		"allowed exactly what it needs":              {policy: `{"Effect":"Allow","Action":[%a],"Resource":"*"}`, doc: evaluation},
+		"allowed everything but one action it needs": {policy: `{"Effect":"Allow","NotAction":"%1","Resource":"*"}`, each: true, status: 403, code: "AccessDenied", doc: evaluation},
+		"allowed everything and denied one action":   {policy: `{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"%1","Resource":"*"}`, each: true, status: 403, code: "AccessDenied", doc: evaluation},
+		"allowed everything on another bucket":       {policy: `{"Effect":"Allow","Action":"*","Resource":["arn:aws:s3:::other","arn:aws:s3:::other/*","arn:aws:iam::000000000000:user/other"]}`, status: 403, code: "AccessDenied", doc: evaluation},
+		"without a policy":                           {status: 403, code: "AccessDenied", doc: evaluation},
+		"anonymous":                                  {policy: `{"Effect":"Allow","Action":"*","Resource":"*"}`, key: "anonymous", status: 403, code: "AccessDenied", doc: errors},
+		"with a wrong secret":                        {policy: `{"Effect":"Allow","Action":"*","Resource":"*"}`, key: "wrong secret", status: 403, code: "SignatureDoesNotMatch", doc: errors},
+		"with a key that does not exist":             {policy: `{"Effect":"Allow","Action":"*","Resource":"*"}`, key: "unknown", status: 403, code: "InvalidAccessKeyId", doc: errors},
+		"with an inactive key":                       {policy: `{"Effect":"Allow","Action":"*","Resource":"*"}`, key: "inactive", status: 403, code: "InvalidAccessKeyId", doc: errors},
+	}
+}
+
+// row is one line of the table.
+type row struct {
+	op, who string
+	operation
+	policy, key string
+	wantStatus  int
+	wantCode    string
+}
+
+func rows(t *testing.T) []row {
+	t.Helper()
+	var out []row
+	for name, op := range operations() {
+		query := strings.Contains(name, ":")
+		for who, c := range credentials4() {
+			r := row{op: name, who: who, operation: op, policy: c.policy, key: c.key, wantStatus: c.status, wantCode: c.code}
+			if c.status == 0 {
+				r.wantStatus, r.wantCode = op.status, op.code
+			}
+			if query {
+				r.wantCode = map[string]string{"InvalidAccessKeyId": "InvalidClientTokenId"}[c.code]
+				if r.wantCode == "" {
+					r.wantCode = c.code
+				}
+				if c.key == "anonymous" {
+					r.wantCode = "MissingAuthenticationToken"
+				}
+			}
+			if op.open && c.status == http.StatusForbidden && (c.key == "" || c.key == "anonymous") && name != "sts:GetCallerIdentity" {
+				continue
+			}
+			actions := strings.Fields(op.actions)
+			if op.open && c.key == "" {
+				r.wantStatus, r.wantCode = op.status, ""
+				if strings.Contains(r.policy, "%") {
+					continue
+				}
+			}
+			r.policy = strings.ReplaceAll(r.policy, "%a", `"`+strings.Join(actions, `","`)+`"`)
+			if !c.each {
+				out = append(out, r)
+				continue
+			}
+			for _, a := range actions {
+				one := r
+				one.who += " (" + a + ")"
+				one.policy = strings.ReplaceAll(r.policy, "%1", a)
+				out = append(out, one)
+			}
+		}
+	}
+	return out
+}
+
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	table := rows(t)
+	refusals := 0
+	// A refused call changes nothing, so that all of them can share a world.
+	shared := newWorld(t)
+	for _, r := range table {
+		if r.wantStatus == http.StatusForbidden {
+			refusals++
+		}
+		t.Run(r.op+"/"+r.who, func(t *testing.T) {
+			t.Parallel()
+			w := shared
+			if r.wantStatus != http.StatusForbidden || r.perKey {
+				w = newWorld(t)
+			}
+			got := w.call(t, r)
+			if code := errorCode(got.Body.Bytes()); got.Code != r.wantStatus && !r.perKey || !strings.EqualFold(code, r.wantCode) && r.method != http.MethodHead {
+				t.Errorf("%s %s: got %d %s, want %d %s\n%s", r.method, r.path, got.Code, code, r.wantStatus, r.wantCode, got.Body.String())
+			}
+		})
+	}
+	t.Logf("%d rows, %d refusals", len(table), refusals)
+	if len(table) < 300 || refusals*2 < len(table) {
+		t.Errorf("%d rows with %d refusals, want at least 300 and half of them refusals", len(table), refusals)
+	}
+	covered := map[string]bool{}
+	for name := range operations() {
+		op, _, _ := strings.Cut(name, " ")
+		covered[op] = true
+	}
+	for _, name := range shared.Operations() {
+		if !covered[name] && !slices.Contains(elsewhere, name) {
+			t.Errorf("operation %s is served and has no row", name)
+		}
+	}
+}
+
+// elsewhere are the operations that authenticate by something else than a signature and have tests of their own:
+// TestPostObject, TestWebIdentity and TestPodIdentity.
+var elsewhere = []string{
+	"PostObject", "sts:AssumeRoleWithWebIdentity", "eks-auth:AssumeRoleForPodIdentity", "eks:CreatePodIdentityAssociation",
+	"eks:DeletePodIdentityAssociation", "eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations",
+}
+
+func errorCode(body []byte) string {
+	_, rest, ok := strings.Cut(string(body), "<Code>")
+	if !ok {
+		return ""
+	}
+	code, _, _ := strings.Cut(rest, "</Code>")
+	return code
+}
+
+// world is a server with something of everything in it, called without a listener.
+type world struct {
+	*s3fake.Server
+	known   map[string]string
+	callers atomic.Int64
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	s, err := s3fake.New(s3fake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{Server: s, known: map[string]string{}}
+	for _, step := range setup() {
+		got := w.send(t, s.Root(), step)
+		if got.Code >= http.StatusMultipleChoices {
+			t.Fatalf("set up %s %s: %d %s", step.method, step.path, got.Code, got.Body.String())
+		}
+		w.learn(step, got)
+	}
+	return w
+}
+
+// learn remembers IDs that later requests need.
+func (w *world) learn(step operation, got *httptest.ResponseRecorder) {
+	if v := got.Header().Get("X-Amz-Version-Id"); v != "" {
+		w.known["{version}"] = v
+	}
+	if v := got.Header().Get("Etag"); v != "" {
+		w.known["{etag}"] = strings.Trim(v, `"`)
+	}
+	for element, name := range map[string]string{"UploadId": "{upload}", "AccessKeyId": "{key}"} {
+		if _, rest, ok := strings.Cut(got.Body.String(), "<"+element+">"); ok {
+			w.known[name], _, _ = strings.Cut(rest, "<")
+		}
+	}
+	_ = step
+}
+
+func (w *world) fill(s string) string {
+	for name, v := range w.known {
+		s = strings.ReplaceAll(s, name, v)
+	}
+	return s
+}
+
+// call makes a user with the row's policy and sends the row's request as him.
+func (w *world) call(t *testing.T, r row) *httptest.ResponseRecorder {
+	t.Helper()
+	name := fmt.Sprintf("caller-%d", w.callers.Add(1))
+	c := s3fake.Credentials{AccessKeyID: "AKIA" + strings.ToUpper(hex.EncodeToString([]byte(name))), SecretAccessKey: "secret"}
+	u := s3fake.ImportedUser{Name: name, Credentials: c}
+	if r.policy != "" {
+		u.Policy = `{"Version":"2012-10-17","Statement":[` + r.policy + `]}`
+	}
+	if err := w.ImportUser(u); err != nil {
+		t.Fatal(err)
+	}
+	switch r.key {
+	case "anonymous":
+		c = s3fake.Credentials{}
+	case "wrong secret":
+		c.SecretAccessKey = "wrong"
+	case "unknown":
+		c.AccessKeyID = "AKIANOSUCHKEYATALLXX"
+	case "inactive":
+		w.send(t, w.Root(), operation{method: "POST", path: "/", body: "Action=UpdateAccessKey&UserName=" + name + "&Status=Inactive&AccessKeyId=" + c.AccessKeyID})
+	}
+	return w.send(t, c, r.operation)
+}
+
+// send signs and serves one request. A path of "/" with a body is the Query protocol.
+func (w *world) send(t *testing.T, c s3fake.Credentials, op operation) *httptest.ResponseRecorder {
+	t.Helper()
+	body := []byte(w.fill(op.body))
+	req := httptest.NewRequestWithContext(t.Context(), op.method, "http://127.0.0.1"+w.fill(op.path), bytes.NewReader(body))
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	service := "s3"
+	if op.path == "/" && op.method == http.MethodPost {
+		service = "iam"
+		if strings.Contains(op.body, "Action=AssumeRole") || strings.Contains(op.body, "GetCallerIdentity") {
+			service = "sts"
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	} else {
+		req.Header.Set("X-Amz-Content-Sha256", hash)
+		if len(body) > 0 {
+			digest := md5.Sum(body)
+			req.Header.Set("Content-Md5", base64.StdEncoding.EncodeToString(digest[:]))
+		}
+	}
+	for line := range strings.SplitSeq(w.fill(op.headers), "\n") {
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			req.Header.Set(name, value)
+		}
+	}
+	if c.AccessKeyID != "" {
+		creds := aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}
+		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(t.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, req)
+	return rec
+}

@@ -1,0 +1,70 @@
+package s3fake
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+// eksExchange is a call to EKS.
+type eksExchange struct {
+	*query
+	body []byte
+}
+
+func (s *Server) newEKS(r *http.Request) *eksExchange {
+	q := &query{server: s, r: r, service: sigv4.ServiceOf(r), form: r.URL.Query()}
+	x := &eksExchange{query: q}
+	x.body, q.bodyHash, q.err = readAll(r)
+	return x
+}
+
+func (x *eksExchange) describe() description {
+	d := description{operation: eksapi.Operation(x.r.Method, x.r.URL.Path), resource: x.r.URL.Path, accessKeyID: x.keyID}
+	if d.operation == "" {
+		d.operation = x.service + ":" + x.r.Method
+	}
+	if x.principal != nil {
+		d.principal = x.principal.ARN
+	}
+	return d
+}
+
+func (x *eksExchange) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+	answer, err := x.answer()
+	if err != nil {
+		e := awserr.From(err)
+		x.fail(w, requestID, e)
+		return e
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+func (x *eksExchange) answer() (any, error) {
+	if x.err != nil {
+		return nil, x.err
+	}
+	if err := x.authenticate(); err != nil {
+		return nil, err
+	}
+	return x.server.eks.Serve(eksapi.Request{Method: x.r.Method, Path: x.r.URL.Path, Query: x.form, Body: x.body, Principal: *x.principal, Context: x.conditions()})
+}
+
+func (x *eksExchange) fail(w http.ResponseWriter, _ string, e *awserr.Error) {
+	if e.Is(iam.ErrInvalidClientToken) {
+		e = awserr.New(http.StatusForbidden, "UnrecognizedClientException", e.Message)
+	}
+	w.Header().Set("X-Amzn-Errortype", e.Code)
+	writeJSON(w, e.Status, map[string]string{"message": e.Message})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}

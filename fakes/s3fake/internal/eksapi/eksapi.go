@@ -1,0 +1,355 @@
+// Package eksapi answers the part of Amazon EKS that gives pods credentials: Pod Identity associations (service eks)
+// and AssumeRoleForPodIdentity (service eks-auth). Its caller has verified the signature; policies are asked here.
+package eksapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// servicePrincipal is what a role must trust to be used through Pod Identity, and audience what a pod's token is for.
+const (
+	servicePrincipal = "pods.eks.amazonaws.com"
+	audience         = "pods.eks.amazonaws.com"
+	tableAssociation = "eks.association"
+)
+
+// Options are what the API is made of.
+type Options struct {
+	Account *iam.Account
+	Journal journal.Journal
+	Region  string
+	// Clusters maps the clusters that exist to the issuers of their service account tokens.
+	Clusters map[string]string
+	Tokens   *iamapi.TokenVerifier
+	Now      func() time.Time
+}
+
+// API answers EKS requests.
+type API struct {
+	Options
+	mu           sync.Mutex
+	associations map[string]*Association
+	next         int
+}
+
+// Association binds a service account of a cluster to a role.
+type Association struct {
+	ClusterName    string            `json:"clusterName"`
+	Namespace      string            `json:"namespace"`
+	ServiceAccount string            `json:"serviceAccount"`
+	RoleARN        string            `json:"roleArn,omitempty"`
+	ARN            string            `json:"associationArn"`
+	ID             string            `json:"associationId"`
+	Tags           map[string]string `json:"tags,omitempty"`
+	CreatedAt      float64           `json:"createdAt,omitempty"`
+	ModifiedAt     float64           `json:"modifiedAt,omitempty"`
+}
+
+// New returns the API with the associations in the journal.
+func New(o Options) (*API, error) {
+	a := &API{Options: o, associations: map[string]*Association{}}
+	for id, raw := range o.Journal.Table(tableAssociation) {
+		one := &Association{}
+		if err := json.Unmarshal(raw, one); err != nil {
+			return nil, fmt.Errorf("read %s %q from the journal: %w", tableAssociation, id, err)
+		}
+		a.associations[id] = one
+		if n, err := strconv.ParseInt(strings.TrimPrefix(id, "a-"), 36, 64); err == nil {
+			a.next = max(a.next, int(n))
+		}
+	}
+	return a, nil
+}
+
+// Request is one call.
+type Request struct {
+	Method    string
+	Path      string
+	Query     url.Values
+	Body      []byte
+	Principal iam.Principal
+	Context   iampolicy.Context
+}
+
+// Operation names a request, "" for one that is not served.
+func Operation(method, path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 3 || parts[0] != "clusters" {
+		return ""
+	}
+	switch {
+	case parts[2] == "assume-role-for-pod-identity" && method == http.MethodPost && len(parts) == 3:
+		return "eks-auth:AssumeRoleForPodIdentity"
+	case parts[2] != "pod-identity-associations" || len(parts) > 4:
+		return ""
+	}
+	return map[string]string{
+		"POST 3": "eks:CreatePodIdentityAssociation", "GET 3": "eks:ListPodIdentityAssociations", "GET 4": "eks:DescribePodIdentityAssociation",
+		"DELETE 4": "eks:DeletePodIdentityAssociation",
+	}[method+" "+strconv.Itoa(len(parts))]
+}
+
+// Operations returns the names of the served operations.
+func Operations() []string {
+	return []string{
+		"eks-auth:AssumeRoleForPodIdentity", "eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation",
+		"eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations",
+	}
+}
+
+func refused(status int, code, format string, args ...any) *awserr.Error {
+	return awserr.Newf(status, code, format, args...)
+}
+
+// Serve answers one request with a JSON document.
+func (a *API) Serve(r Request) (any, error) {
+	op := Operation(r.Method, r.Path)
+	if op == "" {
+		return nil, refused(http.StatusNotImplemented, "NotImplemented", "%s %s is not served by this fake", r.Method, r.Path)
+	}
+	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	cluster, id := parts[1], ""
+	if len(parts) == 4 {
+		id = parts[3]
+	}
+	resource := a.arn("cluster/" + cluster)
+	if id != "" {
+		resource = a.arn("podidentityassociation/" + cluster + "/" + id)
+	}
+	if err := a.authorize(r, op, resource); err != nil {
+		return nil, err
+	}
+	issuer, ok := a.Clusters[cluster]
+	if !ok {
+		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "No cluster found for name: %s.", cluster)
+	}
+	switch op {
+	case "eks:CreatePodIdentityAssociation":
+		return a.create(r, cluster)
+	case "eks:ListPodIdentityAssociations":
+		return a.list(r, cluster)
+	case "eks:DeletePodIdentityAssociation":
+		return a.remove(cluster, id)
+	case "eks:DescribePodIdentityAssociation":
+		return a.describe(cluster, id)
+	}
+	return a.assume(r, cluster, issuer)
+}
+
+func (a *API) arn(rest string) string {
+	return "arn:" + a.Account.Partition + ":eks:" + a.Region + ":" + a.Account.Options.ID + ":" + rest
+}
+
+func (a *API) authorize(r Request, action, resource string) error {
+	if err := iamapi.Authorize(r.Principal, action, resource, r.Context); err != nil {
+		return refused(http.StatusForbidden, "AccessDeniedException", "%s", awserr.From(err).Message)
+	}
+	return nil
+}
+
+type envelope struct {
+	Association Association `json:"association"`
+}
+
+func (a *API) create(r Request, cluster string) (any, error) {
+	var in Association
+	if err := json.Unmarshal(r.Body, &in); err != nil {
+		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "The request body is not valid JSON.")
+	}
+	if in.Namespace == "" || in.ServiceAccount == "" || in.RoleARN == "" {
+		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "namespace, serviceAccount and roleArn are required.")
+	}
+	role, ok := a.Account.RoleByARN(in.RoleARN)
+	if !ok {
+		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "Role provided in the request does not exist.")
+	}
+	if err := a.authorize(r, "iam:PassRole", in.RoleARN); err != nil {
+		return nil, err
+	}
+	if !trusts(role, r.Context, in.RoleARN) {
+		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Trust policy of role %s does not allow EKS Pod Identity to assume it.", in.RoleARN)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, other := range a.associations {
+		if other.ClusterName == cluster && other.Namespace == in.Namespace && other.ServiceAccount == in.ServiceAccount {
+			return nil, refused(http.StatusConflict, "ResourceInUseException", "Association already exists: %s", other.ID)
+		}
+	}
+	a.next++
+	now := float64(a.Now().Unix())
+	one := &Association{
+		ClusterName: cluster, Namespace: in.Namespace, ServiceAccount: in.ServiceAccount, RoleARN: in.RoleARN, Tags: in.Tags,
+		ID: fmt.Sprintf("a-%017s", strconv.FormatInt(int64(a.next), 36)), CreatedAt: now, ModifiedAt: now,
+	}
+	one.ARN = a.arn("podidentityassociation/" + cluster + "/" + one.ID)
+	rec, err := journal.Put(tableAssociation, one.ID, one)
+	if err == nil {
+		err = a.Journal.Append(rec)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("save an association: %w", err)
+	}
+	a.associations[one.ID] = one
+	return envelope{*one}, nil
+}
+
+// trusts asks the role's trust policy about Pod Identity, which assumes roles and tags sessions.
+func trusts(role iam.Role, ctx iampolicy.Context, arn string) bool {
+	trust, err := iampolicy.ParseTrust(role.Trust)
+	if err != nil {
+		return false
+	}
+	for _, action := range []string{"sts:AssumeRole", "sts:TagSession"} {
+		if trust.Evaluate(iampolicy.Request{Action: action, Resource: arn, Context: ctx, Principal: iampolicy.Caller{Service: servicePrincipal}}) != iampolicy.Allow {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *API) list(r Request, cluster string) (any, error) {
+	limit := 100
+	if v := r.Query.Get("maxResults"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > 100 {
+			return nil, refused(http.StatusBadRequest, "InvalidParameterException", "maxResults must be between 1 and 100.")
+		}
+		limit = n
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := struct {
+		Associations []Association `json:"associations"`
+		NextToken    string        `json:"nextToken,omitempty"`
+	}{Associations: []Association{}}
+	for _, id := range slices.Sorted(maps.Keys(a.associations)) {
+		one := *a.associations[id]
+		namespace, account := r.Query.Get("namespace"), r.Query.Get("serviceAccount")
+		if one.ClusterName != cluster || id <= r.Query.Get("nextToken") || (namespace != "" && namespace != one.Namespace) || (account != "" && account != one.ServiceAccount) {
+			continue
+		}
+		if len(out.Associations) == limit {
+			out.NextToken = out.Associations[limit-1].ID
+			break
+		}
+		one.RoleARN, one.Tags, one.CreatedAt, one.ModifiedAt = "", nil, 0, 0
+		out.Associations = append(out.Associations, one)
+	}
+	return out, nil
+}
+
+func (a *API) find(cluster, id string) (*Association, error) {
+	one := a.associations[id]
+	if one == nil || one.ClusterName != cluster {
+		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "The specified association does not exist: %s", id)
+	}
+	return one, nil
+}
+
+func (a *API) describe(cluster, id string) (any, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one, err := a.find(cluster, id)
+	if err != nil {
+		return nil, err
+	}
+	return envelope{*one}, nil
+}
+
+func (a *API) remove(cluster, id string) (any, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one, err := a.find(cluster, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Journal.Append(journal.Delete(tableAssociation, id)); err != nil {
+		return nil, fmt.Errorf("remove an association: %w", err)
+	}
+	delete(a.associations, id)
+	return envelope{*one}, nil
+}
+
+// Inventory lists the associations as "cluster/namespace/serviceAccount".
+func (a *API) Inventory() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for _, one := range a.associations {
+		out = append(out, one.ClusterName+"/"+one.Namespace+"/"+one.ServiceAccount)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// assume gives a pod the credentials of the role that its service account is bound to.
+func (a *API) assume(r Request, cluster, issuer string) (any, error) {
+	var in struct {
+		Token string `json:"token"`
+	}
+	if err := json.Unmarshal(r.Body, &in); err != nil || in.Token == "" {
+		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "The request has no token.")
+	}
+	subject, err := a.Tokens.Subject(in.Token, issuer, audience)
+	if err != nil {
+		return nil, refused(http.StatusBadRequest, "InvalidTokenException", "%s", awserr.From(err).Message)
+	}
+	parts := strings.Split(subject, ":")
+	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" {
+		return nil, refused(http.StatusBadRequest, "InvalidTokenException", "The token is not one of a service account.")
+	}
+	one, ok := a.associationOf(cluster, parts[2], parts[3])
+	if !ok {
+		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "There is no association for service account %s in namespace %s.", parts[3], parts[2])
+	}
+	role, ok := a.Account.RoleByARN(one.RoleARN)
+	if !ok || !trusts(role, r.Context, one.RoleARN) {
+		return nil, refused(http.StatusForbidden, "AccessDeniedException", "Role %s cannot be assumed by EKS Pod Identity.", one.RoleARN)
+	}
+	tags := []iam.Tag{
+		{Key: "eks-cluster-arn", Value: a.arn("cluster/" + cluster)},
+		{Key: "eks-cluster-name", Value: cluster},
+		{Key: "kubernetes-namespace", Value: parts[2]},
+		{Key: "kubernetes-service-account", Value: parts[3]},
+	}
+	s, err := a.Account.CreateSession(iam.NewSession{Role: role, Name: "eks-" + cluster + "-" + one.ID, Duration: 6 * time.Hour, Tags: tags})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{
+		"subject": map[string]string{"namespace": parts[2], "serviceAccount": parts[3]}, "audience": audience,
+		"podIdentityAssociation": map[string]string{"associationArn": one.ARN, "associationId": one.ID},
+		"assumedRoleUser": map[string]string{
+			"arn":          "arn:" + a.Account.Partition + ":sts::" + a.Account.Options.ID + ":assumed-role/" + role.Name + "/" + s.Name,
+			"assumeRoleId": role.ID + ":" + s.Name,
+		},
+		"credentials": map[string]any{"accessKeyId": s.KeyID, "secretAccessKey": string(s.Secret), "sessionToken": string(s.Token), "expiration": s.Expires.Unix()},
+	}, nil
+}
+
+func (a *API) associationOf(cluster, namespace, account string) (Association, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.associations {
+		if one.ClusterName == cluster && one.Namespace == namespace && one.ServiceAccount == account {
+			return *one, true
+		}
+	}
+	return Association{}, false
+}

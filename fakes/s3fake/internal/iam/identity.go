@@ -1,0 +1,324 @@
+package iam
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// Kind is the kind of an identity in names and errors.
+type Kind string
+
+// The kinds of identities.
+const (
+	KindUser Kind = "user"
+	KindRole Kind = "role"
+)
+
+// Identity returns a copy of a user's or role's common part.
+func (a *Account) Identity(kind Kind, name string) (Identity, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if kind == KindRole {
+		r, err := a.role(name)
+		if err != nil {
+			return Identity{}, err
+		}
+		return r.Identity.clone(), nil
+	}
+	u, err := a.user(name)
+	if err != nil {
+		return Identity{}, err
+	}
+	return u.Identity.clone(), nil
+}
+
+func (a *Account) changeIdentity(kind Kind, name string, change func(*Identity) error) error {
+	var err error
+	if kind == KindRole {
+		_, err = a.changeRole(name, func(r *Role) error { return change(&r.Identity) })
+	} else {
+		_, err = a.changeUser(name, func(u *User) error { return change(&u.Identity) })
+	}
+	return err
+}
+
+// inlineQuota is the aggregate size of inline policies.
+func (k Kind) inlineQuota() int {
+	if k == KindRole {
+		return iampolicy.MaxRoleInline
+	}
+	return iampolicy.MaxUserInline
+}
+
+// PutInline adds or replaces an inline policy.
+func (a *Account) PutInline(kind Kind, name, policy, document string) error {
+	if _, err := iampolicy.ParseIdentity(document); err != nil {
+		return err
+	}
+	return a.changeIdentity(kind, name, func(i *Identity) error {
+		total := iampolicy.CompactLength(document)
+		for other, doc := range i.Inline {
+			if other != policy {
+				total += iampolicy.CompactLength(doc)
+			}
+		}
+		if total > kind.inlineQuota() {
+			return limitExceeded("Maximum policy size of %d bytes exceeded for %s %s", kind.inlineQuota(), kind, i.Name)
+		}
+		if i.Inline == nil {
+			i.Inline = map[string]string{}
+		}
+		i.Inline[policy] = document
+		return nil
+	})
+}
+
+// Inline returns an inline policy.
+func (a *Account) Inline(kind Kind, name, policy string) (string, error) {
+	i, err := a.Identity(kind, name)
+	if err != nil {
+		return "", err
+	}
+	doc, ok := i.Inline[policy]
+	if !ok {
+		return "", noSuchEntity("The %s policy with name %s cannot be found.", kind, policy)
+	}
+	return doc, nil
+}
+
+// DeleteInline removes an inline policy.
+func (a *Account) DeleteInline(kind Kind, name, policy string) error {
+	return a.changeIdentity(kind, name, func(i *Identity) error {
+		if _, ok := i.Inline[policy]; !ok {
+			return noSuchEntity("The %s policy with name %s cannot be found.", kind, policy)
+		}
+		delete(i.Inline, policy)
+		return nil
+	})
+}
+
+// Attach attaches a managed policy; attaching it again changes nothing.
+func (a *Account) Attach(kind Kind, name, arn string) error {
+	return a.changeIdentity(kind, name, func(i *Identity) error {
+		if a.policies[arn] == nil && !a.awsManaged(arn) {
+			return noSuchEntity("Policy %s does not exist or is not attachable.", arn)
+		}
+		if slices.Contains(i.Attached, arn) {
+			return nil
+		}
+		if len(i.Attached) >= MaxAttached {
+			return limitExceeded("Cannot exceed quota for PoliciesPer%s: %d", strings.ToUpper(string(kind[:1]))+string(kind[1:]), MaxAttached)
+		}
+		i.Attached = append(i.Attached, arn)
+		return nil
+	})
+}
+
+// Detach removes an attached managed policy.
+func (a *Account) Detach(kind Kind, name, arn string) error {
+	return a.changeIdentity(kind, name, func(i *Identity) error {
+		at := slices.Index(i.Attached, arn)
+		if at < 0 {
+			return noSuchEntity("Policy %s was not found.", arn)
+		}
+		i.Attached = slices.Delete(i.Attached, at, at+1)
+		return nil
+	})
+}
+
+// SetBoundary sets the permissions boundary; "" removes it.
+func (a *Account) SetBoundary(kind Kind, name, arn string) error {
+	return a.changeIdentity(kind, name, func(i *Identity) error {
+		if err := a.boundaryExists(arn); err != nil {
+			return err
+		}
+		if arn == "" && i.Boundary == "" {
+			return noSuchEntity("The %s with name %s does not have a permissions boundary.", kind, i.Name)
+		}
+		i.Boundary = arn
+		return nil
+	})
+}
+
+// AddTags adds or replaces tags of a user or role.
+func (a *Account) AddTags(kind Kind, name string, tags []Tag) error {
+	return a.changeIdentity(kind, name, func(i *Identity) (err error) {
+		i.Tags, err = mergeTags(i.Tags, tags)
+		return err
+	})
+}
+
+// RemoveTags removes tags by key.
+func (a *Account) RemoveTags(kind Kind, name string, keys []string) error {
+	return a.changeIdentity(kind, name, func(i *Identity) error {
+		i.Tags = withoutTags(i.Tags, keys)
+		return nil
+	})
+}
+
+// mergeTags overlays tags; keys are compared regardless of case, as IAM does.
+func mergeTags(old, tags []Tag) ([]Tag, error) {
+	out := slices.Clone(old)
+	for _, t := range tags {
+		at := slices.IndexFunc(out, func(o Tag) bool { return strings.EqualFold(o.Key, t.Key) })
+		if at >= 0 {
+			out[at] = t
+			continue
+		}
+		out = append(out, t)
+	}
+	if len(out) > MaxTags {
+		return nil, limitExceeded("The number of tags has reached the maximum limit.")
+	}
+	return out, nil
+}
+
+func withoutTags(old []Tag, keys []string) []Tag {
+	return slices.DeleteFunc(slices.Clone(old), func(t Tag) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, t.Key) })
+	})
+}
+
+// Principal is who signed a request, with the policies that bear on him.
+type Principal struct {
+	// Root marks the account's root user.
+	Root bool
+	// ARN names the principal; for a session it is the assumed-role ARN.
+	ARN string
+	// ID is aws:userid.
+	ID string
+	// Name is aws:username for users, "" otherwise.
+	Name string
+	// Type is aws:PrincipalType.
+	Type string
+	// AccountID is the account.
+	AccountID string
+	// AlsoARNs are further names by which policies may address the principal, as a session's role.
+	AlsoARNs []string
+	Tags     []Tag
+	// Identity are the identity policies, Boundaries all policies that limit them.
+	Identity   []*iampolicy.Document
+	Boundaries []*iampolicy.Document
+	// Session is set for temporary credentials.
+	Session *Session
+}
+
+// CanonicalID is the canonical user ID that S3 shows as owner.
+func (a *Account) CanonicalID() string {
+	return strings.Repeat("0", 64-len(a.ID)) + a.ID
+}
+
+// Secret returns the secret of an access key for verifying a signature. invalid is the service's own error for
+// a key that does not exist or is not active.
+func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, error) {
+	if keyID == a.RootKey {
+		return a.RootSecret, tokenless(token)
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if s := a.sessions[keyID]; s != nil {
+		switch {
+		case token != string(s.Token):
+			return "", errInvalidToken
+		case a.Now().After(s.Expires):
+			return "", awserr.New(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
+		}
+		return string(s.Secret), nil
+	}
+	if u := a.users[a.keys[keyID]]; u != nil {
+		if i := u.key(keyID); i >= 0 && u.Keys[i].Status == statusActive {
+			return string(u.Keys[i].Secret), tokenless(token)
+		}
+	}
+	return "", invalid
+}
+
+var errInvalidToken = awserr.New(http.StatusBadRequest, "InvalidToken", "The provided token is malformed or otherwise invalid.")
+
+// tokenless refuses a security token next to long-term credentials.
+func tokenless(token string) error {
+	if token != "" {
+		return errInvalidToken
+	}
+	return nil
+}
+
+// Principal resolves an access key that Secret has accepted.
+func (a *Account) Principal(keyID string) (Principal, error) {
+	if keyID == a.RootKey {
+		return Principal{Root: true, ARN: a.RootARN(), ID: a.ID, Type: "Account", AccountID: a.ID}, nil
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if s := a.sessions[keyID]; s != nil {
+		return a.sessionPrincipal(s)
+	}
+	u := a.users[a.keys[keyID]]
+	if u == nil {
+		return Principal{}, noSuchEntity("The Access Key with id %s cannot be found", keyID)
+	}
+	p := Principal{ARN: a.UserARN(u), ID: u.ID, Name: u.Name, Type: "User", AccountID: a.ID, Tags: u.Tags}
+	return p, a.attachPolicies(&p, u.Identity)
+}
+
+func (a *Account) sessionPrincipal(s *Session) (Principal, error) {
+	r := a.roles[fold(s.Role)]
+	if r == nil || r.ID != s.RoleID {
+		return Principal{}, awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")
+	}
+	p := Principal{
+		ARN: "arn:" + a.Partition + ":sts::" + a.ID + ":assumed-role/" + r.Name + "/" + s.Name,
+		ID:  r.ID + ":" + s.Name, Type: "AssumedRole", AccountID: a.ID, AlsoARNs: []string{a.RoleARN(r)}, Session: s,
+	}
+	p.Tags, _ = mergeTags(r.Tags, s.Tags) // both within their limits; the union may exceed one, which STS allows
+	if p.Tags == nil {
+		p.Tags = r.Tags
+	}
+	if err := a.attachPolicies(&p, r.Identity); err != nil {
+		return p, err
+	}
+	if len(s.Policies) == 0 {
+		return p, nil
+	}
+	session := &iampolicy.Document{Version: "2012-10-17"}
+	for _, raw := range s.Policies {
+		d, err := a.document(raw)
+		if err != nil {
+			return p, err
+		}
+		session.Statements = append(session.Statements, d.Statements...)
+	}
+	p.Boundaries = append(p.Boundaries, session)
+	return p, nil
+}
+
+// attachPolicies fills in the identity's parsed policies.
+func (a *Account) attachPolicies(p *Principal, i Identity) error {
+	for _, raw := range i.Inline {
+		if err := a.attachDocument(&p.Identity, raw); err != nil {
+			return err
+		}
+	}
+	for _, arn := range i.Attached {
+		if err := a.attachDocument(&p.Identity, a.managedDocument(arn)); err != nil {
+			return err
+		}
+	}
+	if i.Boundary != "" {
+		return a.attachDocument(&p.Boundaries, a.managedDocument(i.Boundary))
+	}
+	return nil
+}
+
+func (a *Account) attachDocument(to *[]*iampolicy.Document, raw string) error {
+	d, err := a.document(raw)
+	if err != nil {
+		return err
+	}
+	*to = append(*to, d)
+	return nil
+}

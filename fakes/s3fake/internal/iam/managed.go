@@ -1,0 +1,313 @@
+package iam
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// NewPolicy describes a managed policy to create.
+type NewPolicy struct {
+	Name, Path, Document, Description string
+	Tags                              []Tag
+}
+
+// CreatePolicy adds a managed policy with its first version.
+func (a *Account) CreatePolicy(in NewPolicy) (Policy, error) {
+	if err := checkManaged(in.Document); err != nil {
+		return Policy{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	arn := a.ARN("policy", in.Path, in.Name)
+	for _, p := range a.policies {
+		if fold(p.Name) == fold(in.Name) {
+			return Policy{}, exists("A policy called %s already exists. Duplicate names are not allowed.", in.Name)
+		}
+	}
+	if len(a.policies) >= MaxPolicies {
+		return Policy{}, limitExceeded("Cannot exceed quota for PoliciesPerAccount: %d", MaxPolicies)
+	}
+	now := a.Now().UTC()
+	p := &Policy{
+		Name: in.Name, Path: in.Path, ID: newID("ANPA", 17), ARN: arn, Created: now, Updated: now, Description: in.Description, Tags: slices.Clone(in.Tags),
+		Versions: []PolicyVersion{{ID: "v1", Document: in.Document, Created: now}}, Default: "v1", Next: 2,
+	}
+	if err := a.save(tablePolicies, arn, p); err != nil {
+		return Policy{}, err
+	}
+	a.policies[arn] = p
+	return p.clone(), nil
+}
+
+func checkManaged(document string) error {
+	if _, err := iampolicy.ParseIdentity(document); err != nil {
+		return err
+	}
+	if iampolicy.CompactLength(document) > iampolicy.MaxManaged {
+		return limitExceeded("Cannot exceed quota for PolicySize: %d", iampolicy.MaxManaged)
+	}
+	return nil
+}
+
+func (p *Policy) clone() Policy {
+	c := *p
+	c.Tags, c.Versions = slices.Clone(p.Tags), slices.Clone(p.Versions)
+	return c
+}
+
+// ManagedPolicy returns a managed policy by ARN, with the number of identities it is attached to.
+func (a *Account) ManagedPolicy(arn string) (p Policy, attached int, err error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if doc, ok := awsPolicies()[a.awsName(arn)]; ok {
+		return Policy{
+			Name: a.awsName(arn), Path: "/", ID: "ANPAAWSMANAGED0000000", ARN: arn, Default: "v1",
+			Versions: []PolicyVersion{{ID: "v1", Document: doc}},
+		}, a.attachments(arn), nil
+	}
+	mp, err := a.policy(arn)
+	if err != nil {
+		return Policy{}, 0, err
+	}
+	return mp.clone(), a.attachments(arn), nil
+}
+
+func (a *Account) policy(arn string) (*Policy, error) {
+	if p := a.policies[arn]; p != nil {
+		return p, nil
+	}
+	return nil, noSuchEntity("Policy %s was not found.", arn)
+}
+
+func (a *Account) attachments(arn string) int {
+	n := 0
+	for _, u := range a.users {
+		if slices.Contains(u.Attached, arn) {
+			n++
+		}
+	}
+	for _, r := range a.roles {
+		if slices.Contains(r.Attached, arn) {
+			n++
+		}
+	}
+	return n
+}
+
+// PolicyUse names who a managed policy is attached to.
+type PolicyUse struct{ Users, Roles []Identity }
+
+// PolicyUse returns the identities that a managed policy is attached to, by name.
+func (a *Account) PolicyUse(arn string) (PolicyUse, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	use := PolicyUse{}
+	if !a.awsManaged(arn) {
+		if _, err := a.policy(arn); err != nil {
+			return use, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.users)) {
+		if u := a.users[name]; slices.Contains(u.Attached, arn) {
+			use.Users = append(use.Users, u.Identity.clone())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.roles)) {
+		if r := a.roles[name]; slices.Contains(r.Attached, arn) {
+			use.Roles = append(use.Roles, r.Identity.clone())
+		}
+	}
+	return use, nil
+}
+
+// ListedPolicy is a managed policy with its number of attachments.
+type ListedPolicy struct {
+	Policy
+	Attached int
+}
+
+// Policies returns the account's own managed policies below a path prefix in the order of their names.
+func (a *Account) Policies(prefix string) []ListedPolicy {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	var out []ListedPolicy
+	for _, arn := range slices.Sorted(maps.Keys(a.policies)) {
+		if p := a.policies[arn]; strings.HasPrefix(p.Path, prefix) {
+			out = append(out, ListedPolicy{p.clone(), a.attachments(arn)})
+		}
+	}
+	slices.SortFunc(out, func(x, y ListedPolicy) int { return strings.Compare(x.Name, y.Name) })
+	return out
+}
+
+func (a *Account) changePolicy(arn string, change func(*Policy) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, err := a.policy(arn)
+	if err != nil {
+		return err
+	}
+	next := p.clone()
+	if err := change(&next); err != nil {
+		return err
+	}
+	next.Updated = a.Now().UTC()
+	if err := a.save(tablePolicies, arn, &next); err != nil {
+		return err
+	}
+	a.policies[arn] = &next
+	return nil
+}
+
+// AddVersion adds a version of a managed policy and makes it the default if asked to.
+func (a *Account) AddVersion(arn, document string, makeDefault bool) (PolicyVersion, error) {
+	if err := checkManaged(document); err != nil {
+		return PolicyVersion{}, err
+	}
+	var v PolicyVersion
+	err := a.changePolicy(arn, func(p *Policy) error {
+		if len(p.Versions) >= MaxVersions {
+			return limitExceeded("A managed policy can have up to %d versions. Before you create a new version, you must delete an existing version.", MaxVersions)
+		}
+		v = PolicyVersion{ID: fmt.Sprintf("v%d", p.Next), Document: document, Created: a.Now().UTC()}
+		p.Next++
+		p.Versions = append(p.Versions, v)
+		if makeDefault {
+			p.Default = v.ID
+		}
+		return nil
+	})
+	return v, err
+}
+
+func (p *Policy) version(id string) int {
+	return slices.IndexFunc(p.Versions, func(v PolicyVersion) bool { return v.ID == id })
+}
+
+func noVersion(arn, id string) error {
+	return noSuchEntity("Policy %s version %s does not exist or is not attachable.", arn, id)
+}
+
+// Version returns one version of a managed policy.
+func (p Policy) Version(id string) (PolicyVersion, error) {
+	i := p.version(id)
+	if i < 0 {
+		return PolicyVersion{}, noVersion(p.ARN, id)
+	}
+	return p.Versions[i], nil
+}
+
+// SetDefault makes a version the default one.
+func (a *Account) SetDefault(arn, id string) error {
+	return a.changePolicy(arn, func(p *Policy) error {
+		if p.version(id) < 0 {
+			return noVersion(arn, id)
+		}
+		p.Default = id
+		return nil
+	})
+}
+
+// DeleteVersion removes a version that is not the default one.
+func (a *Account) DeleteVersion(arn, id string) error {
+	return a.changePolicy(arn, func(p *Policy) error {
+		i := p.version(id)
+		switch {
+		case i < 0:
+			return noVersion(arn, id)
+		case p.Default == id:
+			return deleteConflict("Cannot delete the default version of a policy.")
+		}
+		p.Versions = slices.Delete(p.Versions, i, i+1)
+		return nil
+	})
+}
+
+// TagPolicy adds or replaces tags of a managed policy.
+func (a *Account) TagPolicy(arn string, tags []Tag) error {
+	return a.changePolicy(arn, func(p *Policy) (err error) {
+		p.Tags, err = mergeTags(p.Tags, tags)
+		return err
+	})
+}
+
+// UntagPolicy removes tags of a managed policy.
+func (a *Account) UntagPolicy(arn string, keys []string) error {
+	return a.changePolicy(arn, func(p *Policy) error {
+		p.Tags = withoutTags(p.Tags, keys)
+		return nil
+	})
+}
+
+// DeletePolicy removes a managed policy that is attached nowhere and has only its default version.
+func (a *Account) DeletePolicy(arn string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p, err := a.policy(arn)
+	switch {
+	case err != nil:
+		return err
+	case a.attachments(arn) > 0 || a.isBoundary(arn):
+		return deleteConflict("Cannot delete a policy attached to entities.")
+	case len(p.Versions) > 1:
+		return deleteConflict("This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.")
+	}
+	if err := a.forget(tablePolicies, arn); err != nil {
+		return err
+	}
+	delete(a.policies, arn)
+	return nil
+}
+
+func (a *Account) isBoundary(arn string) bool {
+	for _, u := range a.users {
+		if u.Boundary == arn {
+			return true
+		}
+	}
+	for _, r := range a.roles {
+		if r.Boundary == arn {
+			return true
+		}
+	}
+	return false
+}
+
+// PrincipalExists implements iampolicy.Accounts for bucket and trust policies.
+func (a *Account) PrincipalExists(value string) bool {
+	if value == a.ID || value == a.RootARN() {
+		return true
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for _, u := range a.users {
+		if a.UserARN(u) == value || u.ID == value {
+			return true
+		}
+	}
+	session, isSession := strings.CutPrefix(value, "arn:"+a.Partition+":sts::"+a.ID+":assumed-role/")
+	role, _, _ := strings.Cut(session, "/")
+	for _, r := range a.roles {
+		if a.RoleARN(r) == value || r.ID == value || (isSession && r.Name == role) {
+			return true
+		}
+	}
+	return foreignAccount(value, a.ID)
+}
+
+// foreignAccount accepts another account as a whole: this fake serves one account and cannot deny that others
+// exist.
+func foreignAccount(value, own string) bool {
+	id := value
+	if rest, ok := strings.CutPrefix(value, "arn:aws:iam::"); ok {
+		id, _ = strings.CutSuffix(rest, ":root")
+	}
+	if len(id) != 12 || id == own {
+		return false
+	}
+	return strings.Trim(id, "0123456789") == ""
+}

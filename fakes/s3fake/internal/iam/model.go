@@ -1,0 +1,291 @@
+// Package iam is the state of the fake's account: users, access keys, roles, managed policies, identity providers
+// and sessions, with the quotas, names and errors of AWS Identity and Access Management. It resolves an access key
+// to a principal with its policies. It knows no HTTP and evaluates nothing.
+package iam
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Quotas of an account ("IAM and AWS STS quotas" in the IAM User Guide).
+const (
+	MaxUsers            = 5000
+	MaxRoles            = 1000
+	MaxPolicies         = 1500
+	MaxKeysPerUser      = 2
+	MaxVersions         = 5
+	MaxAttached         = 10
+	MaxTags             = 50
+	MaxProviders        = 100
+	MaxClientIDs        = 100
+	MaxThumbprints      = 5
+	statusActive        = "Active"
+	statusInactive      = "Inactive"
+	defaultSessionLimit = 3600
+)
+
+// Tag is one tag of a user, role, policy or provider.
+type Tag struct {
+	Key   string `json:"k"`
+	Value string `json:"v"`
+}
+
+// Identity is what users and roles have in common.
+type Identity struct {
+	Name     string            `json:"name"`
+	Path     string            `json:"path"`
+	ID       string            `json:"id"`
+	Created  time.Time         `json:"created"`
+	Tags     []Tag             `json:"tags,omitempty"`
+	Boundary string            `json:"boundary,omitempty"`
+	Inline   map[string]string `json:"inline,omitempty"`
+	// Attached are ARNs of managed policies in the order of attachment.
+	Attached []string `json:"attached,omitempty"`
+}
+
+// User is an IAM user with its access keys.
+type User struct {
+	Identity
+	Keys []AccessKey `json:"keys,omitempty"`
+}
+
+// AccessKey is a long-term credential. Its secret is never listed.
+type AccessKey struct {
+	ID       string    `json:"id"`
+	Secret   Secret    `json:"secret"`
+	User     string    `json:"user"`
+	Status   string    `json:"status"`
+	Created  time.Time `json:"created"`
+	LastUsed time.Time `json:"lastUsed,omitzero"`
+	// LastService and LastRegion say where it was last used.
+	LastService string `json:"lastService,omitempty"`
+	LastRegion  string `json:"lastRegion,omitempty"`
+}
+
+// Secret is a secret access key or token; it prints as [redacted].
+type Secret string
+
+// String implements fmt.Stringer.
+func (Secret) String() string { return "[redacted]" }
+
+// GoString implements fmt.GoStringer.
+func (Secret) GoString() string { return "[redacted]" }
+
+// Role is an IAM role.
+type Role struct {
+	Identity
+	Trust       string    `json:"trust"`
+	Description string    `json:"description,omitempty"`
+	MaxSession  int       `json:"maxSession"`
+	LastUsed    time.Time `json:"lastUsed,omitzero"`
+}
+
+// Policy is a managed policy.
+type Policy struct {
+	Name        string          `json:"name"`
+	Path        string          `json:"path"`
+	ID          string          `json:"id"`
+	ARN         string          `json:"arn"`
+	Created     time.Time       `json:"created"`
+	Updated     time.Time       `json:"updated"`
+	Description string          `json:"description,omitempty"`
+	Tags        []Tag           `json:"tags,omitempty"`
+	Versions    []PolicyVersion `json:"versions"`
+	Default     string          `json:"default"`
+	// Next is the number of the next version.
+	Next int `json:"next"`
+}
+
+// PolicyVersion is one version of a managed policy.
+type PolicyVersion struct {
+	ID       string    `json:"id"`
+	Document string    `json:"document"`
+	Created  time.Time `json:"created"`
+}
+
+// Session is a set of temporary credentials of a role.
+type Session struct {
+	KeyID   string    `json:"keyId"`
+	Secret  Secret    `json:"secret"`
+	Token   Secret    `json:"token"`
+	Role    string    `json:"role"`
+	RoleID  string    `json:"roleId"`
+	Name    string    `json:"name"`
+	Expires time.Time `json:"expires"`
+	// Policies are session policies; each of them must allow.
+	Policies []string `json:"policies,omitempty"`
+	Tags     []Tag    `json:"tags,omitempty"`
+	// Provider is the identity provider of a web identity, Subject its subject.
+	Provider string `json:"provider,omitempty"`
+	Subject  string `json:"subject,omitempty"`
+}
+
+// Provider is an OpenID Connect identity provider.
+type Provider struct {
+	ARN         string    `json:"arn"`
+	URL         string    `json:"url"`
+	ClientIDs   []string  `json:"clientIds,omitempty"`
+	Thumbprints []string  `json:"thumbprints,omitempty"`
+	Tags        []Tag     `json:"tags,omitempty"`
+	Created     time.Time `json:"created"`
+}
+
+// Options describe an account.
+type Options struct {
+	// ID is the 12-digit account number.
+	ID string
+	// Partition is aws unless said otherwise.
+	Partition string
+	// RootKey and RootSecret are the root user's credentials.
+	RootKey    string
+	RootSecret string
+	Journal    journal.Journal
+	Now        func() time.Time
+}
+
+// Account holds everything; its methods are safe for concurrent use.
+type Account struct {
+	Options
+
+	mu        sync.RWMutex
+	users     map[string]*User
+	roles     map[string]*Role
+	policies  map[string]*Policy
+	providers map[string]*Provider
+	keys      map[string]string
+	sessions  map[string]*Session
+	parsed    parsedCache
+}
+
+// Tables of the journal.
+const (
+	tableUsers     = "iam.user"
+	tableRoles     = "iam.role"
+	tablePolicies  = "iam.policy"
+	tableProviders = "iam.provider"
+	tableSessions  = "sts.session"
+)
+
+// New returns the account that the journal describes.
+func New(o Options) (*Account, error) {
+	a := &Account{
+		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, policies: map[string]*Policy{},
+		providers: map[string]*Provider{}, keys: map[string]string{}, sessions: map[string]*Session{},
+	}
+	err := load(a.Journal, tableUsers, func(u *User) {
+		a.users[fold(u.Name)] = u
+		for _, k := range u.Keys {
+			a.keys[k.ID] = fold(u.Name)
+		}
+	})
+	if err == nil {
+		err = load(a.Journal, tableRoles, func(r *Role) { a.roles[fold(r.Name)] = r })
+	}
+	if err == nil {
+		err = load(a.Journal, tablePolicies, func(p *Policy) { a.policies[p.ARN] = p })
+	}
+	if err == nil {
+		err = load(a.Journal, tableProviders, func(p *Provider) { a.providers[p.ARN] = p })
+	}
+	if err == nil {
+		err = load(a.Journal, tableSessions, func(s *Session) { a.sessions[s.KeyID] = s })
+	}
+	return a, err
+}
+
+func load[T any](j journal.Journal, table string, add func(*T)) error {
+	for key, raw := range j.Table(table) {
+		v := new(T)
+		if err := json.Unmarshal(raw, v); err != nil {
+			return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
+		}
+		add(v)
+	}
+	return nil
+}
+
+// save journals the new value of an entity.
+func (a *Account) save(table, key string, value any) error {
+	if !journal.Writes(a.Journal) {
+		return nil
+	}
+	rec, err := journal.Put(table, key, value)
+	if err != nil {
+		return fmt.Errorf("save %s: %w", table, err)
+	}
+	return a.append(rec)
+}
+
+func (a *Account) forget(table, key string) error { return a.append(journal.Delete(table, key)) }
+
+func (a *Account) append(rec journal.Record) error {
+	if err := a.Journal.Append(rec); err != nil {
+		return fmt.Errorf("save the account: %w", err)
+	}
+	return nil
+}
+
+// fold makes names comparable: IAM names are unique regardless of case.
+func fold(name string) string { return strings.ToLower(name) }
+
+// ARN is the ARN of an entity of the account, for example ARN("user", "/a/", "b").
+func (a *Account) ARN(kind, path, name string) string {
+	return "arn:" + a.Partition + ":iam::" + a.ID + ":" + kind + path + name
+}
+
+// RootARN is the ARN of the account's root user.
+func (a *Account) RootARN() string { return a.ARN("root", "", "") }
+
+// UserARN is the ARN of u.
+func (a *Account) UserARN(u *User) string { return a.ARN("user", u.Path, u.Name) }
+
+// RoleARN is the ARN of r.
+func (a *Account) RoleARN(r *Role) string { return a.ARN("role", r.Path, r.Name) }
+
+const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
+// newID returns prefix and 17 random characters, as IAM's unique identifiers are made.
+func newID(prefix string, n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: crypto/rand ends the process instead
+	for i := range b {
+		b[i] = idAlphabet[b[i]&31]
+	}
+	return prefix + string(b)
+}
+
+// newSecret returns 40 characters of base64.
+func newSecret() Secret {
+	var b [30]byte
+	_, _ = rand.Read(b[:])
+	return Secret(base64.StdEncoding.EncodeToString(b[:]))
+}
+
+func noSuchEntity(format string, args ...any) *awserr.Error {
+	return awserr.Newf(http.StatusNotFound, "NoSuchEntity", format, args...)
+}
+
+func exists(format string, args ...any) *awserr.Error {
+	return awserr.Newf(http.StatusConflict, "EntityAlreadyExists", format, args...)
+}
+
+func limitExceeded(format string, args ...any) *awserr.Error {
+	return awserr.Newf(http.StatusConflict, "LimitExceeded", format, args...)
+}
+
+func deleteConflict(format string, args ...any) *awserr.Error {
+	return awserr.Newf(http.StatusConflict, "DeleteConflict", format, args...)
+}
+
+// NewRoot invents root credentials.
+func NewRoot() (accessKeyID, secret string) { return newID("AKIA", 16), string(newSecret()) }

@@ -1,0 +1,155 @@
+package iam
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// NewProvider describes an OpenID Connect provider to create.
+type NewProvider struct {
+	// URL is the issuer, with https.
+	URL         string
+	ClientIDs   []string
+	Thumbprints []string
+	Tags        []Tag
+}
+
+// CreateProvider adds an identity provider.
+func (a *Account) CreateProvider(in NewProvider) (Provider, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	name := strings.TrimSuffix(strings.TrimPrefix(in.URL, "https://"), "/")
+	arn := a.ARN("oidc-provider", "/", name)
+	if a.providers[arn] != nil {
+		return Provider{}, exists("Provider with url %s already exists.", in.URL)
+	}
+	if len(a.providers) >= MaxProviders {
+		return Provider{}, limitExceeded("Cannot exceed quota for OpenIDConnectProvidersPerAccount: %d", MaxProviders)
+	}
+	p := &Provider{ARN: arn, URL: name, ClientIDs: slices.Clone(in.ClientIDs), Thumbprints: slices.Clone(in.Thumbprints), Tags: slices.Clone(in.Tags), Created: a.Now().UTC()}
+	if err := a.save(tableProviders, arn, p); err != nil {
+		return Provider{}, err
+	}
+	a.providers[arn] = p
+	return p.clone(), nil
+}
+
+func (p *Provider) clone() Provider {
+	c := *p
+	c.ClientIDs, c.Thumbprints, c.Tags = slices.Clone(p.ClientIDs), slices.Clone(p.Thumbprints), slices.Clone(p.Tags)
+	return c
+}
+
+// Provider returns a provider by ARN.
+func (a *Account) Provider(arn string) (Provider, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	p := a.providers[arn]
+	if p == nil {
+		return Provider{}, noSuchEntity("OpenIDConnect Provider not found for arn %s", arn)
+	}
+	return p.clone(), nil
+}
+
+// ProviderByIssuer returns the provider of a token's issuer; ok is false when there is none.
+func (a *Account) ProviderByIssuer(issuer string) (Provider, bool) {
+	name := strings.TrimSuffix(strings.TrimPrefix(issuer, "https://"), "/")
+	p, err := a.Provider(a.ARN("oidc-provider", "/", name))
+	return p, err == nil
+}
+
+// Providers returns all providers in the order of their ARNs.
+func (a *Account) Providers() []Provider {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	var out []Provider
+	for _, arn := range slices.Sorted(maps.Keys(a.providers)) {
+		out = append(out, a.providers[arn].clone())
+	}
+	return out
+}
+
+// DeleteProvider removes a provider; removing a missing one succeeds, as with IAM.
+func (a *Account) DeleteProvider(arn string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.providers[arn] == nil {
+		return noSuchEntity("OpenId connect Provider %s cannot be found.", arn)
+	}
+	if err := a.forget(tableProviders, arn); err != nil {
+		return err
+	}
+	delete(a.providers, arn)
+	return nil
+}
+
+func (a *Account) changeProvider(arn string, change func(*Provider) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p := a.providers[arn]
+	if p == nil {
+		return noSuchEntity("OpenIDConnect Provider not found for arn %s", arn)
+	}
+	next := p.clone()
+	if err := change(&next); err != nil {
+		return err
+	}
+	if err := a.save(tableProviders, arn, &next); err != nil {
+		return err
+	}
+	a.providers[arn] = &next
+	return nil
+}
+
+// AddClientID adds an audience; adding it again changes nothing.
+func (a *Account) AddClientID(arn, id string) error {
+	return a.changeProvider(arn, func(p *Provider) error {
+		if slices.Contains(p.ClientIDs, id) {
+			return nil
+		}
+		if len(p.ClientIDs) >= MaxClientIDs {
+			return limitExceeded("Cannot exceed quota for ClientIdsPerOpenIdConnectProvider: %d", MaxClientIDs)
+		}
+		p.ClientIDs = append(p.ClientIDs, id)
+		return nil
+	})
+}
+
+// RemoveClientID removes an audience; removing a missing one succeeds.
+func (a *Account) RemoveClientID(arn, id string) error {
+	return a.changeProvider(arn, func(p *Provider) error {
+		p.ClientIDs = slices.DeleteFunc(p.ClientIDs, func(s string) bool { return s == id })
+		return nil
+	})
+}
+
+// SetThumbprints replaces the thumbprints of a provider.
+func (a *Account) SetThumbprints(arn string, thumbprints []string) error {
+	return a.changeProvider(arn, func(p *Provider) error {
+		p.Thumbprints = slices.Clone(thumbprints)
+		return nil
+	})
+}
+
+// TagProvider adds or replaces tags of a provider.
+func (a *Account) TagProvider(arn string, tags []Tag) error {
+	return a.changeProvider(arn, func(p *Provider) (err error) {
+		p.Tags, err = mergeTags(p.Tags, tags)
+		return err
+	})
+}
+
+// UntagProvider removes tags of a provider.
+func (a *Account) UntagProvider(arn string, keys []string) error {
+	return a.changeProvider(arn, func(p *Provider) error {
+		p.Tags = withoutTags(p.Tags, keys)
+		return nil
+	})
+}
+
+// ErrInvalidClientToken is the answer of IAM and STS to an access key they do not know.
+var ErrInvalidClientToken = awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")

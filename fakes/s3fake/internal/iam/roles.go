@@ -1,0 +1,204 @@
+package iam
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// NewRole describes a role to create.
+type NewRole struct {
+	Name, Path, Boundary, Trust, Description string
+	// MaxSession is in seconds.
+	MaxSession int
+	Tags       []Tag
+}
+
+// CreateRole adds a role.
+func (a *Account) CreateRole(in NewRole) (Role, error) {
+	if err := a.checkTrust(in.Trust); err != nil {
+		return Role{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.roles[fold(in.Name)] != nil {
+		return Role{}, exists("Role with name %s already exists.", in.Name)
+	}
+	if len(a.roles) >= MaxRoles {
+		return Role{}, limitExceeded("Cannot exceed quota for RolesPerAccount: %d", MaxRoles)
+	}
+	if err := a.boundaryExists(in.Boundary); err != nil {
+		return Role{}, err
+	}
+	if in.MaxSession == 0 {
+		in.MaxSession = defaultSessionLimit
+	}
+	r := &Role{Identity: Identity{
+		Name: in.Name, Path: in.Path, ID: newID("AROA", 17), Created: a.Now().UTC(), Tags: slices.Clone(in.Tags),
+		Boundary: in.Boundary, Inline: map[string]string{},
+	}, Trust: in.Trust, Description: in.Description, MaxSession: in.MaxSession}
+	if err := a.save(tableRoles, fold(r.Name), r); err != nil {
+		return Role{}, err
+	}
+	a.roles[fold(r.Name)] = r
+	return r.clone(), nil
+}
+
+func (a *Account) checkTrust(document string) error {
+	if _, err := iampolicy.ParseTrust(document); err != nil {
+		return err
+	}
+	if iampolicy.CompactLength(document) > iampolicy.MaxTrust {
+		return limitExceeded("Cannot exceed quota for ACLSizePerRole: %d", iampolicy.MaxTrust)
+	}
+	return nil
+}
+
+func (r *Role) clone() Role {
+	c := *r
+	c.Identity = r.Identity.clone()
+	return c
+}
+
+// Role returns a role by name.
+func (a *Account) Role(name string) (Role, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	r, err := a.role(name)
+	if err != nil {
+		return Role{}, err
+	}
+	return r.clone(), nil
+}
+
+func (a *Account) role(name string) (*Role, error) {
+	if r := a.roles[fold(name)]; r != nil {
+		return r, nil
+	}
+	return nil, noSuchEntity("The role with name %s cannot be found.", name)
+}
+
+// RoleByARN returns a role by its ARN; ok is false when there is none.
+func (a *Account) RoleByARN(arn string) (r Role, ok bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for _, r := range a.roles {
+		if a.RoleARN(r) == arn {
+			return r.clone(), true
+		}
+	}
+	return Role{}, false
+}
+
+// Roles returns the roles below a path prefix in the order of their names.
+func (a *Account) Roles(prefix string) []Role {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	var out []Role
+	for _, r := range a.roles {
+		if strings.HasPrefix(r.Path, prefix) {
+			out = append(out, r.clone())
+		}
+	}
+	slices.SortFunc(out, func(x, y Role) int { return strings.Compare(x.Name, y.Name) })
+	return out
+}
+
+func (a *Account) changeRole(name string, change func(*Role) error) (Role, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r, err := a.role(name)
+	if err != nil {
+		return Role{}, err
+	}
+	next := r.clone()
+	if err := change(&next); err != nil {
+		return Role{}, err
+	}
+	if err := a.save(tableRoles, fold(name), &next); err != nil {
+		return Role{}, err
+	}
+	a.roles[fold(name)] = &next
+	return next.clone(), nil
+}
+
+// SetTrust replaces a role's trust policy.
+func (a *Account) SetTrust(name, document string) error {
+	if err := a.checkTrust(document); err != nil {
+		return err
+	}
+	_, err := a.changeRole(name, func(r *Role) error {
+		r.Trust = document
+		return nil
+	})
+	return err
+}
+
+// UpdateRole changes description and session limit; a nil value keeps it.
+func (a *Account) UpdateRole(name string, description *string, maxSession *int) (Role, error) {
+	return a.changeRole(name, func(r *Role) error {
+		if description != nil {
+			r.Description = *description
+		}
+		if maxSession != nil {
+			r.MaxSession = *maxSession
+		}
+		return nil
+	})
+}
+
+// DeleteRole removes a role that has no policies left.
+func (a *Account) DeleteRole(name string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r, err := a.role(name)
+	switch {
+	case err != nil:
+		return err
+	case len(r.Inline) > 0:
+		return deleteConflict("Cannot delete entity, must delete policies first.")
+	case len(r.Attached) > 0:
+		return deleteConflict("Cannot delete entity, must detach all policies first.")
+	}
+	if err := a.forget(tableRoles, fold(name)); err != nil {
+		return err
+	}
+	delete(a.roles, fold(name))
+	return nil
+}
+
+// NewSession describes temporary credentials to issue.
+type NewSession struct {
+	Role     Role
+	Name     string
+	Duration time.Duration
+	Policies []string
+	Tags     []Tag
+	Provider string
+	Subject  string
+}
+
+// CreateSession issues temporary credentials for a role.
+func (a *Account) CreateSession(in NewSession) (Session, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := &Session{
+		KeyID: newID("ASIA", 16), Secret: newSecret(), Token: "FwoGZXIvYXdzE" + newSecret() + newSecret(), Role: in.Role.Name, RoleID: in.Role.ID,
+		Name: in.Name, Expires: a.Now().Add(in.Duration).UTC().Truncate(time.Second), Policies: in.Policies, Tags: in.Tags, Provider: in.Provider, Subject: in.Subject,
+	}
+	if err := a.save(tableSessions, s.KeyID, s); err != nil {
+		return Session{}, err
+	}
+	for id, old := range a.sessions {
+		if a.Now().After(old.Expires.Add(time.Hour)) {
+			if err := a.forget(tableSessions, id); err != nil {
+				return Session{}, err
+			}
+			delete(a.sessions, id)
+		}
+	}
+	a.sessions[s.KeyID] = s
+	return *s, nil
+}

@@ -1,0 +1,260 @@
+package iam
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// NewUser describes a user to create.
+type NewUser struct {
+	Name, Path, Boundary string
+	Tags                 []Tag
+}
+
+// CreateUser adds a user.
+func (a *Account) CreateUser(in NewUser) (User, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.users[fold(in.Name)] != nil {
+		return User{}, exists("User with name %s already exists.", in.Name)
+	}
+	if len(a.users) >= MaxUsers {
+		return User{}, limitExceeded("Cannot exceed quota for UsersPerAccount: %d", MaxUsers)
+	}
+	if err := a.boundaryExists(in.Boundary); err != nil {
+		return User{}, err
+	}
+	u := &User{Identity: Identity{
+		Name: in.Name, Path: in.Path, ID: newID("AIDA", 17), Created: a.Now().UTC(),
+		Tags: slices.Clone(in.Tags), Boundary: in.Boundary, Inline: map[string]string{},
+	}}
+	if err := a.save(tableUsers, fold(u.Name), u); err != nil {
+		return User{}, err
+	}
+	a.users[fold(u.Name)] = u
+	return u.clone(), nil
+}
+
+func (a *Account) boundaryExists(arn string) error {
+	if arn != "" && a.policies[arn] == nil && !a.awsManaged(arn) {
+		return noSuchEntity("Scope ARN: %s does not exist or is not attachable.", arn)
+	}
+	return nil
+}
+
+func (i Identity) clone() Identity {
+	i.Tags, i.Inline, i.Attached = slices.Clone(i.Tags), maps.Clone(i.Inline), slices.Clone(i.Attached)
+	return i
+}
+
+func (u *User) clone() User { return User{Identity: u.Identity.clone(), Keys: slices.Clone(u.Keys)} }
+
+// User returns a user by name.
+func (a *Account) User(name string) (User, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	u, err := a.user(name)
+	if err != nil {
+		return User{}, err
+	}
+	return u.clone(), nil
+}
+
+func (a *Account) user(name string) (*User, error) {
+	if u := a.users[fold(name)]; u != nil {
+		return u, nil
+	}
+	return nil, noSuchEntity("The user with name %s cannot be found.", name)
+}
+
+// Users returns the users below a path prefix in the order of their names.
+func (a *Account) Users(prefix string) []User {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	var out []User
+	for _, u := range a.users {
+		if strings.HasPrefix(u.Path, prefix) {
+			out = append(out, u.clone())
+		}
+	}
+	slices.SortFunc(out, func(x, y User) int { return strings.Compare(x.Name, y.Name) })
+	return out
+}
+
+// changeUser applies change to a copy of the user and keeps it if it is saved.
+func (a *Account) changeUser(name string, change func(*User) error) (User, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u, err := a.user(name)
+	if err != nil {
+		return User{}, err
+	}
+	next := u.clone()
+	if err := change(&next); err != nil {
+		return User{}, err
+	}
+	if err := a.save(tableUsers, fold(name), &next); err != nil {
+		return User{}, err
+	}
+	a.users[fold(name)] = &next
+	return next.clone(), nil
+}
+
+// RenameUser changes the name or path of a user; "" keeps it.
+func (a *Account) RenameUser(name, newName, newPath string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u, err := a.user(name)
+	if err != nil {
+		return err
+	}
+	next := u.clone()
+	if newPath != "" {
+		next.Path = newPath
+	}
+	if newName != "" {
+		if other := a.users[fold(newName)]; other != nil && other != u {
+			return exists("User with name %s already exists.", newName)
+		}
+		next.Name = newName
+	}
+	for i := range next.Keys {
+		next.Keys[i].User = next.Name
+	}
+	if fold(next.Name) != fold(name) {
+		if err := a.forget(tableUsers, fold(name)); err != nil {
+			return err
+		}
+	}
+	if err := a.save(tableUsers, fold(next.Name), &next); err != nil {
+		return err
+	}
+	delete(a.users, fold(name))
+	a.users[fold(next.Name)] = &next
+	for _, k := range next.Keys {
+		a.keys[k.ID] = fold(next.Name)
+	}
+	return nil
+}
+
+// DeleteUser removes a user that has nothing left.
+func (a *Account) DeleteUser(name string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u, err := a.user(name)
+	switch {
+	case err != nil:
+		return err
+	case len(u.Keys) > 0:
+		return deleteConflict("Cannot delete entity, must delete access keys first.")
+	case len(u.Inline) > 0:
+		return deleteConflict("Cannot delete entity, must delete policies first.")
+	case len(u.Attached) > 0:
+		return deleteConflict("Cannot delete entity, must detach all policies first.")
+	}
+	if err := a.forget(tableUsers, fold(name)); err != nil {
+		return err
+	}
+	delete(a.users, fold(name))
+	return nil
+}
+
+// CreateKey adds an access key; this is the only time its secret is shown.
+func (a *Account) CreateKey(user string) (AccessKey, error) {
+	var key AccessKey
+	_, err := a.changeUser(user, func(u *User) error {
+		if len(u.Keys) >= MaxKeysPerUser {
+			return limitExceeded("Cannot exceed quota for AccessKeysPerUser: %d", MaxKeysPerUser)
+		}
+		key = AccessKey{ID: newID("AKIA", 16), Secret: newSecret(), User: u.Name, Status: statusActive, Created: a.Now().UTC()}
+		u.Keys = append(u.Keys, key)
+		a.keys[key.ID] = fold(u.Name)
+		return nil
+	})
+	return key, err
+}
+
+// ImportKey gives a user an access key that the caller chose; tests of software with fixed credentials need it.
+// It is not part of AWS.
+func (a *Account) ImportKey(user, id, secret string) error {
+	_, err := a.changeUser(user, func(u *User) error {
+		if a.keys[id] != "" || id == a.RootKey {
+			return exists("Access key %s already exists.", id)
+		}
+		u.Keys = append(u.Keys, AccessKey{ID: id, Secret: Secret(secret), User: u.Name, Status: statusActive, Created: a.Now().UTC()})
+		a.keys[id] = fold(u.Name)
+		return nil
+	})
+	return err
+}
+
+func (u *User) key(id string) int {
+	return slices.IndexFunc(u.Keys, func(k AccessKey) bool { return k.ID == id })
+}
+
+// SetKeyStatus makes a key Active or Inactive.
+func (a *Account) SetKeyStatus(user, id, status string) error {
+	_, err := a.changeUser(user, func(u *User) error {
+		i := u.key(id)
+		if i < 0 {
+			return noSuchEntity("The Access Key with id %s cannot be found", id)
+		}
+		u.Keys[i].Status = status
+		return nil
+	})
+	return err
+}
+
+// DeleteKey removes a key.
+func (a *Account) DeleteKey(user, id string) error {
+	_, err := a.changeUser(user, func(u *User) error {
+		i := u.key(id)
+		if i < 0 {
+			return noSuchEntity("The Access Key with id %s cannot be found", id)
+		}
+		u.Keys = slices.Delete(u.Keys, i, i+1)
+		delete(a.keys, id)
+		return nil
+	})
+	return err
+}
+
+// Key returns an access key by ID.
+func (a *Account) Key(id string) (AccessKey, error) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if u := a.users[a.keys[id]]; u != nil {
+		if i := u.key(id); i >= 0 {
+			return u.Keys[i], nil
+		}
+	}
+	return AccessKey{}, noSuchEntity("The Access Key with id %s cannot be found", id)
+}
+
+// Used notes that a key has signed a request. It is not journalled: losing it in a crash costs nothing.
+func (a *Account) Used(id, service, region string) {
+	now := a.Now().UTC().Truncate(1e9)
+	a.mu.RLock()
+	u := a.users[a.keys[id]]
+	stale := false
+	if u != nil {
+		i := u.key(id)
+		stale = i >= 0 && (u.Keys[i].LastUsed.Before(now) || u.Keys[i].LastService != service)
+	}
+	a.mu.RUnlock()
+	if !stale {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u = a.users[a.keys[id]]
+	if u == nil {
+		return
+	}
+	next := u.clone()
+	if i := next.key(id); i >= 0 {
+		next.Keys[i].LastUsed, next.Keys[i].LastService, next.Keys[i].LastRegion = now, service, region
+	}
+	a.users[fold(u.Name)] = &next
+}

@@ -1,0 +1,212 @@
+// Package iamapi speaks the Query protocol of AWS Identity and Access Management (2010-05-08) and of the Security
+// Token Service (2011-06-15) over an iam.Account. Its caller has verified the signature; this package decides
+// whether the principal may do what it asks, with the same policies as the rest of the fake.
+package iamapi
+
+import (
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// Namespaces of the answers.
+const (
+	iamNamespace = "https://iam.amazonaws.com/doc/2010-05-08/"
+	stsNamespace = "https://sts.amazonaws.com/doc/2011-06-15/"
+	iamVersion   = "2010-05-08"
+	stsVersion   = "2011-06-15"
+)
+
+// API answers Query requests for one account.
+type API struct {
+	account    *iam.Account
+	operations map[string]operation
+	tokens     *TokenVerifier
+}
+
+// operation is one action of the API.
+type operation struct {
+	service string
+	// open operations need no signature and no policy: STS decides them by the role's trust policy.
+	open bool
+	// allowed operations need a signature but no policy.
+	allowed bool
+	// resource returns the ARN that policies are asked about; nil asks about "*".
+	resource func(*call) string
+	run      func(*call) (any, error)
+}
+
+// Request is one call, its signature already verified.
+type Request struct {
+	Form url.Values
+	// Principal is nil for an unsigned request.
+	Principal *iam.Principal
+	RequestID string
+	Context   iampolicy.Context
+	// Now is the service's time.
+	Now time.Time
+}
+
+// call is a Request inside an operation.
+type call struct {
+	Request
+	*API
+	action string
+}
+
+// New returns the API of an account. tokens verifies web identity tokens.
+func New(account *iam.Account, tokens *TokenVerifier) *API {
+	a := &API{account: account, tokens: tokens, operations: map[string]operation{}}
+	for _, table := range []map[string]operation{
+		userOperations(), keyOperations(), inlineOperations(), managedOperations(),
+		attachOperations(), roleOperations(), tagOperations(), providerOperations(), stsOperations(),
+	} {
+		for name, op := range table {
+			if op.service == "" {
+				op.service = "iam"
+			}
+			a.operations[name] = op
+		}
+	}
+	return a
+}
+
+// Operations returns the names of all served actions, in order, as "service:Action".
+func (a *API) Operations() []string {
+	out := make([]string, 0, len(a.operations))
+	for name, op := range a.operations {
+		out = append(out, op.service+":"+name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Service returns "iam" or "sts" for a request by its Action and Version, "" for an unknown action.
+func (a *API) Service(form url.Values) string { return a.operations[form.Get("Action")].service }
+
+// Open reports whether the action is called without a signature.
+func (a *API) Open(form url.Values) bool { return a.operations[form.Get("Action")].open }
+
+// Serve answers one request with an XML document.
+func (a *API) Serve(r Request) ([]byte, error) {
+	c := &call{Request: r, API: a, action: r.Form.Get("Action")}
+	op, ok := a.operations[c.action]
+	if version := r.Form.Get("Version"); !ok || (version != "" && version != op.version()) {
+		if version == "" {
+			version = "NO_VERSION_SPECIFIED"
+		}
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidAction", "Could not find operation %s for version %s", c.action, version)
+	}
+	if err := c.authorize(op); err != nil {
+		return nil, err
+	}
+	if _, err := c.maxItems(); err != nil {
+		return nil, err
+	}
+	result, err := op.run(c)
+	if err != nil {
+		return nil, err
+	}
+	return encode(c.action, op, result, r.RequestID)
+}
+
+func (o operation) version() string {
+	if o.service == "sts" {
+		return stsVersion
+	}
+	return iamVersion
+}
+
+func (o operation) namespace() string {
+	if o.service == "sts" {
+		return stsNamespace
+	}
+	return iamNamespace
+}
+
+// authorize asks the principal's policies.
+func (c *call) authorize(op operation) error {
+	if op.open || op.allowed {
+		return nil
+	}
+	resource := "*"
+	if op.resource != nil {
+		resource = op.resource(c)
+	}
+	return Authorize(*c.Principal, op.service+":"+c.action, resource, c.Context)
+}
+
+// Authorize asks identity policies and boundaries about an action that has no resource policy.
+func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) error {
+	req := iampolicy.Request{
+		Action: action, Resource: resource, Context: ctx,
+		Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
+	}
+	d := iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Root: p.Root}, req)
+	if d.Allowed {
+		return nil
+	}
+	reason := "because no identity-based policy allows the " + action + " action"
+	switch {
+	case d.Explicit && d.Policy == "permissions boundary":
+		reason = "on resource: " + resource + " with an explicit deny in a permissions boundary"
+	case d.Explicit:
+		reason = "on resource: " + resource + " with an explicit deny in an identity-based policy"
+	case d.Policy == "permissions boundary":
+		reason = "on resource: " + resource + " because no permissions boundary allows the " + action + " action"
+	}
+	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s %s", p.ARN, action, reason)
+}
+
+// empty is the result of actions that answer nothing.
+type empty struct{}
+
+// encode wraps a result as <ActionResponse><ActionResult/>...<ResponseMetadata/>.
+func encode(action string, op operation, result any, requestID string) ([]byte, error) {
+	var b strings.Builder
+	b.WriteString(`<` + action + `Response xmlns="` + op.namespace() + `">`)
+	if _, none := result.(empty); !none {
+		e := xml.NewEncoder(&b)
+		if err := e.EncodeElement(result, xml.StartElement{Name: xml.Name{Local: action + "Result"}}); err != nil {
+			return nil, awserr.From(err)
+		}
+	}
+	b.WriteString(`<ResponseMetadata><RequestId>` + requestID + `</RequestId></ResponseMetadata></` + action + `Response>`)
+	return []byte(b.String()), nil
+}
+
+// ErrorXML is the error document of the Query protocol.
+func ErrorXML(e *awserr.Error, service, requestID string) []byte {
+	namespace := iamNamespace
+	if service == "sts" {
+		namespace = stsNamespace
+	}
+	if e.Code == "InvalidAction" {
+		namespace = "http://webservices.amazon.com/AWSFault/2005-15-09"
+	}
+	kind := "Sender"
+	if e.Status >= http.StatusInternalServerError {
+		kind = "Receiver"
+	}
+	var b strings.Builder
+	b.WriteString(xml.Header + `<ErrorResponse xmlns="` + namespace + `"><Error><Type>` + kind + `</Type><Code>`)
+	_ = xml.EscapeText(&b, []byte(e.Code)) // a strings.Builder never fails
+	b.WriteString(`</Code>`)
+	if e.Message != "" {
+		b.WriteString(`<Message>`)
+		_ = xml.EscapeText(&b, []byte(e.Message))
+		b.WriteString(`</Message>`)
+	}
+	b.WriteString(`</Error><RequestId>` + requestID + `</RequestId></ErrorResponse>`)
+	return []byte(b.String())
+}
+
+// stamp is how IAM writes times.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }

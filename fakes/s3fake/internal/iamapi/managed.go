@@ -1,0 +1,244 @@
+package iamapi
+
+import (
+	"strconv"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+func managedOperations() map[string]operation {
+	return map[string]operation{
+		"CreatePolicy":            {resource: newPolicyARN, run: createPolicy},
+		"GetPolicy":               {resource: policyARN, run: getPolicy},
+		"ListPolicies":            {run: listPolicies},
+		"DeletePolicy":            {resource: policyARN, run: deletePolicy},
+		"CreatePolicyVersion":     {resource: policyARN, run: createPolicyVersion},
+		"GetPolicyVersion":        {resource: policyARN, run: getPolicyVersion},
+		"ListPolicyVersions":      {resource: policyARN, run: listPolicyVersions},
+		"DeletePolicyVersion":     {resource: policyARN, run: withVersion((*iam.Account).DeleteVersion)},
+		"SetDefaultPolicyVersion": {resource: policyARN, run: withVersion((*iam.Account).SetDefault)},
+		"ListEntitiesForPolicy":   {resource: policyARN, run: listEntities},
+	}
+}
+
+func policyARN(c *call) string { return c.Form.Get("PolicyArn") }
+
+func newPolicyARN(c *call) string {
+	path := c.Form.Get("Path")
+	if path == "" {
+		path = "/"
+	}
+	return c.account.ARN("policy", path, c.Form.Get("PolicyName"))
+}
+
+type xmlPolicy struct {
+	PolicyName       string
+	PolicyID         string `xml:"PolicyId"`
+	ARN              string `xml:"Arn"`
+	Path             string
+	DefaultVersionID string `xml:"DefaultVersionId"`
+	AttachmentCount  int
+	BoundaryCount    int    `xml:"PermissionsBoundaryUsageCount"`
+	IsAttachable     bool   `xml:"IsAttachable"`
+	Description      string `xml:"Description,omitempty"`
+	CreateDate       string
+	UpdateDate       string
+	Tags             []xmlTag `xml:"Tags>member,omitempty"`
+}
+
+func newXMLPolicy(p iam.Policy, attached int, detail bool) xmlPolicy {
+	x := xmlPolicy{
+		PolicyName: p.Name, PolicyID: p.ID, ARN: p.ARN, Path: p.Path, DefaultVersionID: p.Default, AttachmentCount: attached,
+		IsAttachable: true, CreateDate: stamp(p.Created), UpdateDate: stamp(p.Updated),
+	}
+	if detail {
+		x.Description, x.Tags = p.Description, xmlTags(p.Tags)
+	}
+	return x
+}
+
+func createPolicy(c *call) (any, error) {
+	in := iam.NewPolicy{Description: c.Form.Get("Description")}
+	var err error
+	if in.Name, err = c.name("PolicyName", 128); err != nil {
+		return nil, err
+	}
+	if in.Path, err = c.path("Path"); err != nil {
+		return nil, err
+	}
+	if in.Document, err = c.document("PolicyDocument"); err != nil {
+		return nil, err
+	}
+	if in.Tags, err = c.tags(); err != nil {
+		return nil, err
+	}
+	p, err := c.account.CreatePolicy(in)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Policy xmlPolicy }{newXMLPolicy(p, 0, true)}, nil
+}
+
+func getPolicy(c *call) (any, error) {
+	arn, err := c.arn("PolicyArn")
+	if err != nil {
+		return nil, err
+	}
+	p, attached, err := c.account.ManagedPolicy(arn)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Policy xmlPolicy }{newXMLPolicy(p, attached, true)}, nil
+}
+
+func listPolicies(c *call) (any, error) {
+	prefix, err := c.pathPrefix()
+	if err != nil {
+		return nil, err
+	}
+	var all []iam.ListedPolicy
+	if scope := c.Form.Get("Scope"); scope != "AWS" {
+		all = c.account.Policies(prefix)
+	}
+	if c.Form.Get("OnlyAttached") == "true" {
+		kept := all[:0]
+		for _, p := range all {
+			if p.Attached > 0 {
+				kept = append(kept, p)
+			}
+		}
+		all = kept
+	}
+	list, pg, err := paginate(c, all, func(p iam.ListedPolicy) string { return p.Name })
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Policies []xmlPolicy `xml:"Policies>member"`
+		page
+	}{page: pg}
+	for _, p := range list {
+		out.Policies = append(out.Policies, newXMLPolicy(p.Policy, p.Attached, false))
+	}
+	return out, nil
+}
+
+func deletePolicy(c *call) (any, error) {
+	arn, err := c.arn("PolicyArn")
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.DeletePolicy(arn)
+}
+
+type xmlVersion struct {
+	Document         string `xml:"Document,omitempty"`
+	VersionID        string `xml:"VersionId"`
+	IsDefaultVersion bool
+	CreateDate       string
+}
+
+func createPolicyVersion(c *call) (any, error) {
+	arn, err := c.arn("PolicyArn")
+	if err != nil {
+		return nil, err
+	}
+	document, err := c.document("PolicyDocument")
+	if err != nil {
+		return nil, err
+	}
+	asDefault := false
+	if v := c.Form.Get("SetAsDefault"); v != "" {
+		if asDefault, err = strconv.ParseBool(v); err != nil {
+			return nil, constraint("setAsDefault", "Member must be true or false")
+		}
+	}
+	v, err := c.account.AddVersion(arn, document, asDefault)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ PolicyVersion xmlVersion }{xmlVersion{"", v.ID, asDefault, stamp(v.Created)}}, nil
+}
+
+func getPolicyVersion(c *call) (any, error) {
+	arn, err := c.arn("PolicyArn")
+	if err != nil {
+		return nil, err
+	}
+	id, err := c.required("VersionId", 32)
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := c.account.ManagedPolicy(arn)
+	if err != nil {
+		return nil, err
+	}
+	v, err := p.Version(id)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ PolicyVersion xmlVersion }{xmlVersion{escapeDocument(v.Document), v.ID, v.ID == p.Default, stamp(v.Created)}}, nil
+}
+
+func listPolicyVersions(c *call) (any, error) {
+	arn, err := c.arn("PolicyArn")
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := c.account.ManagedPolicy(arn)
+	if err != nil {
+		return nil, err
+	}
+	versions, pg, err := paginate(c, p.Versions, func(v iam.PolicyVersion) string { return stamp(v.Created) + v.ID })
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Versions []xmlVersion `xml:"Versions>member"`
+		page
+	}{page: pg}
+	for _, v := range versions {
+		out.Versions = append(out.Versions, xmlVersion{"", v.ID, v.ID == p.Default, stamp(v.Created)})
+	}
+	return out, nil
+}
+
+func withVersion(do func(*iam.Account, string, string) error) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		arn, err := c.arn("PolicyArn")
+		if err != nil {
+			return nil, err
+		}
+		id, err := c.required("VersionId", 32)
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, do(c.account, arn, id)
+	}
+}
+
+func listEntities(c *call) (any, error) {
+	arn, err := c.arn("PolicyArn")
+	if err != nil {
+		return nil, err
+	}
+	use, err := c.account.PolicyUse(arn)
+	if err != nil {
+		return nil, err
+	}
+	type user struct{ UserName, UserId string }
+	type role struct{ RoleName, RoleId string }
+	out := struct {
+		Groups []string `xml:"PolicyGroups>member"`
+		Users  []user   `xml:"PolicyUsers>member"`
+		Roles  []role   `xml:"PolicyRoles>member"`
+		page
+	}{}
+	for _, u := range use.Users {
+		out.Users = append(out.Users, user{u.Name, u.ID})
+	}
+	for _, r := range use.Roles {
+		out.Roles = append(out.Roles, role{r.Name, r.ID})
+	}
+	return out, nil
+}

@@ -1,0 +1,215 @@
+package iamapi
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+// inlineOperations are the same four for users and roles.
+func inlineOperations() map[string]operation {
+	table := map[string]operation{}
+	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
+		noun, arn := nounOf(kind)
+		table["Put"+noun+"Policy"] = operation{resource: arn, run: putInline(kind)}
+		table["Get"+noun+"Policy"] = operation{resource: arn, run: getInline(kind)}
+		table["Delete"+noun+"Policy"] = operation{resource: arn, run: deleteInline(kind)}
+		table["List"+noun+"Policies"] = operation{resource: arn, run: listInline(kind)}
+	}
+	return table
+}
+
+func nounOf(kind iam.Kind) (string, func(*call) string) {
+	if kind == iam.KindRole {
+		return "Role", roleARN
+	}
+	return "User", userARN
+}
+
+// entity reads UserName or RoleName.
+func (c *call) entity(kind iam.Kind) (string, error) {
+	noun, _ := nounOf(kind)
+	limit := 128
+	if kind == iam.KindRole {
+		limit = 64
+	}
+	return c.name(noun+"Name", limit)
+}
+
+func putInline(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		policy, err := c.name("PolicyName", 128)
+		if err != nil {
+			return nil, err
+		}
+		document, err := c.document("PolicyDocument")
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, c.account.PutInline(kind, name, policy, document)
+	}
+}
+
+type xmlInline struct {
+	UserName       string `xml:"UserName,omitempty"`
+	RoleName       string `xml:"RoleName,omitempty"`
+	PolicyName     string
+	PolicyDocument string
+}
+
+func getInline(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		policy, err := c.name("PolicyName", 128)
+		if err != nil {
+			return nil, err
+		}
+		document, err := c.account.Inline(kind, name, policy)
+		if err != nil {
+			return nil, err
+		}
+		out := xmlInline{PolicyName: policy, PolicyDocument: escapeDocument(document)}
+		if kind == iam.KindRole {
+			out.RoleName = name
+		} else {
+			out.UserName = name
+		}
+		return out, nil
+	}
+}
+
+// escapeDocument is RFC 3986 escaping, in which IAM returns policy documents.
+func escapeDocument(document string) string {
+	return (&url.URL{Path: document}).EscapedPath()
+}
+
+func deleteInline(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		policy, err := c.name("PolicyName", 128)
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, c.account.DeleteInline(kind, name, policy)
+	}
+}
+
+func listInline(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		i, err := c.account.Identity(kind, name)
+		if err != nil {
+			return nil, err
+		}
+		names, p, err := paginate(c, slices.Sorted(maps.Keys(i.Inline)), func(s string) string { return s })
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			PolicyNames []string `xml:"PolicyNames>member"`
+			page
+		}{names, p}, nil
+	}
+}
+
+// attachOperations attach managed policies and boundaries.
+func attachOperations() map[string]operation {
+	table := map[string]operation{}
+	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
+		noun, arn := nounOf(kind)
+		table["Attach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, (*iam.Account).Attach)}
+		table["Detach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, (*iam.Account).Detach)}
+		table["ListAttached"+noun+"Policies"] = operation{resource: arn, run: listAttached(kind)}
+		table["Put"+noun+"PermissionsBoundary"] = operation{resource: arn, run: putBoundary(kind)}
+		table["Delete"+noun+"PermissionsBoundary"] = operation{resource: arn, run: deleteBoundary(kind)}
+	}
+	return table
+}
+
+func withPolicy(kind iam.Kind, do func(*iam.Account, iam.Kind, string, string) error) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		arn, err := c.arn("PolicyArn")
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, do(c.account, kind, name, arn)
+	}
+}
+
+type xmlAttached struct {
+	PolicyName string
+	PolicyARN  string `xml:"PolicyArn"`
+}
+
+func listAttached(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		i, err := c.account.Identity(kind, name)
+		if err != nil {
+			return nil, err
+		}
+		slices.Sort(i.Attached)
+		arns, p, err := paginate(c, i.Attached, func(s string) string { return s })
+		if err != nil {
+			return nil, err
+		}
+		out := struct {
+			Attached []xmlAttached `xml:"AttachedPolicies>member"`
+			page
+		}{page: p}
+		for _, arn := range arns {
+			policy, _, err := c.account.ManagedPolicy(arn)
+			if err != nil {
+				return nil, err
+			}
+			out.Attached = append(out.Attached, xmlAttached{policy.Name, arn})
+		}
+		return out, nil
+	}
+}
+
+func putBoundary(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		arn, err := c.arn("PermissionsBoundary")
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, c.account.SetBoundary(kind, name, arn)
+	}
+}
+
+func deleteBoundary(kind iam.Kind) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, c.account.SetBoundary(kind, name, "")
+	}
+}

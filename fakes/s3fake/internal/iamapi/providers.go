@@ -1,0 +1,157 @@
+package iamapi
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+func providerOperations() map[string]operation {
+	return map[string]operation{
+		"CreateOpenIDConnectProvider":             {run: createProvider},
+		"GetOpenIDConnectProvider":                {resource: providerARN, run: getProvider},
+		"ListOpenIDConnectProviders":              {run: listProviders},
+		"DeleteOpenIDConnectProvider":             {resource: providerARN, run: deleteProvider},
+		"AddClientIDToOpenIDConnectProvider":      {resource: providerARN, run: withClientID((*iam.Account).AddClientID)},
+		"RemoveClientIDFromOpenIDConnectProvider": {resource: providerARN, run: withClientID((*iam.Account).RemoveClientID)},
+		"UpdateOpenIDConnectProviderThumbprint":   {resource: providerARN, run: updateThumbprints},
+	}
+}
+
+func providerARN(c *call) string { return c.Form.Get("OpenIDConnectProviderArn") }
+
+func (c *call) providerARN() (string, error) {
+	arn, err := c.arn("OpenIDConnectProviderArn")
+	if err == nil && !strings.Contains(arn, ":oidc-provider/") {
+		return "", invalid("Invalid ARN: %s is not the ARN of an OpenID Connect provider.", arn)
+	}
+	return arn, err
+}
+
+var thumbprint = regexp.MustCompile(`^[0-9A-Fa-f]{40}$`)
+
+func (c *call) thumbprints() ([]string, error) {
+	list := c.members("ThumbprintList")
+	if len(list) > iam.MaxThumbprints {
+		return nil, awserr.Newf(http.StatusBadRequest, "InvalidInput", "Thumbprint list must contain fewer than %d entries.", iam.MaxThumbprints)
+	}
+	for _, t := range list {
+		if !thumbprint.MatchString(t) {
+			return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Thumbprint must be 40 hexadecimal characters.")
+		}
+	}
+	for i := range list {
+		list[i] = strings.ToLower(list[i])
+	}
+	return list, nil
+}
+
+func createProvider(c *call) (any, error) {
+	raw, err := c.required("Url", 255)
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Invalid Open ID Connect Provider URL")
+	}
+	in := iam.NewProvider{URL: raw, ClientIDs: c.members("ClientIDList")}
+	if slices.ContainsFunc(in.ClientIDs, func(id string) bool { return id == "" || len(id) > 255 }) {
+		return nil, constraint("clientIDList", "Member must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 1]")
+	}
+	if len(in.ClientIDs) > iam.MaxClientIDs {
+		return nil, awserr.Newf(http.StatusConflict, "LimitExceeded", "Cannot exceed quota for ClientIdsPerOpenIdConnectProvider: %d", iam.MaxClientIDs)
+	}
+	if in.Thumbprints, err = c.thumbprints(); err != nil {
+		return nil, err
+	}
+	if in.Tags, err = c.tags(); err != nil {
+		return nil, err
+	}
+	p, err := c.account.CreateProvider(in)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		ARN  string   `xml:"OpenIDConnectProviderArn"`
+		Tags []xmlTag `xml:"Tags>member,omitempty"`
+	}{p.ARN, xmlTags(p.Tags)}, nil
+}
+
+func getProvider(c *call) (any, error) {
+	arn, err := c.providerARN()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.account.Provider(arn)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		URL         string   `xml:"Url"`
+		ClientIDs   []string `xml:"ClientIDList>member"`
+		Thumbprints []string `xml:"ThumbprintList>member"`
+		CreateDate  string
+		Tags        []xmlTag `xml:"Tags>member,omitempty"`
+	}{p.URL, p.ClientIDs, p.Thumbprints, stamp(p.Created), xmlTags(p.Tags)}, nil
+}
+
+func listProviders(c *call) (any, error) {
+	type entry struct {
+		ARN string `xml:"Arn"`
+	}
+	out := struct {
+		List []entry `xml:"OpenIDConnectProviderList>member"`
+	}{}
+	for _, p := range c.account.Providers() {
+		out.List = append(out.List, entry{p.ARN})
+	}
+	return out, nil
+}
+
+func deleteProvider(c *call) (any, error) {
+	arn, err := c.providerARN()
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.DeleteProvider(arn)
+}
+
+func withClientID(do func(*iam.Account, string, string) error) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		arn, err := c.providerARN()
+		if err != nil {
+			return nil, err
+		}
+		id, err := c.required("ClientID", 255)
+		if err != nil {
+			return nil, err
+		}
+		return empty{}, do(c.account, arn, id)
+	}
+}
+
+func updateThumbprints(c *call) (any, error) {
+	arn, err := c.providerARN()
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.thumbprints()
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Thumbprint list must contain at least one entry.")
+	}
+	return empty{}, c.account.SetThumbprints(arn, list)
+}
+
+func sortedTags(tags []iam.Tag) []iam.Tag {
+	slices.SortFunc(tags, func(a, b iam.Tag) int { return strings.Compare(a.Key, b.Key) })
+	return tags
+}

@@ -1,0 +1,201 @@
+package iamapi
+
+import (
+	"strconv"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+func roleOperations() map[string]operation {
+	return map[string]operation{
+		"CreateRole":             {resource: newRoleARN, run: createRole},
+		"GetRole":                {resource: roleARN, run: getRole},
+		"ListRoles":              {resource: prefixARN("role"), run: listRoles},
+		"UpdateRole":             {resource: roleARN, run: updateRole},
+		"DeleteRole":             {resource: roleARN, run: deleteRole},
+		"UpdateAssumeRolePolicy": {resource: roleARN, run: updateTrust},
+	}
+}
+
+func roleARN(c *call) string {
+	name := c.Form.Get("RoleName")
+	if r, err := c.account.Role(name); err == nil {
+		return c.account.RoleARN(&r)
+	}
+	return c.account.ARN("role", "/", name)
+}
+
+func newRoleARN(c *call) string {
+	path := c.Form.Get("Path")
+	if path == "" {
+		path = "/"
+	}
+	return c.account.ARN("role", path, c.Form.Get("RoleName"))
+}
+
+type xmlRole struct {
+	Path        string
+	RoleName    string
+	RoleID      string `xml:"RoleId"`
+	ARN         string `xml:"Arn"`
+	CreateDate  string
+	Trust       string       `xml:"AssumeRolePolicyDocument"`
+	Description string       `xml:"Description,omitempty"`
+	MaxSession  int          `xml:"MaxSessionDuration"`
+	Boundary    *xmlBoundary `xml:"PermissionsBoundary,omitempty"`
+	Tags        []xmlTag     `xml:"Tags>member,omitempty"`
+	LastUsed    *struct{}    `xml:"RoleLastUsed,omitempty"`
+}
+
+func (c *call) xmlRole(r iam.Role, detail bool) xmlRole {
+	x := xmlRole{
+		Path: r.Path, RoleName: r.Name, RoleID: r.ID, ARN: c.account.RoleARN(&r), CreateDate: stamp(r.Created), Trust: escapeDocument(r.Trust),
+		Description: r.Description, MaxSession: r.MaxSession,
+	}
+	if detail {
+		x.Boundary, x.Tags, x.LastUsed = boundaryOf(r.Boundary), xmlTags(r.Tags), &struct{}{}
+	}
+	return x
+}
+
+func createRole(c *call) (any, error) {
+	in := iam.NewRole{Boundary: c.Form.Get("PermissionsBoundary")}
+	var err error
+	if in.Name, err = c.name("RoleName", 64); err != nil {
+		return nil, err
+	}
+	if in.Path, err = c.path("Path"); err != nil {
+		return nil, err
+	}
+	if in.Trust, err = c.document("AssumeRolePolicyDocument"); err != nil {
+		return nil, err
+	}
+	if description, err := c.description(); err != nil {
+		return nil, err
+	} else if description != nil {
+		in.Description = *description
+	}
+	if seconds, err := c.maxSession(); err != nil {
+		return nil, err
+	} else if seconds != nil {
+		in.MaxSession = *seconds
+	}
+	if in.Tags, err = c.tags(); err != nil {
+		return nil, err
+	}
+	r, err := c.account.CreateRole(in)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Role xmlRole }{c.xmlRole(r, true)}, nil
+}
+
+// description reads the optional Description; nil means that it was left out.
+func (c *call) description() (*string, error) {
+	if !c.Form.Has("Description") {
+		return nil, nil
+	}
+	v := c.Form.Get("Description")
+	if len([]rune(v)) > 1000 {
+		return nil, constraint("description", "Member must have length less than or equal to 1000")
+	}
+	for _, r := range v {
+		if r != '\t' && r != '\n' && r != '\r' && (r < 0x20 || r > 0xff || (r > 0x7e && r < 0xa1)) {
+			return nil, constraint("description", `Member must satisfy regular expression pattern: [\u0009\u000A\u000D\u0020-\u007E\u00A1-\u00FF]*`)
+		}
+	}
+	return &v, nil
+}
+
+// maxSession reads the optional MaxSessionDuration in seconds.
+func (c *call) maxSession() (*int, error) {
+	if !c.Form.Has("MaxSessionDuration") {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(c.Form.Get("MaxSessionDuration"))
+	switch {
+	case err != nil:
+		return nil, errMalformedInput
+	case n < 3600:
+		return nil, constraint("maxSessionDuration", "Member must have value greater than or equal to 3600")
+	case n > 43200:
+		return nil, constraint("maxSessionDuration", "Member must have value less than or equal to 43200")
+	}
+	return &n, nil
+}
+
+func getRole(c *call) (any, error) {
+	name, err := c.roleName()
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.account.Role(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Role xmlRole }{c.xmlRole(r, true)}, nil
+}
+
+func listRoles(c *call) (any, error) {
+	prefix, err := c.pathPrefix()
+	if err != nil {
+		return nil, err
+	}
+	roles, p, err := paginate(c, c.account.Roles(prefix), func(r iam.Role) string { return r.Name })
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Roles []xmlRole `xml:"Roles>member"`
+		page
+	}{page: p}
+	for _, r := range roles {
+		out.Roles = append(out.Roles, c.xmlRole(r, false))
+	}
+	return out, nil
+}
+
+func updateRole(c *call) (any, error) {
+	name, err := c.name("RoleName", 64)
+	if err != nil {
+		return nil, err
+	}
+	description, err := c.description()
+	if err != nil {
+		return nil, err
+	}
+	seconds, err := c.maxSession()
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.account.UpdateRole(name, description, seconds)
+	return struct{}{}, err
+}
+
+// roleName reads RoleName where IAM checks only its presence.
+func (c *call) roleName() (string, error) {
+	if !c.Form.Has("RoleName") {
+		return "", missing("RoleName")
+	}
+	return c.name("RoleName", 64)
+}
+
+func deleteRole(c *call) (any, error) {
+	name, err := c.roleName()
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.DeleteRole(name)
+}
+
+func updateTrust(c *call) (any, error) {
+	name, err := c.name("RoleName", 64)
+	if err != nil {
+		return nil, err
+	}
+	document, err := c.document("PolicyDocument")
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.SetTrust(name, document)
+}

@@ -1,0 +1,228 @@
+package iamapi
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+func stsOperations() map[string]operation {
+	return map[string]operation{
+		"GetCallerIdentity":         {service: "sts", allowed: true, run: getCallerIdentity},
+		"AssumeRole":                {service: "sts", allowed: true, run: assumeRole},
+		"AssumeRoleWithWebIdentity": {service: "sts", open: true, run: assumeRoleWithWebIdentity},
+	}
+}
+
+func getCallerIdentity(c *call) (any, error) {
+	return struct {
+		ARN     string `xml:"Arn"`
+		UserID  string `xml:"UserId"`
+		Account string `xml:"Account"`
+	}{c.Principal.ARN, c.Principal.ID, c.Principal.AccountID}, nil
+}
+
+type xmlCredentials struct {
+	AccessKeyID     string `xml:"AccessKeyId"`
+	SecretAccessKey string
+	SessionToken    string
+	Expiration      string
+}
+
+type xmlAssumed struct {
+	AssumedRoleID string `xml:"AssumedRoleId"`
+	ARN           string `xml:"Arn"`
+}
+
+func (c *call) issued(s iam.Session, r iam.Role) (xmlCredentials, xmlAssumed) {
+	arn := "arn:" + c.account.Partition + ":sts::" + c.account.Options.ID + ":assumed-role/" + r.Name + "/" + s.Name
+	return xmlCredentials{s.KeyID, string(s.Secret), string(s.Token), stamp(s.Expires)}, xmlAssumed{r.ID + ":" + s.Name, arn}
+}
+
+var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
+
+// newSession reads the parameters that all ways of assuming a role share.
+func (c *call) newSession() (iam.NewSession, error) {
+	in := iam.NewSession{Duration: time.Hour}
+	arn, err := c.arn("RoleArn")
+	if err != nil {
+		return in, err
+	}
+	if in.Name, err = c.required("RoleSessionName", 64); err != nil {
+		return in, err
+	}
+	if !sessionName.MatchString(in.Name) {
+		return in, constraint("roleSessionName", `Member must satisfy regular expression pattern: [\w+=,.@-]*`)
+	}
+	if v := c.Form.Get("DurationSeconds"); v != "" {
+		seconds, err := strconv.Atoi(v)
+		if err != nil {
+			return in, errMalformedInput
+		}
+		if seconds < 900 {
+			return in, constraint("durationSeconds", "Member must have value greater than or equal to 900")
+		}
+		if seconds > 43200 {
+			return in, constraint("durationSeconds", "Member must have value less than or equal to 43200")
+		}
+		in.Duration = time.Duration(seconds) * time.Second
+	}
+	if err := c.sessionPolicies(&in); err != nil {
+		return in, err
+	}
+	role, ok := c.account.RoleByARN(arn)
+	if !ok {
+		return in, errNotAuthorized(c, arn)
+	}
+	in.Role = role
+	if in.Duration > time.Duration(role.MaxSession)*time.Second {
+		return in, invalid("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
+	}
+	return in, nil
+}
+
+func (c *call) sessionPolicies(in *iam.NewSession) error {
+	if p := c.Form.Get("Policy"); p != "" {
+		if len(p) > 2048 {
+			return constraint("policy", "Member must have length less than or equal to 2048")
+		}
+		if _, err := iampolicy.ParseIdentity(p); err != nil {
+			return err
+		}
+		in.Policies = append(in.Policies, p)
+	}
+	for i := 1; ; i++ {
+		key := fmt.Sprintf("PolicyArns.member.%d.arn", i)
+		if !c.Form.Has(key) {
+			return nil
+		}
+		p, _, err := c.account.ManagedPolicy(c.Form.Get(key))
+		if err != nil {
+			return err
+		}
+		v, err := p.Version(p.Default)
+		if err != nil {
+			return err
+		}
+		in.Policies = append(in.Policies, v.Document)
+	}
+}
+
+// errNotAuthorized is STS's answer both to a missing role and to a refusing trust policy.
+func errNotAuthorized(c *call, arn string) *awserr.Error {
+	if c.Principal == nil {
+		return awserr.New(http.StatusForbidden, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")
+	}
+	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s", c.Principal.ARN, arn)
+}
+
+func assumeRole(c *call) (any, error) {
+	if c.Principal.Root {
+		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Roles may not be assumed by root accounts.")
+	}
+	in, err := c.newSession()
+	if err != nil {
+		return nil, err
+	}
+	if in.Tags, err = c.tags(); err != nil {
+		return nil, err
+	}
+	arn := c.account.RoleARN(&in.Role)
+	ctx := c.Context
+	if id := c.Form.Get("ExternalId"); id != "" {
+		ctx.Set("sts:ExternalId", id)
+	}
+	ctx.Set("sts:RoleSessionName", in.Name)
+	trust, err := iampolicy.ParseTrust(in.Role.Trust)
+	if err != nil {
+		return nil, err
+	}
+	p := c.Principal
+	req := iampolicy.Request{
+		Action: "sts:AssumeRole", Resource: arn, Context: ctx,
+		Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
+	}
+	if trust.Evaluate(req) != iampolicy.Allow {
+		return nil, errNotAuthorized(c, arn)
+	}
+	if !iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Resource: trust, ResourceBypassesBoundary: p.Session == nil}, req).Allowed {
+		return nil, errNotAuthorized(c, arn)
+	}
+	s, err := c.account.CreateSession(in)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Credentials     xmlCredentials
+		AssumedRoleUser xmlAssumed
+		PackedPolicy    int `xml:"PackedPolicySize"`
+	}{}
+	out.Credentials, out.AssumedRoleUser = c.issued(s, in.Role)
+	return out, nil
+}
+
+func assumeRoleWithWebIdentity(c *call) (any, error) {
+	in, err := c.newSession()
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.required("WebIdentityToken", 20000)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := c.tokens.peek(token, c.account)
+	if err != nil {
+		return nil, err
+	}
+	arn := c.account.RoleARN(&in.Role)
+	trust, err := iampolicy.ParseTrust(in.Role.Trust)
+	if err != nil {
+		return nil, err
+	}
+	req := iampolicy.Request{
+		Action: "sts:AssumeRoleWithWebIdentity", Resource: arn, Context: claims.context(c.Context),
+		Principal: iampolicy.Caller{Federated: []string{claims.provider.ARN}},
+	}
+	if trust.Evaluate(req) != iampolicy.Allow {
+		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")
+	}
+	if err := c.tokens.verify(token, claims.issuer); err != nil {
+		return nil, err
+	}
+	in.Provider, in.Subject = claims.provider.ARN, claims.subject
+	s, err := c.account.CreateSession(in)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Credentials     xmlCredentials
+		Subject         string `xml:"SubjectFromWebIdentityToken"`
+		AssumedRoleUser xmlAssumed
+		Provider        string
+		Audience        string
+	}{Subject: claims.subject, Provider: claims.provider.ARN, Audience: claims.audience}
+	out.Credentials, out.AssumedRoleUser = c.issued(s, in.Role)
+	return out, nil
+}
+
+// context adds the token's claims under the provider's name, as in "issuer.example.com/id:sub".
+func (t claims) context(base iampolicy.Context) iampolicy.Context {
+	ctx := iampolicy.Context{}
+	for k, v := range base {
+		ctx[k] = slices.Clone(v)
+	}
+	ctx.Set(t.provider.URL+":aud", t.audience)
+	ctx.Set(t.provider.URL+":sub", t.subject)
+	for name, v := range t.others {
+		ctx.Set(t.provider.URL+":"+name, v...)
+	}
+	ctx.Set("aws:FederatedProvider", t.provider.ARN)
+	return ctx
+}

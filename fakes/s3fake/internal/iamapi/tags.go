@@ -1,0 +1,110 @@
+package iamapi
+
+import (
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+var errMalformedInput = awserr.New(http.StatusBadRequest, "MalformedInput", "")
+
+// taggable is one kind of entity with tags.
+type taggable struct {
+	resource func(*call) string
+	id       func(*call) (string, error)
+	get      func(*iam.Account, string) ([]iam.Tag, error)
+	add      func(*iam.Account, string, []iam.Tag) error
+	remove   func(*iam.Account, string, []string) error
+}
+
+func tagOperations() map[string]operation {
+	table := map[string]operation{}
+	for noun, t := range taggables() {
+		table["Tag"+noun] = operation{resource: t.resource, run: t.tag}
+		table["Untag"+noun] = operation{resource: t.resource, run: t.untag}
+		table["List"+noun+"Tags"] = operation{resource: t.resource, run: t.list}
+	}
+	return table
+}
+
+func taggables() map[string]taggable {
+	table := map[string]taggable{
+		"Policy": {
+			resource: policyARN, id: func(c *call) (string, error) { return c.arn("PolicyArn") },
+			get: func(a *iam.Account, arn string) ([]iam.Tag, error) {
+				p, _, err := a.ManagedPolicy(arn)
+				return p.Tags, err
+			}, add: (*iam.Account).TagPolicy, remove: (*iam.Account).UntagPolicy,
+		},
+		"OpenIDConnectProvider": {
+			resource: providerARN, id: (*call).providerARN,
+			get: func(a *iam.Account, arn string) ([]iam.Tag, error) {
+				p, err := a.Provider(arn)
+				return p.Tags, err
+			}, add: (*iam.Account).TagProvider, remove: (*iam.Account).UntagProvider,
+		},
+	}
+	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
+		noun, arn := nounOf(kind)
+		table[noun] = taggable{
+			resource: arn, id: func(c *call) (string, error) { return c.entity(kind) },
+			get: func(a *iam.Account, name string) ([]iam.Tag, error) {
+				i, err := a.Identity(kind, name)
+				return i.Tags, err
+			},
+			add:    func(a *iam.Account, name string, tags []iam.Tag) error { return a.AddTags(kind, name, tags) },
+			remove: func(a *iam.Account, name string, keys []string) error { return a.RemoveTags(kind, name, keys) },
+		}
+	}
+	return table
+}
+
+func (t taggable) tag(c *call) (any, error) {
+	id, err := t.id(c)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := c.tags()
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) == 0 {
+		return nil, constraint("tags", "Member must not be null")
+	}
+	return empty{}, t.add(c.account, id, tags)
+}
+
+func (t taggable) untag(c *call) (any, error) {
+	id, err := t.id(c)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := c.tagKeys()
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 {
+		return nil, constraint("tagKeys", "Member must not be null")
+	}
+	return empty{}, t.remove(c.account, id, keys)
+}
+
+func (t taggable) list(c *call) (any, error) {
+	id, err := t.id(c)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := t.get(c.account, id)
+	if err != nil {
+		return nil, err
+	}
+	tags, p, err := paginate(c, sortedTags(tags), func(t iam.Tag) string { return t.Key })
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Tags []xmlTag `xml:"Tags>member"`
+		page
+	}{xmlTags(tags), p}, nil
+}

@@ -1,0 +1,140 @@
+package iamapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+// TokenVerifier verifies web identity tokens with keys fetched from the token's issuer, which must be registered
+// as an identity provider of the account.
+type TokenVerifier struct {
+	// Client fetches discovery documents and keys; it must trust the issuer's certificate.
+	Client *http.Client
+	// Now is the service's clock.
+	Now func() time.Time
+}
+
+// claims is what a verified token says.
+type claims struct {
+	provider iam.Provider
+	issuer   string
+	subject  string
+	audience string
+	others   map[string][]string
+}
+
+var errUnvalidated = badToken("The web identity token provided could not be validated. See the AssumeRoleWithWebIdentity documentation for requirements.")
+
+func badToken(message string) *awserr.Error {
+	return awserr.New(http.StatusBadRequest, "InvalidIdentityToken", message)
+}
+
+// peek reads what a token claims, without verifying it, and finds its provider. STS asks the trust policy about the
+// claims first and fetches keys only for a token that would be let in.
+func (v *TokenVerifier) peek(token string, account *iam.Account) (claims, error) {
+	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
+	if err != nil {
+		return claims{}, badToken("The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+	}
+	issuer, err := unverified.Claims.GetIssuer()
+	if err != nil || issuer == "" {
+		return claims{}, badToken("Missing a required claim: iss")
+	}
+	provider, ok := account.ProviderByIssuer(issuer)
+	if !ok {
+		return claims{}, errUnvalidated
+	}
+	return readClaims(unverified, provider)
+}
+
+// verify checks signature and validity of a token that peek has read. The verifier bounds how long that takes.
+func (v *TokenVerifier) verify(token, issuer string) error {
+	err := oidc.Verifier{Client: v.Client, Now: v.Now}.Verify(context.Background(), token, issuer)
+	switch {
+	case errors.Is(err, oidc.ErrIssuer):
+		return awserr.New(http.StatusBadRequest, "InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider,  please reference AssumeRoleWithWebIdentity documentation for requirements")
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return awserr.New(http.StatusBadRequest, "ExpiredTokenException", "Token expired: the current time is past the token's expiration")
+	case err != nil:
+		return errUnvalidated
+	}
+	return nil
+}
+
+func readClaims(t *jwt.Token, provider iam.Provider) (claims, error) {
+	c := claims{provider: provider, others: map[string][]string{}}
+	c.issuer, _ = t.Claims.GetIssuer() // peek has read it
+	subject, err := t.Claims.GetSubject()
+	if err != nil || subject == "" {
+		return c, badToken("Missing a required claim: sub")
+	}
+	c.subject = subject
+	audiences, err := t.Claims.GetAudience()
+	if err != nil || len(audiences) == 0 {
+		return c, badToken("Missing a required claim: aud")
+	}
+	at := slices.IndexFunc(audiences, func(a string) bool { return slices.Contains(provider.ClientIDs, a) })
+	if at < 0 {
+		return c, badToken("Incorrect token audience")
+	}
+	c.audience = audiences[at]
+	if all, ok := t.Claims.(jwt.MapClaims); ok {
+		for name, v := range all {
+			if name != "sub" && name != "aud" {
+				c.others[name] = claimValues(v)
+			}
+		}
+	}
+	return c, nil
+}
+
+// claimValues are the values of a claim as conditions compare them.
+func claimValues(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case bool:
+		return []string{strconv.FormatBool(v)}
+	case float64:
+		return []string{strconv.FormatFloat(v, 'f', -1, 64)}
+	case []any:
+		var out []string
+		for _, one := range v {
+			out = append(out, claimValues(one)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// Subject verifies a token of an issuer for an audience and returns its subject.
+func (v *TokenVerifier) Subject(token, issuer, audience string) (string, error) {
+	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
+	if err != nil {
+		return "", badToken("The token is not a valid JWT.")
+	}
+	if got, err := unverified.Claims.GetIssuer(); err != nil || got != issuer {
+		return "", badToken("The token's issuer is not the cluster's.")
+	}
+	if got, err := unverified.Claims.GetAudience(); err != nil || !slices.Contains(got, audience) {
+		return "", badToken("The token's audience is not " + audience + ".")
+	}
+	if err := v.verify(token, issuer); err != nil {
+		return "", err
+	}
+	subject, err := unverified.Claims.GetSubject()
+	if err != nil {
+		return "", badToken("The token has no subject.")
+	}
+	return subject, nil
+}

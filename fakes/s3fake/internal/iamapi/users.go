@@ -1,0 +1,308 @@
+package iamapi
+
+import (
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+)
+
+func userOperations() map[string]operation {
+	return map[string]operation{
+		"CreateUser": {resource: newUserARN, run: createUser},
+		"GetUser":    {resource: userARN, run: getUser},
+		"ListUsers":  {resource: prefixARN("user"), run: listUsers},
+		"UpdateUser": {resource: userARN, run: updateUser},
+		"DeleteUser": {resource: userARN, run: deleteUser},
+	}
+}
+
+func keyOperations() map[string]operation {
+	return map[string]operation{
+		"CreateAccessKey":      {resource: userARN, run: createAccessKey},
+		"ListAccessKeys":       {resource: userARN, run: listAccessKeys},
+		"UpdateAccessKey":      {resource: userARN, run: updateAccessKey},
+		"DeleteAccessKey":      {resource: userARN, run: deleteAccessKey},
+		"GetAccessKeyLastUsed": {resource: keyOwnerARN, run: getAccessKeyLastUsed},
+	}
+}
+
+// userARN is the ARN of UserName, or of the caller when it is left out.
+func userARN(c *call) string {
+	name := c.Form.Get("UserName")
+	if name == "" {
+		name = c.Principal.Name
+	}
+	if u, err := c.account.User(name); err == nil {
+		return c.account.UserARN(&u)
+	}
+	return c.account.ARN("user", "/", name)
+}
+
+func newUserARN(c *call) string {
+	path := c.Form.Get("Path")
+	if path == "" {
+		path = "/"
+	}
+	return c.account.ARN("user", path, c.Form.Get("UserName"))
+}
+
+func prefixARN(kind string) func(*call) string {
+	return func(c *call) string {
+		prefix := c.Form.Get("PathPrefix")
+		if prefix == "" {
+			prefix = "/"
+		}
+		return c.account.ARN(kind, prefix, "")
+	}
+}
+
+func keyOwnerARN(c *call) string {
+	k, err := c.account.Key(c.Form.Get("AccessKeyId"))
+	if err != nil {
+		return "*"
+	}
+	u, err := c.account.User(k.User)
+	if err != nil {
+		return "*"
+	}
+	return c.account.UserARN(&u)
+}
+
+type xmlBoundary struct {
+	Type string `xml:"PermissionsBoundaryType"`
+	ARN  string `xml:"PermissionsBoundaryArn"`
+}
+
+func boundaryOf(arn string) *xmlBoundary {
+	if arn == "" {
+		return nil
+	}
+	return &xmlBoundary{Type: "Policy", ARN: arn}
+}
+
+type xmlUser struct {
+	Path             string       `xml:"Path"`
+	UserName         string       `xml:"UserName,omitempty"`
+	UserID           string       `xml:"UserId"`
+	ARN              string       `xml:"Arn"`
+	CreateDate       string       `xml:"CreateDate"`
+	PasswordLastUsed string       `xml:"PasswordLastUsed,omitempty"`
+	Boundary         *xmlBoundary `xml:"PermissionsBoundary,omitempty"`
+	Tags             []xmlTag     `xml:"Tags>member,omitempty"`
+}
+
+func (c *call) xmlUser(u iam.User, detail bool) xmlUser {
+	x := xmlUser{Path: u.Path, UserName: u.Name, UserID: u.ID, ARN: c.account.UserARN(&u), CreateDate: stamp(u.Created)}
+	if detail {
+		x.Boundary, x.Tags = boundaryOf(u.Boundary), xmlTags(u.Tags)
+	}
+	return x
+}
+
+func createUser(c *call) (any, error) {
+	in := iam.NewUser{Boundary: c.Form.Get("PermissionsBoundary")}
+	var err error
+	if in.Name, err = c.name("UserName", 64); err != nil {
+		return nil, err
+	}
+	if in.Path, err = c.path("Path"); err != nil {
+		return nil, err
+	}
+	if in.Tags, err = c.tags(); err != nil {
+		return nil, err
+	}
+	u, err := c.account.CreateUser(in)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ User xmlUser }{c.xmlUser(u, true)}, nil
+}
+
+// userName reads UserName, which may be left out by a user who means himself.
+func (c *call) userName() (string, error) {
+	if c.Form.Has("UserName") {
+		return c.checkName("UserName", c.Form.Get("UserName"), 128)
+	}
+	if c.Principal.Name == "" {
+		return "", invalid("Must specify userName when calling with non-User credentials")
+	}
+	return c.Principal.Name, nil
+}
+
+func getUser(c *call) (any, error) {
+	if c.Form.Get("UserName") == "" {
+		c.Form.Del("UserName")
+	}
+	if !c.Form.Has("UserName") && c.Principal.Root {
+		return struct{ User xmlUser }{xmlUser{Path: "/", UserID: c.account.Options.ID, ARN: c.account.RootARN(), CreateDate: stamp(c.Now)}}, nil
+	}
+	name, err := c.userName()
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.account.User(name)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ User xmlUser }{c.xmlUser(u, true)}, nil
+}
+
+func listUsers(c *call) (any, error) {
+	prefix, err := c.pathPrefix()
+	if err != nil {
+		return nil, err
+	}
+	users, p, err := paginate(c, c.account.Users(prefix), func(u iam.User) string { return u.Name })
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Users []xmlUser `xml:"Users>member"`
+		page
+	}{page: p}
+	for _, u := range users {
+		out.Users = append(out.Users, c.xmlUser(u, false))
+	}
+	return out, nil
+}
+
+func updateUser(c *call) (any, error) {
+	name, err := c.name("UserName", 128)
+	if err != nil {
+		return nil, err
+	}
+	newName, newPath := "", ""
+	if c.Form.Has("NewUserName") {
+		if newName, err = c.name("NewUserName", 64); err != nil {
+			return nil, err
+		}
+	}
+	if c.Form.Has("NewPath") {
+		if newPath, err = c.path("NewPath"); err != nil {
+			return nil, err
+		}
+	}
+	return empty{}, c.account.RenameUser(name, newName, newPath)
+}
+
+func deleteUser(c *call) (any, error) {
+	name, err := c.name("UserName", 128)
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.DeleteUser(name)
+}
+
+type xmlKey struct {
+	UserName        string `xml:"UserName"`
+	AccessKeyID     string `xml:"AccessKeyId"`
+	Status          string `xml:"Status"`
+	SecretAccessKey string `xml:"SecretAccessKey,omitempty"`
+	CreateDate      string `xml:"CreateDate"`
+}
+
+func createAccessKey(c *call) (any, error) {
+	user, err := c.userName()
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.account.CreateKey(user)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ AccessKey xmlKey }{xmlKey{k.User, k.ID, k.Status, string(k.Secret), stamp(k.Created)}}, nil
+}
+
+func listAccessKeys(c *call) (any, error) {
+	name, err := c.userName()
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.account.User(name)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		UserName string   `xml:"UserName"`
+		Keys     []xmlKey `xml:"AccessKeyMetadata>member"`
+		page
+	}{UserName: u.Name}
+	keys, p, err := paginate(c, u.Keys, func(k iam.AccessKey) string { return stamp(k.Created) + k.ID })
+	if err != nil {
+		return nil, err
+	}
+	out.page = p
+	for _, k := range keys {
+		out.Keys = append(out.Keys, xmlKey{k.User, k.ID, k.Status, "", stamp(k.Created)})
+	}
+	return out, nil
+}
+
+// keyID reads AccessKeyId.
+func (c *call) keyID() (string, error) {
+	v := c.Form.Get("AccessKeyId")
+	switch {
+	case !c.Form.Has("AccessKeyId"):
+		return "", missing("AccessKeyId")
+	case len(v) < 16:
+		return "", constraint("accessKeyId", "Member must have length greater than or equal to 16")
+	case len(v) > 128:
+		return "", constraint("accessKeyId", "Member must have length less than or equal to 128")
+	case !alnum.MatchString(v):
+		return "", invalid("The specified value for accessKeyId is invalid. It must contain only alphanumeric characters.")
+	}
+	return v, nil
+}
+
+func updateAccessKey(c *call) (any, error) {
+	id, err := c.keyID()
+	if err != nil {
+		return nil, err
+	}
+	status := c.Form.Get("Status")
+	switch {
+	case !c.Form.Has("Status"):
+		return nil, missing("Status")
+	case status != "Active" && status != "Inactive":
+		return nil, invalid("1 validation error detected: Value '%s' at 'status' failed to satisfy constraint: Member must satisfy enum value set: [Active, Inactive]", status)
+	}
+	user, err := c.userName()
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.SetKeyStatus(user, id, status)
+}
+
+func deleteAccessKey(c *call) (any, error) {
+	id, err := c.keyID()
+	if err != nil {
+		return nil, err
+	}
+	user, err := c.userName()
+	if err != nil {
+		return nil, err
+	}
+	return empty{}, c.account.DeleteKey(user, id)
+}
+
+func getAccessKeyLastUsed(c *call) (any, error) {
+	id, err := c.keyID()
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.account.Key(id)
+	if err != nil {
+		return nil, err
+	}
+	type lastUsed struct {
+		Date    string `xml:"LastUsedDate,omitempty"`
+		Service string `xml:"ServiceName"`
+		Region  string `xml:"Region"`
+	}
+	used := lastUsed{Service: "N/A", Region: "N/A"}
+	if !k.LastUsed.IsZero() {
+		used = lastUsed{stamp(k.LastUsed), k.LastService, k.LastRegion}
+	}
+	return struct {
+		UserName string
+		Used     lastUsed `xml:"AccessKeyLastUsed"`
+	}{k.User, used}, nil
+}

@@ -1,0 +1,226 @@
+package iampolicy
+
+import (
+	"slices"
+	"strings"
+)
+
+// Request is what a policy is asked about.
+type Request struct {
+	// Action is "service:Name", for example s3:GetObject.
+	Action string
+	// Resource is the ARN; for actions without one it is "*".
+	Resource string
+	// Principal is who asks.
+	Principal Caller
+	// Context holds the condition keys.
+	Context Context
+}
+
+// Caller is the principal of a request as bucket and trust policies can name it.
+type Caller struct {
+	// Anonymous is a request without a signature. The other fields are then empty.
+	Anonymous bool
+	// AccountID is the caller's account.
+	AccountID string
+	// ARNs are the names by which the caller can be addressed: a user's ARN, or a role session's ARN and its
+	// role's ARN.
+	ARNs []string
+	// UniqueID is the AIDA... or AROA... identifier.
+	UniqueID string
+	// Federated is the provider (issuer or provider ARN) of a web identity, for trust policies.
+	Federated []string
+	// Service is the service principal, for trust policies.
+	Service string
+}
+
+// Evaluate answers what the document says about the request. Documents without principals (identity policies,
+// boundaries) apply to whoever they are attached to.
+func (d *Document) Evaluate(r Request) Effect {
+	result := NoMatch
+	for i := range d.Statements {
+		s := &d.Statements[i]
+		if !s.applies(r, d.Version) {
+			continue
+		}
+		if s.Effect == "Deny" {
+			return Deny
+		}
+		result = Allow
+	}
+	return result
+}
+
+func (s *Statement) applies(r Request, version string) bool {
+	return s.principalMatches(r.Principal) && s.actionMatches(r.Action) && s.resourceMatches(r, version) && s.conditionHolds(r, version)
+}
+
+func (s *Statement) principalMatches(c Caller) bool {
+	switch {
+	case s.Principal != nil:
+		return s.Principal.contains(c)
+	case s.NotPrincip != nil:
+		return !s.NotPrincip.contains(c)
+	}
+	return true
+}
+
+func (p *Principals) contains(c Caller) bool {
+	if p.Any {
+		return true
+	}
+	for kind, values := range p.By {
+		for _, v := range values {
+			if principalIs(kind, v, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// principalIs reports whether value, of a type such as AWS, names the caller. An account's root ARN and its bare
+// number stand for the account: whether its users may is then decided by their own policies, see Delegates.
+func principalIs(kind, value string, c Caller) bool {
+	switch kind {
+	case "", "AWS":
+		if value == "*" {
+			return true
+		}
+		return !c.Anonymous && (slices.Contains(c.ARNs, value) || (value == c.UniqueID && value != "") || isAccount(value, c.AccountID))
+	case "Federated":
+		return value == "*" || slices.Contains(c.Federated, value)
+	case "Service":
+		return value == c.Service && value != ""
+	}
+	return false
+}
+
+func isAccount(value, account string) bool {
+	if account == "" {
+		return false
+	}
+	return value == account || (strings.HasPrefix(value, "arn:") && strings.HasSuffix(value, ":iam::"+account+":root"))
+}
+
+// Names reports whether the document allows the request to the caller by a name of his own (ARN, unique ID or
+// "*"), rather than by naming his account. Only then does a resource policy of the same account grant without
+// an identity policy ("Resource-based policies" in the policy evaluation logic).
+func (d *Document) Names(r Request) bool {
+	direct := r
+	direct.Principal.AccountID = ""
+	return d.Evaluate(direct) == Allow
+}
+
+func (s *Statement) actionMatches(action string) bool {
+	matches := func(p string) bool { return Match(strings.ToLower(p), strings.ToLower(action)) }
+	if s.has["NotAction"] {
+		return !slices.ContainsFunc(s.NotAction, matches)
+	}
+	return slices.ContainsFunc(s.Action, matches)
+}
+
+func (s *Statement) resourceMatches(r Request, version string) bool {
+	matches := func(v string) bool {
+		if version != version2012 {
+			return Match(v, r.Resource)
+		}
+		p, ok := expand(v, r.Context)
+		return ok && p.match(r.Resource)
+	}
+	switch {
+	case s.has["NotResource"]:
+		return !slices.ContainsFunc(s.NotResource, matches)
+	case s.has["Resource"]:
+		return slices.ContainsFunc(s.Resource, matches)
+	}
+	return true
+}
+
+func (s *Statement) conditionHolds(r Request, version string) bool {
+	ctx := r.Context
+	for _, c := range s.Condition {
+		if version != version2012 && slices.ContainsFunc(c.Values, func(v string) bool { return strings.Contains(v, "${") }) {
+			return false
+		}
+		if !c.holds(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// Inputs are all policies that bear on one request inside one account.
+type Inputs struct {
+	// Identity are the caller's inline and managed policies, and those of his groups.
+	Identity []*Document
+	// Boundaries are the permissions boundary and the session policies; each must allow.
+	Boundaries []*Document
+	// Resource is the bucket policy, nil for none.
+	Resource *Document
+	// Root marks the account's root user, whom only a resource policy can deny.
+	Root bool
+	// ResourceBypassesBoundary is true for IAM users: a resource policy that names the user is not limited by his
+	// boundary's silence.
+	ResourceBypassesBoundary bool
+}
+
+// Decision is the outcome and its reason, worded for the error message.
+type Decision struct {
+	Allowed bool
+	// Explicit is true for an explicit deny.
+	Explicit bool
+	// Policy is the kind of policy that decided, for example "identity-based" or "resource-based".
+	Policy string
+}
+
+// Decide applies the evaluation logic within an account: an explicit deny wins, then a resource policy that names
+// the caller, then identity policies within every boundary.
+func Decide(in Inputs, r Request) Decision {
+	resource := NoMatch
+	if in.Resource != nil {
+		resource = in.Resource.Evaluate(r)
+	}
+	if resource == Deny {
+		return Decision{Explicit: true, Policy: "resource-based"}
+	}
+	if in.Root {
+		return Decision{Allowed: true}
+	}
+	identity := evaluateAll(in.Identity, r)
+	if identity == Deny {
+		return Decision{Explicit: true, Policy: "identity-based"}
+	}
+	bounded := true
+	for _, b := range in.Boundaries {
+		switch b.Evaluate(r) {
+		case Deny:
+			return Decision{Explicit: true, Policy: "permissions boundary"}
+		case NoMatch:
+			bounded = false
+		}
+	}
+	if resource == Allow && in.Resource.Names(r) && (bounded || in.ResourceBypassesBoundary || r.Principal.Anonymous) {
+		return Decision{Allowed: true}
+	}
+	if identity != Allow {
+		return Decision{Policy: "identity-based"}
+	}
+	if !bounded {
+		return Decision{Policy: "permissions boundary"}
+	}
+	return Decision{Allowed: true}
+}
+
+func evaluateAll(docs []*Document, r Request) Effect {
+	result := NoMatch
+	for _, d := range docs {
+		switch d.Evaluate(r) {
+		case Deny:
+			return Deny
+		case Allow:
+			result = Allow
+		}
+	}
+	return result
+}

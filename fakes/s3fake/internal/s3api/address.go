@@ -1,0 +1,57 @@
+package s3api
+
+import (
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// address splits a request into bucket and key, path-style or virtual-hosted-style.
+func (a *API) address(r *http.Request) (bucket, key string) {
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if b := a.hostBucket(r.Host); b != "" {
+		return b, path
+	}
+	bucket, key, _ = strings.Cut(path, "/")
+	return bucket, key
+}
+
+func (a *API) hostBucket(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	for _, domain := range a.Domains {
+		if b, ok := strings.CutSuffix(host, "."+domain); ok {
+			return b
+		}
+	}
+	return ""
+}
+
+var (
+	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+	ipAddress  = regexp.MustCompile(`^\d+\.\d+\.\d+\.\d+$`)
+)
+
+// validBucketName applies "General purpose bucket naming rules" of the Amazon S3 User Guide.
+func validBucketName(name string) bool {
+	if !bucketName.MatchString(name) || ipAddress.MatchString(name) || strings.Contains(name, "..") ||
+		strings.Contains(name, ".-") || strings.Contains(name, "-.") {
+		return false
+	}
+	for _, prefix := range []string{"xn--", "sthree-", "amzn-s3-demo-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	for _, suffix := range []string{"-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"} {
+		if strings.HasSuffix(name, suffix) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,267 @@
+// Package s3api answers the REST API of Amazon S3 over a store.Store: one file per resource. Its caller has found
+// out that a request is meant for S3; this package names the operation, verifies the signature, asks every policy
+// and only then touches the store. What it does not serve it answers with NotImplemented, never with something
+// else.
+package s3api
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// Options are what the API is made of.
+type Options struct {
+	Store   *store.Store
+	Account *iam.Account
+	// Region is the only region served.
+	Region string
+	// Domains are the host names under which a bucket may be a sub-domain; a host outside them is path-style.
+	Domains []string
+	// OpenBuckets leaves the public access block of new buckets off, as it was before April 2023.
+	OpenBuckets bool
+	// KMSKeys are the IDs of the keys that exist; nil accepts every key ID.
+	KMSKeys []string
+	Now     func() time.Time
+}
+
+// API answers S3 requests.
+type API struct {
+	Options
+	operations map[string]*operation
+}
+
+// New returns the API.
+func New(o Options) *API { return &API{Options: o, operations: operationTable()} }
+
+// request is one request on its way through the API.
+type request struct {
+	*API
+	w  http.ResponseWriter
+	r  *http.Request
+	id string
+
+	op     *operation
+	bucket string
+	key    string
+	query  url.Values
+
+	signed    *sigv4.Verified
+	principal *iam.Principal
+	state     store.Bucket
+	body      sigv4.Body
+	context   iampolicy.Context
+	policy    *iampolicy.Document
+	// form holds the fields of a browser upload.
+	form map[string]string
+	// done says that the answer's status is written, so that an error can only end the connection.
+	done bool
+}
+
+// Call says what a request was, for the record.
+type Call struct {
+	Operation string
+	Bucket    string
+	Key       string
+	// Principal is the ARN of the caller, "" for an anonymous or unverified one.
+	Principal   string
+	AccessKeyID string
+}
+
+// Prepare names the operation of r without verifying anything.
+func (a *API) Prepare(r *http.Request) *Prepared {
+	q := &request{API: a, r: r}
+	q.query = parseQuery(r.URL.RawQuery)
+	q.bucket, q.key = a.address(r)
+	op, err := q.route()
+	q.op = op
+	return &Prepared{q: q, err: err}
+}
+
+// Prepared is a request whose operation is known.
+type Prepared struct {
+	q   *request
+	err error
+}
+
+// Call returns what is known of the request by now.
+func (p *Prepared) Call() Call {
+	c := Call{Operation: p.q.op.name, Bucket: p.q.bucket, Key: p.q.key}
+	if p.q.principal != nil {
+		c.Principal = p.q.principal.ARN
+	}
+	if p.q.signed != nil {
+		c.AccessKeyID = p.q.signed.AccessKeyID
+	}
+	return c
+}
+
+// Serve answers the request and returns the error it answered with, nil for success.
+func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
+	q := p.q
+	q.w, q.id = w, requestID
+	err := p.err
+	if err == nil {
+		err = q.serve()
+	}
+	if err == nil {
+		return nil
+	}
+	e := q.wireError(err)
+	q.writeError(e)
+	return e
+}
+
+// Fail answers the request with an error that somebody else decided on.
+func (p *Prepared) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
+	p.q.w, p.q.id, p.q.done = w, requestID, false
+	p.q.writeError(e)
+}
+
+// versionID is what version IDs look like; anything else was made up.
+var versionID = regexp.MustCompile(`^[A-Za-z0-9]{20,64}$`)
+
+func checkVersionID(v string) error {
+	if v == store.NullVersion || versionID.MatchString(v) {
+		return nil
+	}
+	return invalidArgument("versionId", v, "Invalid version id specified")
+}
+
+func (q *request) serve() error {
+	if q.param("versionId") == "" {
+		q.query.Del("versionId")
+	} else if err := checkVersionID(q.param("versionId")); err != nil {
+		return err
+	}
+	if len(q.key) > 1024 {
+		return awserr.New(http.StatusBadRequest, "KeyTooLongError", "Your key is too long").With("Size", itoa(len(q.key))).With("MaxSizeAllowed", "1024")
+	}
+	if q.op.preflight {
+		return q.op.run(q)
+	}
+	if err := q.authenticate(); err != nil {
+		return err
+	}
+	if err := q.findBucket(); err != nil {
+		return err
+	}
+	q.allowOrigin()
+	if q.op.permissions != nil {
+		needs, err := q.op.permissions(q)
+		if err != nil {
+			return err
+		}
+		if err := q.authorize(needs...); err != nil {
+			return err
+		}
+	}
+	if err := q.openBody(); err != nil {
+		return err
+	}
+	return q.op.run(q)
+}
+
+// authenticate verifies the signature and resolves the principal.
+func (q *request) authenticate() error {
+	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup}
+	signed, err := v.Verify(q.r)
+	if err != nil {
+		return err
+	}
+	q.signed = signed
+	if signed == nil {
+		return q.checkAnonymous()
+	}
+	return q.identify()
+}
+
+func (q *request) lookup(keyID, token string) (string, error) {
+	return q.Account.Secret(keyID, token, awserr.New(http.StatusForbidden, "InvalidAccessKeyId",
+		"The AWS Access Key Id you provided does not exist in our records.").With("AWSAccessKeyId", keyID))
+}
+
+func (q *request) identify() error {
+	p, err := q.Account.Principal(q.signed.AccessKeyID)
+	if err != nil {
+		return awserr.New(http.StatusForbidden, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.").
+			With("AWSAccessKeyId", q.signed.AccessKeyID)
+	}
+	q.principal = &p
+	q.Account.Used(q.signed.AccessKeyID, "s3", q.Region)
+	return nil
+}
+
+// checkAnonymous refuses operations that never work without a signature.
+func (q *request) checkAnonymous() error {
+	if q.op.form {
+		return nil
+	}
+	if q.bucket == "" || q.op.signedOnly {
+		return errAccessDenied
+	}
+	return nil
+}
+
+// findBucket loads the bucket that the request is about and checks x-amz-expected-bucket-owner.
+func (q *request) findBucket() error {
+	if q.bucket == "" || q.op.creates {
+		return nil
+	}
+	if !validBucketName(q.bucket) {
+		return errInvalidBucket.With("BucketName", q.bucket)
+	}
+	b, err := q.Store.Bucket(q.bucket)
+	if err != nil {
+		return err
+	}
+	q.state = b
+	if want := q.r.Header.Get("X-Amz-Expected-Bucket-Owner"); want != "" && want != q.Account.Options.ID {
+		return errAccessDenied
+	}
+	if raw := b.Config[configPolicy]; raw != nil {
+		q.policy, err = iampolicy.ParseBucket(raw, b.Name, everybody{})
+	}
+	return err
+}
+
+// everybody accepts any principal: a stored policy was judged when it was put.
+type everybody struct{}
+
+func (everybody) PrincipalExists(string) bool { return true }
+
+// openBody prepares the verified body. Framed bodies are for objects and parts only.
+func (q *request) openBody() error {
+	if sigv4.IsStreaming(q.r.Header.Get("X-Amz-Content-Sha256")) && !q.op.upload {
+		return errPayloadUsage
+	}
+	body, err := sigv4.NewBody(q.r, q.signed)
+	q.body = body
+	return err
+}
+
+func (q *request) param(name string) string { return q.query.Get(name) }
+
+func (q *request) header(name string) string {
+	if q.form != nil {
+		return q.form[strings.ToLower(name)]
+	}
+	return q.r.Header.Get(name)
+}
+
+// parseQuery is url.ParseQuery that keeps what it can of a malformed query.
+func parseQuery(raw string) url.Values {
+	v, err := url.ParseQuery(raw)
+	if err != nil && v == nil {
+		return url.Values{}
+	}
+	return v
+}

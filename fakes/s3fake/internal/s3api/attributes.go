@@ -1,0 +1,197 @@
+package s3api
+
+import (
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// buffers are shared by all copies of bodies.
+var buffers = sync.Pool{New: func() any {
+	b := make([]byte, 64<<10)
+	return &b
+}}
+
+// storedHeaderNames are the standard headers that are kept with an object.
+var storedHeaderNames = []string{"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Type", "Expires"}
+
+func (q *request) storedHeaders() map[string]string {
+	out := map[string]string{}
+	for _, name := range storedHeaderNames {
+		v := q.header(name)
+		if name == "Content-Encoding" {
+			v = withoutChunked(v)
+		}
+		if v != "" {
+			out[name] = v
+		}
+	}
+	if out["Content-Type"] == "" {
+		out["Content-Type"] = "binary/octet-stream"
+	}
+	return out
+}
+
+// withoutChunked drops aws-chunked, which names the framing and is not stored.
+func withoutChunked(v string) string {
+	if !strings.Contains(v, "aws-chunked") {
+		return v
+	}
+	kept := slices.DeleteFunc(strings.Split(v, ","), func(s string) bool { return strings.TrimSpace(s) == "aws-chunked" })
+	return strings.TrimSpace(strings.Join(kept, ","))
+}
+
+// maxMetadata is the limit on the sum of all names and values.
+const maxMetadata = 2048
+
+const metadataPrefix = "x-amz-meta-"
+
+func (q *request) metadata(a *store.Attributes) error {
+	total := 0
+	add := func(name string, values []string) {
+		if key, ok := strings.CutPrefix(strings.ToLower(name), metadataPrefix); ok {
+			a.Metadata[key] = strings.Join(values, ",")
+			total += len(key) + len(a.Metadata[key])
+		}
+	}
+	if q.form != nil {
+		for name, v := range q.form {
+			add(name, []string{v})
+		}
+	} else {
+		for name, values := range q.r.Header {
+			add(name, values)
+		}
+	}
+	if total > maxMetadata {
+		return awserr.New(http.StatusBadRequest, "MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size").
+			With("Size", itoa(total)).With("MaxSizeAllowed", itoa(maxMetadata))
+	}
+	return nil
+}
+
+func knownClass(class string) bool { return slices.Contains(storageClasses, class) }
+
+func checkRedirect(v string) error {
+	if v == "" || strings.HasPrefix(v, "/") || strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") {
+		return nil
+	}
+	return awserr.New(http.StatusBadRequest, "InvalidRedirectLocation", "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.")
+}
+
+// encryptionHeaders reads how a new object is to be encrypted, with the bucket's default.
+func (q *request) encryptionHeaders() (store.Encryption, error) {
+	if q.header("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" || q.header("X-Amz-Server-Side-Encryption-Customer-Key") != "" {
+		return store.Encryption{}, notImplemented("x-amz-server-side-encryption-customer-algorithm", "SSE-C is not served by this fake.")
+	}
+	e := store.Encryption{
+		Algorithm: q.header("X-Amz-Server-Side-Encryption"), KeyID: q.header("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"),
+		BucketKey: q.header("X-Amz-Server-Side-Encryption-Bucket-Key-Enabled") == "true",
+	}
+	switch {
+	case e.Algorithm == "aws:kms:dsse":
+		return e, notImplemented("x-amz-server-side-encryption", "Dual-layer encryption is not served by this fake.")
+	case e.Algorithm != "" && e.Algorithm != "AES256" && e.Algorithm != "aws:kms":
+		return e, invalidArgument("x-amz-server-side-encryption", e.Algorithm, "The encryption method specified is not supported")
+	case e.KeyID != "" && e.Algorithm != "aws:kms":
+		return e, invalidArgument("x-amz-server-side-encryption", e.Algorithm, "Server Side Encryption with AWS KMS managed key requires HTTP header x-amz-server-side-encryption : aws:kms")
+	case e.Algorithm == "":
+		e = q.bucketEncryption()
+	}
+	if e.Algorithm == "aws:kms" && e.KeyID == "" {
+		e.KeyID = q.keyARN("alias/aws/s3")
+	}
+	if e.KeyID == "" {
+		return e, nil
+	}
+	e.KeyID = q.keyARN(e.KeyID)
+	return e, q.useKey(e.KeyID, "kms:GenerateDataKey")
+}
+
+func (q *request) bucketEncryption() store.Encryption {
+	var body encryptionBody
+	raw := q.state.Config[configEncryption]
+	if raw == nil || xml.Unmarshal(raw, &body) != nil || len(body.Rule) == 0 || body.Rule[0].Default == nil {
+		return store.Encryption{Algorithm: "AES256"}
+	}
+	r := body.Rule[0]
+	return store.Encryption{Algorithm: r.Default.SSEAlgorithm, KeyID: r.Default.KMSMasterKeyID, BucketKey: r.BucketKeyEnabled}
+}
+
+// keyARN completes a key ID or alias.
+func (q *request) keyARN(id string) string {
+	if strings.HasPrefix(id, "arn:") {
+		return id
+	}
+	if !strings.HasPrefix(id, "alias/") {
+		id = "key/" + id
+	}
+	return "arn:" + q.Account.Partition + ":kms:" + q.Region + ":" + q.Account.Options.ID + ":" + id
+}
+
+// useKey asks for a permission on a KMS key. The AWS managed key of S3 is open to everybody who may use S3 in the
+// account, as its key policy says.
+func (q *request) useKey(arn, action string) error {
+	_, id, _ := strings.Cut(arn, ":key/")
+	switch {
+	case strings.HasSuffix(arn, ":alias/aws/s3"):
+		return nil
+	case q.KMSKeys != nil && !slices.Contains(q.KMSKeys, id) && !slices.Contains(q.KMSKeys, arn):
+		return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", "Key '"+arn+"' does not exist")
+	case q.principal == nil:
+		return errAccessDenied
+	}
+	return q.authorize(permission{action, arn})
+}
+
+// showAttributes sets the headers of an object on an answer.
+func (q *request) showAttributes(v *store.Version) {
+	h := q.w.Header()
+	for name, value := range v.Headers {
+		h.Set(name, value)
+	}
+	for name, value := range v.Metadata {
+		h[http.CanonicalHeaderKey(metadataPrefix+name)] = []string{value}
+	}
+	if v.StorageClass != "" && v.StorageClass != "STANDARD" {
+		h.Set("X-Amz-Storage-Class", v.StorageClass)
+	}
+	if v.Redirect != "" {
+		h.Set("X-Amz-Website-Redirect-Location", v.Redirect)
+	}
+	if n := len(v.Tags); n > 0 && q.may("s3:GetObjectTagging", q.objectARN()) {
+		h.Set("X-Amz-Tagging-Count", strconv.Itoa(n))
+	}
+	q.showLock(v)
+	q.showEncryption(v.Encryption)
+}
+
+func (q *request) showLock(v *store.Version) {
+	h := q.w.Header()
+	if v.Lock.Mode != "" && q.may("s3:GetObjectRetention", q.objectARN()) {
+		h.Set("X-Amz-Object-Lock-Mode", v.Lock.Mode)
+		h.Set("X-Amz-Object-Lock-Retain-Until-Date", stamp(v.Lock.RetainUntil))
+	}
+	if v.Lock.LegalHold != "" && q.may("s3:GetObjectLegalHold", q.objectARN()) {
+		h.Set("X-Amz-Object-Lock-Legal-Hold", v.Lock.LegalHold)
+	}
+}
+
+func (q *request) showEncryption(e store.Encryption) {
+	h := q.w.Header()
+	if e.Algorithm != "" {
+		h.Set("X-Amz-Server-Side-Encryption", e.Algorithm)
+	}
+	if e.KeyID != "" {
+		h.Set("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id", e.KeyID)
+	}
+	if e.BucketKey {
+		h.Set("X-Amz-Server-Side-Encryption-Bucket-Key-Enabled", "true")
+	}
+}

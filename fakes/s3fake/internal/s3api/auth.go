@@ -1,0 +1,224 @@
+package s3api
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// permission is an action on a resource that a request needs.
+type permission struct {
+	action   string
+	resource string
+}
+
+func (q *request) bucketARN() string { return "arn:" + q.Account.Partition + ":s3:::" + q.bucket }
+
+func (q *request) objectARN() string { return q.bucketARN() + "/" + q.key }
+
+func anyPermission(action string) func(*request) ([]permission, error) {
+	return func(*request) ([]permission, error) { return []permission{{action, "*"}}, nil }
+}
+
+func bucketPermission(action string) func(*request) ([]permission, error) {
+	return func(q *request) ([]permission, error) { return []permission{{action, q.bucketARN()}}, nil }
+}
+
+func objectPermission(action string) func(*request) ([]permission, error) {
+	return func(q *request) ([]permission, error) { return []permission{{action, q.objectARN()}}, nil }
+}
+
+// versioned asks for another action when the request names a version.
+func versioned(action, versionAction string) func(*request) ([]permission, error) {
+	return func(q *request) ([]permission, error) {
+		if q.query.Has("versionId") {
+			return []permission{{versionAction, q.objectARN()}}, nil
+		}
+		return []permission{{action, q.objectARN()}}, nil
+	}
+}
+
+// authorize refuses the request unless the caller has every permission.
+func (q *request) authorize(needs ...permission) error {
+	for _, p := range needs {
+		if d := q.decide(p); !d.Allowed {
+			return q.denied(p, d)
+		}
+	}
+	return nil
+}
+
+// may reports whether the caller has a permission.
+func (q *request) may(action, resource string) bool {
+	return q.decide(permission{action, resource}).Allowed
+}
+
+// rootKeeps are the actions that no bucket policy can take from the root user, so that a policy that locks everybody
+// out can be repaired ("Bucket policies" in the Amazon S3 User Guide).
+var rootKeeps = map[string]bool{"s3:GetBucketPolicy": true, "s3:PutBucketPolicy": true, "s3:DeleteBucketPolicy": true}
+
+func (q *request) decide(p permission) iampolicy.Decision {
+	if q.principal != nil && q.principal.Root && q.policy == nil {
+		return iampolicy.Decision{Allowed: true}
+	}
+	in := iampolicy.Inputs{Resource: q.policy}
+	req := iampolicy.Request{Action: p.action, Resource: p.resource, Context: q.conditions()}
+	if strings.HasPrefix(p.action, "kms:") {
+		in.Resource = nil
+	}
+	who := q.principal
+	if who != nil && who.Root && rootKeeps[p.action] {
+		return iampolicy.Decision{Allowed: true}
+	}
+	if who == nil {
+		req.Principal.Anonymous = true
+		if in.Resource != nil && q.blocksPublic() {
+			in.Resource = nil
+		}
+		return iampolicy.Decide(in, req)
+	}
+	in.Identity, in.Boundaries, in.Root, in.ResourceBypassesBoundary = who.Identity, who.Boundaries, who.Root, who.Session == nil
+	req.Principal = iampolicy.Caller{AccountID: who.AccountID, ARNs: append([]string{who.ARN}, who.AlsoARNs...), UniqueID: who.ID}
+	return iampolicy.Decide(in, req)
+}
+
+// blocksPublic reports whether RestrictPublicBuckets shuts anonymous callers out.
+func (q *request) blocksPublic() bool {
+	return accessBlockOf(q.state).RestrictPublicBuckets && q.policy.Public()
+}
+
+func (q *request) denied(p permission, d iampolicy.Decision) error {
+	if q.principal == nil {
+		return errAccessDenied
+	}
+	resource := strconv.Quote(p.resource)
+	reason := "because no identity-based policy allows the " + p.action + " action"
+	switch {
+	case d.Explicit && d.Policy == "resource-based":
+		reason = "with an explicit deny in a resource-based policy"
+	case d.Explicit && d.Policy == "permissions boundary":
+		reason = "with an explicit deny in a permissions boundary"
+	case d.Explicit:
+		reason = "with an explicit deny in an identity-based policy"
+	case d.Policy == "permissions boundary":
+		reason = "because no permissions boundary allows the " + p.action + " action"
+	}
+	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s on resource: %s %s",
+		q.principal.ARN, p.action, resource, reason)
+}
+
+// conditions are the condition keys of the request ("Condition keys for Amazon S3" and "AWS global condition
+// context keys"). They are collected once.
+func (q *request) conditions() iampolicy.Context {
+	if q.context != nil {
+		return q.context
+	}
+	ctx := iampolicy.Context{}
+	q.context = ctx
+	q.globalConditions(ctx)
+	for param, key := range map[string]string{"prefix": "s3:prefix", "delimiter": "s3:delimiter", "max-keys": "s3:max-keys", "versionId": "s3:VersionId"} {
+		if q.query.Has(param) {
+			ctx.Set(key, q.param(param))
+		}
+	}
+	for _, name := range []string{
+		"x-amz-acl", "x-amz-copy-source", "x-amz-metadata-directive", "x-amz-server-side-encryption",
+		"x-amz-server-side-encryption-aws-kms-key-id", "x-amz-storage-class", "x-amz-content-sha256", "x-amz-website-redirect-location",
+		"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-full-control", "x-amz-object-ownership",
+	} {
+		if v := q.header(name); v != "" {
+			ctx.Set("s3:"+name, v)
+		}
+	}
+	for name, key := range map[string]string{
+		"X-Amz-Object-Lock-Mode": "s3:object-lock-mode", "X-Amz-Object-Lock-Legal-Hold": "s3:object-lock-legal-hold",
+		"X-Amz-Object-Lock-Retain-Until-Date": "s3:object-lock-retain-until-date", "If-Match": "s3:if-match", "If-None-Match": "s3:if-none-match",
+	} {
+		if v := q.header(name); v != "" {
+			ctx.Set(key, v)
+		}
+	}
+	q.tagConditions(ctx)
+	q.signatureConditions(ctx)
+	return ctx
+}
+
+func (q *request) globalConditions(ctx iampolicy.Context) {
+	now := q.Now().UTC()
+	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
+	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
+	ctx.Set("aws:SecureTransport", strconv.FormatBool(q.r.TLS != nil))
+	ctx.Set("aws:RequestedRegion", q.Region)
+	ctx.Set("aws:ResourceAccount", q.Account.Options.ID)
+	ctx.Set("s3:ResourceAccount", q.Account.Options.ID)
+	if host, _, err := net.SplitHostPort(q.r.RemoteAddr); err == nil {
+		ctx.Set("aws:SourceIp", host)
+	}
+	for header, key := range map[string]string{"User-Agent": "aws:UserAgent", "Referer": "aws:Referer"} {
+		if v := q.r.Header.Get(header); v != "" {
+			ctx.Set(key, v)
+		}
+	}
+	who := q.principal
+	if who == nil {
+		ctx.Set("aws:PrincipalType", "Anonymous")
+		ctx.Set("aws:PrincipalIsAWSService", "false")
+		return
+	}
+	ctx.Set("aws:PrincipalIsAWSService", "false")
+	ctx.Set("aws:PrincipalType", who.Type)
+	ctx.Set("aws:PrincipalAccount", who.AccountID)
+	ctx.Set("aws:userid", who.ID)
+	ctx.Set("aws:PrincipalArn", who.ARN)
+	if len(who.AlsoARNs) > 0 {
+		ctx.Set("aws:PrincipalArn", who.AlsoARNs[0])
+	}
+	if who.Name != "" {
+		ctx.Set("aws:username", who.Name)
+	}
+	for _, t := range who.Tags {
+		ctx.Set("aws:PrincipalTag/"+t.Key, t.Value)
+	}
+}
+
+// tagConditions adds the tags that come with the request.
+func (q *request) tagConditions(ctx iampolicy.Context) {
+	raw := q.header("X-Amz-Tagging")
+	if raw == "" {
+		return
+	}
+	var keys []string
+	for key, values := range parseQuery(raw) {
+		keys = append(keys, key)
+		ctx.Set("s3:RequestObjectTag/"+key, values[0])
+	}
+	ctx.Set("s3:RequestObjectTagKeys", keys...)
+}
+
+// existingTags adds the tags of the object that the request is about.
+func (q *request) existingTags() {
+	v, err := q.Store.Get(q.bucket, q.key, q.param("versionId"))
+	if err != nil {
+		return
+	}
+	ctx := q.conditions()
+	for _, t := range v.Tags {
+		ctx.Set("s3:ExistingObjectTag/"+t.Key, t.Value)
+	}
+}
+
+func (q *request) signatureConditions(ctx iampolicy.Context) {
+	if q.signed == nil {
+		return
+	}
+	ctx.Set("s3:signatureversion", "AWS4-HMAC-SHA256")
+	ctx.Set("s3:signatureAge", strconv.FormatInt(max(q.Now().Sub(q.signed.SignedAt).Milliseconds(), 0), 10))
+	kind := map[sigv4.Mode]string{sigv4.Header: "REST-HEADER", sigv4.Query: "REST-QUERY-STRING", sigv4.Form: "POST"}[q.signed.Mode]
+	ctx.Set("s3:authType", kind)
+}

@@ -1,0 +1,182 @@
+package s3api
+
+import (
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// createBody is CreateBucketConfiguration.
+type createBody struct {
+	XMLName  xml.Name `xml:"CreateBucketConfiguration"`
+	Location string   `xml:"LocationConstraint"`
+	Tags     *struct {
+		Tag []xmlTag `xml:"Tag"`
+	} `xml:"Tags"`
+}
+
+func (q *request) createBucketPermissions() ([]permission, error) {
+	needs := []permission{{"s3:CreateBucket", q.bucketARN()}}
+	for header, action := range map[string]string{"X-Amz-Acl": "s3:PutBucketAcl", "X-Amz-Object-Ownership": "s3:PutBucketOwnershipControls"} {
+		if q.header(header) != "" {
+			needs = append(needs, permission{action, q.bucketARN()})
+		}
+	}
+	if strings.EqualFold(q.header("X-Amz-Bucket-Object-Lock-Enabled"), "true") {
+		needs = append(needs, permission{"s3:PutBucketObjectLockConfiguration", q.bucketARN()}, permission{"s3:PutBucketVersioning", q.bucketARN()})
+	}
+	return needs, nil
+}
+
+func (q *request) createBucket() error {
+	if !validBucketName(q.bucket) {
+		return errInvalidBucket.With("BucketName", q.bucket)
+	}
+	body, err := q.readCreateBody()
+	if err != nil {
+		return err
+	}
+	b := store.Bucket{Name: q.bucket, Config: map[string][]byte{}}
+	if err := q.createOwnership(&b); err != nil {
+		return err
+	}
+	if body.Tags != nil {
+		if err := q.authorize(permission{"s3:TagResource", q.bucketARN()}); err != nil {
+			return err
+		}
+		if err := checkTags(body.Tags.Tag, maxBucketTags); err != nil {
+			return err
+		}
+		b.Config[configTagging] = taggingDocument(body.Tags.Tag)
+	}
+	if v := q.header("X-Amz-Bucket-Object-Lock-Enabled"); v != "" {
+		if b.ObjectLock, err = strconv.ParseBool(strings.ToLower(v)); err != nil {
+			return invalidArgument("x-amz-bucket-object-lock-enabled", v, "The value must be true or false.")
+		}
+	}
+	if b.ObjectLock {
+		b.Versioning = store.VersioningEnabled
+	}
+	if !q.OpenBuckets {
+		b.Config[configAccessBlock] = accessBlock{BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true}.document()
+	}
+	err = q.Store.CreateBucket(b)
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Location", "/"+q.bucket)
+	q.w.Header().Set("X-Amz-Bucket-Arn", q.bucketARN())
+	return q.status(http.StatusOK)
+}
+
+func (q *request) readCreateBody() (createBody, error) {
+	raw, err := q.readBody()
+	body := createBody{}
+	if err == nil && len(raw) > 0 {
+		err = parseXML(raw, &body)
+	}
+	if err != nil {
+		return body, err
+	}
+	switch {
+	case body.Location == "" && q.Region != "us-east-1" && len(raw) > 0 && strings.Contains(string(raw), "<LocationConstraint"):
+		return body, errMalformedXML
+	case body.Location == "" || body.Location == q.Region && q.Region != "us-east-1":
+		return body, nil
+	}
+	return body, awserr.New(http.StatusBadRequest, "InvalidLocationConstraint", "The specified location-constraint is not valid").With("LocationConstraint", body.Location)
+}
+
+// createOwnership judges x-amz-object-ownership and x-amz-acl, which must fit together.
+func (q *request) createOwnership(b *store.Bucket) error {
+	ownership := q.header("X-Amz-Object-Ownership")
+	switch ownership {
+	case "", ownerEnforced, "BucketOwnerPreferred", "ObjectWriter":
+	default:
+		return invalidArgument("x-amz-object-ownership", "", "Invalid x-amz-object-ownership header: "+ownership)
+	}
+	acl := q.header("X-Amz-Acl")
+	if acl != "" && !slices.Contains(bucketACLs, acl) {
+		return invalidArgument("x-amz-acl", acl, "")
+	}
+	if acl != "" && acl != "private" {
+		if ownership == "" || ownership == ownerEnforced {
+			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+		}
+		return notImplemented("x-amz-acl", "Only the private ACL is served.")
+	}
+	if ownership != "" {
+		b.Config[configOwnership] = ownershipDocument(ownership)
+	}
+	return nil
+}
+
+var bucketACLs = []string{"private", "public-read", "public-read-write", "authenticated-read"}
+
+func (q *request) headBucket() error {
+	q.w.Header().Set("X-Amz-Bucket-Region", q.Region)
+	q.w.Header().Set("X-Amz-Access-Point-Alias", "false")
+	q.w.Header().Set("X-Amz-Bucket-Arn", q.bucketARN())
+	q.w.Header().Set("Content-Type", "application/xml")
+	q.done = true
+	q.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (q *request) deleteBucket() error {
+	if err := q.Store.DeleteBucket(q.bucket); err != nil {
+		return err
+	}
+	return q.status(http.StatusNoContent)
+}
+
+func (q *request) getLocation() error {
+	d := newDocument("LocationConstraint")
+	if q.Region != "us-east-1" {
+		escape(&d.buf, q.Region)
+	}
+	return q.send(d)
+}
+
+func (q *request) listBuckets() error {
+	limit := 10000
+	if q.query.Has("max-buckets") {
+		n, err := strconv.Atoi(q.param("max-buckets"))
+		if err != nil || n < 1 || n > 10000 {
+			return invalidArgument("max-buckets", q.param("max-buckets"), "Argument max-buckets must be an integer between 1 and 10000.")
+		}
+		limit = n
+	}
+	prefix, after := q.param("prefix"), q.param("continuation-token")
+	if region := q.param("bucket-region"); region != "" && region != q.Region {
+		prefix = "\x00"
+	}
+	d := newDocument("ListAllMyBucketsResult")
+	d.start("Owner").text("ID", q.Account.CanonicalID()).end()
+	d.start("Buckets")
+	count, last := 0, ""
+	token := ""
+	for _, b := range q.Store.Buckets() {
+		if !strings.HasPrefix(b.Name, prefix) || b.Name <= after {
+			continue
+		}
+		if count == limit {
+			token = last
+			break
+		}
+		d.start("Bucket").text("Name", b.Name).time("CreationDate", b.Created).text("BucketRegion", q.Region)
+		d.text("BucketArn", "arn:"+q.Account.Partition+":s3:::"+b.Name).end()
+		count, last = count+1, b.Name
+	}
+	d.end()
+	d.optional("ContinuationToken", token)
+	if prefix != "\x00" {
+		d.optional("Prefix", prefix)
+	}
+	return q.send(d)
+}

@@ -1,0 +1,245 @@
+package s3api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// source is a parsed x-amz-copy-source.
+type source struct{ bucket, key, version string }
+
+func (q *request) copySource() (source, error) {
+	raw := q.header("X-Amz-Copy-Source")
+	path, query, _ := strings.Cut(raw, "?")
+	if before, after, ok := strings.Cut(path, "%3FversionId%3D"); ok && query == "" {
+		path, query = before, "versionId="+after
+	}
+	path, err := url.PathUnescape(path)
+	if err != nil {
+		return source{}, invalidArgument("x-amz-copy-source", raw, "Invalid copy source encoding")
+	}
+	var s source
+	s.bucket, s.key, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch {
+	case !validBucketName(s.bucket):
+		return s, invalidArgument("x-amz-copy-source", raw, "Invalid copy source bucket name")
+	case s.key == "" || climbs(s.key):
+		return s, invalidArgument("x-amz-copy-source", raw, "Invalid copy source object key")
+	}
+	if v, ok := strings.CutPrefix(query, "versionId="); ok {
+		if err := checkVersionID(v); err != nil {
+			return s, err
+		}
+		s.version = v
+	}
+	return s, nil
+}
+
+// climbs reports whether the dots in a key lead out of the bucket.
+func climbs(key string) bool {
+	depth := 0
+	for part := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
+		switch part {
+		case "..":
+			depth--
+		case ".":
+		default:
+			depth++
+		}
+		if depth < 0 {
+			return true
+		}
+	}
+	return depth == 0
+}
+
+// openSource checks the caller's right to read the source and opens it. The checks run under the source bucket's
+// own policy.
+func (q *request) openSource(s source, extra ...string) (*store.Version, *request, func(), error) {
+	from := &request{API: q.API, r: q.r, w: q.w, op: q.op, query: url.Values{}, bucket: s.bucket, key: s.key, signed: q.signed, principal: q.principal}
+	if s.version != "" {
+		from.query.Set("versionId", s.version)
+	}
+	expected := q.r.Header.Get("X-Amz-Source-Expected-Bucket-Owner")
+	if expected != "" && expected != q.Account.Options.ID {
+		return nil, nil, nil, errAccessDenied
+	}
+	if err := from.findSource(); err != nil {
+		return nil, nil, nil, from.wireError(err)
+	}
+	from.existingTags()
+	needs, err := versioned("s3:GetObject", "s3:GetObjectVersion")(from)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, action := range extra {
+		needs = append(needs, permission{action, from.objectARN()})
+	}
+	if err := from.authorize(needs...); err != nil {
+		return nil, nil, nil, err
+	}
+	v, release, err := q.Store.Open(s.bucket, s.key, s.version)
+	if err != nil {
+		return nil, nil, nil, from.wireError(from.hide(err))
+	}
+	if v.DeleteMarker {
+		release()
+		return nil, nil, nil, invalidRequest("The source of a copy request may not specifically refer to a delete marker by version id.")
+	}
+	if err := from.decrypt(v); err != nil {
+		release()
+		return nil, nil, nil, err
+	}
+	err = from.readConditions(v, "X-Amz-Copy-Source-If-Match", "X-Amz-Copy-Source-If-None-Match", "X-Amz-Copy-Source-If-Modified-Since", "X-Amz-Copy-Source-If-Unmodified-Since")
+	if err != nil {
+		release()
+		return nil, nil, nil, err
+	}
+	return v, from, release, nil
+}
+
+// findSource is findBucket without the header of the destination.
+func (q *request) findSource() error {
+	r := *q.r
+	r.Header = http.Header{}
+	for name, values := range q.r.Header {
+		if name != "X-Amz-Expected-Bucket-Owner" {
+			r.Header[name] = values
+		}
+	}
+	full := q.r
+	q.r = &r
+	err := q.findBucket()
+	q.r = full
+	return err
+}
+
+func directive(v, name, message string) (replace bool, err error) {
+	switch v {
+	case "", "COPY":
+		return false, nil
+	case "REPLACE":
+		return true, nil
+	}
+	return false, invalidArgument(name, v, message)
+}
+
+// maxCopy is the largest source of CopyObject and UploadPartCopy.
+const maxCopy = maxPut
+
+func (q *request) copyObject() error {
+	s, err := q.copySource()
+	if err != nil {
+		return err
+	}
+	replace, err := directive(q.header("X-Amz-Metadata-Directive"), "x-amz-metadata-directive", "Unknown metadata directive.")
+	if err != nil {
+		return err
+	}
+	retag, err := directive(q.header("X-Amz-Tagging-Directive"), "x-amz-tagging-directive", "Unknown tagging directive.")
+	if err != nil {
+		return err
+	}
+	guard, err := q.writeConditions()
+	if err != nil {
+		return err
+	}
+	algorithm, err := q.algorithmHeader()
+	if err != nil {
+		return err
+	}
+	attrs, err := q.attributes()
+	if err != nil {
+		return err
+	}
+	v, from, release, err := q.openSource(s)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := q.copyAttributes(&attrs, v, from, replace, retag); err != nil {
+		return err
+	}
+	if s.bucket == q.bucket && s.key == q.key && s.version == "" && !replace && algorithm == "" && q.unchanged(attrs, v) {
+		return invalidRequest("This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.")
+	}
+	got, err := q.copyBody(v, algorithm)
+	if err != nil {
+		return err
+	}
+	stored, err := q.keep(got, attrs, guard)
+	if err != nil {
+		return err
+	}
+	if from.state.Versioning != "" {
+		q.w.Header().Set("X-Amz-Copy-Source-Version-Id", v.ID)
+	}
+	q.versionHeader(stored)
+	q.showEncryption(stored.Encryption)
+	d := newDocument("CopyObjectResult").time("LastModified", stored.Modified).text("ETag", quote(stored.ETag)).checksum(stored.Checksum)
+	return q.send(d.optional("ChecksumType", stored.Checksum.Type))
+}
+
+// copyAttributes takes over what the directives do not replace.
+func (q *request) copyAttributes(attrs *store.Attributes, v *store.Version, from *request, replace, retag bool) error {
+	if !replace {
+		attrs.Headers, attrs.Metadata = v.Headers, v.Metadata
+	}
+	if retag {
+		return nil
+	}
+	attrs.Tags = slices.Clone(v.Tags)
+	if len(v.Tags) == 0 {
+		return nil
+	}
+	read, err := versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging")(from)
+	if err != nil {
+		return err
+	}
+	if err := from.authorize(read...); err != nil {
+		return err
+	}
+	return q.authorize(permission{"s3:PutObjectTagging", q.objectARN()})
+}
+
+func (q *request) unchanged(a store.Attributes, v *store.Version) bool {
+	return classOf(a.StorageClass) == classOf(v.StorageClass) && a.Redirect == v.Redirect && q.header("X-Amz-Server-Side-Encryption") == ""
+}
+
+// copyBody copies a version's body. The checksum algorithm is the source's unless another is asked for.
+func (q *request) copyBody(v *store.Version, algorithm checksum.Algorithm) (received, error) {
+	if v.Size > maxCopy {
+		return received{}, invalidRequest("The specified copy source is larger than the maximum allowable size for a copy source: " + itoa(maxCopy))
+	}
+	if algorithm == "" {
+		algorithm = checksum.Algorithm(v.Checksum.Algorithm)
+	}
+	if algorithm == "" {
+		algorithm = checksum.CRC64NVME
+	}
+	return q.copyRange(v, 0, v.Size, algorithm)
+}
+
+func (q *request) copyRange(v *store.Version, offset, length int64, algorithm checksum.Algorithm) (received, error) {
+	r, w := io.Pipe()
+	read := make(chan error, 1)
+	go func() {
+		err := q.Store.Read(w, v.Segments, offset, length)
+		read <- errors.Join(err, w.CloseWithError(err))
+	}()
+	got, err := q.storeBody(r, algorithm)
+	if closed := r.Close(); err == nil {
+		err = closed
+	}
+	if readErr := <-read; err == nil {
+		err = readErr
+	}
+	return got, err
+}

@@ -1,0 +1,171 @@
+package s3api
+
+import (
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// corsBody is CORSConfiguration.
+type corsBody struct {
+	XMLName xml.Name   `xml:"CORSConfiguration"`
+	Rule    []corsRule `xml:"CORSRule"`
+}
+
+type corsRule struct {
+	ID             string   `xml:"ID,omitempty"`
+	AllowedHeaders []string `xml:"AllowedHeader"`
+	AllowedMethods []string `xml:"AllowedMethod"`
+	AllowedOrigins []string `xml:"AllowedOrigin"`
+	ExposeHeaders  []string `xml:"ExposeHeader"`
+	MaxAge         *int     `xml:"MaxAgeSeconds,omitempty"`
+}
+
+var corsMethods = []string{"GET", "PUT", "POST", "DELETE", "HEAD"}
+
+func (q *request) putCORS() error {
+	var body corsBody
+	if err := q.readXML(&body); err != nil {
+		return err
+	}
+	if len(body.Rule) == 0 || len(body.Rule) > 100 {
+		return errMalformedXML
+	}
+	for _, r := range body.Rule {
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	body.XMLName = xml.Name{}
+	if err := q.setConfig(configCORS, encodeXML("CORSConfiguration", body)); err != nil {
+		return err
+	}
+	return q.status(http.StatusOK)
+}
+
+func (r corsRule) validate() error {
+	if len(r.AllowedMethods) == 0 || len(r.AllowedOrigins) == 0 {
+		return errMalformedXML
+	}
+	for _, m := range r.AllowedMethods {
+		if !slices.Contains(corsMethods, m) {
+			return invalidRequest("Found unsupported HTTP method in CORS config. Unsupported method is " + m)
+		}
+	}
+	for _, o := range r.AllowedOrigins {
+		if strings.Count(o, "*") > 1 {
+			return invalidRequest(`AllowedOrigin "` + o + `" can not have more than one wildcard.`)
+		}
+	}
+	for _, h := range r.AllowedHeaders {
+		if strings.Count(h, "*") > 1 {
+			return invalidRequest(`AllowedHeader "` + h + `" can not have more than one wildcard.`)
+		}
+		if strings.Trim(h, headerCharacters) != "" {
+			return invalidRequest(`AllowedHeader "` + h + `" contains invalid character.`)
+		}
+	}
+	return nil
+}
+
+const headerCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
+
+func (q *request) corsRules() []corsRule {
+	raw := q.state.Config[configCORS]
+	var body corsBody
+	if raw == nil || xml.Unmarshal(raw, &body) != nil {
+		return nil
+	}
+	return body.Rule
+}
+
+// match returns the rule for an origin, a method and the headers that the browser wants to send.
+func matchCORS(rules []corsRule, origin, method string, headers []string) *corsRule {
+	for i := range rules {
+		r := &rules[i]
+		matches := func(patterns []string, v string) bool {
+			return slices.ContainsFunc(patterns, func(p string) bool { return iampolicy.Match(strings.ToLower(p), strings.ToLower(v)) })
+		}
+		if !matches(r.AllowedOrigins, origin) || !slices.Contains(r.AllowedMethods, method) {
+			continue
+		}
+		if slices.ContainsFunc(headers, func(h string) bool { return !matches(r.AllowedHeaders, h) }) {
+			continue
+		}
+		return r
+	}
+	return nil
+}
+
+// allowOrigin adds CORS headers to the answer of an ordinary request.
+func (q *request) allowOrigin() {
+	origin := q.r.Header.Get("Origin")
+	if origin == "" || q.state.Config[configCORS] == nil {
+		return
+	}
+	if r := matchCORS(q.corsRules(), origin, q.r.Method, nil); r != nil {
+		q.corsHeaders(r, origin)
+	}
+}
+
+func (q *request) corsHeaders(r *corsRule, origin string) {
+	h := q.w.Header()
+	if slices.Contains(r.AllowedOrigins, "*") {
+		h.Set("Access-Control-Allow-Origin", "*")
+	} else {
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Credentials", "true")
+	}
+	h.Set("Access-Control-Allow-Methods", strings.Join(r.AllowedMethods, ", "))
+	if len(r.ExposeHeaders) > 0 {
+		h.Set("Access-Control-Expose-Headers", strings.Join(r.ExposeHeaders, ", "))
+	}
+	if r.MaxAge != nil {
+		h.Set("Access-Control-Max-Age", itoa(*r.MaxAge))
+	}
+	h.Set("Vary", "Origin, Access-Control-Request-Headers, Access-Control-Request-Method")
+}
+
+func corsForbidden(message string) error {
+	return awserr.New(http.StatusForbidden, "AccessForbidden", message)
+}
+
+// preflight answers a browser's OPTIONS request from the bucket's CORS rules.
+func (q *request) preflight() error {
+	origin, method := q.r.Header.Get("Origin"), q.r.Header.Get("Access-Control-Request-Method")
+	if origin == "" {
+		return awserr.New(http.StatusBadRequest, "BadRequest", "Insufficient information. Origin request header needed.")
+	}
+	if !slices.Contains(corsMethods, method) {
+		return awserr.New(http.StatusBadRequest, "BadRequest", "Invalid Access-Control-Request-Method: "+method)
+	}
+	var headers []string
+	for h := range strings.SplitSeq(q.r.Header.Get("Access-Control-Request-Headers"), ",") {
+		if h = strings.TrimSpace(h); h == "" {
+			continue
+		}
+		if strings.Trim(h, headerCharacters) != "" {
+			return awserr.New(http.StatusBadRequest, "BadRequest", `Access-Control-Request-Headers "`+h+`" contains invalid character.`)
+		}
+		headers = append(headers, h)
+	}
+	if err := q.findBucket(); err != nil {
+		return err
+	}
+	if q.state.Config[configCORS] == nil {
+		return corsForbidden("CORSResponse: CORS is not enabled for this bucket.")
+	}
+	r := matchCORS(q.corsRules(), origin, method, headers)
+	if r == nil {
+		return corsForbidden("CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.")
+	}
+	q.corsHeaders(r, origin)
+	if len(headers) > 0 {
+		q.w.Header().Set("Access-Control-Allow-Headers", strings.ToLower(strings.Join(headers, ", ")))
+	}
+	return q.status(http.StatusOK)
+}

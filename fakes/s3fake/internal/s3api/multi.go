@@ -1,0 +1,77 @@
+package s3api
+
+import (
+	"encoding/xml"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// deleteBody is Delete.
+type deleteBody struct {
+	XMLName xml.Name `xml:"Delete"`
+	Quiet   bool     `xml:"Quiet"`
+	Object  []struct {
+		Key       string  `xml:"Key"`
+		VersionID *string `xml:"VersionId"`
+		ETag      string  `xml:"ETag"`
+	} `xml:"Object"`
+}
+
+// deleteObjects deletes up to 1000 keys, each judged on its own.
+func (q *request) deleteObjects() error {
+	if err := q.requireChecksum(); err != nil {
+		return err
+	}
+	var body deleteBody
+	if err := q.readXML(&body); err != nil {
+		return err
+	}
+	if len(body.Object) == 0 || len(body.Object) > 1000 {
+		return errMalformedXML
+	}
+	d := newDocument("DeleteResult")
+	for _, o := range body.Object {
+		version := ""
+		if o.VersionID != nil {
+			version = *o.VersionID
+		}
+		if err := q.deleteOne(d, o.Key, version, o.ETag, body.Quiet); err != nil {
+			d.start("Error").text("Key", o.Key).optional("VersionId", version).text("Code", err.Code).text("Message", err.Message).end()
+		}
+	}
+	return q.send(d)
+}
+
+func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) *awserr.Error {
+	action := "s3:DeleteObject"
+	if version != "" {
+		action = "s3:DeleteObjectVersion"
+	}
+	q.conditions().Set("s3:VersionId")
+	if version != "" {
+		q.conditions().Set("s3:VersionId", version)
+	}
+	one := *q
+	one.key = key
+	if err := q.authorize(permission{action, q.bucketARN() + "/" + key}); err != nil {
+		return one.wireError(err)
+	}
+	removed, err := q.remove(key, version, etag)
+	if err != nil {
+		return one.wireError(err)
+	}
+	if quiet {
+		return nil
+	}
+	d.start("Deleted").text("Key", key).optional("VersionId", version)
+	switch {
+	case removed.Marker != nil:
+		d.bool("DeleteMarker", true).text("DeleteMarkerVersionId", removed.Marker.ID)
+	case removed.Version != nil && removed.Version.DeleteMarker && version != "":
+		d.bool("DeleteMarker", true).text("DeleteMarkerVersionId", removed.Version.ID)
+	case version != "":
+		d.bool("DeleteMarker", false)
+	}
+	d.end()
+	return nil
+}

@@ -1,0 +1,511 @@
+package s3api
+
+import (
+	"crypto/md5" //nolint:gosec // ETags are MD5 by definition
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/xml"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+const (
+	maxParts = 10000
+	// minPart is the smallest part but the last: 5 MiB.
+	minPart = 5 << 20
+)
+
+func (q *request) createUpload() error {
+	attrs, err := q.attributes()
+	if err != nil {
+		return err
+	}
+	sum, err := q.uploadChecksum()
+	if err != nil {
+		return err
+	}
+	initiator := ""
+	if q.principal != nil {
+		initiator = q.principal.ARN
+	}
+	u, err := q.Store.CreateUpload(store.Upload{Attributes: attrs, Bucket: q.bucket, Key: q.key, Initiator: initiator, Checksum: sum}, nil)
+	if err != nil {
+		return err
+	}
+	if sum.Algorithm != "" {
+		q.w.Header().Set("X-Amz-Checksum-Algorithm", sum.Algorithm)
+		q.w.Header().Set("X-Amz-Checksum-Type", sum.Type)
+	}
+	q.showEncryption(attrs.Encryption)
+	return q.send(newDocument("InitiateMultipartUploadResult").text("Bucket", q.bucket).text("Key", q.key).text("UploadId", u.ID))
+}
+
+// uploadChecksum reads algorithm and type of an upload's checksum.
+func (q *request) uploadChecksum() (store.Checksum, error) {
+	algorithm, err := q.algorithmHeader()
+	if err != nil {
+		return store.Checksum{}, err
+	}
+	kind := strings.ToUpper(q.header("X-Amz-Checksum-Type"))
+	switch {
+	case kind != "" && kind != fullObject && kind != composite:
+		return store.Checksum{}, invalidRequest("Value for x-amz-checksum-type header is invalid.")
+	case algorithm == "" && kind != "":
+		return store.Checksum{}, invalidRequest("The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.")
+	case algorithm == "":
+		return store.Checksum{}, nil
+	case kind == "" && algorithm.FullObjectOnly():
+		kind = fullObject
+	case kind == "":
+		kind = composite
+	}
+	if (kind == fullObject && !algorithm.FullObject()) || (kind == composite && !algorithm.Composite()) {
+		return store.Checksum{}, invalidRequest("The " + kind + " checksum type cannot be used with the " + strings.ToLower(string(algorithm)) + " checksum algorithm.")
+	}
+	return store.Checksum{Algorithm: string(algorithm), Type: kind}, nil
+}
+
+func (q *request) partNumber() (int, error) {
+	n, err := strconv.Atoi(q.param("partNumber"))
+	if err != nil || n < 1 || n > maxParts {
+		return 0, invalidArgument("partNumber", q.param("partNumber"), "Part number must be an integer between 1 and 10000, inclusive.")
+	}
+	return n, nil
+}
+
+func (q *request) uploadPart() error {
+	if !q.query.Has("partNumber") {
+		return errMethodNotAllowed
+	}
+	n, err := q.partNumber()
+	if err != nil {
+		return err
+	}
+	want, err := q.checksumHeader()
+	if err != nil {
+		return err
+	}
+	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
+	if err != nil {
+		return err
+	}
+	if err := partChecksumFits(u.Checksum, want.Algorithm); err != nil {
+		return err
+	}
+	algorithm := checksum.Algorithm(u.Checksum.Algorithm)
+	if algorithm == "" {
+		algorithm = checksum.CRC64NVME
+	}
+	got, err := q.receive(algorithm)
+	if err != nil {
+		return err
+	}
+	p, err := q.Store.PutPart(q.bucket, q.key, u.ID, got.part(n))
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Etag", quote(p.ETag))
+	q.showChecksum(untyped(got.checksum))
+	q.showEncryption(u.Encryption)
+	return q.status(http.StatusOK)
+}
+
+// partChecksumFits holds a part's checksum against the upload's: composite uploads need it, and it must be of the
+// same algorithm.
+func partChecksumFits(upload store.Checksum, part checksum.Algorithm) error {
+	if upload.Algorithm == "" || string(part) == upload.Algorithm || (part == "" && upload.Type == fullObject) {
+		return nil
+	}
+	actual := string(part)
+	if actual == "" {
+		actual = "null"
+	}
+	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + upload.Algorithm + ", actual checksum Type: " + actual)
+}
+
+// part is a received body as part n. The object's checksum is computed from those of its parts: from those of the
+// client's algorithm if the upload was created with one, otherwise from CRC64NVME.
+func (g received) part(n int) store.Part {
+	sum := g.checksum
+	if g.own.Algorithm != "" {
+		sum = g.own
+	}
+	return store.Part{Number: n, Size: g.size, ETag: g.etag, Checksum: untyped(sum), Segments: g.segments}
+}
+
+func untyped(c store.Checksum) store.Checksum {
+	c.Type = ""
+	return c
+}
+
+func (q *request) uploadPartCopy() error {
+	n, err := q.partNumber()
+	if err != nil {
+		return err
+	}
+	s, err := q.copySource()
+	if err != nil {
+		return err
+	}
+	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
+	if err != nil {
+		return err
+	}
+	v, from, release, err := q.openSource(s)
+	if err != nil {
+		return err
+	}
+	defer release()
+	offset, length, err := q.copySpan(v)
+	if err != nil {
+		return err
+	}
+	algorithm := checksum.Algorithm(u.Checksum.Algorithm)
+	if algorithm == "" {
+		algorithm = checksum.CRC64NVME
+	}
+	got, err := q.copyRange(v, offset, length, algorithm)
+	if err != nil {
+		return err
+	}
+	p, err := q.Store.PutPart(q.bucket, q.key, u.ID, got.part(n))
+	if err != nil {
+		return err
+	}
+	if from.state.Versioning != "" {
+		q.w.Header().Set("X-Amz-Copy-Source-Version-Id", v.ID)
+	}
+	d := newDocument("CopyPartResult").time("LastModified", p.Modified).text("ETag", quote(p.ETag))
+	if u.Checksum.Algorithm != "" {
+		d.checksum(p.Checksum)
+	}
+	return q.send(d)
+}
+
+// copySpan reads x-amz-copy-source-range, which must lie inside the source.
+func (q *request) copySpan(v *store.Version) (offset, length int64, err error) {
+	raw := q.header("X-Amz-Copy-Source-Range")
+	if raw == "" {
+		if v.Size > maxCopy {
+			return 0, 0, invalidRequest("The specified copy source is larger than the maximum allowable size for a copy source: " + itoa(maxCopy))
+		}
+		return 0, v.Size, nil
+	}
+	spec, ok := strings.CutPrefix(raw, "bytes=")
+	first, last, dash := strings.Cut(spec, "-")
+	from, err1 := strconv.ParseUint(first, 10, 62)
+	to, err2 := strconv.ParseUint(last, 10, 62)
+	if !ok || !dash || err1 != nil || err2 != nil || from > to {
+		return 0, 0, invalidArgument("x-amz-copy-source-range", raw, "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy")
+	}
+	if int64(to) >= v.Size {
+		return 0, 0, invalidArgument("x-amz-copy-source-range", raw, "Range specified is not valid for source object of size: "+strconv.FormatInt(v.Size, 10))
+	}
+	return int64(from), int64(to-from) + 1, nil
+}
+
+func (q *request) abortUpload() error {
+	if err := q.Store.Abort(q.bucket, q.key, q.param("uploadId")); err != nil {
+		return err
+	}
+	return q.status(http.StatusNoContent)
+}
+
+func (q *request) listParts() error {
+	limit, err := q.maxKeys("max-parts")
+	if err != nil {
+		return err
+	}
+	marker := 0
+	if v := q.param("part-number-marker"); v != "" {
+		n, err := strconv.ParseInt(v, 10, 32)
+		if err != nil {
+			return invalidArgument("part-number-marker", v, "Provided "+v+" not an integer or within integer range")
+		}
+		if n < 0 {
+			return invalidArgument("part-number-marker", v, "Argument "+v+" must be an integer between 0 and 2147483647")
+		}
+		marker = int(n)
+	}
+	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
+	if err != nil {
+		return err
+	}
+	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(u.Parts)), func(n int) bool { return n <= marker })
+	page := numbers[:min(limit, len(numbers))]
+	next := 0
+	if len(page) > 0 {
+		next = page[len(page)-1]
+	}
+	d := newDocument("ListPartsResult").text("Bucket", q.bucket).text("Key", q.key).text("UploadId", u.ID)
+	d.int("PartNumberMarker", int64(marker)).int("NextPartNumberMarker", int64(next)).int("MaxParts", int64(limit))
+	d.bool("IsTruncated", len(page) < len(numbers) && limit > 0)
+	if u.Checksum.Algorithm != "" {
+		d.text("ChecksumAlgorithm", u.Checksum.Algorithm).text("ChecksumType", u.Checksum.Type)
+	} else {
+		d.text("ChecksumAlgorithm", "null").text("ChecksumType", "null")
+	}
+	for _, n := range page {
+		p := u.Parts[n]
+		d.start("Part").int("PartNumber", int64(n)).time("LastModified", p.Modified).text("ETag", quote(p.ETag)).int("Size", p.Size)
+		if u.Checksum.Algorithm != "" {
+			d.checksum(p.Checksum)
+		}
+		d.end()
+	}
+	d.start("Initiator").text("ID", u.Initiator).end().start("Owner").text("ID", q.Account.CanonicalID()).end()
+	return q.send(d.text("StorageClass", classOf(u.StorageClass)))
+}
+
+// completeBody is CompleteMultipartUpload.
+type completeBody struct {
+	XMLName xml.Name       `xml:"CompleteMultipartUpload"`
+	Part    []completePart `xml:"Part"`
+}
+
+type completePart struct {
+	Number *int   `xml:"PartNumber"`
+	ETag   string `xml:"ETag"`
+	checksumElements
+}
+
+// checksumElements are the checksums of a part in XML.
+type checksumElements struct {
+	CRC32     string `xml:"ChecksumCRC32"`
+	CRC32C    string `xml:"ChecksumCRC32C"`
+	CRC64NVME string `xml:"ChecksumCRC64NVME"`
+	SHA1      string `xml:"ChecksumSHA1"`
+	SHA256    string `xml:"ChecksumSHA256"`
+	SHA512    string `xml:"ChecksumSHA512"`
+	MD5       string `xml:"ChecksumMD5"`
+	XXH64     string `xml:"ChecksumXXHASH64"`
+	XXH3      string `xml:"ChecksumXXHASH3"`
+	XXH128    string `xml:"ChecksumXXHASH128"`
+}
+
+func (c checksumElements) all() map[checksum.Algorithm]string {
+	m := map[checksum.Algorithm]string{
+		checksum.CRC32: c.CRC32, checksum.CRC32C: c.CRC32C, checksum.CRC64NVME: c.CRC64NVME, checksum.SHA1: c.SHA1,
+		checksum.SHA256: c.SHA256, checksum.SHA512: c.SHA512, checksum.MD5: c.MD5, checksum.XXHash64: c.XXH64, checksum.XXHash3: c.XXH3, checksum.XXHash128: c.XXH128,
+	}
+	maps.DeleteFunc(m, func(_ checksum.Algorithm, v string) bool { return v == "" })
+	return m
+}
+
+func (q *request) completeUpload() error {
+	guard, err := q.writeConditions()
+	if err != nil {
+		return err
+	}
+	if err := q.checkFinalHeaders(); err != nil {
+		return err
+	}
+	raw, err := q.readCompleteBody()
+	if err != nil {
+		return err
+	}
+	var body completeBody
+	if len(raw) == 0 || xmlEmpty(raw) {
+		return errMalformedXML
+	}
+	if err := parseXML(raw, &body); err != nil {
+		return err
+	}
+	if len(body.Part) == 0 {
+		return errMalformedXML
+	}
+	if v, ok := q.Store.Completed(q.bucket, q.key, q.param("uploadId")); ok && sameParts(v, body.Part) {
+		return q.answerComplete(v)
+	}
+	v, err := q.Store.Complete(q.bucket, q.key, q.param("uploadId"), func(u *store.Upload) (store.Version, error) {
+		return q.assemble(u, body.Part)
+	}, q.putGuard(guard))
+	if err != nil {
+		return err
+	}
+	return q.answerComplete(v)
+}
+
+// sameParts reports whether a repeated completion lists the parts that the object was made of. S3 answers it like
+// the first one.
+func sameParts(v *store.Version, listed []completePart) bool {
+	return slices.EqualFunc(v.Parts, listed, func(p store.Part, c completePart) bool {
+		return c.Number != nil && *c.Number == p.Number && unquote(c.ETag) == p.ETag
+	})
+}
+
+func (q *request) answerComplete(v *store.Version) error {
+	q.versionHeader(v)
+	q.showEncryption(v.Encryption)
+	scheme := "http"
+	if q.r.TLS != nil {
+		scheme = "https"
+	}
+	d := newDocument("CompleteMultipartUploadResult").text("Location", scheme+"://"+q.r.Host+"/"+q.bucket+"/"+q.key)
+	d.text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(v.ETag)).checksum(v.Checksum)
+	return q.send(d.optional("ChecksumType", v.Checksum.Type))
+}
+
+// readCompleteBody reads the body; x-amz-checksum-* here is about the object, not about the body.
+func (q *request) readCompleteBody() ([]byte, error) {
+	plain := *q
+	plain.form = map[string]string{"content-md5": ""}
+	return plain.readBody()
+}
+
+func xmlEmpty(raw []byte) bool { return strings.TrimSpace(string(raw)) == "" }
+
+// assemble checks the list of parts against the upload and joins them.
+func (q *request) assemble(u *store.Upload, listed []completePart) (store.Version, error) {
+	v := store.Version{Attributes: u.Attributes, Bucket: u.Bucket, Key: u.Key}
+	etags := md5.New() //nolint:gosec // see the import
+	last := 0
+	for i, c := range listed {
+		p, err := q.completePart(u, c, last, i == len(listed)-1)
+		if err != nil {
+			return v, err
+		}
+		last = p.Number
+		raw, _ := hex.DecodeString(p.ETag) // our own ETag
+		_, _ = etags.Write(raw)            // a hash never fails
+		v.Size += p.Size
+		v.Segments = append(v.Segments, p.Segments...)
+		p.Segments = nil
+		v.Parts = append(v.Parts, p)
+	}
+	v.ETag = hex.EncodeToString(etags.Sum(nil)) + "-" + itoa(len(listed))
+	var err error
+	if v.Checksum, err = q.joinChecksums(u, v.Parts); err != nil {
+		return v, err
+	}
+	if size := q.header("X-Amz-Mp-Object-Size"); size != "" {
+		n, err := strconv.ParseInt(size, 10, 64)
+		switch {
+		case err != nil:
+			return v, invalidRequest("Value for x-amz-mp-object-size header is invalid: '" + size + "'")
+		case n < 0:
+			return v, invalidRequest("Value for x-amz-mp-object-size header is less than zero: '" + size + "'")
+		case n != v.Size:
+			return v, invalidRequest("The provided 'x-amz-mp-object-size' header value " + size + " does not match what was computed: " + strconv.FormatInt(v.Size, 10))
+		}
+	}
+	return v, nil
+}
+
+func (q *request) completePart(u *store.Upload, c completePart, last int, final bool) (store.Part, error) {
+	if c.Number == nil || c.ETag == "" {
+		return store.Part{}, errMalformedXML
+	}
+	if *c.Number < 1 {
+		return store.Part{}, invalidArgument("PartNumber", itoa(*c.Number), "PartNumber must be >= 1")
+	}
+	if *c.Number <= last {
+		return store.Part{}, awserr.New(http.StatusBadRequest, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be ordered by part number.").With("UploadId", u.ID)
+	}
+	p, ok := u.Parts[*c.Number]
+	invalid := errInvalidPart.With("UploadId", u.ID).With("PartNumber", itoa(*c.Number)).With("ETag", unquote(c.ETag))
+	if !ok || unquote(c.ETag) != p.ETag {
+		return p, invalid
+	}
+	if !final && p.Size < minPart {
+		return p, awserr.New(http.StatusBadRequest, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size").
+			With("ProposedSize", strconv.FormatInt(p.Size, 10)).With("MinSizeAllowed", itoa(minPart)).With("PartNumber", itoa(p.Number)).With("ETag", p.ETag)
+	}
+	sums := c.all()
+	if len(sums) > 1 {
+		return p, invalidArgument("Checksum", "", "Invalid Base64 or multiple checksums present in request")
+	}
+	for a, value := range sums {
+		if !a.Valid(value) {
+			return p, invalidArgument("Checksum", "", "Invalid Base64 or multiple checksums present in request")
+		}
+		if u.Checksum.Algorithm != "" && string(a) != u.Checksum.Algorithm {
+			return p, awserr.New(http.StatusBadRequest, "BadDigest", "The "+strings.ToLower(string(a))+" you specified for part "+itoa(p.Number)+" did not match what we received.")
+		}
+		if string(a) == p.Checksum.Algorithm && value != p.Checksum.Value {
+			return p, invalid
+		}
+	}
+	if len(sums) == 0 && u.Checksum.Type == composite {
+		return p, invalidRequest("The upload was created using a " + strings.ToLower(u.Checksum.Algorithm) + " checksum. The complete request must include the checksum for each part. It was missing for part " + itoa(p.Number) + " in the request.")
+	}
+	return p, nil
+}
+
+// joinChecksums computes the object's checksum from those of its parts and holds it against the client's.
+func (q *request) joinChecksums(u *store.Upload, parts []store.Part) (store.Checksum, error) {
+	algorithm, kind := checksum.Algorithm(u.Checksum.Algorithm), u.Checksum.Type
+	if algorithm == "" {
+		algorithm, kind = checksum.CRC64NVME, fullObject
+	}
+	if want := strings.ToUpper(q.header("X-Amz-Checksum-Type")); want != "" && want != kind {
+		return store.Checksum{}, invalidRequest("The upload was created using the " + kind + " checksum mode. The complete request must use the same checksum mode.")
+	}
+	pieces := make([]checksum.Piece, len(parts))
+	for i, p := range parts {
+		raw, err := base64.StdEncoding.DecodeString(p.Checksum.Value)
+		if err != nil || p.Checksum.Algorithm != string(algorithm) {
+			return store.Checksum{}, nil
+		}
+		pieces[i] = checksum.Piece{Sum: raw, Size: p.Size}
+	}
+	sum := store.Checksum{Algorithm: string(algorithm), Type: kind}
+	if kind == fullObject {
+		sum.Value = algorithm.Combine(pieces)
+	} else {
+		sum.Value = algorithm.Compose(pieces)
+	}
+	return sum, q.checkFinal(algorithm, sum.Value, u.Checksum.Algorithm != "")
+}
+
+// checkFinalHeaders judges the form of the object's checksum in a completion.
+func (q *request) checkFinalHeaders() error {
+	if kind := strings.ToUpper(q.header("X-Amz-Checksum-Type")); kind != "" && kind != fullObject && kind != composite {
+		return invalidRequest("Value for x-amz-checksum-type header is invalid.")
+	}
+	seen := 0
+	for _, a := range checksum.All() {
+		v := q.header(a.Header())
+		if v == "" {
+			continue
+		}
+		if seen++; seen > 1 {
+			return errManyChecksums
+		}
+		bare, count, composed := strings.Cut(v, "-")
+		if _, err := strconv.ParseUint(count, 10, 16); !a.Valid(bare) || (composed && err != nil) {
+			return invalidRequest("Value for " + a.Header() + " header is invalid.")
+		}
+	}
+	return nil
+}
+
+// checkFinal holds the computed checksum against the client's. An upload that was created without an algorithm
+// ignores it.
+func (q *request) checkFinal(algorithm checksum.Algorithm, value string, declared bool) error {
+	if !declared {
+		return nil
+	}
+	for _, a := range checksum.All() {
+		v := q.header(a.Header())
+		if v == "" {
+			continue
+		}
+		bare, _, _ := strings.Cut(v, "-")
+		computed, _, _ := strings.Cut(value, "-")
+		if a == algorithm && bare != computed {
+			return badChecksum(a)
+		}
+		if a != algorithm {
+			return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + string(algorithm) + ", actual checksum Type: " + string(a))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package s3api
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+func (q *request) readPermissions() ([]permission, error) {
+	q.existingTags()
+	return versioned("s3:GetObject", "s3:GetObjectVersion")(q)
+}
+
+// span is the part of an object that an answer carries.
+type span struct {
+	offset, length int64
+	// partial is true for 206.
+	partial bool
+	parts   int
+	// sum is the checksum of exactly this span, if it is known.
+	sum store.Checksum
+}
+
+func (q *request) headObject() error {
+	v, release, err := q.openObject()
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := q.answerHead(v)
+	if err != nil {
+		return err
+	}
+	q.done = true
+	q.w.WriteHeader(s.status())
+	return nil
+}
+
+func (q *request) getObject() error {
+	v, release, err := q.openObject()
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := q.answerHead(v)
+	if err != nil {
+		return err
+	}
+	q.done = true
+	q.w.WriteHeader(s.status())
+	return q.Store.Read(q.w, v.Segments, s.offset, s.length)
+}
+
+func (s span) status() int {
+	if s.partial {
+		return http.StatusPartialContent
+	}
+	return http.StatusOK
+}
+
+// openObject finds the version and refuses delete markers as S3 does.
+func (q *request) openObject() (*store.Version, func(), error) {
+	if _, err := q.rangedPart(); err != nil {
+		return nil, nil, err
+	}
+	v, release, err := q.Store.Open(q.bucket, q.key, q.param("versionId"))
+	if err != nil {
+		if v != nil && v.DeleteMarker {
+			q.w.Header().Set("X-Amz-Delete-Marker", "true")
+			q.w.Header().Set("X-Amz-Version-Id", v.ID)
+		}
+		return nil, nil, q.hide(err)
+	}
+	if v.DeleteMarker {
+		release()
+		q.w.Header().Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))
+		return nil, nil, q.marked(v)
+	}
+	return v, release, nil
+}
+
+// answerHead judges conditions and ranges and sets all headers.
+func (q *request) answerHead(v *store.Version) (span, error) {
+	if err := q.decrypt(v); err != nil {
+		return span{}, err
+	}
+	if err := q.checkOverrides(); err != nil {
+		return span{}, err
+	}
+	h := q.w.Header()
+	h.Set("Etag", quote(v.ETag))
+	h.Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))
+	q.versionHeader(v)
+	if err := q.readConditions(v, "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"); err != nil {
+		return span{}, err
+	}
+	s, err := q.span(v)
+	if err != nil {
+		return span{}, err
+	}
+	h.Set("Accept-Ranges", "bytes")
+	q.showAttributes(v)
+	for param, name := range overrides {
+		if value := q.param(param); value != "" {
+			h.Set(name, value)
+		}
+	}
+	h.Set("Content-Length", strconv.FormatInt(s.length, 10))
+	if s.partial {
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", s.offset, s.offset+s.length-1, v.Size))
+	}
+	if s.parts > 0 {
+		h.Set("X-Amz-Mp-Parts-Count", itoa(s.parts))
+	}
+	if strings.EqualFold(q.header("X-Amz-Checksum-Mode"), "ENABLED") {
+		q.showChecksum(s.sum)
+	}
+	return s, nil
+}
+
+// decrypt asks for the key of an object under SSE-KMS.
+func (q *request) decrypt(v *store.Version) error {
+	if v.Encryption.KeyID == "" {
+		return nil
+	}
+	if q.signed == nil {
+		return errAccessDenied
+	}
+	return q.useKey(v.Encryption.KeyID, "kms:Decrypt")
+}
+
+// overrides are the query parameters that replace headers of a GET answer.
+var overrides = map[string]string{
+	"response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition",
+	"response-content-encoding": "Content-Encoding", "response-content-language": "Content-Language",
+	"response-content-type": "Content-Type", "response-expires": "Expires",
+}
+
+func (q *request) checkOverrides() error {
+	if q.signed != nil {
+		return nil
+	}
+	for param := range overrides {
+		if q.query.Has(param) {
+			return invalidRequest("Request specific response headers cannot be used for anonymous GET requests.")
+		}
+	}
+	return nil
+}
+
+// readConditions judges the four conditional headers under the given names (RFC 9110, 13.2.2).
+func (q *request) readConditions(v *store.Version, match, none, since, unmodified string) error {
+	modified := v.Modified.UTC().Truncate(time.Second)
+	failed := func(condition string) error {
+		if condition == none || condition == since {
+			if !strings.HasPrefix(condition, "X-Amz-") {
+				return errNotModified
+			}
+		}
+		return errPrecondition.With("Condition", strings.ToLower(condition[:1])+condition[1:])
+	}
+	m := q.header(match)
+	if m != "" && !matchesETag(m, v.ETag) {
+		return failed(match)
+	}
+	if t, ok := httpTime(q.header(unmodified)); ok && m == "" && modified.After(t) {
+		return failed(unmodified)
+	}
+	n := q.header(none)
+	if n != "" && matchesETag(n, v.ETag) {
+		return failed(none)
+	}
+	if t, ok := httpTime(q.header(since)); ok && n == "" && !modified.After(t) && !t.After(q.Now()) {
+		return failed(since)
+	}
+	return nil
+}
+
+func matchesETag(list, etag string) bool {
+	for one := range strings.SplitSeq(list, ",") {
+		if one = unquote(strings.TrimPrefix(strings.TrimSpace(one), "W/")); one == "*" || one == etag {
+			return true
+		}
+	}
+	return false
+}
+
+func httpTime(v string) (time.Time, bool) {
+	if v == "" {
+		return time.Time{}, false
+	}
+	t, err := http.ParseTime(v)
+	if err != nil {
+		t, err = time.Parse(time.RFC3339, v)
+	}
+	return t, err == nil
+}
+
+// span reads Range and partNumber.
+func (q *request) span(v *store.Version) (span, error) {
+	whole := span{length: v.Size, sum: v.Checksum}
+	ranged := q.header("Range")
+	if q.query.Has("partNumber") {
+		if ranged != "" {
+			return whole, invalidRequest("Cannot specify both Range header and partNumber query parameter")
+		}
+		return q.partSpan(v)
+	}
+	if ranged == "" {
+		return whole, nil
+	}
+	offset, length, ok, err := parseRange(ranged, v.Size)
+	if err != nil || !ok {
+		return whole, err
+	}
+	s := span{offset: offset, length: length, partial: true}
+	if length == v.Size {
+		s.sum = v.Checksum
+	}
+	return s, nil
+}
+
+// rangedPart reads partNumber of a read, 0 when it is absent.
+func (q *request) rangedPart() (int, error) {
+	if !q.query.Has("partNumber") {
+		return 0, nil
+	}
+	return q.partNumber()
+}
+
+func (q *request) partSpan(v *store.Version) (span, error) {
+	n, err := q.rangedPart()
+	if err != nil {
+		return span{}, err
+	}
+	if len(v.Parts) == 0 {
+		if n > 1 {
+			return span{}, outOfParts(n, 1)
+		}
+		return span{length: v.Size, partial: v.Size > 0, sum: v.Checksum}, nil
+	}
+	if n > len(v.Parts) {
+		return span{}, outOfParts(n, len(v.Parts))
+	}
+	s := span{partial: true, parts: len(v.Parts)}
+	for _, p := range v.Parts[:n-1] {
+		s.offset += p.Size
+	}
+	s.length, s.sum = v.Parts[n-1].Size, v.Parts[n-1].Checksum
+	s.sum.Type = v.Checksum.Type
+	return s, nil
+}
+
+func outOfParts(n, count int) error {
+	return awserr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber", "The requested partnumber is not satisfiable.").
+		With("PartNumberRequested", itoa(n)).With("ActualPartCount", itoa(count))
+}
+
+// parseRange reads one byte range. ok is false when the header is to be ignored: bad syntax or several ranges.
+func parseRange(header string, size int64) (offset, length int64, ok bool, err error) {
+	spec, found := strings.CutPrefix(header, "bytes=")
+	first, last, dash := strings.Cut(spec, "-")
+	if !found || !dash || strings.Contains(spec, ",") {
+		return 0, 0, false, nil
+	}
+	unsatisfiable := errInvalidRange.With("RangeRequested", header).With("ActualObjectSize", strconv.FormatInt(size, 10))
+	if first == "" {
+		n, err := strconv.ParseUint(last, 10, 62)
+		switch {
+		case err != nil:
+			return 0, 0, false, nil
+		case n == 0 || size == 0:
+			return 0, 0, false, unsatisfiable
+		}
+		count := min(int64(n), size)
+		return size - count, count, true, nil
+	}
+	if strings.Trim(first+last, "0123456789") != "" {
+		return 0, 0, false, nil
+	}
+	from, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return 0, 0, false, nil
+	}
+	to := size - 1
+	if last != "" {
+		if to, err = strconv.ParseInt(last, 10, 64); err != nil || to < from {
+			return 0, 0, false, nil
+		}
+	}
+	if from >= size {
+		return 0, 0, false, unsatisfiable
+	}
+	return from, min(to, size-1) - from + 1, true, nil
+}

@@ -1,0 +1,183 @@
+package s3api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// writePermissions are those of PutObject, CopyObject and CreateMultipartUpload: each thing that a header sets has
+// an action of its own.
+func (q *request) writePermissions() ([]permission, error) {
+	needs := []permission{{"s3:PutObject", q.objectARN()}}
+	for header, action := range map[string]string{
+		"X-Amz-Tagging": "s3:PutObjectTagging", "X-Amz-Acl": "s3:PutObjectAcl",
+		"X-Amz-Object-Lock-Mode": "s3:PutObjectRetention", "X-Amz-Object-Lock-Legal-Hold": "s3:PutObjectLegalHold",
+	} {
+		if q.header(header) != "" {
+			needs = append(needs, permission{action, q.objectARN()})
+		}
+	}
+	return needs, nil
+}
+
+func (q *request) putObject() error {
+	if q.header("X-Amz-Copy-Source") != "" {
+		return invalidArgument("x-amz-copy-source", q.header("X-Amz-Copy-Source"), "You can only specify a copy source header for copy requests.")
+	}
+	if q.query.Has("partNumber") {
+		return invalidArgument("partNumber", q.param("partNumber"), "This operation does not accept partNumber without uploadId")
+	}
+	guard, err := q.writeConditions()
+	if err != nil {
+		return err
+	}
+	attrs, err := q.attributes()
+	if err != nil {
+		return err
+	}
+	if attrs.Lock.Mode != "" || attrs.Lock.LegalHold != "" {
+		if err := q.requireUploadChecksum(); err != nil {
+			return err
+		}
+	}
+	got, err := q.receive(checksum.CRC64NVME)
+	if err != nil {
+		return err
+	}
+	v, err := q.keep(got, attrs, guard)
+	if err != nil {
+		return err
+	}
+	q.showPut(v)
+	return q.status(http.StatusOK)
+}
+
+// requireUploadChecksum is S3's demand on uploads into a lock.
+func (q *request) requireUploadChecksum() error {
+	want, err := q.checksumHeader()
+	if err != nil {
+		return err
+	}
+	if want.Algorithm == "" && q.header("Content-Md5") == "" {
+		return invalidRequest("Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters")
+	}
+	return nil
+}
+
+// keep makes a received body the newest version.
+func (q *request) keep(got received, attrs store.Attributes, guard func(*store.Version) error) (*store.Version, error) {
+	v, err := q.Store.Put(store.Version{
+		Attributes: attrs, Bucket: q.bucket, Key: q.key, Size: got.size, ETag: got.etag,
+		Segments: got.segments, Checksum: got.checksum,
+	}, q.putGuard(guard))
+	if err != nil {
+		q.Store.Discard(got.segments)
+	}
+	return v, err
+}
+
+// putGuard judges conditions and the lock while the store is locked, and fills in the default retention.
+func (q *request) putGuard(conditions func(*store.Version) error) func(store.Bucket, *store.Version, *store.Version) error {
+	return func(b store.Bucket, current, v *store.Version) error {
+		if conditions != nil {
+			if err := conditions(current); err != nil {
+				return err
+			}
+		}
+		defaultLock(b, &v.Lock, q.Now())
+		return nil
+	}
+}
+
+func (q *request) showPut(v *store.Version) {
+	h := q.w.Header()
+	h.Set("Etag", quote(v.ETag))
+	if v.ID != store.NullVersion {
+		h.Set("X-Amz-Version-Id", v.ID)
+	}
+	q.showChecksum(v.Checksum)
+	q.showEncryption(v.Encryption)
+}
+
+func quote(etag string) string { return `"` + etag + `"` }
+
+func unquote(etag string) string { return strings.Trim(strings.TrimSpace(etag), `"`) }
+
+// writeConditions reads If-Match and If-None-Match of a write; nil means that there are none.
+func (q *request) writeConditions() (func(*store.Version) error, error) {
+	match, none := q.header("If-Match"), q.header("If-None-Match")
+	switch {
+	case match == "" && none == "":
+		return nil, nil
+	case match != "" && none != "":
+		return nil, notImplemented("If-None-Match", "If-Match and If-None-Match cannot be combined on a write.")
+	case none != "" && none != "*":
+		return nil, notImplemented("If-None-Match", "Only \"*\" is supported on a write.")
+	}
+	return func(current *store.Version) error {
+		switch {
+		case none != "" && current != nil:
+			return errPrecondition.With("Condition", "If-None-Match")
+		case match != "" && current == nil:
+			return store.ErrNoKey
+		case match != "" && match != "*" && unquote(match) != current.ETag:
+			return errPrecondition.With("Condition", "If-Match")
+		}
+		return nil
+	}, nil
+}
+
+func (q *request) deletePermissions() ([]permission, error) {
+	if q.query.Has("versionId") {
+		return []permission{{"s3:DeleteObjectVersion", q.objectARN()}}, nil
+	}
+	return []permission{{"s3:DeleteObject", q.objectARN()}}, nil
+}
+
+func (q *request) deleteObject() error {
+	d, err := q.remove(q.key, q.param("versionId"), q.header("If-Match"))
+	if err != nil {
+		return err
+	}
+	h := q.w.Header()
+	switch {
+	case d.Marker != nil:
+		h.Set("X-Amz-Delete-Marker", "true")
+		h.Set("X-Amz-Version-Id", d.Marker.ID)
+	case d.Version != nil && q.query.Has("versionId"):
+		h.Set("X-Amz-Version-Id", d.Version.ID)
+		if d.Version.DeleteMarker {
+			h.Set("X-Amz-Delete-Marker", "true")
+		}
+	case q.query.Has("versionId"):
+		h.Set("X-Amz-Version-Id", q.param("versionId"))
+	}
+	return q.status(http.StatusNoContent)
+}
+
+// remove deletes a key or one of its versions, unless a lock or a condition protects it. etag is If-Match, "" for
+// none.
+func (q *request) remove(key, version, etag string) (store.Deleted, error) {
+	d, err := q.Store.Delete(q.bucket, key, version, func(b store.Bucket, v *store.Version) error {
+		if etag != "" {
+			switch {
+			case v == nil || v.DeleteMarker:
+				return store.ErrNoKey
+			case etag != "*" && unquote(etag) != v.ETag:
+				return errPrecondition.With("Condition", "If-Match")
+			}
+		}
+		if version == "" && b.Versioning == store.VersioningEnabled {
+			return nil
+		}
+		return q.protected(v)
+	})
+	if errors.Is(err, store.ErrNoVersion) {
+		return store.Deleted{}, nil
+	}
+	return d, err
+}

@@ -1,0 +1,195 @@
+package s3api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+var errMalformedPost = awserr.New(http.StatusBadRequest, "MalformedPOSTRequest", "The body of your POST request is not well-formed multipart/form-data.")
+
+// maxForm bounds the fields of a browser upload without its file.
+const maxForm = 20 << 10
+
+// postObject stores an object that a browser uploads as a form ("Browser-based uploads using POST").
+func (q *request) postObject() error {
+	kind, params, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return awserr.New(http.StatusPreconditionFailed, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold").
+			With("Condition", "Bucket POST must be of the enclosure-type multipart/form-data")
+	}
+	file, err := q.readForm(multipart.NewReader(q.body, params["boundary"]))
+	if err != nil {
+		return err
+	}
+	policy, err := q.authenticateForm()
+	if err != nil {
+		return err
+	}
+	q.context = nil
+	q.key = strings.ReplaceAll(q.form["key"], "${filename}", file.FileName())
+	if q.key == "" {
+		return invalidArgument("key", "", "User key must have a length greater than 0.")
+	}
+	needs, err := q.writePermissions()
+	if err != nil {
+		return err
+	}
+	if err := q.authorize(needs...); err != nil {
+		return err
+	}
+	return q.storeForm(file, policy)
+}
+
+// readForm reads the fields before the file; those after it are ignored, as S3 does.
+func (q *request) readForm(r *multipart.Reader) (*multipart.Part, error) {
+	q.form = map[string]string{}
+	total := 0
+	for {
+		part, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return nil, invalidArgument("file", "0", "POST requires exactly one file upload per request.")
+		}
+		if err != nil {
+			return nil, errMalformedPost
+		}
+		name := strings.ToLower(part.FormName())
+		if name == "file" {
+			return part, nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxForm+1))
+		if err != nil {
+			return nil, errMalformedPost
+		}
+		if total += len(value) + len(name); total > maxForm {
+			return nil, awserr.New(http.StatusBadRequest, "MaxPostPreDataLengthExceeded", "Your POST request fields preceding the upload file was too large.").With("MaxPostPreDataLengthBytes", itoa(maxForm))
+		}
+		q.form[name] = string(value)
+	}
+}
+
+// authenticateForm verifies the form's signature and its policy; a form without either is anonymous.
+func (q *request) authenticateForm() (*postPolicy, error) {
+	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup}
+	signed, err := v.VerifyForm(q.form)
+	if err != nil {
+		return nil, err
+	}
+	if signed == nil {
+		return nil, nil
+	}
+	q.signed = signed
+	if err := q.identify(); err != nil {
+		return nil, err
+	}
+	policy, err := parsePostPolicy(q.form["policy"])
+	if err != nil {
+		return nil, err
+	}
+	return policy, policy.check(q.Now(), q.bucket, q.form)
+}
+
+func (q *request) storeForm(file *multipart.Part, policy *postPolicy) error {
+	attrs, err := q.attributes()
+	if err != nil {
+		return err
+	}
+	if attrs.Tags, err = q.formTags(); err != nil {
+		return err
+	}
+	want, err := q.checksumHeader()
+	if err != nil {
+		return err
+	}
+	if want.Algorithm == "" {
+		want.Algorithm = checksum.CRC64NVME
+	}
+	got, err := q.storeBody(&limited{src: file, policy: policy}, want.Algorithm)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(q.checkReceived(got, want), policy.checkSize(got.size)); err != nil {
+		q.Store.Discard(got.segments)
+		return err
+	}
+	v, err := q.keep(got, attrs, nil)
+	if err != nil {
+		return err
+	}
+	q.showPut(v)
+	return q.answerForm(v.ETag)
+}
+
+// formTags reads the field "tagging", which holds XML where PutObject has a header.
+func (q *request) formTags() ([]store.Tag, error) {
+	raw := q.form["tagging"]
+	if raw == "" {
+		return nil, nil
+	}
+	var body taggingBody
+	if err := parseXML([]byte(raw), &body); err != nil || body.TagSet == nil {
+		return nil, errMalformedXML
+	}
+	if err := checkTags(body.TagSet.Tag, maxObjectTags); err != nil {
+		return nil, err
+	}
+	return storeTags(body.TagSet.Tag), q.authorize(permission{"s3:PutObjectTagging", q.objectARN()})
+}
+
+// limited stops reading a file that is larger than the form's policy allows, and words framing errors.
+type limited struct {
+	src    io.Reader
+	policy *postPolicy
+	read   int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.src.Read(p)
+	l.read += int64(n)
+	if tooLarge := l.policy.checkMax(l.read); tooLarge != nil {
+		return n, tooLarge
+	}
+	var e *awserr.Error
+	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &e) {
+		return n, errMalformedPost
+	}
+	return n, err
+}
+
+// answerForm redirects or answers with the status that the form asks for, 204 by default.
+func (q *request) answerForm(etag string) error {
+	location := "/" + q.bucket + "/" + q.key
+	if to := q.form["success_action_redirect"]; to != "" {
+		sep := "?"
+		if strings.Contains(to, "?") {
+			sep = "&"
+		}
+		q.w.Header().Set("Location", to+sep+"bucket="+sigv4.Encode(q.bucket, false)+"&key="+sigv4.Encode(q.key, false)+"&etag="+sigv4.Encode(quote(etag), false))
+		return q.status(http.StatusSeeOther)
+	}
+	q.w.Header().Set("Location", location)
+	switch q.form["success_action_status"] {
+	case "200":
+		return q.status(http.StatusOK)
+	case "201":
+		var b bytes.Buffer
+		d := newDocument("PostResponse").text("Location", location).text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(etag)).end()
+		b.Write(d.buf.Bytes())
+		q.w.Header().Set("Content-Type", "application/xml")
+		q.w.Header().Set("Content-Length", itoa(b.Len()))
+		q.done = true
+		q.w.WriteHeader(http.StatusCreated)
+		_, err := q.w.Write(b.Bytes())
+		return ignoreHangup(err)
+	}
+	return q.status(http.StatusNoContent)
+}

@@ -1,0 +1,201 @@
+package s3api
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// postPolicy is the signed policy of a browser upload ("Creating a POST policy").
+type postPolicy struct {
+	expires    time.Time
+	conditions []postCondition
+	min, max   int64
+	ranged     bool
+}
+
+type postCondition struct {
+	operator, field, value string
+	// text is how the service quotes the condition.
+	text string
+}
+
+func badPolicy(message string) *awserr.Error {
+	return awserr.New(http.StatusBadRequest, "InvalidPolicyDocument", "Invalid Policy: "+message)
+}
+
+func parsePostPolicy(encoded string) (*postPolicy, error) {
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, badPolicy("invalid Base64 encoding.")
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, badPolicy("Expecting '{' but found End-of-Input")
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil, badPolicy("Invalid JSON.")
+	}
+	for name := range fields {
+		if name != "expiration" && name != "conditions" {
+			return nil, badPolicy("Unexpected: \"" + name + "\"")
+		}
+	}
+	p := &postPolicy{}
+	if err := p.expiration(fields["expiration"]); err != nil {
+		return nil, err
+	}
+	if fields["conditions"] == nil {
+		return nil, badPolicy("Policy missing conditions.")
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(fields["conditions"], &list) != nil {
+		return nil, badPolicy("Invalid 'conditions' value: must be a List.")
+	}
+	for _, one := range list {
+		if err := p.add(one); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *postPolicy) expiration(raw json.RawMessage) error {
+	if raw == nil {
+		return badPolicy("Policy missing expiration.")
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return badPolicy("Invalid 'expiration' value: '" + string(raw) + "'")
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return badPolicy("Invalid 'expiration' value: '" + text + "'")
+	}
+	p.expires = t
+	return nil
+}
+
+func (p *postPolicy) add(raw json.RawMessage) error {
+	var object map[string]any
+	if json.Unmarshal(raw, &object) == nil {
+		if len(object) != 1 {
+			return badPolicy("Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.")
+		}
+		for field, v := range object {
+			s, ok := v.(string)
+			if !ok {
+				return badPolicy("Invalid Simple-Condition: value must be a string.")
+			}
+			p.conditions = append(p.conditions, postCondition{"eq", strings.ToLower(field), s, `["eq", "$` + field + `", "` + s + `"]`})
+		}
+		return nil
+	}
+	var list []any
+	if json.Unmarshal(raw, &list) != nil {
+		return badPolicy("Invalid condition test: must be a List or Object.")
+	}
+	if len(list) == 0 {
+		return badPolicy("Invalid Condition: missing operation identifier.")
+	}
+	operator, _ := list[0].(string)
+	lower := strings.ToLower(operator)
+	switch lower {
+	case "eq", "starts-with":
+		return p.addMatch(lower, list)
+	case "content-length-range":
+		return p.addRange(list)
+	}
+	return badPolicy("Invalid Condition: unknown operation '" + operator + "'.")
+}
+
+func (p *postPolicy) addMatch(operator string, list []any) error {
+	if len(list) != 3 {
+		return badPolicy("Invalid " + operator + ": wrong number of arguments.")
+	}
+	field, ok1 := list[1].(string)
+	value, ok2 := list[2].(string)
+	if !ok1 || !ok2 || !strings.HasPrefix(field, "$") {
+		return badPolicy("Invalid Simple-Condition: value must be a string.")
+	}
+	p.conditions = append(p.conditions, postCondition{operator, strings.ToLower(field[1:]), value, `["` + operator + `", "` + field + `", "` + value + `"]`})
+	return nil
+}
+
+func (p *postPolicy) addRange(list []any) error {
+	if len(list) != 3 {
+		return badPolicy("Invalid content-length-range: wrong number of arguments.")
+	}
+	low, ok1 := postNumber(list[1])
+	high, ok2 := postNumber(list[2])
+	if !ok1 || !ok2 {
+		return badPolicy("Invalid content-length-range: wrong number of arguments.")
+	}
+	p.min, p.max, p.ranged = low, high, true
+	return nil
+}
+
+func postNumber(v any) (int64, bool) {
+	switch v := v.(type) {
+	case float64:
+		return int64(v), v >= 0
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		return n, err == nil && n >= 0
+	}
+	return 0, false
+}
+
+func violated(message string) *awserr.Error {
+	return awserr.New(http.StatusForbidden, "AccessDenied", "Invalid according to Policy: "+message)
+}
+
+// free are the form fields that need no condition.
+var free = []string{"policy", "x-amz-signature", "awsaccesskeyid", "signature", "file", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "bucket"}
+
+// check judges the form: every condition must hold, and every field must have one.
+func (p *postPolicy) check(now time.Time, bucket string, form map[string]string) error {
+	if now.After(p.expires) {
+		return violated("Policy expired.")
+	}
+	covered := slices.Clone(free)
+	for _, c := range p.conditions {
+		covered = append(covered, c.field)
+		got := form[c.field]
+		if c.field == "bucket" {
+			got = bucket
+		}
+		if (c.operator == "eq" && got != c.value) || (c.operator == "starts-with" && !strings.HasPrefix(got, c.value)) {
+			return violated("Policy Condition failed: " + c.text)
+		}
+	}
+	for field := range form {
+		if !slices.Contains(covered, field) && !strings.HasPrefix(field, "x-ignore-") {
+			return violated("Extra input fields: " + field)
+		}
+	}
+	return nil
+}
+
+// checkMax refuses a file as soon as it is too large.
+func (p *postPolicy) checkMax(size int64) error {
+	if p == nil || !p.ranged || size <= p.max {
+		return nil
+	}
+	return errTooLarge.With("ProposedSize", strconv.FormatInt(size, 10)).With("MaxSizeAllowed", strconv.FormatInt(p.max, 10))
+}
+
+func (p *postPolicy) checkSize(size int64) error {
+	if p == nil || !p.ranged || size >= p.min {
+		return nil
+	}
+	return awserr.New(http.StatusBadRequest, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size").
+		With("ProposedSize", strconv.FormatInt(size, 10)).With("MinSizeAllowed", strconv.FormatInt(p.min, 10))
+}

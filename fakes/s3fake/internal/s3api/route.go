@@ -1,0 +1,162 @@
+package s3api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// operation is one operation of the S3 API.
+type operation struct {
+	name string
+	// permissions lists what the caller needs; nil leaves the check to run.
+	permissions func(*request) ([]permission, error)
+	run         func(*request) error
+	// creates is set for CreateBucket: the bucket need not exist.
+	creates bool
+	// upload operations take framed bodies.
+	upload bool
+	// preflight operations need no authentication.
+	preflight bool
+	// form operations authenticate through form fields.
+	form bool
+	// signedOnly operations are never open to anonymous callers.
+	signedOnly bool
+}
+
+// subresources are the query parameters that select an operation of a bucket or an object, in the order in which
+// they are looked for. Those that no served operation uses are listed too, so that they are never taken for
+// something else.
+var subresources = []string{
+	"acl", "tagging", "policy", "policyStatus", "versioning", "versions", "uploads", "uploadId", "delete", "location", "cors",
+	"lifecycle", "encryption", "publicAccessBlock", "ownershipControls", "object-lock", "retention", "legal-hold", "attributes",
+	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
+	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable", "session",
+	"abac", "torrent", "restore", "select", "renameObject", "append", "publicAccessBlockAccount",
+}
+
+// route finds the operation by method, kind of resource and sub-resource.
+func (q *request) route() (*operation, error) {
+	scope := "service"
+	switch {
+	case q.key != "":
+		scope = "object"
+	case q.bucket != "":
+		scope = "bucket"
+	}
+	sub := ""
+	for _, name := range subresources {
+		if _, ok := q.query[name]; ok {
+			sub = name
+			break
+		}
+	}
+	if op := q.special(scope, sub); op != nil {
+		return op, nil
+	}
+	if op := q.operations[q.r.Method+" "+scope+" "+sub]; op != nil {
+		return op, nil
+	}
+	unknown := &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(errMethodNotAllowed), signedOnly: true}
+	if sub != "" && slices.Contains(unserved, sub) {
+		unknown.name = unservedName(q.r.Method, scope, sub)
+		unknown.run = refuse(notImplemented(sub, unknown.name+" is not served by this fake."))
+	}
+	return unknown, nil
+}
+
+// special finds the operations that a header or a second parameter selects.
+func (q *request) special(scope, sub string) *operation {
+	_, copies := q.r.Header["X-Amz-Copy-Source"]
+	switch m := q.r.Method; {
+	case m == http.MethodOptions:
+		return &operation{name: "Preflight", preflight: true, run: (*request).preflight}
+	case m == http.MethodPut && scope == "object" && sub == "" && copies && !q.query.Has("partNumber"):
+		return q.operations["COPY object "]
+	case m == http.MethodPut && scope == "object" && sub == "uploadId" && copies:
+		return q.operations["COPY object uploadId"]
+	case m == http.MethodGet && scope == "bucket" && sub == "" && q.param("list-type") == "2":
+		return q.operations["GET bucket list-type"]
+	}
+	return nil
+}
+
+func refuse(err error) func(*request) error { return func(*request) error { return err } }
+
+func nothing(*request) ([]permission, error) { return nil, nil }
+
+// unserved are the sub-resources that Amazon S3 knows and this fake does not serve at all.
+var unserved = []string{
+	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
+	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable", "session",
+	"abac", "torrent", "restore", "select", "renameObject", "append",
+}
+
+func unservedName(method, scope, sub string) string {
+	verb := map[string]string{http.MethodGet: "Get", http.MethodPut: "Put", http.MethodDelete: "Delete", http.MethodPost: "Post", http.MethodHead: "Head"}[method]
+	return verb + strings.ToUpper(scope[:1]) + scope[1:] + strings.ToUpper(sub[:1]) + sub[1:]
+}
+
+// Operations returns the names of the served operations in order.
+func Operations() []string {
+	var out []string
+	for _, op := range operationTable() {
+		out = append(out, op.name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// operationTable returns the operations by "METHOD scope sub-resource". COPY stands for a PUT with
+// x-amz-copy-source.
+func operationTable() map[string]*operation {
+	onBucket, onObject := bucketPermission, objectPermission
+	table := map[string]*operation{
+		"GET service ":       {name: "ListBuckets", permissions: anyPermission("s3:ListAllMyBuckets"), run: (*request).listBuckets, signedOnly: true},
+		"PUT bucket ":        {name: "CreateBucket", permissions: (*request).createBucketPermissions, run: (*request).createBucket, creates: true, signedOnly: true},
+		"HEAD bucket ":       {name: "HeadBucket", permissions: onBucket("s3:ListBucket"), run: (*request).headBucket},
+		"DELETE bucket ":     {name: "DeleteBucket", permissions: onBucket("s3:DeleteBucket"), run: (*request).deleteBucket, signedOnly: true},
+		"GET bucket ":        {name: "ListObjects", permissions: onBucket("s3:ListBucket"), run: (*request).listObjects},
+		"POST bucket ":       {name: "PostObject", run: (*request).postObject, form: true},
+		"POST bucket delete": {name: "DeleteObjects", run: (*request).deleteObjects},
+
+		"GET bucket list-type": {name: "ListObjectsV2", permissions: onBucket("s3:ListBucket"), run: (*request).listObjectsV2},
+		"GET bucket versions":  {name: "ListObjectVersions", permissions: onBucket("s3:ListBucketVersions"), run: (*request).listVersions},
+		"GET bucket uploads":   {name: "ListMultipartUploads", permissions: onBucket("s3:ListBucketMultipartUploads"), run: (*request).listUploads},
+		"GET bucket location":  {name: "GetBucketLocation", permissions: onBucket("s3:GetBucketLocation"), run: (*request).getLocation},
+
+		"GET object ":    {name: "GetObject", permissions: (*request).readPermissions, run: (*request).getObject},
+		"HEAD object ":   {name: "HeadObject", permissions: (*request).readPermissions, run: (*request).headObject},
+		"PUT object ":    {name: "PutObject", permissions: (*request).writePermissions, run: (*request).putObject, upload: true},
+		"COPY object ":   {name: "CopyObject", permissions: (*request).writePermissions, run: (*request).copyObject},
+		"DELETE object ": {name: "DeleteObject", permissions: (*request).deletePermissions, run: (*request).deleteObject},
+
+		"GET object attributes": {name: "GetObjectAttributes", permissions: (*request).attributesPermissions, run: (*request).getAttributes},
+
+		"POST object uploads":    {name: "CreateMultipartUpload", permissions: (*request).writePermissions, run: (*request).createUpload},
+		"PUT object uploadId":    {name: "UploadPart", permissions: onObject("s3:PutObject"), run: (*request).uploadPart, upload: true},
+		"COPY object uploadId":   {name: "UploadPartCopy", permissions: onObject("s3:PutObject"), run: (*request).uploadPartCopy},
+		"POST object uploadId":   {name: "CompleteMultipartUpload", permissions: onObject("s3:PutObject"), run: (*request).completeUpload},
+		"DELETE object uploadId": {name: "AbortMultipartUpload", permissions: onObject("s3:AbortMultipartUpload"), run: (*request).abortUpload},
+		"GET object uploadId":    {name: "ListParts", permissions: onObject("s3:ListMultipartUploadParts"), run: (*request).listParts},
+
+		"GET object tagging":    {name: "GetObjectTagging", permissions: versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging"), run: (*request).getObjectTagging},
+		"PUT object tagging":    {name: "PutObjectTagging", permissions: versioned("s3:PutObjectTagging", "s3:PutObjectVersionTagging"), run: (*request).putObjectTagging},
+		"DELETE object tagging": {name: "DeleteObjectTagging", permissions: versioned("s3:DeleteObjectTagging", "s3:DeleteObjectVersionTagging"), run: (*request).deleteObjectTagging},
+
+		"GET object retention":  {name: "GetObjectRetention", permissions: onObject("s3:GetObjectRetention"), run: (*request).getRetention},
+		"PUT object retention":  {name: "PutObjectRetention", permissions: onObject("s3:PutObjectRetention"), run: (*request).putRetention},
+		"GET object legal-hold": {name: "GetObjectLegalHold", permissions: onObject("s3:GetObjectLegalHold"), run: (*request).getLegalHold},
+		"PUT object legal-hold": {name: "PutObjectLegalHold", permissions: onObject("s3:PutObjectLegalHold"), run: (*request).putLegalHold},
+
+		"GET object acl": {name: "GetObjectAcl", permissions: versioned("s3:GetObjectAcl", "s3:GetObjectVersionAcl"), run: (*request).getObjectACL},
+		"PUT object acl": {name: "PutObjectAcl", permissions: versioned("s3:PutObjectAcl", "s3:PutObjectVersionAcl"), run: (*request).putACL},
+		"GET bucket acl": {name: "GetBucketAcl", permissions: onBucket("s3:GetBucketAcl"), run: (*request).getBucketACL},
+		"PUT bucket acl": {name: "PutBucketAcl", permissions: onBucket("s3:PutBucketAcl"), run: (*request).putACL},
+	}
+	for key, op := range configOperations() {
+		op.signedOnly = true
+		table[key] = op
+	}
+	return table
+}

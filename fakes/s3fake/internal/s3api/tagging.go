@@ -1,0 +1,132 @@
+package s3api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// tagText reports whether all characters are allowed in tags: letters, numbers, spaces and + - = . _ : / @.
+func tagText(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
+	}) < 0
+}
+
+// tagHeader reads x-amz-tagging.
+func (q *request) tagHeader() ([]store.Tag, error) {
+	raw := q.header("X-Amz-Tagging")
+	if raw == "" {
+		return nil, nil
+	}
+	bad := invalidArgument("x-amz-tagging", raw, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name duplicates.")
+	var tags []xmlTag
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		key, err1 := url.QueryUnescape(name)
+		val, err2 := url.QueryUnescape(value)
+		if err1 != nil || err2 != nil || seen[key] || key == "" {
+			return nil, bad
+		}
+		seen[key] = true
+		tags = append(tags, xmlTag{key, val})
+	}
+	if err := checkTags(tags, maxObjectTags); err != nil {
+		return nil, err
+	}
+	return storeTags(tags), nil
+}
+
+func storeTags(tags []xmlTag) []store.Tag {
+	out := make([]store.Tag, len(tags))
+	for i, t := range tags {
+		out[i] = store.Tag(t)
+	}
+	return out
+}
+
+func (q *request) versionHeader(v *store.Version) {
+	if q.state.Versioning != "" || v.ID != store.NullVersion {
+		q.w.Header().Set("X-Amz-Version-Id", v.ID)
+	}
+}
+
+// marked refuses a delete marker, which has no tags and no lock.
+func (q *request) marked(v *store.Version) error {
+	if v.DeleteMarker {
+		return errMethodNotAllowed.With("Method", q.r.Method).With("ResourceType", "DeleteMarker").
+			WithHeader("X-Amz-Delete-Marker", "true").WithHeader("X-Amz-Version-Id", v.ID)
+	}
+	return nil
+}
+
+func (q *request) getObjectTagging() error {
+	v, err := q.get()
+	if err != nil {
+		return err
+	}
+	if err := q.marked(v); err != nil {
+		return err
+	}
+	q.versionHeader(v)
+	d := newDocument("Tagging").start("TagSet")
+	for _, t := range v.Tags {
+		d.start("Tag").text("Key", t.Key).text("Value", t.Value).end()
+	}
+	return q.send(d)
+}
+
+func (q *request) putObjectTagging() error {
+	tags, err := q.readTags(maxObjectTags)
+	if err != nil {
+		return err
+	}
+	if err := q.retag(storeTags(tags)); err != nil {
+		return err
+	}
+	return q.status(http.StatusOK)
+}
+
+func (q *request) deleteObjectTagging() error {
+	if err := q.retag(nil); err != nil {
+		return err
+	}
+	return q.status(http.StatusNoContent)
+}
+
+func (q *request) retag(tags []store.Tag) error {
+	v, err := q.Store.Update(q.bucket, q.key, q.param("versionId"), func(_ store.Bucket, v *store.Version) error {
+		v.Tags = tags
+		return q.marked(v)
+	})
+	if err != nil {
+		return q.hide(err)
+	}
+	q.versionHeader(v)
+	return nil
+}
+
+// get returns the version that the request names, or the current one.
+func (q *request) get() (*store.Version, error) {
+	v, err := q.Store.Get(q.bucket, q.key, q.param("versionId"))
+	if err != nil {
+		return v, q.hide(err)
+	}
+	return v, nil
+}
+
+// hide turns "no such key" into "access denied" for callers who may not list the bucket: S3 does not tell them
+// what exists.
+func (q *request) hide(err error) error {
+	if (is(err, store.ErrNoKey) || is(err, store.ErrNoVersion)) && !q.may("s3:ListBucket", q.bucketARN()) {
+		return errAccessDenied
+	}
+	return err
+}

@@ -1,0 +1,225 @@
+package store
+
+import (
+	"slices"
+	"strings"
+)
+
+// Query selects keys for a listing.
+type Query struct {
+	Bucket    string
+	Prefix    string
+	Delimiter string
+	// After excludes this key and everything before it. A common prefix equal to After is excluded too.
+	After string
+	// AfterVersion continues within the key After: versions after this one follow.
+	AfterVersion string
+	// Max is the most entries (versions and prefixes together) to return.
+	Max int
+}
+
+// Page is one page of a listing in key order; versions and prefixes are in separate lists as on the wire.
+type Page struct {
+	Versions []*Version
+	// Latest tells for each version whether it is the current one.
+	Latest   []bool
+	Prefixes []string
+	// Truncated says that more follows Last (a key or a common prefix) and LastVersion.
+	Truncated   bool
+	Last        string
+	LastVersion string
+}
+
+func (p *Page) count() int { return len(p.Versions) + len(p.Prefixes) }
+
+// List returns the current versions that are not delete markers.
+func (s *Store) List(q Query) (Page, error) {
+	return s.walk(q, func(p *Page, e *entry) bool {
+		v := e.current()
+		if v == nil {
+			return true
+		}
+		return p.add(q.Max, v, true)
+	})
+}
+
+// ListVersions returns all versions and delete markers, newest first within a key.
+func (s *Store) ListVersions(q Query) (Page, error) {
+	return s.walk(q, func(p *Page, e *entry) bool {
+		versions, base := e.versions, 0
+		if e.key == q.After && q.AfterVersion != "" {
+			base = e.index(q.AfterVersion) + 1
+			versions = versions[base:]
+		}
+		for i, v := range versions {
+			if !p.add(q.Max, v, base+i == 0) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// add appends v unless the page is full.
+func (p *Page) add(limit int, v *Version, latest bool) bool {
+	if p.count() >= limit {
+		p.Truncated = true
+		return false
+	}
+	p.Versions, p.Latest = append(p.Versions, v), append(p.Latest, latest)
+	p.Last, p.LastVersion = v.Key, v.ID
+	return true
+}
+
+// walk visits the keys of q in order, folding those behind a delimiter into prefixes. After a prefix it seeks
+// past all keys that share it.
+func (s *Store) walk(q Query, visit func(*Page, *entry) bool) (Page, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[q.Bucket]
+	if b == nil {
+		return Page{}, ErrNoBucket
+	}
+	page := Page{}
+	from := max(q.Prefix, q.After)
+	for {
+		next := ""
+		b.keys.AscendGreaterOrEqual(&entry{key: from}, func(e *entry) bool {
+			if !strings.HasPrefix(e.key, q.Prefix) {
+				return e.key < q.Prefix
+			}
+			if e.key == q.After && q.AfterVersion == "" && q.After != "" {
+				return true
+			}
+			prefix, ok := q.fold(e.key)
+			if !ok {
+				return visit(&page, e)
+			}
+			if !e.visible(visit) {
+				return true
+			}
+			if prefix != q.After {
+				if page.count() >= q.Max {
+					page.Truncated = true
+					return false
+				}
+				page.Prefixes = append(page.Prefixes, prefix)
+				page.Last, page.LastVersion = prefix, ""
+			}
+			next = successor(prefix)
+			return false
+		})
+		if next == "" {
+			return page, nil
+		}
+		from = next
+	}
+}
+
+// visible reports whether the key would show up at all: a key hidden by a delete marker makes no prefix in a
+// listing of current versions.
+func (e *entry) visible(visit func(*Page, *entry) bool) bool {
+	probe := &Page{}
+	visit(probe, e)
+	return len(probe.Versions) > 0
+}
+
+// fold returns the common prefix of key, if the delimiter occurs after q.Prefix.
+func (q Query) fold(key string) (string, bool) {
+	if q.Delimiter == "" {
+		return "", false
+	}
+	i := strings.Index(key[len(q.Prefix):], q.Delimiter)
+	if i < 0 {
+		return "", false
+	}
+	return key[:len(q.Prefix)+i+len(q.Delimiter)], true
+}
+
+// successor is the smallest string greater than every string with the prefix; "" when there is none.
+func successor(prefix string) string {
+	b := []byte(prefix)
+	for len(b) > 0 {
+		if last := len(b) - 1; b[last] < 0xff {
+			b[last]++
+			return string(b)
+		}
+		b = b[:len(b)-1]
+	}
+	return ""
+}
+
+// UploadQuery selects uploads for a listing.
+type UploadQuery struct {
+	Bucket, Prefix, Delimiter string
+	// KeyMarker and IDMarker exclude what was listed before.
+	KeyMarker, IDMarker string
+	Max                 int
+}
+
+// UploadPage is one page of uploads.
+type UploadPage struct {
+	Uploads   []*Upload
+	Prefixes  []string
+	Truncated bool
+	LastKey   string
+	LastID    string
+}
+
+// ListUploads returns uploads in the order of their keys, then of their start.
+func (s *Store) ListUploads(q UploadQuery) (UploadPage, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[q.Bucket]
+	if b == nil {
+		return UploadPage{}, ErrNoBucket
+	}
+	var all []*Upload
+	for _, u := range b.uploads {
+		if strings.HasPrefix(u.Key, q.Prefix) && q.follows(u) {
+			all = append(all, u)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Upload) int {
+		if c := strings.Compare(a.Key, b.Key); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return q.page(all), nil
+}
+
+func (q UploadQuery) follows(u *Upload) bool {
+	switch {
+	case q.KeyMarker == "":
+		return true
+	case u.Key == q.KeyMarker:
+		return q.IDMarker != "" && u.ID > q.IDMarker
+	}
+	prefix, ok := Query{Prefix: q.Prefix, Delimiter: q.Delimiter}.fold(u.Key)
+	return u.Key > q.KeyMarker && (!ok || prefix != q.KeyMarker)
+}
+
+func (q UploadQuery) page(all []*Upload) UploadPage {
+	p := UploadPage{}
+	for _, u := range all {
+		prefix, folded := Query{Prefix: q.Prefix, Delimiter: q.Delimiter}.fold(u.Key)
+		if folded && slices.Contains(p.Prefixes, prefix) {
+			continue
+		}
+		if len(p.Uploads)+len(p.Prefixes) >= q.Max {
+			p.Truncated = true
+			return p
+		}
+		if folded {
+			p.Prefixes = append(p.Prefixes, prefix)
+			p.LastKey, p.LastID = prefix, ""
+			continue
+		}
+		c := *u
+		c.Parts = nil
+		p.Uploads = append(p.Uploads, &c)
+		p.LastKey, p.LastID = u.Key, u.ID
+	}
+	return p
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"io"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// Body starts the body of an object or part.
+func (s *Store) Body() *blob.Writer { return s.blobs.Create() }
+
+// Discard drops bodies that were committed but not stored, as after a failed condition.
+func (s *Store) Discard(segments []Segment) { s.blobs.Delete(ids(segments)...) }
+
+// Put stores v as the newest version of its key. guard, which may be nil, sees the bucket and the current version
+// (nil when there is none or it is a delete marker) and may refuse or complete v. The stored version is returned.
+func (s *Store) Put(v Version, guard func(b Bucket, current *Version, v *Version) error) (*Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.putLocked(v, guard, s.record())
+}
+
+func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) error, r *record) (*Version, error) {
+	b := s.buckets[v.Bucket]
+	if b == nil {
+		return nil, ErrNoBucket
+	}
+	e, _ := b.keys.Get(&entry{key: v.Key})
+	if guard != nil {
+		if err := guard(b.Bucket, e.current(), &v); err != nil {
+			return nil, err
+		}
+	}
+	s.stamp(b, &v)
+	replaced := s.insert(b, &v, r)
+	if err := s.commit(r); err != nil {
+		return nil, err
+	}
+	replaced()
+	return &v, nil
+}
+
+// current is the version that a plain GET sees.
+func (e *entry) current() *Version {
+	if e == nil || e.versions[0].DeleteMarker {
+		return nil
+	}
+	return e.versions[0]
+}
+
+// stamp gives v its identity and time.
+func (s *Store) stamp(b *bucketState, v *Version) {
+	s.seq++
+	v.Seq = s.seq
+	v.Modified = s.now()
+	v.ID = NullVersion
+	if b.Versioning == VersioningEnabled {
+		v.ID = newID(s.seq)
+	}
+}
+
+// insert records v and returns the function that makes it visible. A null version replaces the earlier one.
+func (s *Store) insert(b *bucketState, v *Version, r *record) func() {
+	var dropped *Version
+	e, ok := b.keys.Get(&entry{key: v.Key})
+	if ok && v.ID == NullVersion {
+		if i := e.index(NullVersion); i >= 0 {
+			dropped = e.versions[i]
+		}
+	}
+	r.put(tableVersions, versionKey(v), v)
+	return func() {
+		next := &entry{key: v.Key, versions: []*Version{v}}
+		if ok {
+			next.versions = make([]*Version, 0, len(e.versions)+1)
+			next.versions = append(next.versions, v)
+			for _, old := range e.versions {
+				if old != dropped {
+					next.versions = append(next.versions, old)
+				}
+			}
+		}
+		b.keys.ReplaceOrInsert(next)
+		if dropped != nil {
+			s.blobs.Delete(ids(dropped.Segments)...)
+		}
+	}
+}
+
+func (e *entry) index(id string) int {
+	return slices.IndexFunc(e.versions, func(v *Version) bool { return v.ID == id })
+}
+
+func versionKey(v *Version) string { return v.Bucket + "/" + v.ID + "/" + v.Key }
+
+// Get returns a version; id "" is the current one. A current delete marker is returned with ErrNoKey, a named
+// one without an error.
+func (s *Store) Get(bucket, key, id string) (*Version, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.getLocked(bucket, key, id)
+}
+
+func (s *Store) getLocked(bucket, key, id string) (*Version, error) {
+	b := s.buckets[bucket]
+	if b == nil {
+		return nil, ErrNoBucket
+	}
+	e, ok := b.keys.Get(&entry{key: key})
+	switch {
+	case !ok && id == "":
+		return nil, ErrNoKey
+	case !ok:
+		return nil, ErrNoVersion
+	case id == "" && e.versions[0].DeleteMarker:
+		return e.versions[0], ErrNoKey
+	case id == "":
+		return e.versions[0], nil
+	}
+	if i := e.index(id); i >= 0 {
+		return e.versions[i], nil
+	}
+	return nil, ErrNoVersion
+}
+
+// Update changes the attributes of a version through change, which gets a copy and may refuse.
+func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version) error) (*Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return nil, ErrNoBucket
+	}
+	e, ok := b.keys.Get(&entry{key: key})
+	i := 0
+	switch {
+	case ok && id != "":
+		i = e.index(id)
+	case ok && e.versions[0].DeleteMarker:
+		return e.versions[0], ErrNoKey
+	}
+	switch {
+	case !ok && id == "":
+		return nil, ErrNoKey
+	case !ok || i < 0:
+		return nil, ErrNoVersion
+	}
+	next := *e.versions[i]
+	if err := change(b.Bucket, &next); err != nil {
+		return e.versions[i], err
+	}
+	r := s.record()
+	r.put(tableVersions, versionKey(&next), &next)
+	if err := s.commit(r); err != nil {
+		return nil, err
+	}
+	versions := slices.Clone(e.versions)
+	versions[i] = &next
+	b.keys.ReplaceOrInsert(&entry{key: key, versions: versions})
+	return &next, nil
+}
+
+// Deleted says what a Delete did.
+type Deleted struct {
+	// Version is the version that went away, nil when nothing did.
+	Version *Version
+	// Marker is the delete marker that was made, nil when none was.
+	Marker *Version
+}
+
+// Delete removes a version, or hides the key behind a delete marker when id is "" and the bucket is or was
+// versioned. guard, which may be nil, sees the version that is concerned (nil when there is none) and may refuse.
+func (s *Store) Delete(bucket, key, id string, guard func(b Bucket, v *Version) error) (Deleted, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return Deleted{}, ErrNoBucket
+	}
+	e, ok := b.keys.Get(&entry{key: key})
+	var target *Version
+	if ok {
+		target = e.target(id)
+	}
+	if guard != nil {
+		if err := guard(b.Bucket, target); err != nil {
+			return Deleted{}, err
+		}
+	}
+	r := s.record()
+	if id == "" && b.Versioning != "" {
+		marker := &Version{Bucket: bucket, Key: key, DeleteMarker: true}
+		s.stamp(b, marker)
+		show := s.insert(b, marker, r)
+		if err := s.commit(r); err != nil {
+			return Deleted{}, err
+		}
+		show()
+		return Deleted{Marker: marker}, nil
+	}
+	if target == nil {
+		return Deleted{}, nil
+	}
+	r.delete(tableVersions, versionKey(target))
+	if err := s.commit(r); err != nil {
+		return Deleted{}, err
+	}
+	s.drop(b, e, target)
+	return Deleted{Version: target}, nil
+}
+
+// target is the version that a delete concerns: the named one, or the current one.
+func (e *entry) target(id string) *Version {
+	if id == "" {
+		return e.versions[0]
+	}
+	if i := e.index(id); i >= 0 {
+		return e.versions[i]
+	}
+	return nil
+}
+
+func (s *Store) drop(b *bucketState, e *entry, v *Version) {
+	rest := make([]*Version, 0, len(e.versions))
+	for _, old := range e.versions {
+		if old != v {
+			rest = append(rest, old)
+		}
+	}
+	if len(rest) == 0 {
+		b.keys.Delete(e)
+	} else {
+		b.keys.ReplaceOrInsert(&entry{key: e.key, versions: rest})
+	}
+	s.blobs.Delete(ids(v.Segments)...)
+}
+
+// Read writes length bytes of a body from offset to w. The caller holds a Pin.
+func (s *Store) Read(w io.Writer, segments []Segment, offset, length int64) error {
+	for _, seg := range segments {
+		if length == 0 {
+			return nil
+		}
+		if offset >= seg.Size {
+			offset -= seg.Size
+			continue
+		}
+		n := min(length, seg.Size-offset)
+		if err := s.blobs.Read(w, seg.ID, offset, n); err != nil {
+			return err
+		}
+		offset, length = 0, length-n
+	}
+	return nil
+}
+
+// Open returns a version like Get and pins its body until release is called, so that a concurrent delete does
+// not cut the read short.
+func (s *Store) Open(bucket, key, id string) (v *Version, release func(), err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if v, err = s.getLocked(bucket, key, id); err != nil {
+		return v, nil, err
+	}
+	segments := ids(v.Segments)
+	s.blobs.Pin(segments...)
+	return v, func() { s.blobs.Unpin(segments...) }, nil
+}

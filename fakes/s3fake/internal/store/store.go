@@ -1,0 +1,319 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/btree"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Tables of the journal.
+const (
+	tableBuckets  = "s3.bucket"
+	tableVersions = "s3.version"
+	tableUploads  = "s3.upload"
+	tableParts    = "s3.part"
+)
+
+// Store holds everything; its methods are safe for concurrent use.
+type Store struct {
+	journal journal.Journal
+	blobs   *blob.Store
+	now     func() time.Time
+
+	mu      sync.RWMutex
+	seq     uint64
+	buckets map[string]*bucketState
+	// completed are recently completed uploads by bucket and upload ID.
+	completed map[string]*Version
+}
+
+// bucketState is a bucket with its keys in order.
+type bucketState struct {
+	Bucket
+	keys    *btree.BTreeG[*entry]
+	uploads map[string]*Upload
+}
+
+// entry is one key with its versions, newest first.
+type entry struct {
+	key      string
+	versions []*Version
+}
+
+func byKey(a, b *entry) bool { return a.key < b.key }
+
+func newBucketState(b Bucket) *bucketState {
+	return &bucketState{Bucket: b, keys: btree.NewG(32, byKey), uploads: map[string]*Upload{}}
+}
+
+// Options are what a store is made of.
+type Options struct {
+	Journal journal.Journal
+	Blobs   *blob.Store
+	Now     func() time.Time
+}
+
+// New returns the store that the journal describes.
+func New(o Options) (*Store, error) {
+	s := &Store{journal: o.Journal, blobs: o.Blobs, now: o.Now, buckets: map[string]*bucketState{}, completed: map[string]*Version{}}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) load() error {
+	for key, raw := range s.journal.Table(tableBuckets) {
+		var b Bucket
+		if err := decode(tableBuckets, key, raw, &b); err != nil {
+			return err
+		}
+		s.buckets[b.Name] = newBucketState(b)
+	}
+	known := map[blob.ID]bool{}
+	if err := s.loadVersions(known); err != nil {
+		return err
+	}
+	if err := s.loadUploads(known); err != nil {
+		return err
+	}
+	return s.blobs.Sweep(func(id blob.ID) bool { return known[id] })
+}
+
+func (s *Store) loadVersions(known map[blob.ID]bool) error {
+	for key, raw := range s.journal.Table(tableVersions) {
+		v := &Version{}
+		if err := decode(tableVersions, key, raw, v); err != nil {
+			return err
+		}
+		b := s.buckets[v.Bucket]
+		if b == nil {
+			continue
+		}
+		e, ok := b.keys.Get(&entry{key: v.Key})
+		if !ok {
+			e = &entry{key: v.Key}
+			b.keys.ReplaceOrInsert(e)
+		}
+		e.versions = append(e.versions, v)
+		slices.SortFunc(e.versions, func(a, b *Version) int {
+			if a.Seq > b.Seq {
+				return -1
+			}
+			return 1
+		})
+		s.seq = max(s.seq, v.Seq)
+		remember(known, v.Segments)
+	}
+	return nil
+}
+
+func (s *Store) loadUploads(known map[blob.ID]bool) error {
+	for key, raw := range s.journal.Table(tableUploads) {
+		u := &Upload{Parts: map[int]Part{}}
+		if err := decode(tableUploads, key, raw, u); err != nil {
+			return err
+		}
+		if b := s.buckets[u.Bucket]; b != nil {
+			b.uploads[u.ID] = u
+		}
+	}
+	for key, raw := range s.journal.Table(tableParts) {
+		var p Part
+		if err := decode(tableParts, key, raw, &p); err != nil {
+			return err
+		}
+		bucket, rest, _ := strings.Cut(key, "/")
+		upload, _, _ := strings.Cut(rest, "/")
+		if b := s.buckets[bucket]; b != nil && b.uploads[upload] != nil {
+			b.uploads[upload].Parts[p.Number] = p
+			remember(known, p.Segments)
+		}
+	}
+	return nil
+}
+
+func remember(known map[blob.ID]bool, segments []Segment) {
+	for _, seg := range segments {
+		known[seg.ID] = true
+	}
+}
+
+func decode(table, key string, raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
+	}
+	return nil
+}
+
+// record collects the journal records of one change; in-memory journals cost nothing.
+type record struct {
+	on      bool
+	records []journal.Record
+	err     error
+}
+
+func (s *Store) record() *record { return &record{on: journal.Writes(s.journal)} }
+
+func (r *record) put(table, key string, value any) {
+	if !r.on {
+		return
+	}
+	rec, err := journal.Put(table, key, value)
+	r.records, r.err = append(r.records, rec), errors.Join(r.err, err)
+}
+
+func (r *record) delete(table, key string) {
+	if r.on {
+		r.records = append(r.records, journal.Delete(table, key))
+	}
+}
+
+func (s *Store) commit(r *record) error {
+	if r.err != nil || len(r.records) == 0 {
+		return r.err
+	}
+	return s.journal.Append(r.records...)
+}
+
+// CreateBucket adds an empty bucket.
+func (s *Store) CreateBucket(b Bucket) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.buckets[b.Name] != nil {
+		return ErrBucketExists
+	}
+	b.Created = s.now()
+	r := s.record()
+	r.put(tableBuckets, b.Name, b)
+	if err := s.commit(r); err != nil {
+		return err
+	}
+	s.buckets[b.Name] = newBucketState(b)
+	return nil
+}
+
+// Bucket returns a bucket by name.
+func (s *Store) Bucket(name string) (Bucket, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[name]
+	if b == nil {
+		return Bucket{}, ErrNoBucket
+	}
+	return b.Bucket, nil
+}
+
+// Buckets returns all buckets in the order of their names.
+func (s *Store) Buckets() []Bucket {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	names := slices.Sorted(maps.Keys(s.buckets))
+	out := make([]Bucket, len(names))
+	for i, name := range names {
+		out[i] = s.buckets[name].Bucket
+	}
+	return out
+}
+
+// UpdateBucket changes a bucket's configuration through change, which gets a copy and may refuse.
+func (s *Store) UpdateBucket(name string, change func(*Bucket) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	if b == nil {
+		return ErrNoBucket
+	}
+	next := b.Bucket
+	next.Config = maps.Clone(b.Config)
+	if next.Config == nil {
+		next.Config = map[string][]byte{}
+	}
+	if err := change(&next); err != nil {
+		return err
+	}
+	r := s.record()
+	r.put(tableBuckets, name, next)
+	if err := s.commit(r); err != nil {
+		return err
+	}
+	b.Bucket = next
+	return nil
+}
+
+// DeleteBucket removes a bucket without versions; its unfinished uploads go with it.
+func (s *Store) DeleteBucket(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	if b == nil {
+		return ErrNoBucket
+	}
+	if b.keys.Len() > 0 {
+		return ErrBucketNotEmpty
+	}
+	r := s.record()
+	r.delete(tableBuckets, name)
+	var bodies []blob.ID
+	for _, u := range b.uploads {
+		bodies = append(bodies, dropUpload(r, u)...)
+	}
+	if err := s.commit(r); err != nil {
+		return err
+	}
+	delete(s.buckets, name)
+	s.blobs.Delete(bodies...)
+	return nil
+}
+
+// Count counts what a bucket holds.
+func (s *Store) Count(bucket string) (Counts, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return Counts{}, ErrNoBucket
+	}
+	c := Counts{Uploads: len(b.uploads)}
+	b.keys.Ascend(func(e *entry) bool {
+		c.Versions += len(e.versions)
+		if e.current() != nil {
+			c.Objects++
+		}
+		for _, v := range e.versions {
+			c.Bytes += v.Size
+		}
+		return true
+	})
+	return c, nil
+}
+
+// newID returns a version or upload ID that sorts by time.
+func newID(seq uint64) string {
+	var b [20]byte
+	for i := range 8 {
+		b[i] = byte(seq >> (56 - 8*i)) //nolint:gosec // one byte of eight
+	}
+	_, _ = rand.Read(b[8:]) // never fails: crypto/rand ends the process instead
+	return base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
+}
+
+func ids(segments []Segment) []blob.ID {
+	out := make([]blob.ID, len(segments))
+	for i, seg := range segments {
+		out[i] = seg.ID
+	}
+	return out
+}

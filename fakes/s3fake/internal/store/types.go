@@ -1,0 +1,143 @@
+// Package store is the state of the fake's S3: buckets, object versions and multipart uploads, with the rules
+// that keep them consistent (versioning, delete markers, locks, conditions). It knows no HTTP, no XML and no
+// permissions. Bodies are in a blob.Store; every change is written to a journal before it is visible.
+package store
+
+import (
+	"errors"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// Errors of the store; the service's front words them for the wire.
+var (
+	ErrNoBucket       = errors.New("no such bucket")
+	ErrBucketExists   = errors.New("bucket exists")
+	ErrBucketNotEmpty = errors.New("bucket is not empty")
+	ErrNoKey          = errors.New("no such key")
+	ErrNoVersion      = errors.New("no such version")
+	ErrNoUpload       = errors.New("no such upload")
+)
+
+// Versioning states of a bucket; a bucket that was never versioned has "".
+const (
+	VersioningEnabled   = "Enabled"
+	VersioningSuspended = "Suspended"
+)
+
+// NullVersion is the ID of a version written while versioning was not enabled.
+const NullVersion = "null"
+
+// Bucket is a bucket and its configuration. Values are immutable: a change replaces the whole.
+type Bucket struct {
+	Name       string    `json:"name"`
+	Created    time.Time `json:"created"`
+	Versioning string    `json:"versioning,omitempty"`
+	ObjectLock bool      `json:"objectLock,omitempty"`
+	// Config holds the stored configuration documents by sub-resource name, for example policy or tagging.
+	Config map[string][]byte `json:"config,omitempty"`
+}
+
+// Segment is one piece of a body.
+type Segment struct {
+	ID   blob.ID `json:"id"`
+	Size int64   `json:"size"`
+}
+
+// Tag is one tag of an object.
+type Tag struct {
+	Key   string `json:"k"`
+	Value string `json:"v"`
+}
+
+// Checksum is an additional checksum.
+type Checksum struct {
+	Algorithm string `json:"algorithm"`
+	Value     string `json:"value"`
+	// Type is FULL_OBJECT or COMPOSITE.
+	Type string `json:"type"`
+}
+
+// Lock is the protection of one version.
+type Lock struct {
+	// Mode is GOVERNANCE or COMPLIANCE, "" without retention.
+	Mode        string    `json:"mode,omitempty"`
+	RetainUntil time.Time `json:"retainUntil,omitzero"`
+	// LegalHold is ON or OFF, "" when it was never set.
+	LegalHold string `json:"legalHold,omitempty"`
+}
+
+// Encryption is how a version is said to be encrypted at rest.
+type Encryption struct {
+	// Algorithm is AES256 or aws:kms.
+	Algorithm string `json:"algorithm,omitempty"`
+	KeyID     string `json:"keyId,omitempty"`
+	BucketKey bool   `json:"bucketKey,omitempty"`
+	// CustomerKeyMD5 is set for SSE-C.
+	CustomerKeyMD5 string `json:"customerKeyMd5,omitempty"`
+}
+
+// Attributes are what a client sets at creation and what is copied with an object.
+type Attributes struct {
+	// Headers are the stored standard headers, for example Content-Type, in canonical spelling.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Metadata is the user's, without the x-amz-meta- prefix, in lower case.
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Tags         []Tag             `json:"tags,omitempty"`
+	StorageClass string            `json:"storageClass,omitempty"`
+	Encryption   Encryption        `json:"encryption,omitzero"`
+	Lock         Lock              `json:"lock,omitzero"`
+	// Redirect is x-amz-website-redirect-location.
+	Redirect string `json:"redirect,omitempty"`
+}
+
+// Version is one version of an object or a delete marker. Values are immutable: a change replaces the whole.
+type Version struct {
+	Attributes
+	Bucket       string    `json:"bucket"`
+	Key          string    `json:"key"`
+	ID           string    `json:"id"`
+	Seq          uint64    `json:"seq"`
+	DeleteMarker bool      `json:"deleteMarker,omitempty"`
+	Modified     time.Time `json:"modified"`
+	Size         int64     `json:"size"`
+	// ETag is without quotes.
+	ETag     string    `json:"etag,omitempty"`
+	Segments []Segment `json:"segments,omitempty"`
+	Checksum Checksum  `json:"checksum,omitzero"`
+	// Parts are those of a multipart upload, in order.
+	Parts []Part `json:"parts,omitempty"`
+}
+
+// Part is an uploaded part, or a part of a completed object.
+type Part struct {
+	Number   int       `json:"number"`
+	Size     int64     `json:"size"`
+	ETag     string    `json:"etag,omitempty"`
+	Modified time.Time `json:"modified,omitzero"`
+	Checksum Checksum  `json:"checksum,omitzero"`
+	Segments []Segment `json:"segments,omitempty"`
+}
+
+// Upload is a multipart upload in progress.
+type Upload struct {
+	Attributes
+	Bucket    string    `json:"bucket"`
+	Key       string    `json:"key"`
+	ID        string    `json:"id"`
+	Initiated time.Time `json:"initiated"`
+	// Initiator is the ARN of who started it.
+	Initiator string `json:"initiator,omitempty"`
+	// Checksum holds the algorithm and type that parts and completion must use.
+	Checksum Checksum     `json:"checksum,omitzero"`
+	Parts    map[int]Part `json:"-"`
+}
+
+// Counts says how much a bucket holds.
+type Counts struct {
+	// Objects are keys with a current version, Versions all versions and delete markers.
+	Objects, Versions, Uploads int
+	// Bytes is the size of all versions.
+	Bytes int64
+}

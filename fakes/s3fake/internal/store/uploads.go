@@ -1,0 +1,167 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+func uploadKey(u *Upload) string { return u.Bucket + "/" + u.ID }
+
+func partKey(u *Upload, number int) string { return fmt.Sprintf("%s/%s/%d", u.Bucket, u.ID, number) }
+
+// CreateUpload starts a multipart upload and returns it with its ID.
+func (s *Store) CreateUpload(u Upload, guard func(b Bucket, u *Upload) error) (*Upload, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[u.Bucket]
+	if b == nil {
+		return nil, ErrNoBucket
+	}
+	if guard != nil {
+		if err := guard(b.Bucket, &u); err != nil {
+			return nil, err
+		}
+	}
+	u.Initiated = s.now()
+	u.ID = newID(uint64(u.Initiated.UnixNano()))
+	u.Parts = map[int]Part{}
+	r := s.record()
+	r.put(tableUploads, uploadKey(&u), u)
+	if err := s.commit(r); err != nil {
+		return nil, err
+	}
+	b.uploads[u.ID] = &u
+	return &u, nil
+}
+
+// Upload returns a copy of an upload with its parts.
+func (s *Store) Upload(bucket, key, id string) (*Upload, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	u, err := s.uploadLocked(bucket, key, id)
+	if err != nil {
+		return nil, err
+	}
+	c := *u
+	c.Parts = maps.Clone(u.Parts)
+	return &c, nil
+}
+
+func (s *Store) uploadLocked(bucket, key, id string) (*Upload, error) {
+	b := s.buckets[bucket]
+	if b == nil {
+		return nil, ErrNoBucket
+	}
+	u := b.uploads[id]
+	if u == nil || u.Key != key {
+		return nil, ErrNoUpload
+	}
+	return u, nil
+}
+
+// PutPart adds or replaces a part. Its body is dropped when that fails.
+func (s *Store) PutPart(bucket, key, id string, p Part) (Part, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.uploadLocked(bucket, key, id)
+	if err != nil {
+		s.blobs.Delete(ids(p.Segments)...)
+		return Part{}, err
+	}
+	p.Modified = s.now()
+	r := s.record()
+	r.put(tableParts, partKey(u, p.Number), p)
+	if err := s.commit(r); err != nil {
+		s.blobs.Delete(ids(p.Segments)...)
+		return Part{}, err
+	}
+	old := u.Parts[p.Number]
+	u.Parts[p.Number] = p
+	s.blobs.Delete(ids(old.Segments)...)
+	return p, nil
+}
+
+// Complete makes v, assembled by build from the upload, the newest version of its key and ends the upload. The
+// bodies of parts that v does not use are dropped. guard is that of Put.
+func (s *Store) Complete(bucket, key, id string, build func(u *Upload) (Version, error), guard func(b Bucket, current *Version, v *Version) error) (*Version, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.uploadLocked(bucket, key, id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := build(u)
+	if err != nil {
+		return nil, err
+	}
+	used := map[blob.ID]bool{}
+	remember(used, v.Segments)
+	r := s.record()
+	bodies := dropUpload(r, u)
+	stored, err := s.putLocked(v, guard, r)
+	if err != nil {
+		return nil, err
+	}
+	delete(s.buckets[bucket].uploads, id)
+	s.remember(bucket+"/"+id, stored)
+	for _, body := range bodies {
+		if !used[body] {
+			s.blobs.Delete(body)
+		}
+	}
+	return stored, nil
+}
+
+// maxCompleted bounds how many completed uploads are remembered.
+const maxCompleted = 1000
+
+// remember keeps the outcome of a completion, whose answer the client may not have seen.
+func (s *Store) remember(key string, v *Version) {
+	if len(s.completed) >= maxCompleted {
+		s.completed = map[string]*Version{}
+	}
+	s.completed[key] = v
+}
+
+// Completed returns the version that an upload was completed to, as long as it is still there.
+func (s *Store) Completed(bucket, key, id string) (*Version, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	v := s.completed[bucket+"/"+id]
+	if v == nil || v.Key != key {
+		return nil, false
+	}
+	_, err := s.getLocked(bucket, key, v.ID)
+	return v, err == nil
+}
+
+// dropUpload records the end of an upload and returns the bodies of its parts.
+func dropUpload(r *record, u *Upload) []blob.ID {
+	r.delete(tableUploads, uploadKey(u))
+	var bodies []blob.ID
+	for n, p := range u.Parts {
+		r.delete(tableParts, partKey(u, n))
+		bodies = append(bodies, ids(p.Segments)...)
+	}
+	return bodies
+}
+
+// Abort ends an upload and drops its parts.
+func (s *Store) Abort(bucket, key, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, err := s.uploadLocked(bucket, key, id)
+	if err != nil {
+		return err
+	}
+	r := s.record()
+	bodies := dropUpload(r, u)
+	if err := s.commit(r); err != nil {
+		return err
+	}
+	delete(s.buckets[bucket].uploads, id)
+	s.blobs.Delete(bodies...)
+	return nil
+}

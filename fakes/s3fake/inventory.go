@@ -1,0 +1,119 @@
+package s3fake
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see
+// whether something was left behind.
+type Inventory struct {
+	Buckets  []BucketInventory `json:"buckets"`
+	Users    []UserInventory   `json:"users"`
+	Roles    []RoleInventory   `json:"roles"`
+	Policies []string          `json:"policies"`
+	// Providers are the ARNs of the identity providers.
+	Providers []string `json:"providers"`
+	// Associations are the EKS Pod Identity associations as "cluster/namespace/serviceAccount".
+	Associations []string `json:"associations"`
+}
+
+// BucketInventory is one bucket.
+type BucketInventory struct {
+	Name       string `json:"name"`
+	Versioning string `json:"versioning,omitempty"`
+	ObjectLock bool   `json:"objectLock,omitempty"`
+	// Config holds the configuration documents by sub-resource, for example policy or tagging.
+	Config map[string]string `json:"config,omitempty"`
+	// Objects are the keys with a current version, at most the first 1000; Count counts all of them.
+	Objects []string `json:"objects"`
+	Count   int      `json:"count"`
+	// Versions counts versions and delete markers, Uploads unfinished multipart uploads.
+	Versions int `json:"versions"`
+	Uploads  int `json:"uploads"`
+}
+
+// UserInventory is one IAM user.
+type UserInventory struct {
+	Name     string            `json:"name"`
+	Path     string            `json:"path"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	Boundary string            `json:"boundary,omitempty"`
+	Inline   map[string]string `json:"inline,omitempty"`
+	Attached []string          `json:"attached,omitempty"`
+	// Keys maps access key IDs to their status.
+	Keys map[string]string `json:"keys,omitempty"`
+}
+
+// RoleInventory is one IAM role.
+type RoleInventory struct {
+	Name     string            `json:"name"`
+	Path     string            `json:"path"`
+	Trust    string            `json:"trust"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	Boundary string            `json:"boundary,omitempty"`
+	Inline   map[string]string `json:"inline,omitempty"`
+	Attached []string          `json:"attached,omitempty"`
+}
+
+// maxListed bounds the keys that an inventory lists per bucket.
+const maxListed = 1000
+
+// Inventory returns what the server holds, in the order of names.
+func (s *Server) Inventory() Inventory {
+	inv := Inventory{}
+	for _, b := range s.store.Buckets() {
+		one, err := s.bucketInventory(b)
+		if errors.Is(err, store.ErrNoBucket) {
+			continue
+		}
+		inv.Buckets = append(inv.Buckets, one)
+	}
+	for _, u := range s.account.Users("/") {
+		keys := map[string]string{}
+		for _, k := range u.Keys {
+			keys[k.ID] = k.Status
+		}
+		inv.Users = append(inv.Users, UserInventory{u.Name, u.Path, tagMap(u.Tags), u.Boundary, u.Inline, u.Attached, keys})
+	}
+	for _, r := range s.account.Roles("/") {
+		inv.Roles = append(inv.Roles, RoleInventory{r.Name, r.Path, r.Trust, tagMap(r.Tags), r.Boundary, r.Inline, r.Attached})
+	}
+	for _, p := range s.account.Policies("/") {
+		inv.Policies = append(inv.Policies, p.ARN)
+	}
+	for _, p := range s.account.Providers() {
+		inv.Providers = append(inv.Providers, p.ARN)
+	}
+	inv.Associations = s.eks.Inventory()
+	return inv
+}
+
+func (s *Server) bucketInventory(b store.Bucket) (BucketInventory, error) {
+	out := BucketInventory{Name: b.Name, Versioning: b.Versioning, ObjectLock: b.ObjectLock, Config: map[string]string{}, Objects: []string{}}
+	for name, raw := range b.Config {
+		out.Config[name] = string(raw)
+	}
+	page, err := s.store.List(store.Query{Bucket: b.Name, Max: maxListed})
+	if err != nil {
+		return out, err
+	}
+	for _, v := range page.Versions {
+		out.Objects = append(out.Objects, v.Key)
+	}
+	slices.Sort(out.Objects)
+	counts, err := s.store.Count(b.Name)
+	out.Count, out.Versions, out.Uploads = counts.Objects, counts.Versions, counts.Uploads
+	return out, err
+}
+
+func tagMap(tags []iam.Tag) map[string]string {
+	m := map[string]string{}
+	for _, t := range tags {
+		m[t.Key] = t.Value
+	}
+	return m
+}

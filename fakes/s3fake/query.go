@@ -1,0 +1,210 @@
+package s3fake
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
+)
+
+// maxQuery bounds the body of an IAM or STS request.
+const maxQuery = 1 << 20
+
+// query is a call to IAM or STS.
+type query struct {
+	server    *Server
+	r         *http.Request
+	form      url.Values
+	bodyHash  string
+	service   string
+	err       error
+	principal *iam.Principal
+	keyID     string
+}
+
+func (s *Server) newQuery(r *http.Request) *query {
+	q := &query{server: s, r: r, service: sigv4.ServiceOf(r)}
+	q.form, q.bodyHash, q.err = readForm(r)
+	if byAction := s.iam.Service(q.form); byAction != "" {
+		q.service = byAction
+	}
+	if q.service == "" {
+		q.service = "iam"
+	}
+	return q
+}
+
+// readForm reads the parameters from the query and the body, and hashes the body for the signature.
+func readForm(r *http.Request) (form url.Values, hash string, err error) {
+	form = r.URL.Query()
+	raw, hash, err := readAll(r)
+	if err != nil {
+		return form, "", err
+	}
+	body, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return form, hash, awserr.New(http.StatusBadRequest, "MalformedQueryString", "The query string contains a syntax error.")
+	}
+	for k, v := range body {
+		form[k] = append(form[k], v...)
+	}
+	return form, hash, nil
+}
+
+// readAll reads a body and returns its SHA-256 in hex.
+func readAll(r *http.Request) (raw []byte, hash string, err error) {
+	raw, err = io.ReadAll(io.LimitReader(r.Body, maxQuery+1))
+	if err != nil || len(raw) > maxQuery {
+		return nil, "", awserr.New(http.StatusBadRequest, "InvalidRequest", "The request body could not be read or is too large.")
+	}
+	sum := sha256.Sum256(raw)
+	return raw, hex.EncodeToString(sum[:]), nil
+}
+
+func (q *query) describe() description {
+	d := description{operation: q.service + ":" + q.form.Get("Action"), accessKeyID: q.keyID}
+	for _, param := range []string{"UserName", "RoleName", "PolicyArn", "RoleArn", "PolicyName", "AccessKeyId", "OpenIDConnectProviderArn"} {
+		if v := q.form.Get(param); v != "" {
+			d.resource = v
+			break
+		}
+	}
+	if q.principal != nil {
+		d.principal = q.principal.ARN
+	}
+	return d
+}
+
+func (q *query) serve(w http.ResponseWriter, requestID string) *awserr.Error {
+	body, err := q.answer(requestID)
+	if err != nil {
+		e := awserr.From(err)
+		q.fail(w, requestID, e)
+		return e
+	}
+	q.write(w, requestID, http.StatusOK, body)
+	return nil
+}
+
+func (q *query) fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
+	q.write(w, requestID, e.Status, iamapi.ErrorXML(e, q.service, requestID))
+}
+
+func (q *query) write(w http.ResponseWriter, requestID string, status int, body []byte) {
+	w.Header().Set("Content-Type", "text/xml")
+	w.Header().Set("X-Amzn-Requestid", requestID)
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone if this fails
+}
+
+func (q *query) answer(requestID string) ([]byte, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	if !q.server.iam.Open(q.form) {
+		if err := q.authenticate(); err != nil {
+			return nil, err
+		}
+	}
+	return q.server.iam.Serve(iamapi.Request{Form: q.form, Principal: q.principal, RequestID: requestID, Context: q.conditions(), Now: q.server.options.Now()})
+}
+
+// authenticate verifies the signature. IAM is global and signed for us-east-1; STS is also regional.
+func (q *query) authenticate() error {
+	s := q.server
+	region := "us-east-1"
+	switch q.service {
+	case "sts":
+		region = ""
+	case "eks", "eks-auth":
+		region = s.options.Region
+	}
+	v := sigv4.Verifier{
+		Expect: sigv4.Expect{Service: q.service, Region: region}, Now: s.options.Now, BodyHash: q.bodyHash,
+		Lookup: func(id, token string) (string, error) { return s.account.Secret(id, token, iam.ErrInvalidClientToken) },
+	}
+	signed, err := v.VerifyService(q.r)
+	if err != nil {
+		return err
+	}
+	p, err := s.account.Principal(signed.AccessKeyID)
+	if err != nil {
+		return iam.ErrInvalidClientToken
+	}
+	q.principal, q.keyID = &p, signed.AccessKeyID
+	s.account.Used(signed.AccessKeyID, q.service, "us-east-1")
+	return nil
+}
+
+func (q *query) conditions() iampolicy.Context {
+	ctx := iampolicy.Context{}
+	now := q.server.options.Now().UTC()
+	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
+	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
+	ctx.Set("aws:SecureTransport", boolText(q.r.TLS != nil))
+	if host, _, ok := strings.Cut(q.r.RemoteAddr, ":"); ok {
+		ctx.Set("aws:SourceIp", host)
+	}
+	for param, key := range map[string]string{"PolicyArn": "iam:PolicyARN", "PermissionsBoundary": "iam:PermissionsBoundary"} {
+		if v := q.form.Get(param); v != "" {
+			ctx.Set(key, v)
+		}
+	}
+	q.tagConditions(ctx)
+	p := q.principal
+	if p == nil {
+		return ctx
+	}
+	ctx.Set("aws:userid", p.ID)
+	ctx.Set("aws:PrincipalArn", p.ARN)
+	ctx.Set("aws:PrincipalAccount", p.AccountID)
+	ctx.Set("aws:PrincipalType", p.Type)
+	if p.Name != "" {
+		ctx.Set("aws:username", p.Name)
+	}
+	for _, t := range p.Tags {
+		ctx.Set("aws:PrincipalTag/"+t.Key, t.Value)
+	}
+	return ctx
+}
+
+// tagConditions adds the tags of the request and those of the user or role that it is about.
+func (q *query) tagConditions(ctx iampolicy.Context) {
+	var keys []string
+	for i := 1; ; i++ {
+		key := "Tags.member." + strconv.Itoa(i) + "."
+		if !q.form.Has(key + "Key") {
+			break
+		}
+		keys = append(keys, q.form.Get(key+"Key"))
+		ctx.Set("aws:RequestTag/"+q.form.Get(key+"Key"), q.form.Get(key+"Value"))
+	}
+	ctx.Set("aws:TagKeys", keys...)
+	for param, kind := range map[string]iam.Kind{"UserName": iam.KindUser, "RoleName": iam.KindRole} {
+		target, err := q.server.account.Identity(kind, q.form.Get(param))
+		if err != nil {
+			continue
+		}
+		for _, t := range target.Tags {
+			ctx.Set("aws:ResourceTag/"+t.Key, t.Value)
+			ctx.Set("iam:ResourceTag/"+t.Key, t.Value)
+		}
+	}
+}
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}

@@ -1,0 +1,203 @@
+// Package s3fake is an S3 with IAM, STS and EKS Pod Identity that enforces, in process: it verifies every
+// signature and evaluates every policy, so that a credential that should be refused is refused. Everything is served
+// on one port. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds (Inventory).
+//
+// A Server is an http.Handler; Start adds a listener for clients that need an address.
+package s3fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/smallbodies"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
+)
+
+// Server is a running fake.
+type Server struct {
+	// Faults makes calls fail on demand.
+	Faults fault.Injector
+
+	options  Options
+	journal  journal.Journal
+	store    *store.Store
+	account  *iam.Account
+	s3       *s3api.API
+	iam      *iamapi.API
+	eks      *eksapi.API
+	recorder fault.Recorder
+	// scratch is the directory for large bodies of a server in memory.
+	scratch string
+
+	mu   sync.Mutex
+	http *http.Server
+	url  string
+	done chan struct{}
+}
+
+// New returns a server. It holds resources until Close.
+func New(o Options) (*Server, error) {
+	s := &Server{options: o.withDefaults(), journal: journal.Discard{}}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Server) open() error {
+	bodies, err := s.openBodies()
+	if err != nil {
+		return err
+	}
+	if err := s.openRoot(); err != nil {
+		return err
+	}
+	o := s.options
+	if s.store, err = store.New(store.Options{Journal: s.journal, Blobs: bodies, Now: s.now}); err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	s.account, err = iam.New(iam.Options{ID: o.AccountID, Partition: "aws", RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, Journal: s.journal, Now: o.Now})
+	if err != nil {
+		return fmt.Errorf("open the account: %w", err)
+	}
+	s.s3 = s3api.New(s3api.Options{Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets, KMSKeys: o.KMSKeys, Now: o.Now})
+	tokens := &iamapi.TokenVerifier{Client: o.Issuers, Now: o.Now}
+	s.iam = iamapi.New(s.account, tokens)
+	s.eks, err = eksapi.New(eksapi.Options{Account: s.account, Journal: s.journal, Region: o.Region, Clusters: o.Clusters, Tokens: tokens, Now: o.Now})
+	if err != nil {
+		return fmt.Errorf("open EKS: %w", err)
+	}
+	return nil
+}
+
+// now is the store's clock: S3 keeps milliseconds.
+func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
+
+func (s *Server) openBodies() (*blob.Store, error) {
+	if s.options.Dir != "" {
+		j, err := journal.Open(s.options.Dir, "s3fake")
+		if err != nil {
+			return nil, err
+		}
+		s.journal = j
+		return blob.New(s.options.Dir, nil, 0)
+	}
+	dir, err := os.MkdirTemp("", "s3fake-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for large bodies: %w", err)
+	}
+	s.scratch = dir
+	small, err := smallbodies.New(s3mem.New())
+	if err != nil {
+		return nil, err
+	}
+	return blob.New(dir, small, s.options.BodyThreshold)
+}
+
+// openRoot takes the root credentials from the options, from the journal, or invents them.
+func (s *Server) openRoot() error {
+	o := &s.options
+	stored, err := rootOf(s.journal)
+	if err != nil {
+		return err
+	}
+	if o.RootAccessKeyID == "" {
+		o.RootAccessKeyID, o.RootSecretAccessKey = stored.AccessKeyID, stored.SecretAccessKey
+	}
+	if o.RootAccessKeyID == "" {
+		o.RootAccessKeyID, o.RootSecretAccessKey = iam.NewRoot()
+	}
+	if o.RootSecretAccessKey == "" {
+		return errors.New("root access key without a secret: set RootSecretAccessKey as well, or neither")
+	}
+	if stored == s.Root() {
+		return nil
+	}
+	return saveRoot(s.journal, s.Root())
+}
+
+// Root returns the account's root credentials.
+func (s *Server) Root() Credentials {
+	return Credentials{s.options.RootAccessKeyID, s.options.RootSecretAccessKey}
+}
+
+// Region is the region that is served.
+func (s *Server) Region() string { return s.options.Region }
+
+// Start listens and serves until Close.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.http != nil {
+		return errors.New("s3fake is already started")
+	}
+	l, err := Listen(context.Background(), s.options.Address)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if s.options.TLS != nil {
+		scheme = "https"
+	}
+	s.url = scheme + "://" + l.Addr().String()
+	s.http = &http.Server{Handler: s, TLSConfig: s.options.TLS, ReadHeaderTimeout: time.Minute}
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		if s.options.TLS != nil {
+			_ = s.http.ServeTLS(l, "", "") // always ErrServerClosed, after Close
+			return
+		}
+		_ = s.http.Serve(l) // as above
+	}()
+	return nil
+}
+
+// URL is the endpoint for S3, IAM and STS, "" before Start.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.url
+}
+
+// Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.http != nil {
+		err = s.http.Close()
+		<-s.done
+		s.http = nil
+	}
+	return errors.Join(err, s.release())
+}
+
+func (s *Server) release() error {
+	err := s.journal.Close()
+	s.journal = journal.Discard{}
+	if s.scratch == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(s.scratch))
+}
+
+// Calls returns every call so far, failed ones included, in the order in which they ended.
+func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
+
+// ForgetCalls empties the record of calls.
+func (s *Server) ForgetCalls() { s.recorder.Reset() }
