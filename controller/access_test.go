@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// Cases 38 and 39: finalizer, mark on the claim, hand-off in one write, in that
+// order; three writes when the claim was there first (B23).
+func TestAccess_is_handed_off_in_one_write(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	class := s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	s.settled()
+	before := len(s.writes())
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	want := cosiapi.BucketAccessStatus{
+		DriverName: s.namespace, AuthenticationType: cosiapi.AuthenticationTypeKey, Parameters: map[string]string{"user": "plain"},
+		AccessedBuckets: []cosiapi.AccessedBucket{{BucketName: bucket.Name, BucketID: bucket.Status.BucketID, BucketClaimName: "photos"}},
+		Conditions:      access.Status.Conditions,
+	}
+	if diff := cmp.Diff(want, access.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
+	if !cosiapi.HasProtection(access) || !marked(get(s, claim)) {
+		t.Errorf("finalizers of the access %v, annotations of the claim %v", access.Finalizers, claim.Annotations)
+	}
+	s.untilWritesAfter(before,
+		"update bucketaccesses app",
+		"update bucketclaims photos",
+		"update bucketaccesses/status app",
+	)
+	if got := s.conflicts(); got != 0 {
+		t.Errorf("conflicts on the straight path: %d", got)
+	}
+	// Case 39: another class of that name changes nothing.
+	s.delete(class)
+	s.gone(class)
+	s.newAccessClass("keys", func(spec *cosiapi.BucketAccessClassSpec) {
+		spec.DriverName, spec.Parameters = "other", map[string]string{"user": "fancy"}
+	})
+	s.settled()
+	if diff := cmp.Diff(want, get(s, access).Status); diff != "" {
+		t.Errorf("status after the class was replaced (-want +got):\n%s", diff)
+	}
+}
+
+// B23: one more write when claim and access are created together, in which the
+// user reads what the access waits for.
+func TestAccess_created_before_its_claim(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	s.untilCondition(access, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	claim := s.newClaim("photos", "fast")
+	bucket := s.bound(claim)
+	// Case 8: a bucket ID alone does not make the Bucket usable.
+	changeStatus(s, bucket, func(b *cosiapi.Bucket) { b.Status.BucketID = b.Name })
+	s.settled()
+	if got := get(s, access).Status.DriverName; got != "" {
+		t.Errorf("handed off to %s before the bucket is provisioned", got)
+	}
+	s.provision(bucket)
+	s.untilHandedOff(access)
+	writes := slices.DeleteFunc(s.writes(), func(w string) bool { return strings.Contains(w, "fence") })
+	if got := len(slices.DeleteFunc(writes, func(w string) bool { return !strings.HasSuffix(w, " app") })); got != 3 {
+		t.Errorf("writes to the access: want 3 (waiting, finalizer, hand-off), got %d", got)
+	}
+}
+
+// The refusals of an access, each with what makes it pass after all.
+func TestAccess_is_refused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		class  func(*cosiapi.BucketAccessClassSpec)
+		access func(*cosiapi.BucketAccess)
+		want   conditions.Reason
+	}{
+		"case 44: two claims, and the class says nothing of several": {
+			func(*cosiapi.BucketAccessClassSpec) {},
+			func(a *cosiapi.BucketAccess) { addClaim(a, "films") },
+			conditions.MultiBucketDisallowed,
+		},
+		"case 44: two claims, and the class allows one": {
+			func(spec *cosiapi.BucketAccessClassSpec) {
+				spec.MultiBucketAccess = cosiapi.MultiBucketAccessSingleBucket
+			},
+			func(a *cosiapi.BucketAccess) { addClaim(a, "films") },
+			conditions.MultiBucketDisallowed,
+		},
+		"case 45: no ServiceAccount for a class that needs one": {
+			func(spec *cosiapi.BucketAccessClassSpec) {
+				spec.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
+			},
+			func(*cosiapi.BucketAccess) {},
+			conditions.ServiceAccountRequired,
+		},
+		"case 43: a mode that the class disallows": {
+			func(spec *cosiapi.BucketAccessClassSpec) {
+				spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
+			},
+			func(*cosiapi.BucketAccess) {},
+			conditions.AccessModeDisallowed,
+		},
+		"case 42: a class for another driver": {
+			func(spec *cosiapi.BucketAccessClassSpec) { spec.DriverName = "other" },
+			func(*cosiapi.BucketAccess) {},
+			conditions.DriverMismatch,
+		},
+		"case 41: a protocol that the claim has not got": {
+			func(*cosiapi.BucketAccessClassSpec) {},
+			func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure },
+			conditions.ProtocolUnsupported,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			s.newClass("fast")
+			s.newAccessClass("keys", tc.class)
+			claim, _ := s.provisioned("photos", "fast")
+			access := s.access("app", "keys", "photos")
+			tc.access(access)
+			s.newAccess(access)
+			s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, tc.want)
+			s.untilCondition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, tc.want)
+			if access.Status.DriverName != "" {
+				t.Errorf("handed off to %s", access.Status.DriverName)
+			}
+			s.delete(access) // case 55: no sidecar is needed
+			s.gone(access)
+			s.delete(claim)
+			s.gone(claim)
+		})
+	}
+}
+
+func addClaim(a *cosiapi.BucketAccess, name string) {
+	more := a.Spec.BucketClaims[0]
+	more.BucketClaimName, more.AccessSecretName = name, a.Name+"-"+name
+	a.Spec.BucketClaims = append(a.Spec.BucketClaims, more)
+}
+
+// Case 38: what the class rejects leaves no trace on claims; another class
+// wakes it.
+func TestAccess_rejected_by_its_class_and_accepted_by_the_next(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	first := s.newAccessClass("keys")
+	photos, _ := s.provisioned("photos", "fast")
+	s.provisioned("films", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos", "films"))
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.MultiBucketDisallowed)
+	if cosiapi.HasProtection(access) || marked(get(s, photos)) {
+		t.Errorf("a rejected access left a trace: finalizers %v, annotations of the claim %v", access.Finalizers, photos.Annotations)
+	}
+	s.delete(first)
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	s.newAccessClass("keys", multiBucket)
+	s.untilHandedOff(access)
+	if got := len(access.Status.AccessedBuckets); got != 2 {
+		t.Errorf("Buckets handed off: want 2, got %d", got)
+	}
+}
+
+// Case 40: no new access to a claim that is being deleted. The claim does not
+// wait for it either.
+func TestAccess_to_a_claim_that_is_being_deleted(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	first := s.newAccess(s.access("first", "keys", "photos"))
+	s.untilHandedOff(first)
+	s.delete(claim)
+	late := s.newAccess(s.access("late", "keys", "photos"))
+	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	if cosiapi.HasProtection(late) {
+		t.Error("the refused access holds a finalizer")
+	}
+	s.delete(first)
+	s.cleanedUp(first)
+	s.gone(claim)
+	s.untilReleased(bucket, true)
+	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	again := s.newClaim("photos", "fast")
+	s.provision(s.bound(again))
+	s.untilHandedOff(late)
+}
+
+// A25: a claim that begins to go while an access waits for it. The access
+// steps back, and the claim goes.
+func TestAccess_waiting_for_a_claim_that_is_deleted(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim := s.newClaim("photos", "fast")
+	s.bound(claim)
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	until(s, claim, "the claim is marked", func(c *cosiapi.BucketClaim) error {
+		if !marked(c) {
+			return fmt.Errorf("annotations %v", c.Annotations)
+		}
+		return nil
+	})
+	s.delete(claim)
+	s.gone(claim)
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	if cosiapi.HasProtection(access) {
+		t.Error("the access kept its finalizer")
+	}
+}
+
+// Case 49 and B22: two claims on one bucket of the backend.
+func TestAccess_to_claims_that_share_a_bucket(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		disallowed []cosiapi.BucketAccessMode
+		refused    bool
+	}{
+		"read-only and write-only make read-write, which the class disallows": {[]cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}, true},
+		"the class does not mind": {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			s.newAccessClass("keys", multiBucket, func(spec *cosiapi.BucketAccessClassSpec) {
+				spec.DisallowedBucketAccessModes.ObjectData = tc.disallowed
+			})
+			for _, name := range []string{"photos", "films"} {
+				bucket := s.newImported("archive-for-"+name, name, func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "shared" })
+				s.provision(bucket)
+				claim := s.importing(name, "archive-for-"+name)
+				s.create(claim)
+				s.untilProvisioned(claim)
+			}
+			access := s.access("app", "keys", "photos", "films")
+			access.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
+			access.Spec.BucketClaims[1].AccessModes.ObjectData = cosiapi.BucketAccessModeWriteOnly
+			s.newAccess(access)
+			if tc.refused {
+				s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.AccessModeDisallowed)
+				return
+			}
+			s.untilHandedOff(access)
+			for _, b := range access.Status.AccessedBuckets {
+				if b.BucketID != "shared" {
+					t.Errorf("bucket ID of %s: want shared, got %s", b.BucketClaimName, b.BucketID)
+				}
+			}
+		})
+	}
+}
+
+// Case 52, the Controller's part, and case 54: of two accesses, the mark goes
+// with the last, and before its finalizer.
+func TestAccess_deletion_takes_the_mark_off_with_the_last(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, _ := s.provisioned("photos", "fast")
+	first, last := s.newAccess(s.access("first", "keys", "photos")), s.newAccess(s.access("last", "keys", "photos"))
+	for _, a := range []*cosiapi.BucketAccess{first, last} {
+		s.untilHandedOff(a)
+		s.grant(a)
+	}
+	s.delete(last)
+	s.delete(first)
+	s.settled()
+	get(s, first)
+	if !cosiapi.HasProtection(first) {
+		t.Error("an access went before its sidecar had cleaned up")
+	}
+	s.cleanedUp(first)
+	s.gone(first)
+	if !marked(get(s, claim)) { // case 54: the other one is stuck in its revocation
+		t.Error("the mark went while an access was still being revoked")
+	}
+	s.cleanedUp(last)
+	s.gone(last)
+	if marked(get(s, claim)) {
+		t.Error("the mark is still there after the last access has gone")
+	}
+	writes := s.writes()
+	unmarked, unprotected := lastIndex(writes, "update bucketclaims photos"), lastIndex(writes, "update bucketaccesses last")
+	if unmarked > unprotected {
+		t.Errorf("the mark must be off before the finalizer is:\n%s", strings.Join(writes, "\n"))
+	}
+}
+
+func lastIndex(all []string, what string) int {
+	for i, v := range slices.Backward(all) {
+		if v == what {
+			return i
+		}
+	}
+	return -1
+}
+
+// Case 63 and B17: both writers of ResourcesValidated at once.
+func TestAccess_condition_with_two_causes(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, _ := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	s.grant(access)
+	sidecar := func(status metav1.ConditionStatus, reason conditions.Reason) {
+		changeStatus(s, access, func(a *cosiapi.BucketAccess) {
+			conditions.Merge(&a.Status.Conditions, conditions.Change{
+				Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: reason, Message: string(reason), Generation: a.Generation,
+			})
+		})
+	}
+	sidecar(metav1.ConditionFalse, conditions.SecretTaken)
+	s.settled()
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+	s.delete(claim)
+	s.settled()
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+	sidecar(metav1.ConditionTrue, conditions.SidecarValidated)
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	sidecar(metav1.ConditionTrue, conditions.SidecarValidated)
+	s.settled()
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+}
+
+// A user who takes our marks off gets them back.
+func TestAccess_marks_taken_off_by_hand(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, _ := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	change(s, claim, func(c *cosiapi.BucketClaim) {
+		cosiapi.RemoveAnnotation(c, cosiapi.HasBucketAccessReferencesAnnotation)
+		cosiapi.RemoveProtection(c)
+	})
+	change(s, access, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
+	until(s, claim, "the claim is marked and protected again", func(c *cosiapi.BucketClaim) error {
+		if !marked(c) || !cosiapi.HasProtection(c) {
+			return fmt.Errorf("annotations %v, finalizers %v", c.Annotations, c.Finalizers)
+		}
+		return nil
+	})
+	until(s, access, "the access is protected again", func(a *cosiapi.BucketAccess) error {
+		if !cosiapi.HasProtection(a) {
+			return fmt.Errorf("finalizers %v", a.Finalizers)
+		}
+		return nil
+	})
+}

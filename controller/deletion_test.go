@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// untilReleased waits until a Bucket is marked as one whose claim goes, and is
+// being deleted or not.
+func (s *system) untilReleased(bucket *cosiapi.Bucket, deleted bool) {
+	s.t.Helper()
+	until(s, bucket, "Bucket "+bucket.Name+" is released", func(b *cosiapi.Bucket) error {
+		if !cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) || b.DeletionTimestamp.IsZero() == deleted {
+			return fmt.Errorf("annotations %v, deletionTimestamp %v", b.Annotations, b.DeletionTimestamp)
+		}
+		return nil
+	})
+}
+
+// Cases 30 and 33 and A12: the Bucket is marked before it is deleted, and the
+// claim does not wait for the backend.
+func TestDeletion_with_policy_Delete(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	claim, bucket := s.provisioned("photos", "fast")
+	before := len(s.writes())
+	s.delete(claim)
+	s.gone(claim)
+	s.untilReleased(bucket, true)
+	s.untilWritesAfter(before,
+		"update buckets "+bucket.Name,
+		"delete buckets "+bucket.Name,
+		"update bucketclaims photos",
+	)
+}
+
+// Case 34: Retain keeps the Bucket, and only marks it.
+func TestDeletion_with_policy_Retain(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("kept", retain)
+	claim, bucket := s.provisioned("photos", "kept")
+	s.delete(claim)
+	s.gone(claim)
+	s.untilReleased(bucket, false)
+	// Case 35: a policy that changes after the claim is gone deletes nothing.
+	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
+	s.settled()
+	s.untilReleased(bucket, false)
+}
+
+// Case 35: a policy that changed before the deletion is followed.
+func TestDeletion_with_a_changed_policy(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	claim, bucket := s.provisioned("photos", "fast")
+	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	s.delete(claim)
+	s.gone(claim)
+	s.untilReleased(bucket, false)
+}
+
+// Case 33: an administrator deletes the Bucket first.
+func TestDeletion_of_the_Bucket_before_its_claim(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]func(*cosiapi.BucketClass){
+		"with policy Delete": func(*cosiapi.BucketClass) {},
+		"with policy Retain": retain,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			s.newClass("any", alter)
+			claim, bucket := s.provisioned("photos", "any")
+			s.delete(bucket)
+			s.settled()
+			get(s, bucket)
+			if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) {
+				t.Error("the Bucket is marked though its claim lives")
+			}
+			s.delete(claim)
+			s.gone(claim)
+			s.untilReleased(bucket, true)
+		})
+	}
+}
+
+// Case 31: a claim whose Bucket was replaced is held, and nobody's Bucket is
+// touched.
+func TestDeletion_of_a_claim_whose_Bucket_is_somebody_elses(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	claim := s.newClaim("photos", "fast")
+	bucket := s.bound(claim)
+	s.delete(bucket)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
+	foreign := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: bucket.Name}, Spec: *bucket.Spec.DeepCopy()}
+	foreign.Spec.BucketClaimRef.UID = "somebody-else"
+	foreign.Spec.BucketClaimRef.Name = "films"
+	foreign.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain // or it goes, as the Bucket of a claim that is gone
+	s.create(foreign)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
+	s.delete(claim)
+	s.t.Cleanup(func() { s.dropFinalizer(claim) })
+	s.settled()
+	get(s, claim)
+	if claim.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(claim) {
+		t.Errorf("the claim is not held: %+v", claim.ObjectMeta)
+	}
+}
+
+// Cases 28 and 29: accesses hold the claim, marked or not.
+func TestDeletion_of_a_claim_in_use(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	s.grant(access)
+	s.delete(claim)
+	// Case 40: the access stays provisioned and tells why it is in the way.
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	if got := condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
+		t.Errorf("Provisioned of the access: %+v", got)
+	}
+	s.settled()
+	get(s, claim)
+	if !marked(claim) || !cosiapi.HasProtection(claim) {
+		t.Errorf("a claim in use was let go: %+v", claim.ObjectMeta)
+	}
+	get(s, bucket)
+	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) || !bucket.DeletionTimestamp.IsZero() {
+		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
+	}
+	s.delete(access)
+	s.cleanedUp(access)
+	s.gone(access)
+	s.gone(claim)
+	s.untilReleased(bucket, true)
+}
+
+// Case 29: an access that no controller has looked at holds the claim, which
+// is found out by a live list. When the controller looks at the access, it
+// refuses it, and the claim goes.
+func TestDeletion_of_a_claim_with_an_access_nobody_has_seen(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	stop := s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	stop()
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.delete(claim)
+	s.run()
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	s.gone(claim)
+	s.untilReleased(bucket, true)
+	get(s, access)
+	if cosiapi.HasProtection(access) || access.Status.DriverName != "" {
+		t.Errorf("the refused access: %+v", access)
+	}
+	writes := s.writes()
+	refused := slices.Index(writes, "update bucketaccesses/status app")
+	released := slices.Index(writes, "update buckets "+bucket.Name)
+	if refused < 0 || released < refused {
+		t.Errorf("the Bucket must be released after the access was judged:\n%v", writes)
+	}
+}
+
+// Case 68 and A46: the claim goes without the Controller.
+func TestDeletion_of_a_claim_behind_our_back(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		alter   func(*cosiapi.BucketClass)
+		deleted bool
+	}{
+		"with policy Delete": {func(*cosiapi.BucketClass) {}, true},
+		"with policy Retain": {retain, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t)
+			stop := s.run()
+			s.newClass("any", tc.alter)
+			claim, bucket := s.provisioned("photos", "any")
+			stop()
+			s.dropFinalizer(claim)
+			s.gone(claim)
+			s.run()
+			s.untilReleased(bucket, tc.deleted)
+		})
+	}
+}
+
+// Case 68, while the Controller runs, with a new claim of the same name.
+func TestDeletion_behind_our_back_and_a_new_claim(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	stop := s.run()
+	s.newClass("fast")
+	claim, old := s.provisioned("photos", "fast")
+	stop()
+	s.dropFinalizer(claim)
+	s.gone(claim)
+	again := s.newClaim("photos", "fast")
+	s.run()
+	s.untilReleased(old, true)
+	if fresh := s.bound(again); fresh.Name == old.Name || cosiapi.HasAnnotation(fresh, cosiapi.BucketClaimBeingDeletedAnnotation) {
+		t.Errorf("the new claim has Bucket %s with %v", fresh.Name, fresh.Annotations)
+	}
+}
+
+// An orphaned Bucket that an access still uses is released with that access.
+func TestDeletion_behind_our_back_of_a_claim_in_use(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	stop := s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	s.grant(access)
+	stop()
+	s.dropFinalizer(claim)
+	s.gone(claim)
+	s.run()
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimMissing)
+	s.settled()
+	get(s, bucket)
+	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) {
+		t.Error("the Bucket was released under an access that uses it")
+	}
+	s.delete(access)
+	s.cleanedUp(access)
+	s.gone(access)
+	s.untilReleased(bucket, true)
+}
+
+// A deletion that was cut short between mark and delete is completed.
+func TestDeletion_of_an_orphan_that_was_cut_short(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	stop := s.run()
+	s.newClass("fast")
+	claim, bucket := s.provisioned("photos", "fast")
+	stop()
+	s.dropFinalizer(claim)
+	s.gone(claim)
+	change(s, bucket, func(b *cosiapi.Bucket) {
+		cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, string(cosiapi.DeletionPolicyDelete))
+	})
+	s.run()
+	s.untilReleased(bucket, true)
+}
+
+// Case 69, the Controller's part: a whole namespace at once.
+func TestDeletion_of_the_namespace(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	granted, waiting := s.newAccess(s.access("app", "keys", "photos")), s.newAccess(s.access("late", "keys", "nothing"))
+	s.untilHandedOff(granted)
+	s.grant(granted)
+	s.untilCondition(waiting, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	s.deleteNamespace()
+	s.gone(waiting)
+	s.cleanedUp(granted)
+	s.gone(granted)
+	s.gone(claim)
+	s.untilReleased(bucket, true)
+}
+
+// deleteNamespace deletes the namespace and waits until its objects are asked
+// to go.
+func (s *system) deleteNamespace() {
+	s.t.Helper()
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(namespaceKind())
+	namespace.SetName(s.namespace)
+	s.delete(namespace)
+	s.Eventually("all accesses are being deleted", func(ctx context.Context) error {
+		list := &cosiapi.BucketAccessList{}
+		if err := s.Client.List(ctx, list, inNamespace(s)); err != nil {
+			return err
+		}
+		for _, a := range list.Items {
+			if a.DeletionTimestamp.IsZero() {
+				return fmt.Errorf("%s is not", a.Name)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+)
+
+// A fault is what happens to one write.
+type fault struct {
+	// lost is true if the write has its effect and only the answer is lost.
+	lost bool
+	err  error
+}
+
+// faulty is a client whose n-th write, counted from 1, meets a fault.
+type faulty struct {
+	client.Client
+
+	n      int64
+	fault  fault
+	writes *atomic.Int64
+}
+
+func (c faulty) write(do func() error) error {
+	if c.writes.Add(1) != c.n {
+		return do()
+	}
+	if c.fault.lost {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return c.fault.err
+}
+
+func (c faulty) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	return c.write(func() error { return c.Client.Create(ctx, obj, opts...) })
+}
+
+func (c faulty) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	return c.write(func() error { return c.Client.Update(ctx, obj, opts...) })
+}
+
+func (c faulty) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	return c.write(func() error { return c.Client.Delete(ctx, obj, opts...) })
+}
+
+func (c faulty) Status() client.SubResourceWriter {
+	return faultyStatus{SubResourceWriter: c.Client.Status(), write: c.write}
+}
+
+type faultyStatus struct {
+	client.SubResourceWriter
+
+	write func(func() error) error
+}
+
+func (c faultyStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	return c.write(func() error { return c.SubResourceWriter.Update(ctx, obj, opts...) })
+}
+
+// flowWrites is the number of writes in lifeAndDeath without a fault.
+const flowWrites = 13
+
+// lifeAndDeath plays one claim and one access through, from creation to
+// deletion, and checks that nothing is created twice and nothing is left.
+func lifeAndDeath(s *system) {
+	s.t.Helper()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	s.grant(access)
+	s.delete(claim)
+	s.delete(access)
+	s.cleanedUp(access)
+	s.gone(access)
+	s.gone(claim)
+	s.untilReleased(bucket, true)
+	creates := slices.DeleteFunc(s.writes(), func(w string) bool { return w != "create buckets "+bucket.Name })
+	if len(creates) != 1 {
+		s.t.Errorf("Buckets created: want 1, got %d", len(creates))
+	}
+}
+
+func TestFaults_none(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	var writes atomic.Int64
+	s.wrapClient = func(c client.Client) client.Client { return faulty{Client: c, writes: &writes} }
+	s.run()
+	lifeAndDeath(s)
+	if got := writes.Load(); got > flowWrites {
+		t.Errorf("the flow has %d writes: raise flowWrites, or some are never hit by a fault", got)
+	}
+}
+
+// Every write of the flow has its answer lost once, and is refused once, as a
+// conflict or with a failure of the API server in turn. The flow ends as
+// without the fault.
+func TestFaults_of_every_write(t *testing.T) {
+	t.Parallel()
+	resource := schema.GroupResource{Group: cosiapi.GroupName, Resource: "anything"}
+	refusals := []error{
+		apierrors.NewConflict(resource, "x", errors.New("injected")), apierrors.NewInternalError(errors.New("injected")),
+	}
+	for n := range flowWrites {
+		for name, f := range map[string]fault{
+			"is refused":                            {false, refusals[n%len(refusals)]},
+			"has its effect and the answer is lost": {true, apierrors.NewTimeoutError("injected", 1)},
+		} {
+			t.Run(fmt.Sprintf("write %d %s", n+1, name), func(t *testing.T) {
+				t.Parallel()
+				s := newSystem(t)
+				s.backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+				var writes atomic.Int64
+				s.wrapClient = func(c client.Client) client.Client {
+					return faulty{Client: c, n: int64(n + 1), fault: f, writes: &writes}
+				}
+				s.run()
+				lifeAndDeath(s)
+			})
+		}
+	}
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // each manager has a logger of its own
+	testenv.Main(m)
+}
+
+// never is longer than any test: nothing but a watch can wake a reconcile.
+const never = time.Hour
+
+// A system is one namespace with a Controller that sees nothing else, and the
+// test itself in the parts of user, administrator and sidecar.
+type system struct {
+	*testenv.Env
+
+	t *testing.T
+	// namespace of the claims and accesses; also the driver's name and a part
+	// of the name of everything without a namespace.
+	namespace string
+	user      string
+	metrics   *prometheus.Registry
+	// wrapClient, if set before run, stands between Controller and client.
+	wrapClient func(client.Client) client.Client
+	// backoff, if set before run, is for tests of failing requests; in all
+	// others, only a watch can help.
+	backoff backoff.Options
+}
+
+// newSystem prepares a namespace and a user with exactly the Controller's
+// roles. At its end, the test fails if that user was ever refused.
+func newSystem(t *testing.T) *system {
+	t.Helper()
+	env := testenv.Start(t, testenv.Options{})
+	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: backoff.Options{Base: never, Max: never}}
+	s.user = "controller-" + s.namespace
+	s.applyRoles()
+	s.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.ControllerRole},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
+	})
+	t.Cleanup(func() {
+		for _, e := range env.Audit(controlplane.AuditFilter{User: s.user}) {
+			if e.Code == 403 && (e.Resource != "events" || !s.terminating()) { // nothing can be told in a namespace that goes
+				t.Errorf("the Controller's roles do not allow it to %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
+			}
+		}
+	})
+	return s
+}
+
+// terminating tells whether the namespace is being deleted or gone.
+func (s *system) terminating() bool {
+	s.t.Helper()
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(namespaceKind())
+	err := s.Client.Get(withoutCancel(s.t), client.ObjectKey{Name: s.namespace}, namespace)
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.t.Fatal(err)
+	}
+	return err != nil || !namespace.DeletionTimestamp.IsZero()
+}
+
+// start is newSystem with a running Controller.
+func start(t *testing.T) *system {
+	t.Helper()
+	s := newSystem(t)
+	s.run()
+	return s
+}
+
+// run starts a Controller that stops at the end of the test, or when the
+// returned function is called.
+func (s *system) run() (stop func()) {
+	s.t.Helper()
+	config := s.User(s.user)
+	s.Eventually("the Controller's role counts", s.mayWork)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: s.Scheme(), Logger: s.logger(),
+		Cache:     cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+		Metrics:   metricsserver.Options{BindAddress: "0"},
+		NewClient: s.newClient,
+	})
+	if err != nil {
+		s.t.Fatalf("manager: %v", err)
+	}
+	err = controller.Add(mgr, controller.Options{
+		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics, Name: s.namespace,
+		Resync: never, Backoff: s.backoff,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("controller: %v", err)
+		}
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// mayWork asks whether the user of the Controller has its role already, without
+// a request that would be refused if not.
+func (s *system) mayWork(ctx context.Context) error {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               s.user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "bucketclasses", Verb: "list"},
+	}}
+	if err := s.Client.Create(ctx, review); err != nil {
+		return err
+	}
+	if !review.Status.Allowed {
+		return errors.New("it does not: " + review.Status.Reason)
+	}
+	return nil
+}
+
+// logger collects what the Controller logs, and shows it if the test fails.
+func (s *system) logger() logr.Logger {
+	var mu sync.Mutex
+	var lines []string
+	s.t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.t.Failed() {
+			s.t.Logf("log of the Controller:\n%s", strings.Join(lines, "\n"))
+		}
+	})
+	return funcr.New(func(prefix, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, prefix+" "+args)
+	}, funcr.Options{Verbosity: 1})
+}
+
+func (s *system) newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	c, err := client.New(config, options)
+	if err != nil || s.wrapClient == nil {
+		return c, err
+	}
+	return s.wrapClient(c), nil
+}
+
+// applyRoles creates the ClusterRoles of deploy/rbac, which all tests share.
+func (s *system) applyRoles() {
+	s.t.Helper()
+	manifests, err := deploy.RBAC()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for name, manifest := range manifests {
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+		for {
+			obj := &unstructured.Unstructured{}
+			err := decoder.Decode(obj)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				s.t.Fatalf("%s: %v", name, err)
+			}
+			if obj.GetKind() != "ClusterRole" {
+				continue // leader election is off
+			}
+			if err := s.Client.Create(s.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
+				s.t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// create creates an object; one without a namespace is deleted at the end.
+func (s *system) create(obj client.Object) {
+	s.t.Helper()
+	if err := s.Client.Create(s.t.Context(), obj); err != nil {
+		s.t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
+	}
+	if obj.GetNamespace() == "" {
+		s.t.Cleanup(func() {
+			if err := client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(s.t.Context()), obj)); err != nil {
+				s.t.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
+			}
+		})
+	}
+}
+
+// delete deletes an object and does not wait until it is gone.
+func (s *system) delete(obj client.Object) {
+	s.t.Helper()
+	if err := s.Client.Delete(s.t.Context(), obj); err != nil {
+		s.t.Fatalf("delete %T %s: %v", obj, obj.GetName(), err)
+	}
+}
+
+// get reads an object anew and returns it.
+func get[T client.Object](s *system, obj T) T {
+	s.t.Helper()
+	if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		s.t.Fatalf("get %T %s: %v", obj, obj.GetName(), err)
+	}
+	return obj
+}
+
+// change reads an object anew, lets change alter it, and writes it.
+func change[T client.Object](s *system, obj T, change func(T)) {
+	s.t.Helper()
+	s.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change(obj)
+		return s.Client.Update(ctx, obj)
+	})
+}
+
+// changeStatus is change for the status.
+func changeStatus[T client.Object](s *system, obj T, change func(T)) {
+	s.t.Helper()
+	s.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change(obj)
+		return s.Client.Status().Update(ctx, obj)
+	})
+}
+
+// until waits until the object is as check wants it; check says what is wrong.
+func until[T client.Object](s *system, obj T, what string, check func(T) error) T {
+	s.t.Helper()
+	var last error
+	s.Eventually(what, func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return errors.Join(err, last) // at the deadline, what was seen before says more
+		}
+		last = check(obj)
+		return last
+	})
+	return obj
+}
+
+// gone waits until the object does not exist.
+func (s *system) gone(obj client.Object) {
+	s.t.Helper()
+	s.Eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
+	})
+}
+
+// settled waits until the Controller has nothing to do: a claim that is made
+// now, behind everything else, has been served, and so has its access.
+func (s *system) settled() {
+	s.t.Helper()
+	claim := s.claim(fmt.Sprintf("fence-%d", time.Now().UnixNano()), "no-such-class")
+	s.create(claim)
+	access := s.access(claim.Name, "no-such-class", claim.Name)
+	s.create(access)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	s.delete(access)
+	s.delete(claim)
+	s.gone(access)
+	s.gone(claim)
+}
+
+// untilCondition waits until a claim or access has a condition.
+func (s *system) untilCondition(obj client.Object, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) {
+	s.t.Helper()
+	until(s, obj, fmt.Sprintf("%T %s has %s=%s (%s)", obj, obj.GetName(), conditionType, status, reason), func(o client.Object) error {
+		c := condition(o, conditionType)
+		if c.Status != status || c.Reason != string(reason) {
+			return fmt.Errorf("it is %s (%s): %s", c.Status, c.Reason, c.Message)
+		}
+		if c.ObservedGeneration != o.GetGeneration() {
+			return fmt.Errorf("observedGeneration is %d, generation %d", c.ObservedGeneration, o.GetGeneration())
+		}
+		return nil
+	})
+}
+
+// condition returns a condition of a Bucket, claim or access.
+func condition(obj client.Object, conditionType string) metav1.Condition {
+	var conds []metav1.Condition
+	switch o := obj.(type) {
+	case *cosiapi.Bucket:
+		conds = o.Status.Conditions
+	case *cosiapi.BucketClaim:
+		conds = o.Status.Conditions
+	case *cosiapi.BucketAccess:
+		conds = o.Status.Conditions
+	}
+	if c := meta.FindStatusCondition(conds, conditionType); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// writes are the Controller's successful writes, Events left out, as "verb
+// resource/subresource name", oldest first.
+func (s *system) writes() []string {
+	s.t.Helper()
+	var all []string
+	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user, WritesOnly: true}) {
+		if e.Resource == "events" {
+			continue
+		}
+		resource := e.Resource
+		if e.Subresource != "" {
+			resource += "/" + e.Subresource
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", e.Verb, resource, e.Name))
+	}
+	return all
+}
+
+// conflicts is the number of the Controller's requests that were refused
+// because the object had changed.
+func (s *system) conflicts() int {
+	s.t.Helper()
+	return len(slices.DeleteFunc(s.Audit(controlplane.AuditFilter{User: s.user}), func(e controlplane.AuditEvent) bool {
+		return e.Code != 409
+	}))
+}
+
+// withoutCancel is a context for what happens after the test's own has ended.
+func withoutCancel(t *testing.T) context.Context {
+	t.Helper()
+	return context.WithoutCancel(t.Context())
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// KEP "Accessing an Existing OSP Bucket", in the order of the decisions:
+// finalizer, match, UID on the Bucket, name on the claim. What the Bucket has
+// to say already goes into the same write.
+func TestImport_of_a_Bucket_that_is_ready(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	bucket := s.newImported("archive", "photos")
+	s.protectBucket(bucket)
+	s.provision(bucket, cosiapi.ProtocolS3, cosiapi.ProtocolGCS)
+	s.settled()
+	before := len(s.writes())
+	claim := s.importing("photos", "archive", cosiapi.ProtocolS3)
+	s.create(claim)
+	s.untilProvisioned(claim)
+	want := cosiapi.BucketClaimReference{Namespace: s.namespace, Name: "photos", UID: claim.UID}
+	if diff := cmp.Diff(want, get(s, bucket).Spec.BucketClaimRef); diff != "" {
+		t.Errorf("bucketClaimRef (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolGCS}, claim.Status.Protocols); diff != "" {
+		t.Errorf("protocols (-want +got):\n%s", diff)
+	}
+	s.untilWritesAfter(before,
+		"update bucketclaims photos",
+		"update buckets "+bucket.Name,
+		"update bucketclaims/status photos",
+	)
+}
+
+// untilWritesAfter is untilWrites for those after the first n.
+func (s *system) untilWritesAfter(n int, want ...string) {
+	s.t.Helper()
+	s.Eventually("the audit log shows the writes", func(context.Context) error {
+		all := s.writes()
+		if diff := cmp.Diff(want, all[min(n, len(all)):]); diff != "" {
+			return fmt.Errorf("writes (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// Case 24: the Bucket is created after the claim; its watch wakes the claim.
+func TestImport_waits_for_its_Bucket(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	claim := s.importing("photos", "archive")
+	s.create(claim)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	if claim.Status.BoundBucketName != "" {
+		t.Errorf("bound to %q, which does not exist", claim.Status.BoundBucketName)
+	}
+	bucket := s.newImported("archive", "photos")
+	s.bound(claim)
+	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	s.provision(bucket)
+	s.untilProvisioned(claim)
+}
+
+// Case 22: a Bucket for somebody else. The claim stays unbound, so that it can
+// bind when the administrator has corrected the Bucket.
+func TestImport_of_a_Bucket_for_another_claim(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	wrong := s.newImported("archive", "films")
+	claim := s.importing("photos", "archive")
+	s.create(claim)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
+	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BindingInvalid)
+	if claim.Status.BoundBucketName != "" || get(s, wrong).Spec.BucketClaimRef.UID != "" {
+		t.Fatalf("bound: claim to %q, Bucket to %q", claim.Status.BoundBucketName, wrong.Spec.BucketClaimRef.UID)
+	}
+	s.delete(wrong)
+	s.gone(wrong)
+	bucket := s.newImported("archive", "photos")
+	s.bound(claim)
+	s.provision(bucket)
+	s.untilProvisioned(claim)
+}
+
+// Cases 23 and 34: one Bucket, two claims of the same name over time.
+func TestImport_binds_once(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	bucket := s.newImported("archive", "photos")
+	s.protectBucket(bucket)
+	s.provision(bucket)
+	first := s.importing("photos", "archive")
+	s.create(first)
+	s.untilProvisioned(first)
+	uid := first.UID
+	s.delete(first)
+	s.gone(first)
+	until(s, bucket, "the Bucket is marked and kept", func(b *cosiapi.Bucket) error {
+		if !cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) || !b.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("annotations %v, deletionTimestamp %v", b.Annotations, b.DeletionTimestamp)
+		}
+		return nil
+	})
+	second := s.importing("photos", "archive")
+	s.create(second)
+	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
+	if got := get(s, bucket).Spec.BucketClaimRef.UID; got != uid {
+		t.Errorf("bucketClaimRef.uid: want %s, got %s", uid, got)
+	}
+	// The administrator imports it anew: deletes the object, creates it again.
+	s.delete(bucket)
+	s.dropFinalizer(bucket)
+	s.gone(bucket)
+	again := s.newImported("archive", "photos")
+	s.bound(second)
+	s.provision(again)
+	s.untilProvisioned(second)
+}
+
+// Case 25: protocols that the imported Bucket has not got.
+func TestImport_lacks_a_protocol(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	bucket := s.newImported("archive", "photos")
+	s.provision(bucket, cosiapi.ProtocolGCS)
+	claim := s.importing("photos", "archive", cosiapi.ProtocolS3, cosiapi.ProtocolGCS)
+	s.create(claim)
+	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.ProtocolUnsupported)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ProtocolUnsupported)
+	s.provision(bucket, cosiapi.ProtocolS3, cosiapi.ProtocolGCS)
+	s.untilProvisioned(claim)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
+}
+
+// A claim that never bound takes nothing with it.
+func TestImport_given_up_before_it_bound(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	bucket := s.newImported("archive", "films")
+	claim := s.importing("photos", "archive")
+	s.create(claim)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
+	s.delete(claim)
+	s.gone(claim)
+	get(s, bucket)
+	if len(bucket.Annotations) != 0 || bucket.Spec.BucketClaimRef.UID != "" {
+		t.Errorf("the Bucket was touched: %+v", bucket.ObjectMeta)
+	}
+	rightful := s.importing("films", "archive")
+	s.create(rightful)
+	s.bound(rightful)
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// claims stops an access whose claims are missing or being deleted. If a claim
+// began to go after the access was protected, the finalizer comes off again:
+// it would hold the claim for an access that can never be granted.
+func (r *Reconciler) claims(ctx context.Context, w *work) (step.Verdict, error) {
+	verdict, err := r.judge(ctx, w, checkClaims)
+	if err != nil || verdict.Goes() || verdict.Waits() {
+		return verdict, err
+	}
+	if cosiapi.RemoveProtection(w.access) {
+		return verdict, r.saveMeta(ctx, w)
+	}
+	return verdict, nil
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// cleaned waits until the sidecar has deleted the Secrets and revoked the
+// access. An access that was never handed over has no sidecar to wait for; if
+// that is only what an old copy in the cache says, the resourceVersion stops
+// the write that follows.
+func (r *Reconciler) cleaned(_ context.Context, w *work) (step.Verdict, error) {
+	switch {
+	case !cosiapi.HasProtection(w.access):
+		return step.Done(), nil
+	case w.access.Status.DriverName == "", cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation):
+		return step.Next(), nil
+	default:
+		return step.Wait("cleanup by the sidecar of driver " + w.access.Status.DriverName), nil
+	}
+}

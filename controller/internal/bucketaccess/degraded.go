@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// degraded tells whether the claims of an access that was handed over are
+// still what they were. It takes nothing away from the access: Provisioned is
+// the sidecar's.
+func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error) {
+	p := checkHandedOff(w.access, w.facts)
+	if p != nil {
+		if err := r.gatherLive(ctx, w); err != nil {
+			return step.Verdict{}, err
+		}
+		p = checkHandedOff(w.access, w.facts)
+	}
+	if p == nil {
+		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, "Class and claims are valid")
+	} else {
+		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.reason, p.message)
+	}
+	return step.Done(), r.saveStatus(ctx, w)
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// facts are the objects that an access refers to; what is missing does not
+// exist.
+type facts struct {
+	class *cosiapi.BucketAccessClass
+	// claims by name.
+	claims map[string]*cosiapi.BucketClaim
+	// buckets by the name of the claim that is bound to them.
+	buckets map[string]*cosiapi.Bucket
+}
+
+// gather looks up class, claims and Buckets in the cache.
+func (r *Reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) {
+	var err error
+	w.facts, err = gatherFrom(ctx, r.Client, w.access)
+	return step.Next(), err
+}
+
+// gatherLive looks them up in the API server, once for each reconcile.
+func (r *Reconciler) gatherLive(ctx context.Context, w *work) error {
+	if w.live {
+		return nil
+	}
+	var err error
+	w.facts, err = gatherFrom(ctx, r.Live, w.access)
+	w.live = err == nil
+	return err
+}
+
+func gatherFrom(ctx context.Context, reader client.Reader, access *cosiapi.BucketAccess) (facts, error) {
+	f := facts{claims: map[string]*cosiapi.BucketClaim{}, buckets: map[string]*cosiapi.Bucket{}}
+	if access.Status.DriverName == "" { // afterwards the access has a copy
+		class := &cosiapi.BucketAccessClass{}
+		found, err := get(ctx, reader, types.NamespacedName{Name: access.Spec.BucketAccessClassName}, class)
+		if err != nil {
+			return f, err
+		}
+		if found {
+			f.class = class
+		}
+	}
+	for _, c := range access.Spec.BucketClaims {
+		claim := &cosiapi.BucketClaim{}
+		found, err := get(ctx, reader, types.NamespacedName{Namespace: access.Namespace, Name: c.BucketClaimName}, claim)
+		if err != nil {
+			return f, err
+		}
+		if !found {
+			continue
+		}
+		f.claims[claim.Name] = claim
+		if claim.Status.BoundBucketName == "" {
+			continue
+		}
+		bucket := &cosiapi.Bucket{}
+		if found, err = get(ctx, reader, types.NamespacedName{Name: claim.Status.BoundBucketName}, bucket); err != nil {
+			return f, err
+		}
+		if found {
+			f.buckets[claim.Name] = bucket
+		}
+	}
+	return f, nil
+}
+
+// get reads one object and tells whether it exists.
+func get(ctx context.Context, reader client.Reader, key types.NamespacedName, obj client.Object) (bool, error) {
+	err := reader.Get(ctx, key, obj)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %T %s: %w", obj, key, err)
+	}
+	return true, nil
+}

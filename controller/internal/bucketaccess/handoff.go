@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// handOff gives the access over to the sidecar, in one write that can not be
+// undone. So everything is looked at once more in the API server first. A
+// claim that begins to go after that look is held by our finalizer.
+func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error) {
+	if err := r.gatherLive(ctx, w); err != nil {
+		return step.Verdict{}, err
+	}
+	for _, check := range []rule{checkClass, checkClaims, checkBuckets} {
+		if verdict, err := r.judge(ctx, w, check); err != nil || !verdict.Goes() {
+			return verdict, err
+		}
+	}
+	if verdict, err := r.marked(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	fill(w.access, w.facts)
+	message := fmt.Sprintf("Waiting for the sidecar of driver %q to grant the access", w.access.Status.DriverName)
+	w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, message)
+	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, "Class and claims are valid")
+	return step.Wait("sidecar of driver " + w.access.Status.DriverName), r.saveStatus(ctx, w)
+}
+
+// fill puts into the status all that the sidecar needs, now and to revoke the
+// access when class and claims are gone.
+func fill(access *cosiapi.BucketAccess, f facts) {
+	access.Status.DriverName = f.class.Spec.DriverName
+	access.Status.AuthenticationType = authenticationType(f.class)
+	access.Status.Parameters = f.class.Spec.Parameters
+	access.Status.AccessedBuckets = nil
+	for _, c := range access.Spec.BucketClaims {
+		bucket := f.buckets[c.BucketClaimName]
+		access.Status.AccessedBuckets = append(access.Status.AccessedBuckets, cosiapi.AccessedBucket{
+			BucketName: bucket.Name, BucketID: bucket.Status.BucketID, BucketClaimName: c.BucketClaimName,
+		})
+	}
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// protect puts the protection finalizer on the access. From here on its claims
+// count as in use.
+func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+	if !cosiapi.AddProtection(w.access) {
+		return step.Next(), nil
+	}
+	return step.Next(), r.saveMeta(ctx, w)
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/accessmode"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// A problem is why an access cannot go on.
+type problem struct {
+	reason  conditions.Reason
+	message string
+	// wait is true if the problem is expected to pass.
+	wait bool
+}
+
+func refusal(reason conditions.Reason, format string, args ...any) *problem {
+	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
+}
+
+// checkClass tells what the class has against the access as its user specified
+// it; nil means nothing.
+func checkClass(access *cosiapi.BucketAccess, f facts) *problem {
+	class := f.class
+	switch {
+	case class == nil:
+		name := access.Spec.BucketAccessClassName
+		return &problem{reason: conditions.WaitingForClass, wait: true, message: fmt.Sprintf("Waiting for BucketAccessClass %q, which does not exist", name)}
+	case len(access.Spec.BucketClaims) > 1 && class.Spec.MultiBucketAccess != cosiapi.MultiBucketAccessMultipleBuckets:
+		return refusal(conditions.MultiBucketDisallowed,
+			"BucketAccessClass %q allows one BucketClaim for each access, and this one asks for %d. Create one access for each claim, or use a class with multiBucketAccess: MultipleBuckets",
+			class.Name, len(access.Spec.BucketClaims))
+	case authenticationType(class) == cosiapi.AuthenticationTypeServiceAccount && access.Spec.ServiceAccountName == "":
+		return refusal(conditions.ServiceAccountRequired,
+			"BucketAccessClass %q authenticates by ServiceAccount. Create the access anew with spec.serviceAccountName", class.Name)
+	}
+	if name := repeatedSecret(access); name != "" {
+		return refusal(conditions.SpecInvalid, "Secret %q is named for two claims. Create the access anew with one accessSecretName for each claim", name)
+	}
+	for _, c := range access.Spec.BucketClaims {
+		if p := checkModes(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// authenticationType is that of the class, which may have been stored before
+// there was a default.
+func authenticationType(class *cosiapi.BucketAccessClass) cosiapi.AuthenticationType {
+	if class.Spec.AuthenticationType == "" {
+		return cosiapi.AuthenticationTypeKey
+	}
+	return class.Spec.AuthenticationType
+}
+
+// repeatedSecret is the name of a Secret that two claims shall share, or "".
+func repeatedSecret(access *cosiapi.BucketAccess) string {
+	seen := map[string]bool{}
+	for _, c := range access.Spec.BucketClaims {
+		if seen[c.AccessSecretName] {
+			return c.AccessSecretName
+		}
+		seen[c.AccessSecretName] = true
+	}
+	return ""
+}
+
+// checkModes compares modes with those the class disallows, literally and by
+// category. A category that is not asked for is never refused.
+func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessModes, of string) *problem {
+	disallowed := class.Spec.DisallowedBucketAccessModes
+	for _, category := range []struct {
+		name  string
+		mode  cosiapi.BucketAccessMode
+		never []cosiapi.BucketAccessMode
+	}{
+		{"objectData", modes.ObjectData, disallowed.ObjectData},
+		{"objectMetadata", modes.ObjectMetadata, disallowed.ObjectMetadata},
+		{"bucketMetadata", modes.BucketMetadata, disallowed.BucketMetadata},
+	} {
+		if category.mode != "" && slices.Contains(category.never, category.mode) {
+			return refusal(conditions.AccessModeDisallowed,
+				"BucketAccessClass %q does not allow %s: %s, which the access asks for on %s. Create the access anew with another mode, or use another class",
+				class.Name, category.name, category.mode, of)
+		}
+	}
+	return nil
+}
+
+// checkClaims tells whether all claims exist and are there to stay.
+func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
+	missing := false
+	for _, c := range access.Spec.BucketClaims {
+		claim := f.claims[c.BucketClaimName]
+		if claim == nil {
+			missing = true
+			continue
+		}
+		if !claim.DeletionTimestamp.IsZero() {
+			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted: no access to it can be granted. Delete this access, or create the claim again", claim.Name)
+		}
+	}
+	if missing {
+		return waitForClaims(access, f)
+	}
+	return nil
+}
+
+// waitForClaims names all claims that are missing or not provisioned, with one
+// text for both, so that a claim that appears is not a change to write down.
+func waitForClaims(access *cosiapi.BucketAccess, f facts) *problem {
+	var names []string
+	for _, c := range access.Spec.BucketClaims {
+		if !provisioned(f.claims[c.BucketClaimName]) {
+			names = append(names, fmt.Sprintf("%q", c.BucketClaimName))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return &problem{
+		reason: conditions.WaitingForBucketClaim, wait: true,
+		message: fmt.Sprintf("Waiting for BucketClaim %s to exist and to be provisioned", strings.Join(names, ", ")),
+	}
+}
+
+// provisioned tells whether a claim has a Bucket that its backend has made.
+// A Bucket ID alone does not say so: it is there before the bucket.
+func provisioned(claim *cosiapi.BucketClaim) bool {
+	return claim != nil && claim.Status.BoundBucketName != "" &&
+		conditions.Is(claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+}
+
+// checkBuckets tells whether the Buckets of all claims are provisioned, belong
+// to their claims and to the driver of the class, and offer what is asked for.
+func checkBuckets(access *cosiapi.BucketAccess, f facts) *problem {
+	if p := waitForClaims(access, f); p != nil {
+		return p
+	}
+	for _, c := range access.Spec.BucketClaims {
+		claim := f.claims[c.BucketClaimName]
+		if p := checkBucket(access, claim, f.buckets[c.BucketClaimName], f.class); p != nil {
+			return p
+		}
+	}
+	return checkMerged(access, f)
+}
+
+// checkBucket is checkBuckets for one claim, which is provisioned.
+func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *problem {
+	switch {
+	case bucket == nil:
+		return refusal(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist any more. An administrator must restore it", claim.Status.BoundBucketName, claim.Name)
+	case !bound(claim, bucket):
+		return refusal(conditions.BindingInvalid, "Bucket %q does not belong to BucketClaim %q any more. An administrator must correct that", bucket.Name, claim.Name)
+	case !bucket.DeletionTimestamp.IsZero() || cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
+		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete the claim", bucket.Name, claim.Name)
+	case bucket.Status.BucketID == "":
+		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it", bucket.Name, claim.Name)
+	case !slices.Contains(claim.Status.Protocols, access.Spec.Protocol):
+		return refusal(conditions.ProtocolUnsupported, "BucketClaim %q does not support protocol %s. Create the access anew with one of: %s",
+			claim.Name, access.Spec.Protocol, joinProtocols(claim.Status.Protocols))
+	case bucket.Spec.DriverName != class.Spec.DriverName:
+		return refusal(conditions.DriverMismatch, "BucketClaim %q is served by driver %q, and BucketAccessClass %q is for driver %q. Use a class for the driver of the claim",
+			claim.Name, bucket.Spec.DriverName, class.Name, class.Spec.DriverName)
+	default:
+		return nil
+	}
+}
+
+// bound tells whether Bucket and claim name each other.
+func bound(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
+	ref := bucket.Spec.BucketClaimRef
+	return claim.Status.BoundBucketName == bucket.Name && ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
+}
+
+// checkMerged looks at claims that share one bucket in the backend. Their
+// modes add up there, and the sum must not be what the class disallows.
+func checkMerged(access *cosiapi.BucketAccess, f facts) *problem {
+	type share struct {
+		modes  cosiapi.BucketAccessModes
+		claims []string
+	}
+	byID := map[string]share{}
+	for _, c := range access.Spec.BucketClaims {
+		id := f.buckets[c.BucketClaimName].Status.BucketID
+		sum := byID[id]
+		sum.modes = accessmode.Merge(sum.modes, c.AccessModes)
+		sum.claims = append(sum.claims, fmt.Sprintf("%q", c.BucketClaimName))
+		byID[id] = sum
+		if len(sum.claims) < 2 {
+			continue
+		}
+		of := fmt.Sprintf("BucketClaims %s together, which share bucket %q", strings.Join(sum.claims, ", "), id)
+		if p := checkModes(f.class, sum.modes, of); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// checkHandedOff tells whether the claims of an access that was handed over
+// still are what was handed over.
+func checkHandedOff(access *cosiapi.BucketAccess, f facts) *problem {
+	for _, b := range access.Status.AccessedBuckets {
+		claim := f.claims[b.BucketClaimName]
+		switch {
+		case claim == nil:
+			return refusal(conditions.BucketClaimMissing, "BucketClaim %q does not exist any more. Delete this access", b.BucketClaimName)
+		case !claim.DeletionTimestamp.IsZero():
+			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted and waits for this access. Delete this access too", claim.Name)
+		case claim.Status.BoundBucketName != b.BucketName:
+			return refusal(conditions.BindingInvalid,
+				"BucketClaim %q is not the one that the access was granted for: it is not bound to Bucket %q. Delete this access and create it again", claim.Name, b.BucketName)
+		}
+	}
+	return nil
+}
+
+func joinProtocols(protocols []cosiapi.Protocol) string {
+	if len(protocols) == 0 {
+		return "(none)"
+	}
+	names := make([]string, 0, len(protocols))
+	for _, p := range protocols {
+		names = append(names, string(p))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// unmarked waits until the claims that no other access uses have lost the mark
+// of being in use, so that a claim is never seen marked by nobody.
+func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error) {
+	for _, c := range w.access.Spec.BucketClaims {
+		claim := &cosiapi.BucketClaim{}
+		found, err := get(ctx, r.Client, types.NamespacedName{Namespace: w.key.Namespace, Name: c.BucketClaimName}, claim)
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if !found || !cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation) {
+			continue
+		}
+		accesses := &cosiapi.BucketAccessList{}
+		err = r.Client.List(ctx, accesses, client.InNamespace(w.key.Namespace), client.MatchingFields{index.AccessByClaim: claim.Name})
+		if err != nil {
+			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", claim.Name, err)
+		}
+		if len(inuse.Holders(accesses.Items, claim.Name)) == 0 {
+			return step.Wait("mark off BucketClaim " + claim.Name), nil
+		}
+	}
+	return step.Next(), nil
+}

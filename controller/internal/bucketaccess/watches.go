@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
+)
+
+// Watch starts the reconciler on every change that may concern an access: of
+// the access itself, its claims, its class and the Buckets of its claims.
+func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(options).
+		For(&cosiapi.BucketAccess{}).
+		Watches(&cosiapi.BucketClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
+		Watches(&cosiapi.BucketAccessClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
+		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
+		Complete(r)
+}
+
+// ofClaim wakes all accesses that reference a claim.
+func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.accesses(ctx, nil, client.InNamespace(obj.GetNamespace()), client.MatchingFields{index.AccessByClaim: obj.GetName()})
+}
+
+// ofClass wakes the accesses of a class that are not handed over yet; the
+// others have a copy of the class.
+func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.accesses(ctx, requestedOnly, client.MatchingFields{index.AccessByClass: obj.GetName()})
+}
+
+// ofBucket wakes the accesses to the claim that a Bucket names, as long as they
+// wait for it.
+func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
+	bucket, ok := obj.(*cosiapi.Bucket)
+	if !ok || !r.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) {
+		return nil
+	}
+	ref := bucket.Spec.BucketClaimRef
+	return r.accesses(ctx, requestedOnly, client.InNamespace(ref.Namespace), client.MatchingFields{index.AccessByClaim: ref.Name})
+}
+
+func requestedOnly(access *cosiapi.BucketAccess) bool { return access.Status.DriverName == "" }
+
+// accesses are requests for the accesses that the list options select; a nil
+// filter takes all.
+func (r *Reconciler) accesses(ctx context.Context, filter func(*cosiapi.BucketAccess) bool, options ...client.ListOption) []reconcile.Request {
+	list := &cosiapi.BucketAccessList{}
+	if err := r.Client.List(ctx, list, options...); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list accesses from the cache; the resync will find them")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if filter == nil || filter(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}

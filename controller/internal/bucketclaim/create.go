@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// create creates the Bucket of a claim that has none, from the claim's class.
+// The class is read from the API server, since the copy on the Bucket can not
+// be corrected later, and so is the claim, since a Bucket must not appear for
+// a claim that is bound already or on its way out.
+func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.bucket != nil {
+		return step.Next(), nil
+	}
+	name := w.claim.Spec.BucketClassName
+	class := &cosiapi.BucketClass{}
+	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
+	if apierrors.IsNotFound(err) {
+		w.holdOff(conditions.WaitingForClass, fmt.Sprintf("Waiting for BucketClass %q, which does not exist", name))
+		return step.Wait("BucketClass " + name), r.saveStatus(ctx, w)
+	}
+	if err != nil {
+		return step.Verdict{}, fmt.Errorf("read BucketClass %s: %w", name, err)
+	}
+	if ok, err := r.refresh(ctx, w); err != nil || !ok {
+		return step.Wait("BucketClaim " + w.key.String()), err
+	}
+	return r.createFrom(ctx, w, class)
+}
+
+// createFrom creates the Bucket. One that exists already may be the work of an
+// earlier reconcile that was cut short; the next step finds out.
+func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.BucketClass) (step.Verdict, error) {
+	bucket := newBucket(w.claim, class)
+	err := r.Client.Create(ctx, bucket)
+	switch {
+	case err == nil:
+		w.bucket = bucket
+		return step.Next(), nil
+	case apierrors.IsAlreadyExists(err):
+		if w.bucket, err = r.liveBucket(ctx, bucket.Name); err != nil {
+			return step.Verdict{}, err
+		}
+		if w.bucket == nil {
+			return step.Wait("Bucket " + bucket.Name), nil // gone again: its watch event wakes us
+		}
+		return step.Next(), nil
+	case apierrors.IsInvalid(err):
+		return step.Done(), r.refuse(ctx, w, conditions.ClassRejected, fmt.Sprintf(
+			"BucketClass %q does not make a valid Bucket; an administrator must create it anew: %v", class.Name, err))
+	default:
+		return step.Verdict{}, fmt.Errorf("create Bucket %s: %w", bucket.Name, err)
+	}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// orphans lets go of Buckets that are bound to an earlier claim of this name
+// which has gone without us: its finalizer was removed by hand, or a backup
+// was restored without it. They would otherwise hang forever.
+func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
+	buckets := &cosiapi.BucketList{}
+	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.key)}); err != nil {
+		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %s from the cache: %w", w.key, err)
+	}
+	for i := range buckets.Items {
+		uid := buckets.Items[i].Spec.BucketClaimRef.UID
+		if uid == "" || uid == w.claim.UID || released(&buckets.Items[i]) {
+			continue
+		}
+		if verdict, err := r.orphan(ctx, w, buckets.Items[i].Name); err != nil || !verdict.Goes() {
+			return verdict, err
+		}
+	}
+	return step.Next(), nil
+}
+
+// released tells whether nothing is left for the Controller to do on a Bucket
+// whose claim is gone.
+func released(bucket *cosiapi.Bucket) bool {
+	policy, marked := bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation]
+	if !marked {
+		return cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) // in another spelling
+	}
+	// A Bucket that was marked as one to delete and is not being deleted: we
+	// were cut short in between.
+	unfinished := policy == string(cosiapi.DeletionPolicyDelete) && bucket.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete &&
+		bucket.DeletionTimestamp.IsZero()
+	return !unfinished
+}
+
+// orphan lets go of one Bucket, once the API server has confirmed that its
+// claim is gone, and that no access uses the bucket any more.
+func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Verdict, error) {
+	bucket, err := r.liveBucket(ctx, name)
+	if err != nil || bucket == nil || released(bucket) {
+		return step.Next(), err
+	}
+	ref := bucket.Spec.BucketClaimRef
+	claim := &cosiapi.BucketClaim{}
+	err = r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return step.Verdict{}, fmt.Errorf("read BucketClaim %s: %w", w.key, err)
+	}
+	if err == nil && claim.UID == ref.UID {
+		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come
+	}
+	accesses, err := r.liveAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return uses(&a, name) }) {
+		return step.Next(), nil // the end of that access starts the next reconcile
+	}
+	return step.Next(), r.letGo(ctx, bucket)
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// references keeps the annotation that says whether accesses use the claim.
+// A mark is set on what the cache says, because a mark too many does no harm;
+// it is taken off only when the API server agrees that nobody needs it.
+func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, error) {
+	accesses, err := r.cachedAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	held := len(inuse.Holders(accesses, w.key.Name)) > 0
+	marked := cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation)
+	switch {
+	case held == marked:
+		return step.Next(), nil
+	case held:
+		cosiapi.SetAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation, "true")
+		return step.Next(), r.saveMeta(ctx, w)
+	}
+	if accesses, err = r.liveAccesses(ctx, w); err != nil {
+		return step.Verdict{}, err
+	}
+	if len(inuse.Holders(accesses, w.key.Name)) > 0 {
+		return step.Next(), nil
+	}
+	cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation)
+	return step.Next(), r.saveMeta(ctx, w)
+}
+
+// cachedAccesses lists the accesses that ask for the claim, from the cache.
+func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
+	list := &cosiapi.BucketAccessList{}
+	err := r.Client.List(ctx, list, client.InNamespace(w.key.Namespace), client.MatchingFields{index.AccessByClaim: w.key.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", w.key, err)
+	}
+	return list.Items, nil
+}
+
+// liveAccesses lists all accesses of the namespace, from the API server.
+func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
+	list := &cosiapi.BucketAccessList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(w.key.Namespace)); err != nil {
+		return nil, fmt.Errorf("list BucketAccesses in namespace %s: %w", w.key.Namespace, err)
+	}
+	return list.Items, nil
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// release lets go of the claim's Bucket. The claim does not wait for the
+// backend: what happens to the bucket is told on the Bucket object.
+//
+// The claim is looked at in the API server first: one that is gone already has
+// let go of its Bucket, and what its Bucket says since then is not for it.
+func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error) {
+	if ok, err := r.refresh(ctx, w); err != nil || !ok {
+		return step.Wait("BucketClaim " + w.key.String()), err
+	}
+	bucket, err := r.liveBucket(ctx, bucketName(w.claim))
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if bucket == nil {
+		return step.Next(), nil
+	}
+	if !owns(w.claim, bucket) {
+		return r.releaseForeign(ctx, w, bucket)
+	}
+	w.bucket = bucket
+	if err := r.letGo(ctx, bucket); err != nil {
+		return step.Verdict{}, err
+	}
+	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", fmt.Sprintf(
+		"Bucket %q is released; its deletion policy is %s", bucket.Name, bucket.Spec.DeletionPolicy))
+	return step.Next(), nil
+}
+
+// releaseForeign is for a Bucket that is not the claim's. A claim that never
+// bound goes in peace. A claim that was bound has lost its Bucket, and somebody
+// must find out how before the last trace of it goes.
+func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiapi.Bucket) (step.Verdict, error) {
+	if w.claim.Status.BoundBucketName == "" {
+		return step.Next(), nil
+	}
+	message := fmt.Sprintf("Bucket %q, which this claim is bound to, names BucketClaim %s/%s with UID %q. COSI deletes neither. "+
+		"An administrator must delete that Bucket object, or remove the finalizer of this claim",
+		bucket.Name, bucket.Spec.BucketClaimRef.Namespace, bucket.Spec.BucketClaimRef.Name, bucket.Spec.BucketClaimRef.UID)
+	return step.Done(), r.refuse(ctx, w, conditions.BindingInvalid, message)
+}
+
+// letGo marks a Bucket whose claim is going or gone and, if its policy is
+// Delete, deletes it. bucket must come from the API server. The mark comes
+// first: the sidecar deprovisions only with both. Its value is the policy that
+// was followed, so that a deletion that was cut short can be told from a
+// policy that changed after the claim was gone.
+func (r *Reconciler) letGo(ctx context.Context, bucket *cosiapi.Bucket) error {
+	policy := string(bucket.Spec.DeletionPolicy)
+	if cosiapi.SetAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation, policy) {
+		if err := r.Client.Update(ctx, bucket); err != nil {
+			return ignoreGone(err, "mark Bucket "+bucket.Name)
+		}
+	}
+	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !bucket.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	uid, version := bucket.UID, bucket.ResourceVersion
+	err := r.Client.Delete(ctx, bucket, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	return ignoreGone(err, "delete Bucket "+bucket.Name)
+}
+
+// ignoreGone wraps err unless it says that the object is gone.
+func ignoreGone(err error, doing string) error {
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

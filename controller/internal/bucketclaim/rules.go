@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// A problem is why a claim cannot have a Bucket.
+type problem struct {
+	reason  conditions.Reason
+	message string
+	// wait is true if the problem is expected to pass.
+	wait bool
+}
+
+// bucketName is the name of the claim's Bucket, whether or not it exists.
+func bucketName(claim *cosiapi.BucketClaim) string {
+	switch {
+	case claim.Status.BoundBucketName != "":
+		return claim.Status.BoundBucketName
+	case claim.Spec.ExistingBucketName != "":
+		return claim.Spec.ExistingBucketName
+	default:
+		return cosiapi.BucketNameFor(claim.UID)
+	}
+}
+
+// newBucket is the Bucket for a claim of a class. It carries all that is
+// needed to delete the bucket without the class, and no finalizer, which is
+// the sidecar's to add before its first RPC.
+func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass) *cosiapi.Bucket {
+	return &cosiapi.Bucket{
+		ObjectMeta: metav1.ObjectMeta{Name: cosiapi.BucketNameFor(claim.UID)},
+		Spec: cosiapi.BucketSpec{
+			DriverName:     class.Spec.DriverName,
+			DeletionPolicy: class.Spec.DeletionPolicy,
+			Parameters:     class.Spec.Parameters,
+			Protocols:      claim.Spec.Protocols,
+			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+		},
+	}
+}
+
+// owns tells whether the Bucket is bound to this very claim.
+func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
+	ref := bucket.Spec.BucketClaimRef
+	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
+}
+
+// checkBinding tells why the Bucket is not, and may not become, this claim's;
+// nil means that it is, or may.
+func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *problem {
+	if owns(claim, bucket) {
+		return nil
+	}
+	ref := bucket.Spec.BucketClaimRef
+	switch {
+	case claim.Spec.ExistingBucketName == "":
+		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
+			"Bucket %q exists and belongs to BucketClaim %s/%s with UID %q, not to this claim. An administrator must remove that Bucket", bucket.Name, ref.Namespace, ref.Name, ref.UID)}
+	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:
+		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
+			"Bucket %q is reserved for another BucketClaim. An administrator must create the Bucket with a bucketClaimRef to this claim", bucket.Name)}
+	case ref.UID != "":
+		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
+			"Bucket %q is bound to an earlier BucketClaim of this name, with UID %q. An administrator must delete the Bucket object and create it again with the same existingBucketID",
+			bucket.Name, ref.UID)}
+	case claim.Status.BoundBucketName != "":
+		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
+			"Bucket %q was replaced after this claim had bound to it. Delete this claim and create another one", bucket.Name)}
+	case !bucket.DeletionTimestamp.IsZero():
+		return &problem{reason: conditions.WaitingForBucket, wait: true, message: fmt.Sprintf(
+			"Bucket %q is being deleted; waiting for an administrator to create it again", bucket.Name)}
+	case cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
+		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
+			"Bucket %q was left behind by an earlier BucketClaim. An administrator must delete the Bucket object and create it again with the same existingBucketID", bucket.Name)}
+	default:
+		return nil
+	}
+}
+
+// applyBucket brings protocols and conditions of the claim's status up to what
+// its Bucket reports.
+func applyBucket(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) {
+	if conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		claim.Status.Protocols = slices.Clone(bucket.Status.Protocols)
+	}
+	for _, judge := range []func(*cosiapi.BucketClaim, *cosiapi.Bucket) (conditions.Change, bool){provisioned, validated, provisionFailed} {
+		if change, ok := judge(claim, bucket); ok {
+			change.Generation = claim.Generation
+			conditions.Set(&claim.Status.Conditions, change)
+		}
+	}
+}
+
+// provisioned copies True and False of the Bucket, never Unknown.
+func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
+	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionProvisioned)
+	now := conditionOf(claim.Status.Conditions, cosiapi.ConditionProvisioned)
+	change := conditions.Change{Type: cosiapi.ConditionProvisioned, Status: of.Status, Reason: conditions.Reason(of.Reason), Message: of.Message}
+	switch of.Status {
+	case metav1.ConditionTrue:
+		lacking := missingProtocols(claim, bucket)
+		if len(lacking) == 0 {
+			return change, true
+		}
+		if now.Status == metav1.ConditionTrue {
+			return change, false
+		}
+		change.Status, change.Reason, change.Message = metav1.ConditionFalse, conditions.ProtocolUnsupported, lackMessage(bucket, lacking)
+		return change, true
+	case metav1.ConditionFalse:
+		return change, true
+	default:
+		copied := now.Status == metav1.ConditionFalse && conditions.Reason(now.Reason).Owner() == conditions.Sidecar
+		if now.Status == metav1.ConditionTrue || copied {
+			return change, false
+		}
+		change.Status, change.Reason = metav1.ConditionUnknown, conditions.WaitingForBucket
+		change.Message = waitMessage(bucket)
+		return change, true
+	}
+}
+
+// waitMessage tells whom the claim waits for. Until a sidecar has touched the
+// Bucket, it may be that there is none for that driver.
+func waitMessage(bucket *cosiapi.Bucket) string {
+	if bucket.Status.BucketID == "" && !cosiapi.HasProtection(bucket) {
+		return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If no such driver is installed, use another class",
+			bucket.Spec.DriverName, bucket.Name)
+	}
+	return fmt.Sprintf("Waiting for Bucket %q to be provisioned", bucket.Name)
+}
+
+// validated is what the Controller makes of claim and Bucket together.
+func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
+	change := conditions.Change{Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse}
+	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionResourcesValidated)
+	if of.Status == metav1.ConditionFalse {
+		change.Reason = conditions.BucketInvalid
+		change.Message = fmt.Sprintf("Bucket %q is not valid: %s", bucket.Name, of.Message)
+		return change, true
+	}
+	if conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		if lacking := missingProtocols(claim, bucket); len(lacking) > 0 {
+			change.Reason, change.Message = conditions.ProtocolUnsupported, lackMessage(bucket, lacking)
+			return change, true
+		}
+	}
+	change.Status, change.Reason = metav1.ConditionTrue, conditions.ControllerValidated
+	change.Message = fmt.Sprintf("Bound to Bucket %q", bucket.Name)
+	return change, true
+}
+
+// provisionFailed mirrors the Bucket, once its sidecar has said anything.
+func provisionFailed(_ *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.Change, bool) {
+	of := conditionOf(bucket.Status.Conditions, cosiapi.ConditionProvisionFailed)
+	change := conditions.Change{Type: cosiapi.ConditionProvisionFailed, Status: of.Status, Reason: conditions.Reason(of.Reason), Message: of.Message}
+	return change, change.Reason != conditions.Initial
+}
+
+// conditionOf returns the condition of a type; one that is missing is in its
+// initial state.
+func conditionOf(conds []metav1.Condition, conditionType string) metav1.Condition {
+	if c := meta.FindStatusCondition(conds, conditionType); c != nil {
+		return *c
+	}
+	return metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial)}
+}
+
+// missingProtocols are those the claim asks for and the Bucket has not got.
+func missingProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) []cosiapi.Protocol {
+	return slices.DeleteFunc(slices.Clone(claim.Spec.Protocols), func(p cosiapi.Protocol) bool {
+		return slices.Contains(bucket.Status.Protocols, p)
+	})
+}
+
+func lackMessage(bucket *cosiapi.Bucket, lacking []cosiapi.Protocol) string {
+	return fmt.Sprintf("Bucket %q supports %s and not %s, which the claim asks for. Create a claim without it, or have another Bucket imported",
+		bucket.Name, join(bucket.Status.Protocols), join(lacking))
+}
+
+func join(protocols []cosiapi.Protocol) string {
+	if len(protocols) == 0 {
+		return "no protocol"
+	}
+	names := make([]string, 0, len(protocols))
+	for _, p := range protocols {
+		names = append(names, string(p))
+	}
+	return strings.Join(names, ", ")
+}
+
+// uses tells whether an access has, or may have, a grant on the Bucket.
+func uses(access *cosiapi.BucketAccess, bucketName string) bool {
+	return inuse.StateOf(access).Holds && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {
+		return b.BucketName == bucketName
+	})
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketclaim
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+)
+
+// Watch starts the reconciler on every change that may concern a claim: of the
+// claim itself, its Bucket, its class and the accesses that reference it.
+func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Options) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(options).
+		For(&cosiapi.BucketClaim{}).
+		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
+		Watches(&cosiapi.BucketClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
+		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(ofAccess), builder.WithPredicates(useChanged())).
+		Complete(r)
+}
+
+// ofBucket wakes the claim that the Bucket names, and those that want it.
+func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
+	bucket, ok := obj.(*cosiapi.Bucket)
+	if !ok || !r.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) {
+		return nil
+	}
+	ref := bucket.Spec.BucketClaimRef
+	requests := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
+	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name, nil)...)
+}
+
+// ofClass wakes the claims of a class that have no Bucket yet; the others have
+// a copy of the class.
+func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
+	return r.claims(ctx, index.ClaimByClass, obj.GetName(), func(claim *cosiapi.BucketClaim) bool {
+		return claim.Status.BoundBucketName == ""
+	})
+}
+
+// claims are requests for the claims with a value in an index; a nil filter
+// takes all.
+func (r *Reconciler) claims(ctx context.Context, indexName, value string, filter func(*cosiapi.BucketClaim) bool) []reconcile.Request {
+	list := &cosiapi.BucketClaimList{}
+	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list claims from the cache; the resync will find them", "index", indexName, "value", value)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if filter == nil || filter(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// ofAccess wakes the claims that an access references.
+func ofAccess(_ context.Context, obj client.Object) []reconcile.Request {
+	access, ok := obj.(*cosiapi.BucketAccess)
+	if !ok {
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(access.Spec.BucketClaims))
+	for _, c := range access.Spec.BucketClaims {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: access.Namespace, Name: c.BucketClaimName}})
+	}
+	return requests
+}
+
+// useChanged lets pass the changes of an access that matter to its claims.
+func useChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*cosiapi.BucketAccess)
+		if !ok {
+			return true
+		}
+		after, ok := e.ObjectNew.(*cosiapi.BucketAccess)
+		return !ok || inuse.StateOf(before) != inuse.StateOf(after)
+	}}
+}

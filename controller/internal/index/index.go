@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package index registers the field indexes by which the Controller finds the
+// objects that a change of another object concerns. It must not decide what
+// to do with them.
+package index
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// Names of the indexes, for client.MatchingFields.
+const (
+	// ClaimByClass finds BucketClaims by spec.bucketClassName.
+	ClaimByClass = "claim.class"
+	// ClaimByBucket finds BucketClaims by the name of the Bucket that they are
+	// bound to or ask for.
+	ClaimByBucket = "claim.bucket"
+	// BucketByClaim finds Buckets by spec.bucketClaimRef; see ClaimKey.
+	BucketByClaim = "bucket.claim"
+	// AccessByClaim finds BucketAccesses by the names of their BucketClaims.
+	AccessByClaim = "access.claim"
+	// AccessByClass finds BucketAccesses by spec.bucketAccessClassName.
+	AccessByClass = "access.class"
+)
+
+// ClaimKey is the value of BucketByClaim for a claim.
+func ClaimKey(claim types.NamespacedName) string { return claim.String() }
+
+// Register adds all indexes to an indexer, once for each manager.
+func Register(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, i := range []struct {
+		name    string
+		object  client.Object
+		extract client.IndexerFunc
+	}{
+		{ClaimByClass, &cosiapi.BucketClaim{}, claimClass},
+		{ClaimByBucket, &cosiapi.BucketClaim{}, claimBucket},
+		{BucketByClaim, &cosiapi.Bucket{}, bucketClaim},
+		{AccessByClaim, &cosiapi.BucketAccess{}, accessClaims},
+		{AccessByClass, &cosiapi.BucketAccess{}, accessClass},
+	} {
+		if err := indexer.IndexField(ctx, i.object, i.name, i.extract); err != nil {
+			return fmt.Errorf("add index %s (one manager takes one controller): %w", i.name, err)
+		}
+	}
+	return nil
+}
+
+func claimClass(obj client.Object) []string {
+	claim, ok := obj.(*cosiapi.BucketClaim)
+	if !ok || claim.Spec.BucketClassName == "" {
+		return nil
+	}
+	return []string{claim.Spec.BucketClassName}
+}
+
+func claimBucket(obj client.Object) []string {
+	claim, ok := obj.(*cosiapi.BucketClaim)
+	if !ok {
+		return nil
+	}
+	if claim.Status.BoundBucketName != "" {
+		return []string{claim.Status.BoundBucketName}
+	}
+	if claim.Spec.ExistingBucketName != "" {
+		return []string{claim.Spec.ExistingBucketName}
+	}
+	return []string{cosiapi.BucketNameFor(claim.UID)}
+}
+
+func bucketClaim(obj client.Object) []string {
+	bucket, ok := obj.(*cosiapi.Bucket)
+	if !ok {
+		return nil
+	}
+	ref := bucket.Spec.BucketClaimRef
+	return []string{ClaimKey(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})}
+}
+
+func accessClaims(obj client.Object) []string {
+	access, ok := obj.(*cosiapi.BucketAccess)
+	if !ok {
+		return nil
+	}
+	names := make([]string, 0, len(access.Spec.BucketClaims))
+	for _, c := range access.Spec.BucketClaims {
+		names = append(names, c.BucketClaimName)
+	}
+	return names
+}
+
+func accessClass(obj client.Object) []string {
+	access, ok := obj.(*cosiapi.BucketAccess)
+	if !ok {
+		return nil
+	}
+	return []string{access.Spec.BucketAccessClassName}
+}

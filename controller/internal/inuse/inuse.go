@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inuse holds the one rule by which a BucketAccess keeps a BucketClaim
+// in use. The claim's reconciler uses it to mark and to hold the claim, the
+// access's reconciler to know when its mark must be gone. It only judges the
+// objects it is given.
+package inuse
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// A State is what matters of a BucketAccess to the claims it references.
+type State struct {
+	// Holds is true while the access keeps its claims marked as in use: it has
+	// the protection finalizer and its cleanup is not finished.
+	Holds bool
+	// Pending is true while the Controller has not judged the access at all.
+	// It does not mark a claim, but a claim must not go before the judgement.
+	Pending bool
+}
+
+// StateOf returns the state of an access. A terminating access holds its
+// claims until the sidecar has finished, or at once if it never had a sidecar.
+func StateOf(access *cosiapi.BucketAccess) State {
+	deleting := !access.DeletionTimestamp.IsZero()
+	if cosiapi.HasProtection(access) {
+		finished := deleting && (access.Status.DriverName == "" || cosiapi.HasAnnotation(access, cosiapi.SidecarCleanupFinishedAnnotation))
+		return State{Holds: !finished}
+	}
+	return State{Pending: !deleting && !judged(access)}
+}
+
+// judged tells whether the Controller has said anything about the access.
+func judged(access *cosiapi.BucketAccess) bool {
+	c := meta.FindStatusCondition(access.Status.Conditions, cosiapi.ConditionResourcesValidated)
+	return c != nil && conditions.Reason(c.Reason) != conditions.Initial
+}
+
+// References tells whether the access asks for the claim of that name.
+func References(access *cosiapi.BucketAccess, claimName string) bool {
+	return slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool {
+		return c.BucketClaimName == claimName
+	})
+}
+
+// Holders returns those of the accesses that keep the claim of that name
+// marked as in use.
+func Holders(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.BucketAccess {
+	return filter(accesses, claimName, func(s State) bool { return s.Holds })
+}
+
+// Blockers returns those of the accesses for which a claim of that name that
+// is being deleted must wait: its holders, and accesses nobody has judged yet.
+func Blockers(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.BucketAccess {
+	return filter(accesses, claimName, func(s State) bool { return s.Holds || s.Pending })
+}
+
+func filter(accesses []cosiapi.BucketAccess, claimName string, keep func(State) bool) []*cosiapi.BucketAccess {
+	var kept []*cosiapi.BucketAccess
+	for i := range accesses {
+		access := &accesses[i]
+		if References(access, claimName) && keep(StateOf(access)) {
+			kept = append(kept, access)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// LeaseName is the Lease by which the instances of the Controller elect the
+// one that works (KEP-1979, "COSI Architecture").
+const LeaseName = "cosi-controller"
+
+// ManagerOptions say how the process around a Controller runs.
+type ManagerOptions struct {
+	// Controller is what works in the manager.
+	Controller Options
+	// Logger gets all logs of the manager.
+	Logger logr.Logger
+	// MetricsAddress and HealthAddress are TCP addresses to listen on, such as
+	// ":8080"; empty serves none. Health is served at /healthz and /readyz.
+	MetricsAddress, HealthAddress string
+	// LeaderNamespace is the namespace of the Lease; empty means that this is
+	// the only instance and no Lease is held.
+	LeaderNamespace string
+	// GracePeriod is how long reconciles that run may take to end after the
+	// context of the manager ended. Zero means 30 seconds.
+	GracePeriod time.Duration
+}
+
+// NewManager returns a manager with a Controller in it, ready to Start. It is
+// what cmd/cosi-controller runs, and tests replay crashes with. It fails when
+// the API server cannot be reached or lacks the kinds of api/v1alpha2.
+func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("controller: scheme: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        o.Logger,
+		Cache:                         cacheOptions(o.Controller),
+		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsAddress)},
+		HealthProbeBindAddress:        orNone(o.HealthAddress),
+		LeaderElection:                o.LeaderNamespace != "",
+		LeaderElectionID:              LeaseName,
+		LeaderElectionNamespace:       o.LeaderNamespace,
+		LeaderElectionReleaseOnCancel: true,
+	}
+	if o.GracePeriod > 0 {
+		options.GracefulShutdownTimeout = &o.GracePeriod
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	if err := Add(mgr, o.Controller); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	return mgr, nil
+}
+
+// cacheOptions keeps objects of other namespaces than those in scope out of
+// the cache. Buckets have no namespace: all of them are in it.
+func cacheOptions(o Options) cache.Options {
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	if len(o.Scope.Namespaces) == 0 {
+		return options
+	}
+	options.DefaultNamespaces = map[string]cache.Config{}
+	for _, namespace := range o.Scope.Namespaces {
+		options.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// cacheSynced is ready once the cache holds what the API server has.
+func cacheSynced(mgr ctrl.Manager) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the cache is not filled yet: is the API server reachable, and are the CRDs and roles installed?")
+		}
+		return nil
+	}
+}
+
+// orNone makes an empty address the one by which controller-runtime serves
+// nothing, where it would take a default.
+func orNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}

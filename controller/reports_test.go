@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// reported are the Events of the namespace as "kind/name reason", sorted.
+func (s *system) reported(ctx context.Context) ([]string, error) {
+	list := &eventsv1.EventList{}
+	if err := s.Client.List(ctx, list, inNamespace(s)); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range list.Items {
+		all = append(all, fmt.Sprintf("%s/%s %s %s", e.Regarding.Kind, e.Regarding.Name, e.Type, e.Reason))
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// Case 64, the Controller's part: Events on the object that they are about, in
+// its namespace, once for each cause.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	claim, _ := s.provisioned("photos", "fast")
+	s.untilHandedOff(access)
+	s.newImported("archive", "somebody")
+	refused := s.importing("old", "archive")
+	s.create(refused)
+	s.untilCondition(refused, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
+	wrong := s.access("wrong", "keys", "photos")
+	wrong.Spec.Protocol = cosiapi.ProtocolGCS
+	s.newAccess(wrong)
+	s.untilCondition(wrong, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ProtocolUnsupported)
+	s.delete(wrong)
+	s.gone(wrong)
+	s.delete(claim)
+	s.settled()
+	s.delete(access)
+	s.cleanedUp(access)
+	s.gone(claim)
+	want := []string{
+		"BucketAccess/app Normal WaitingForBucket",
+		"BucketAccess/wrong Warning FailedGrantAccess",
+		"BucketClaim/old Warning FailedCreateBucket",
+		"BucketClaim/photos Normal BucketReleased",
+		"BucketClaim/photos Warning FailedDeleteBucket",
+	}
+	s.Eventually("the Events are there", func(ctx context.Context) error {
+		got, err := s.reported(ctx)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("events (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+}
+
+// Cases 59 and 66, the Controller's part: each operation is observed once,
+// with the driver's name once it is known.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	s.grant(access)
+	s.provision(bucket) // no news
+	s.settled()         // a claim and an access that end before they are provisioned
+	s.delete(access)
+	s.cleanedUp(access)
+	s.gone(access)
+	s.delete(claim)
+	s.gone(claim)
+	want := `
+# HELP cosi_operation_count Number of end-to-end reconciliations.
+# TYPE cosi_operation_count counter
+cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketClaim",status="Succeeded"} 1
+cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketAccess",status="Succeeded"} 1
+cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 1
+cosi_operation_count{driver_name="unknown",operation="Create",resource_kind="BucketClaim",status="Canceled"} 1
+cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 1
+`
+	want = strings.ReplaceAll(want, "DRIVER", s.namespace)
+	s.Eventually("the operations are counted", func(context.Context) error {
+		return testutil.GatherAndCompare(s.metrics, strings.NewReader(want), "cosi_operation_count")
+	})
+	if got, err := testutil.GatherAndCount(s.metrics, "cosi_operation_total_seconds"); err != nil || got != 4 {
+		t.Errorf("durations: want 4 series (three of the driver, one unknown), got %d, %v", got, err)
+	}
+	if got, err := testutil.GatherAndCount(s.metrics, "cosi_step_duration_seconds"); err != nil || got == 0 {
+		t.Errorf("step durations: got %d, %v", got, err)
+	}
+}
+
+// KEP "User Self-Service": whoever has edit in a namespace claims buckets
+// there, and whoever has view sees them; neither touches what is the
+// administrator's.
+func TestUsersServeThemselves(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	editor, viewer := s.person("edit"), s.person("view")
+	claim := s.claim("photos", "fast", cosiapi.ProtocolS3)
+	s.Eventually("the editor may claim a bucket", func(ctx context.Context) error { return editor.Create(ctx, claim.DeepCopy()) })
+	bucket := s.bound(claim)
+	s.provision(bucket)
+	access := s.access("app", "keys", "photos")
+	if err := editor.Create(t.Context(), access); err != nil {
+		t.Fatalf("the editor may not ask for access: %v", err)
+	}
+	s.untilHandedOff(access)
+	s.Eventually("the viewer may look", func(ctx context.Context) error {
+		return errors.Join(viewer.List(ctx, &cosiapi.BucketClaimList{}, inNamespace(s)), viewer.List(ctx, &cosiapi.BucketAccessList{}, inNamespace(s)))
+	})
+	get(s, claim)
+	for what, err := range map[string]error{
+		"the viewer deletes a claim":         viewer.Delete(t.Context(), claim.DeepCopy()),
+		"the editor writes a status":         editor.Status().Update(t.Context(), claim.DeepCopy()),
+		"the editor reads a Bucket":          editor.Get(t.Context(), client.ObjectKeyFromObject(bucket), bucket.DeepCopy()),
+		"the editor creates a class":         editor.Create(t.Context(), &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: s.global("mine")}}),
+		"the editor deletes a Bucket":        editor.Delete(t.Context(), bucket.DeepCopy()),
+		"the viewer creates an access":       viewer.Create(t.Context(), s.access("mine", "keys", "photos")),
+		"the editor lists another namespace": editor.List(t.Context(), &cosiapi.BucketClaimList{}, client.InNamespace("default")),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s: want forbidden, got %v", what, err)
+		}
+	}
+	if err := editor.Delete(t.Context(), access); err != nil {
+		t.Fatalf("the editor may not give the access back: %v", err)
+	}
+	s.cleanedUp(access)
+	if err := editor.Delete(t.Context(), claim); err != nil {
+		t.Fatalf("the editor may not give the bucket back: %v", err)
+	}
+	s.gone(claim)
+}
+
+// person is a client of somebody with a built-in role in the namespace. The
+// API server of tests aggregates no roles, so the roles that are labelled to
+// join the built-in one are bound directly.
+func (s *system) person(role string) client.Client {
+	s.t.Helper()
+	name := role + "or-" + s.namespace
+	roles := &rbacv1.ClusterRoleList{}
+	label := "rbac.authorization.k8s.io/aggregate-to-" + role
+	if err := s.Client.List(s.t.Context(), roles, client.MatchingLabels{label: "true"}); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, r := range roles.Items {
+		s.create(&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name + "." + strings.ReplaceAll(r.Name, ":", ".")},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+		})
+	}
+	return s.ClientFor(s.User(name))
+}

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestAccess_case_12_13_14_both_phases(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	one, two := s.readyBucket(), s.readyBucket()
+	a := s.access(one, two)
+	key := client.ObjectKeyFromObject(a)
+	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
+		now := &cosiapi.BucketAccess{}
+		err := s.Client.Get(ctx, key, now)
+		if err == nil && now.Status.AccountID != request.GetAccountId() {
+			t.Errorf("account %q is granted while status.accountID is %q", request.GetAccountId(), now.Status.AccountID)
+		}
+		return err
+	})
+	s.handOff(a, two, one)
+	s.ready(a)
+	first := driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](s.driver)[0]
+	second := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[0]
+	if want := "ba-" + string(a.UID); first.GetAccountName() != want {
+		t.Errorf("account name: want %q, got %q", want, first.GetAccountName())
+	}
+	readWrite, open := &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE}, &cosi.AccessMode{Mode: cosi.AccessMode_ANY}
+	want := &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: first.GetAccountName(), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}, Parameters: map[string]string{"plan": "basic"},
+	}
+	for _, id := range sorted(one.Name, two.Name) {
+		want.Buckets = append(want.Buckets, &cosi.AccessedBucket{
+			BucketId: id, ObjectDataAccessMode: readWrite, ObjectMetadataAccessMode: open, BucketMetadataAccessMode: open,
+		})
+	}
+	if diff := cmp.Diff(want, first, protocmp.Transform()); diff != "" {
+		t.Errorf("phase 1 (-want, +got):\n%s", diff)
+	}
+	again := &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: first.GetAccountName(), Protocol: second.GetProtocol(), AuthenticationType: second.GetAuthenticationType(),
+		Parameters: second.GetParameters(), Buckets: second.GetBuckets(),
+		ServiceAccountName: second.GetServiceAccountName(), ServiceAccountNamespace: second.GetServiceAccountNamespace(),
+	}
+	if diff := cmp.Diff(first, again, protocmp.Transform()); diff != "" {
+		t.Errorf("the phases differ (-first, +second):\n%s", diff)
+	}
+}
+
+func sorted(a, b string) []string {
+	if a > b {
+		return []string{b, a}
+	}
+	return []string{a, b}
+}
+
+func TestAccess_case_13_revoked_whenever_it_has_an_ID(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fails driverfake.RPC
+		want  []driverfake.RPC
+	}{
+		"an account that was perhaps granted is revoked": {
+			driverfake.GrantAccess, []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess},
+		},
+		"without an ID nothing is revoked": {driverfake.GenerateAccessID, []driverfake.RPC{driverfake.GenerateAccessID}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			s.driver.ForgetCalls()
+			s.driver.Script(driverfake.Fault{RPC: tc.fails, Code: codes.Internal, Times: driverfake.Always})
+			a := s.access(b)
+			s.handOff(a, b)
+			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+			s.delete(a)
+			s.release(a)
+			if diff := cmp.Diff(tc.want, s.calls()); diff != "" {
+				t.Errorf("calls (-want, +got):\n%s", diff)
+			}
+			s.gone(s.secrets(a)[0])
+		})
+	}
+}
+
+func TestAccess_case_6_13_deleted_before_the_ID_is_stored(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.access(b)
+	own := a.DeepCopy()
+	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketAccessIdRequest) error {
+		s.delete(own)
+		return nil
+	})
+	s.handOff(a, b)
+	s.release(a)
+	if calls := s.driver.Calls(driverfake.GrantAccess, driverfake.RevokeAccess); len(calls) > 0 {
+		t.Errorf("an access without an ID was granted or revoked: %v", calls)
+	}
+}
+
+func TestAccess_case_15_57_refused_in_either_phase(t *testing.T) {
+	t.Parallel()
+	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
+		t.Run(string(rpc), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			s.driver.Script(driverfake.Fault{RPC: rpc, Code: codes.OutOfRange, Message: "one bucket only", Times: driverfake.Always})
+			a := s.access(b)
+			s.handOff(a, b)
+			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+			if !strings.Contains(message, "one bucket only") {
+				t.Errorf("the driver's message is lost: %s", message)
+			}
+			s.settled()
+			if n := len(s.driver.Calls(rpc)); n != 1 {
+				t.Errorf("%s: want 1 call, got %d", rpc, n)
+			}
+		})
+	}
+}
+
+func TestAccess_case_42_a_Bucket_that_cannot_be_used(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		bucket func(*cosiapi.Bucket)
+		access func(*cosiapi.AccessedBucket)
+		status metav1.ConditionStatus
+		reason conditions.Reason
+	}{
+		"another driver": {
+			bucket: func(b *cosiapi.Bucket) { b.Spec.DriverName = "other.example.com" },
+			status: metav1.ConditionFalse, reason: conditions.BucketNotUsable,
+		},
+		"the claim of another namespace": {
+			bucket: func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.Namespace = "elsewhere" },
+			status: metav1.ConditionFalse, reason: conditions.BucketNotUsable,
+		},
+		"a Bucket that does not exist": {
+			access: func(b *cosiapi.AccessedBucket) { b.BucketName = "bc-nowhere" },
+			status: metav1.ConditionUnknown, reason: conditions.BucketNotUsable,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.bucket()
+			if tc.bucket != nil {
+				tc.bucket(b)
+			}
+			s.create(b)
+			b.Status.BucketID = b.Name
+			a := s.access(b)
+			s.create(a)
+			changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+				accessed := cosiapi.AccessedBucket{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}
+				if tc.access != nil {
+					tc.access(&accessed)
+				}
+				a.Status.DriverName, a.Status.AuthenticationType = s.driver.Name(), cosiapi.AuthenticationTypeKey
+				a.Status.AccessedBuckets = []cosiapi.AccessedBucket{accessed}
+			})
+			s.untilCondition(a, cosiapi.ConditionResourcesValidated, tc.status, tc.reason)
+			s.untilCondition(a, cosiapi.ConditionProvisioned, tc.status, tc.reason)
+			if calls := s.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess); len(calls) > 0 {
+				t.Errorf("the driver was called: %v", calls)
+			}
+			if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.secrets(a)[0]), &corev1.Secret{}); !apierrors.IsNotFound(err) {
+				t.Errorf("a Secret was made: %v", err)
+			}
+		})
+	}
+}
+
+func TestAccess_case_8_waits_for_a_Bucket_that_is_only_identified(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	hold := make(chan struct{})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	b := s.bucket()
+	s.create(b)
+	until(s, b, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
+		if b.Status.BucketID == "" {
+			return fmt.Errorf("it has none")
+		}
+		return nil
+	})
+	a := s.access(b)
+	s.handOff(a, b)
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForProvisionedBucket)
+	if calls := s.driver.Calls(driverfake.GenerateAccessID); len(calls) > 0 {
+		t.Errorf("the driver was called: %v", calls)
+	}
+	close(hold)
+	s.ready(a)
+}
+
+func TestAccess_case_40_a_Bucket_that_starts_deleting(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
+	s.ready(a)
+	late := s.access(b)
+	s.handOff(late, b)
+	s.untilCondition(late, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BucketNotUsable)
+	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n != 1 {
+		t.Errorf("DriverGenerateBucketAccessId: want 1 call, got %d", n)
+	}
+}
+
+func TestAccess_case_45_service_accounts(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		authentication cosiapi.AuthenticationType
+		namespaced     bool
+	}{
+		"ServiceAccount sends name and namespace": {cosiapi.AuthenticationTypeServiceAccount, true},
+		"Key sends neither":                       {cosiapi.AuthenticationTypeKey, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			a := s.access(b)
+			a.Spec.ServiceAccountName = "robot"
+			s.create(a)
+			changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+				a.Status.DriverName, a.Status.AuthenticationType = s.driver.Name(), tc.authentication
+				a.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}}
+			})
+			s.ready(a)
+			if _, has := get(s, s.secrets(a)[0]).Data["AWS_SECRET_ACCESS_KEY"]; has == tc.namespaced {
+				t.Errorf("the Secret holds a key: %v", has)
+			}
+			s.delete(a)
+			s.release(a)
+			wantName, wantNamespace := "", ""
+			if tc.namespaced {
+				wantName, wantNamespace = "robot", s.namespace
+			}
+			for _, call := range s.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess) {
+				request, ok := call.Request.(interface {
+					GetServiceAccountName() string
+					GetServiceAccountNamespace() string
+				})
+				if !ok || request.GetServiceAccountName() != wantName || request.GetServiceAccountNamespace() != wantNamespace {
+					t.Errorf("%s: want service account %s/%s, got %v", call.RPC, wantNamespace, wantName, call.Request)
+				}
+			}
+		})
+	}
+}
+
+func TestAccess_case_49_two_claims_of_one_backend_bucket(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	if err := s.driver.AddBucket("shared"); err != nil {
+		t.Fatal(err)
+	}
+	one, two := s.static("shared"), s.static("shared")
+	for _, b := range []*cosiapi.Bucket{one, two} {
+		s.create(b)
+		s.ready(b)
+	}
+	a := s.access(one, two)
+	a.Spec.BucketClaims[0].AccessModes = cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}
+	a.Spec.BucketClaims[1].AccessModes = cosiapi.BucketAccessModes{
+		ObjectData: cosiapi.BucketAccessModeWriteOnly, BucketMetadata: cosiapi.BucketAccessModeReadOnly,
+	}
+	s.handOff(a, one, two)
+	s.ready(a)
+	want := []*cosi.AccessedBucket{{
+		BucketId:                 "shared",
+		ObjectDataAccessMode:     &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE},
+		ObjectMetadataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_ANY},
+		BucketMetadataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_ONLY},
+	}}
+	got := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[0].GetBuckets()
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("buckets of the grant (-want, +got):\n%s", diff)
+	}
+	first, second := get(s, s.secrets(a)[0]), get(s, s.secrets(a)[1])
+	if diff := cmp.Diff(first.Data, second.Data); diff != "" || len(first.Data) == 0 {
+		t.Errorf("the Secrets differ or are empty:\n%s", diff)
+	}
+}
+
+func TestAccess_case_50_answers_that_break_the_contract(t *testing.T) {
+	t.Parallel()
+	info := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{
+		BucketId: "x", Endpoint: "https://s3.example.com", Region: "r", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
+	}}
+	keys := &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "canary-secret"}}
+	for name, tc := range map[string]struct {
+		spoil   func(*cosi.DriverGrantBucketAccessResponse)
+		message string
+	}{
+		"a bucket is missing": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets = nil }, "lacks"},
+		"a bucket too many": {func(r *cosi.DriverGrantBucketAccessResponse) {
+			r.Buckets = append(r.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: "other", BucketInfo: info})
+		}, "other"},
+		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
+			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
+		}, "protocol"},
+		"no endpoint": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets[0].BucketInfo.S3.Endpoint = "" }, "endpoint"},
+		"half a key":  {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
+		"no key":      {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			answer := &cosi.DriverGrantBucketAccessResponse{
+				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: b.Name, BucketInfo: proto.CloneOf(info)}},
+				Credentials: proto.CloneOf(keys),
+			}
+			tc.spoil(answer)
+			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer, Times: driverfake.Always})
+			a := s.access(b)
+			s.handOff(a, b)
+			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			if !strings.Contains(message, tc.message) || strings.Contains(message, "canary") {
+				t.Errorf("the message does not name %q, or names a secret: %s", tc.message, message)
+			}
+			if data := get(s, s.secrets(a)[0]).Data; len(data) > 0 {
+				t.Errorf("the Secret has data")
+			}
+		})
+	}
+}
+
+func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	secret := get(s, s.secrets(a)[0])
+	own, key := a.DeepCopy(), client.ObjectKeyFromObject(secret)
+	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
+		if err := s.Client.Get(ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("access is revoked while its Secret exists: %v", err)
+		}
+		if cosiapi.HasAnnotation(get(s, own), cosiapi.SidecarCleanupFinishedAnnotation) {
+			t.Error("access is revoked after it was given back")
+		}
+		return nil
+	})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.PermissionDenied, Message: "not allowed"})
+	s.delete(a)
+	message := s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	if !strings.Contains(message, "not allowed") {
+		t.Errorf("the driver's message is lost: %s", message)
+	}
+	s.settled()
+	get(s, a)
+	if cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation) || condition(a, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+		t.Errorf("a failed revocation changed more than DeprovisionFailed: %v %v", a.Annotations, a.Status.Conditions)
+	}
+	s.gone(secret)
+	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
+	s.release(a)
+	want := []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: b.Name}}
+	got := driverfake.Requests[*cosi.DriverRevokeBucketAccessRequest](s.driver)[1].GetBuckets()
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Errorf("buckets of the revocation (-want, +got):\n%s", diff)
+	}
+	if left := s.driver.Inventory().Accounts; len(left) > 0 {
+		t.Errorf("the backend still has accounts: %v", left)
+	}
+}
+
+func TestAccess_case_63_two_writers_of_ResourcesValidated(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	controllers := conditions.Change{
+		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.BucketClaimDeleting,
+		Message: "the claim is being deleted", Generation: 1,
+	}
+	changeStatus(s, a, func(a *cosiapi.BucketAccess) { conditions.Merge(&a.Status.Conditions, controllers) })
+	s.settled()
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	s.settled()
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	controllers.Status, controllers.Reason = metav1.ConditionTrue, conditions.ControllerValidated
+	changeStatus(s, a, func(a *cosiapi.BucketAccess) { conditions.Merge(&a.Status.Conditions, controllers) })
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
+	change(s, b, func(b *cosiapi.Bucket) { cosiapi.RemoveAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) })
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+}

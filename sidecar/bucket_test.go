@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// live reads a Bucket from inside of a driver's handler.
+func (s *system) live(ctx context.Context, name string) (*cosiapi.Bucket, error) {
+	b := &cosiapi.Bucket{}
+	return b, s.Client.Get(ctx, client.ObjectKey{Name: name}, b)
+}
+
+func TestBucket_case_1_2_5_17_both_phases(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.bucket()
+	name := b.Name
+	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketIdRequest) error {
+		now, err := s.live(ctx, name)
+		if err == nil && !cosiapi.HasProtection(now) {
+			t.Error("the driver was called before the Bucket had its finalizer")
+		}
+		return err
+	})
+	driverfake.On(s.driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {
+		now, err := s.live(ctx, name)
+		if err == nil && now.Status.BucketID != request.GetBucketId() {
+			t.Errorf("bucket %q is created while status.bucketID is %q", request.GetBucketId(), now.Status.BucketID)
+		}
+		return err
+	})
+	s.create(b)
+	s.ready(b)
+	first := driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver)[0]
+	second := driverfake.Requests[*cosi.DriverCreateBucketRequest](s.driver)[0]
+	if first.GetName() != b.Name {
+		t.Errorf("phase 1 has the name %q, the Bucket %q", first.GetName(), b.Name)
+	}
+	same := &cosi.DriverGenerateBucketIdRequest{Name: first.GetName(), Protocols: second.GetProtocols(), Parameters: second.GetParameters()}
+	if !proto.Equal(first, same) || second.GetParameters()["tier"] != "fast" {
+		t.Errorf("the phases differ: %v and %v", first, second)
+	}
+}
+
+func TestBucket_case_3_no_phase_1_after_the_ID_is_stored(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	stop := s.run()
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	b := s.bucket()
+	s.create(b)
+	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	stop()
+	s.run()
+	s.ready(b)
+	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.CreateBucket}
+	if diff := cmp.Diff(want, s.calls()); diff != "" {
+		t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+}
+
+func TestBucket_case_4_a_conflict_at_the_ID(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.bucket()
+	own, changed := b.DeepCopy(), false
+	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
+		if !changed {
+			changed = true
+			change(s, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"changed": "meanwhile"} })
+		}
+		return nil
+	})
+	s.create(b)
+	s.ready(b)
+	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.GenerateBucketID, driverfake.CreateBucket}
+	if diff := cmp.Diff(want, s.calls()); diff != "" {
+		t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+	for _, request := range driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver) {
+		if request.GetName() != b.Name {
+			t.Errorf("phase 1 was repeated with the name %q", request.GetName())
+		}
+	}
+}
+
+func TestBucket_case_6_deleted_before_the_ID_is_stored(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.bucket()
+	own := b.DeepCopy()
+	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
+		s.leave(own)
+		return nil
+	})
+	s.create(b)
+	s.gone(b)
+	if diff := cmp.Diff([]driverfake.RPC{driverfake.GenerateBucketID}, s.calls()); diff != "" {
+		t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+}
+
+func TestBucket_case_7_deleted_though_never_created(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal, Times: driverfake.Always})
+	b := s.bucket()
+	s.create(b)
+	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	s.leave(b)
+	s.gone(b)
+	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket}
+	if diff := cmp.Diff(want, s.calls()); diff != "" {
+		t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+}
+
+// static is a Bucket as an administrator imports it.
+func (s *system) static(id string) *cosiapi.Bucket {
+	b := s.bucket()
+	b.Spec.ExistingBucketID, b.Spec.DeletionPolicy, b.Spec.BucketClaimRef.UID = id, cosiapi.DeletionPolicyRetain, ""
+	return b
+}
+
+func TestBucket_case_9_static(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	if err := s.driver.AddBucket("brown.field"); err != nil {
+		t.Fatal(err)
+	}
+	b := s.static("brown.field")
+	name := b.Name
+	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverGetBucketRequest) error {
+		now, err := s.live(ctx, name)
+		if err == nil && now.Status.BucketID != "brown.field" {
+			t.Errorf("the bucket is looked up while status.bucketID is %q", now.Status.BucketID)
+		}
+		return err
+	})
+	s.create(b)
+	s.ready(b)
+	if diff := cmp.Diff([]driverfake.RPC{driverfake.GetBucket}, s.calls()); diff != "" {
+		t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+	s.delete(b)
+	s.gone(b)
+	if len(s.driver.Inventory().Buckets) != 1 {
+		t.Error("an imported bucket was deleted")
+	}
+}
+
+func TestBucket_case_10_11_answers_that_break_the_contract(t *testing.T) {
+	t.Parallel()
+	s3 := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}}
+	for name, tc := range map[string]struct {
+		rpc     driverfake.RPC
+		answer  proto.Message
+		want    []driverfake.RPC
+		message string
+		deletes bool
+	}{
+		"an ID with forbidden characters": {
+			driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"},
+			[]driverfake.RPC{driverfake.GenerateBucketID},
+			"bucket_id", false,
+		},
+		"an empty ID": {
+			driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{},
+			[]driverfake.RPC{driverfake.GenerateBucketID},
+			"bucket_id is required", false,
+		},
+		"no protocol": {
+			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}},
+			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
+			"protocols", true,
+		},
+		"not the protocol that was asked for": {
+			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}},
+			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
+			"S3", true,
+		},
+		"a protocol that the driver does not serve": {
+			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{
+				Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: s3.GetS3(), Azure: &cosi.AzureBucketInfo{}},
+			},
+			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
+			"AZURE", true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.answer, Times: driverfake.Always})
+			b := s.bucket()
+			s.create(b)
+			message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			if !strings.Contains(message, tc.message) {
+				t.Errorf("the message does not name %q: %s", tc.message, message)
+			}
+			s.settled()
+			got := s.callsFor(b)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("calls (-want, +got):\n%s", diff)
+			}
+			s.leave(b)
+			s.gone(b)
+			if deleted := len(s.driver.CallsFor(b.Name, driverfake.DeleteBucket)) > 0; deleted != tc.deletes {
+				t.Errorf("DriverDeleteBucket called: want %v, got %v", tc.deletes, deleted)
+			}
+		})
+	}
+}
+
+// callsFor are the calls about one Bucket.
+func (s *system) callsFor(b *cosiapi.Bucket) []driverfake.RPC {
+	var rpcs []driverfake.RPC
+	for _, call := range s.driver.CallsFor(b.Name) {
+		rpcs = append(rpcs, call.RPC)
+	}
+	return rpcs
+}
+
+func TestBucket_case_26_a_protocol_that_the_driver_lacks(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.bucket()
+	b.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure}
+	s.create(b)
+	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.DriverLacksProtocol)
+	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverLacksProtocol)
+	if got := s.calls(); len(got) > 0 {
+		t.Errorf("calls: want none, got %v", got)
+	}
+	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) {
+		info.SupportedProtocols = append(info.SupportedProtocols, &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_AZURE})
+	})
+	s.ready(b)
+}
+
+func TestBucket_case_27_another_driver(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.bucket()
+	b.Spec.DriverName = "other." + b.Spec.DriverName[:20]
+	s.create(b)
+	before := get(s, b).ResourceVersion
+	s.settled()
+	if after := get(s, b).ResourceVersion; after != before {
+		t.Errorf("a Bucket of another driver was written: %v", b)
+	}
+}
+
+func TestBucket_case_32_33_deletion_needs_both_signs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		first, second func(*system, *cosiapi.Bucket)
+	}{
+		"the annotation alone does nothing": {
+			func(s *system, b *cosiapi.Bucket) {
+				change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+				s.settled()
+			},
+			func(s *system, b *cosiapi.Bucket) { s.delete(b) },
+		},
+		"the deletion alone does nothing while the claim lives": {
+			func(s *system, b *cosiapi.Bucket) {
+				s.delete(b)
+				s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
+			},
+			func(s *system, b *cosiapi.Bucket) {
+				change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			tc.first(s, b)
+			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n > 0 {
+				t.Fatalf("DriverDeleteBucket was called %d times on one sign alone", n)
+			}
+			tc.second(s, b)
+			s.gone(b)
+			if diff := cmp.Diff(map[string]string{"tier": "fast"}, driverfake.Requests[*cosi.DriverDeleteBucketRequest](s.driver)[0].GetParameters()); diff != "" {
+				t.Errorf("parameters of the deletion (-want, +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBucket_case_34_35_retain(t *testing.T) {
+	t.Parallel()
+	retain := func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
+	s := newSystem(t, driverfake.Options{})
+	stop := s.run()
+	kept, flipped, unflipped := s.bucket(), s.readyBucket(), s.bucket()
+	for _, b := range []*cosiapi.Bucket{kept, unflipped} {
+		retain(b)
+		s.create(b)
+		s.ready(b)
+	}
+	stop()
+	s.leave(kept)
+	s.leave(flipped)
+	change(s, flipped, retain)
+	s.leave(unflipped)
+	change(s, unflipped, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
+	s.run()
+	s.gone(flipped)
+	s.settled()
+	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n > 0 {
+		t.Errorf("DriverDeleteBucket was called %d times", n)
+	}
+	if b := get(s, unflipped); b.DeletionTimestamp != nil || !cosiapi.HasProtection(b) {
+		t.Error("a Bucket whose policy became Delete after its claim was gone does not wait for its own deletion")
+	}
+	s.delete(kept)
+	s.gone(kept)
+	s.delete(unflipped)
+	s.gone(unflipped)
+	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
+		t.Errorf("DriverDeleteBucket: want 1 call, for the Bucket whose policy is Delete, got %d", n)
+	}
+}
+
+func TestBucket_case_36_a_deletion_that_fails(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		code   codes.Code
+		reason conditions.Reason
+	}{
+		"for good":  {codes.InvalidArgument, conditions.Terminal},
+		"for a way": {codes.FailedPrecondition, conditions.Retrying},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.readyBucket()
+			s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: tc.code, Message: "not empty"})
+			s.leave(b)
+			message := s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, tc.reason)
+			if !strings.Contains(message, "not empty") {
+				t.Errorf("the driver's message is lost: %s", message)
+			}
+			s.settled()
+			if b := get(s, b); !cosiapi.HasProtection(b) || condition(b, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+				t.Errorf("finalizer or ProvisionFailed changed: %v", b.Status.Conditions)
+			}
+			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
+				t.Errorf("DriverDeleteBucket: want 1 call until something changes, got %d", n)
+			}
+			change(s, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
+			s.gone(b)
+		})
+	}
+}
+
+func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {
+	t.Parallel()
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "told so"})
+			b := s.bucket()
+			s.create(b)
+			status, reason := metav1.ConditionUnknown, conditions.Retrying
+			if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
+				status, reason = metav1.ConditionFalse, conditions.Terminal
+			}
+			if code == codes.Unimplemented {
+				reason = conditions.DriverIncompatible
+			}
+			s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, reason)
+			message := s.untilCondition(b, cosiapi.ConditionProvisioned, status, reason)
+			if !strings.Contains(message, "told so") || !strings.Contains(message, "DriverCreateBucket") {
+				t.Errorf("the message lacks the driver's words or the name of the call: %s", message)
+			}
+			s.settled()
+			if n := len(s.driver.Calls(driverfake.CreateBucket)); n != 1 {
+				t.Errorf("DriverCreateBucket: want 1 call until something changes, got %d", n)
+			}
+			s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
+			s.ready(b)
+			s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
+		})
+	}
+}
+
+func TestBucket_case_60_no_two_calls_for_one_ID(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	if err := s.driver.AddBucket("shared"); err != nil {
+		t.Fatal(err)
+	}
+	hold := make(chan struct{})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "shared", Hold: hold})
+	one, two, other := s.static("shared"), s.static("shared"), s.bucket()
+	s.create(one)
+	s.create(two)
+	s.create(other)
+	s.ready(other)
+	s.Eventually("both Buckets have the ID", func(context.Context) error {
+		for _, b := range []*cosiapi.Bucket{one, two} {
+			if get(s, b).Status.BucketID == "" {
+				return fmt.Errorf("Bucket %s has none", b.Name)
+			}
+		}
+		return nil
+	})
+	s.settled()
+	if n := len(s.driver.Calls(driverfake.GetBucket)); n != 2 { // that of settled is the other
+		t.Errorf("DriverGetBucket: want 1 call while it hangs, got %d", n-1)
+	}
+	close(hold)
+	s.ready(one)
+	s.ready(two)
+}
+
+func TestBucket_case_61_bucketInfo(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE}})
+	b := s.bucket()
+	b.Spec.Protocols = nil
+	s.create(b)
+	s.ready(b)
+	want := map[string]string{
+		"COSI_PROTOCOL": "S3,Azure", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": b.Name,
+		"AWS_DEFAULT_REGION": "fake-1", "AWS_S3_ADDRESSING_STYLE": "path", "AZURE_STORAGE_ACCOUNT": "fakeaccount",
+	}
+	if diff := cmp.Diff(want, b.Status.BucketInfo); diff != "" {
+		t.Errorf("bucketInfo (-want, +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure}, b.Status.Protocols); diff != "" {
+		t.Errorf("protocols (-want, +got):\n%s", diff)
+	}
+}

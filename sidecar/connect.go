@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// DefaultDeadline is the Deadline of ConnectOptions that set none.
+const DefaultDeadline = driver.DefaultDeadline
+
+// ConnectOptions says where the driver is and how to call it.
+type ConnectOptions struct {
+	// Address of the driver, such as unix:///var/run/cosi/driver.sock.
+	Address string
+	// Deadline bounds each RPC; zero means DefaultDeadline.
+	Deadline time.Duration
+	// InfoInterval is how often DriverGetInfo is asked anew while connected;
+	// zero means a minute.
+	InfoInterval time.Duration
+	// Registerer gets the metrics of the RPCs; nil drops them.
+	Registerer prometheus.Registerer
+	// Logger gets RPCs, without their secrets, and what becomes of the
+	// connection.
+	Logger logr.Logger
+}
+
+// A Driver is a driver that answered once. It reconnects by itself.
+type Driver struct {
+	conn     *driver.Driver
+	deadline time.Duration
+}
+
+// Connect waits for the driver and asks its name. It says in the log, once for
+// each reason, why it waits, and fails only when the address breaks a rule,
+// with a message that says which, or when ctx ends.
+func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
+	if o.Deadline == 0 {
+		o.Deadline = DefaultDeadline
+	}
+	var name atomic.Pointer[string]
+	interceptors := []grpc.UnaryClientInterceptor{driver.Log(o.Logger)}
+	if o.Registerer != nil {
+		m, err := metrics.NewSidecar(o.Registerer)
+		if err != nil {
+			return nil, fmt.Errorf("sidecar: %w", err)
+		}
+		interceptors = append(interceptors, driver.Measure(m, func() string {
+			if known := name.Load(); known != nil {
+				return *known
+			}
+			return metrics.DriverUnknown
+		}))
+	}
+	conn, err := driver.Connect(ctx, driver.Options{
+		Address: o.Address, Deadline: o.Deadline, InfoInterval: o.InfoInterval, Interceptors: interceptors, Log: o.Logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
+	}
+	answered := conn.Info().Name
+	name.Store(&answered)
+	return &Driver{conn: conn, deadline: o.Deadline}, nil
+}
+
+// Name is the driver's name, which never changes.
+func (d *Driver) Name() string { return d.conn.Info().Name }
+
+// Connected returns nil while the driver answers, else why it does not.
+func (d *Driver) Connected() error { return d.conn.Connected() }
+
+// Close ends the connection and all RPCs in flight. Close it after the manager
+// has stopped.
+func (d *Driver) Close() { d.conn.Close() }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// lines collects a log.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+func (l *lines) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.all {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestConnect_address(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ address, message string }{
+		"none":              {"", "is empty"},
+		"a TCP address":     {"tcp://127.0.0.1:80", "does not begin with unix://"},
+		"a bare path":       {"/run/driver.sock", "does not begin with unix://"},
+		"a relative path":   {"unix://run/driver.sock", "three slashes"},
+		"not a .sock":       {"unix:///run/driver.socket", "ends in .sock"},
+		"only a suffix":     {"unix:///run/.sock", "ends in .sock"},
+		"a query":           {"unix:///run/a?b.sock", "plain path"},
+		"a path too long":   {"unix:///" + strings.Repeat("d", 100) + ".sock", "at most 103"},
+		"an escaped letter": {"unix:///run/a%20b.sock", "plain path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := sidecar.Connect(t.Context(), sidecar.ConnectOptions{Address: tc.address})
+			if err == nil || !strings.Contains(err.Error(), tc.message) {
+				t.Errorf("want an error with %q, got %v", tc.message, err)
+			}
+		})
+	}
+}
+
+func TestConnect_waits_for_a_driver_and_says_so_once(t *testing.T) {
+	t.Parallel()
+	endpoint := "unix://" + filepath.Join(shortDir(t), "d.sock")
+	log := &lines{}
+	type result struct {
+		driver *sidecar.Driver
+		err    error
+	}
+	connected := make(chan result, 1)
+	go func() {
+		driver, err := sidecar.Connect(t.Context(), sidecar.ConnectOptions{Address: endpoint, Logger: logrFunc(log.add)})
+		connected <- result{driver, err}
+	}()
+	for log.count("Waiting for the driver") == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("it never said that it waits")
+		}
+	}
+	fake, err := driverfake.New(driverfake.Options{Name: "late.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := fake.Start(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := <-connected
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if got.driver.Name() != "late.example.com" {
+		t.Errorf("name: got %q", got.driver.Name())
+	}
+	if n := log.count("Waiting for the driver"); n != 1 {
+		t.Errorf("it said %d times that it waits: %v", n, log.all)
+	}
+	got.driver.Close()
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnect_gives_up_with_its_context(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	endpoint := "unix://" + filepath.Join(shortDir(t), "d.sock")
+	_, err := sidecar.Connect(ctx, sidecar.ConnectOptions{Address: endpoint})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), endpoint) {
+		t.Errorf("want the address and the end of the context, got %v", err)
+	}
+}
+
+func TestDriver_restarts(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	s.readyBucket()
+	s.stopServing()
+	b := s.bucket()
+	s.create(b)
+	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	s.serve()
+	s.ready(b)
+}
+
+func TestDriver_comes_back_under_another_name(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	name := s.driver.Name()
+	b := s.bucket()
+	s.stopServing()
+	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Name = "impostor.example.com" })
+	s.serve()
+	s.create(b)
+	until(s, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
+		if message := condition(b, cosiapi.ConditionProvisionFailed).Message; !strings.Contains(message, "impostor.example.com") {
+			return fmt.Errorf("it says %q", message)
+		}
+		return nil
+	})
+	if calls := s.calls(); len(calls) > 0 {
+		t.Errorf("the impostor was called: %v", calls)
+	}
+	s.stopServing()
+	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Name = name })
+	s.serve()
+	s.ready(b)
+}
+
+func TestDriver_of_another_version(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.options.Resync = 50 * time.Millisecond
+	s.run()
+	fix := s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Code: codes.Unimplemented, Times: driverfake.Always})
+	b := s.bucket()
+	s.create(b)
+	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverIncompatible)
+	for _, part := range []string{"DriverGenerateBucketId", "not a two-phase COSI v1alpha2 driver"} {
+		if !strings.Contains(message, part) {
+			t.Errorf("the message lacks %q: %s", part, message)
+		}
+	}
+	s.settled()
+	if n := len(s.driver.CallsFor(b.Name)); n != 1 {
+		t.Errorf("want 1 call until the driver reconnects, got %d", n)
+	}
+	fix()
+	s.stopServing()
+	s.serve()
+	s.ready(b)
+}
+
+func TestDriver_that_hangs_delays_nothing_else(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	hold := make(chan struct{})
+	slow := s.bucket()
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, ID: slow.Name, Hold: hold})
+	s.create(slow)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.CreateBucket); err != nil {
+		t.Fatal(err)
+	}
+	s.readyAccess(s.readyBucket())
+	close(hold)
+	s.ready(slow)
+}
+
+func TestDriver_that_hangs_meets_the_deadline(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.deadline = 300 * time.Millisecond
+	s.run()
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: make(chan struct{})})
+	b := s.bucket()
+	s.create(b)
+	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	if !strings.Contains(message, "DeadlineExceeded") {
+		t.Errorf("the message does not name the deadline: %s", message)
+	}
+}
+
+func TestHandOver_records_the_call_that_runs(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	stop := s.run()
+	hold := make(chan struct{})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Hold: hold})
+	b := s.bucket()
+	s.create(b)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.GenerateBucketID); err != nil {
+		t.Fatal(err)
+	}
+	s.cancel()
+	close(hold)
+	stop()
+	if get(s, b).Status.BucketID == "" {
+		t.Error("the ID was lost")
+	}
+	if n := len(s.driver.Calls(driverfake.CreateBucket)); n > 0 {
+		t.Error("a sidecar that stops began another call")
+	}
+	s.run()
+	s.ready(b)
+	if n := len(s.driver.Calls(driverfake.GenerateBucketID)); n != 1 {
+		t.Errorf("DriverGenerateBucketId: want 1 call, got %d", n)
+	}
+}

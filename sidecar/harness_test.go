@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	testenv.Main(m)
+}
+
+// never is longer than any test: nothing but a watch can wake a reconcile.
+const never = time.Hour
+
+// A system is one namespace with a driver and its Sidecar that see nothing
+// else, and the test itself in the parts of user, administrator and Controller.
+type system struct {
+	*testenv.Env
+
+	t *testing.T
+	// namespace of the claims and accesses; also a part of the name of
+	// everything without a namespace.
+	namespace string
+	user      string
+	metrics   *prometheus.Registry
+	driver    *driverfake.Driver
+	endpoint  string
+	server    *driverfake.Server
+	// options of the Sidecars that run starts, and the deadline of their calls.
+	options  sidecar.Options
+	deadline time.Duration
+	// manager options of the Sidecars that run starts, for leader election.
+	manager sidecar.ManagerOptions
+	// log gets the log of the Sidecars; nil drops it.
+	log func(string)
+	// wrap changes how the Sidecars that run starts reach the API server.
+	wrap func(*rest.Config) *rest.Config
+	// quota says that a quota refuses requests, which looks like a lack of rights.
+	quota bool
+	// cancel tells the Sidecar that run started last to stop.
+	cancel context.CancelFunc
+}
+
+// newSystem prepares a namespace, a driver that serves, and a user with exactly
+// the Sidecar's roles. At its end, the test fails if that user was ever refused
+// or if two calls for one ID ran at once.
+func newSystem(t *testing.T, fake driverfake.Options) *system {
+	t.Helper()
+	env := testenv.Start(t, testenv.Options{})
+	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
+	s.user = "sidecar-" + s.namespace
+	s.applyRoles()
+	s.bind(deploy.SidecarRole)
+	if fake.Name == "" {
+		fake.Name = s.namespace + ".fake.cooper.dev"
+	}
+	driver, err := driverfake.New(fake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.driver, s.endpoint = driver, "unix://"+filepath.Join(shortDir(t), "d.sock")
+	s.serve()
+	s.options = sidecar.Options{
+		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
+		Resync: never, SecretPoll: never, Backoff: backoff.Options{Base: never, Max: never},
+	}
+	t.Cleanup(s.judge)
+	return s
+}
+
+// start is newSystem with a running Sidecar.
+func start(t *testing.T, fake driverfake.Options) *system {
+	t.Helper()
+	s := newSystem(t, fake)
+	s.run()
+	return s
+}
+
+// shortDir is a directory whose name fits into the address of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cosi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// judge fails the test for what must never happen in any of them.
+func (s *system) judge() {
+	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user}) {
+		if e.Code == 403 && !s.quota {
+			s.t.Errorf("the Sidecar's roles do not allow it to %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
+		}
+	}
+	if n := s.driver.MaxConcurrency(""); n > 1 {
+		s.t.Errorf("%d calls for one ID ran at once", n)
+	}
+}
+
+// serve lets the driver answer on its socket until stopServing or the test's
+// end.
+func (s *system) serve() {
+	s.t.Helper()
+	server, err := s.driver.Start(s.endpoint)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.server = server
+	s.t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+func (s *system) stopServing() {
+	s.t.Helper()
+	if err := s.server.Stop(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run starts a Sidecar with its own connection to the driver. It stops at the
+// end of the test, or when the returned function is called.
+func (s *system) run() (stop func()) {
+	s.t.Helper()
+	config := s.User(s.user)
+	s.Eventually("the Sidecar's role counts", func(ctx context.Context) error {
+		return s.ClientFor(config).List(ctx, &cosiapi.BucketList{})
+	})
+	if s.wrap != nil {
+		config = s.wrap(config)
+	}
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.cancel = cancel
+	logger := logr.Discard()
+	if s.log != nil {
+		logger = logrFunc(s.log)
+	}
+	driver, err := sidecar.Connect(ctx, sidecar.ConnectOptions{
+		Address: s.endpoint, Deadline: s.deadline, InfoInterval: 100 * time.Millisecond, Registerer: s.metrics, Logger: logger,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	options := s.options
+	options.Driver = driver
+	manager := s.manager
+	manager.Sidecar, manager.Logger = options, logger
+	mgr, err := sidecar.NewManager(config, manager)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Errorf("sidecar: %v", err)
+		}
+		driver.Close()
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+// applyRoles creates the ClusterRoles of deploy/rbac, which all tests share.
+func (s *system) applyRoles() {
+	s.t.Helper()
+	manifests, err := deploy.RBAC()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for name, manifest := range manifests {
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+		for {
+			obj := &unstructured.Unstructured{}
+			err := decoder.Decode(obj)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				s.t.Fatalf("%s: %v", name, err)
+			}
+			if obj.GetKind() != "ClusterRole" {
+				continue // see bindLeader
+			}
+			if err := s.Client.Create(s.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
+				s.t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// bind gives the Sidecar's user a ClusterRole.
+func (s *system) bind(role string) {
+	s.t.Helper()
+	s.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.user + "-" + role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
+	})
+}
+
+// bindLeader gives the Sidecar's user, in the namespace of the test, the rights
+// that the Role for leader election gives in the system namespace.
+func (s *system) bindLeader() {
+	s.t.Helper()
+	s.create(&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		},
+	})
+	s.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: deploy.SidecarLeaderRole},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
+	})
+}
+
+// create creates an object; one without a namespace is deleted at the end.
+func (s *system) create(obj client.Object) {
+	s.t.Helper()
+	if err := s.Client.Create(s.t.Context(), obj); err != nil {
+		s.t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
+	}
+	if obj.GetNamespace() == "" {
+		s.t.Cleanup(func() {
+			ctx := context.WithoutCancel(s.t.Context())
+			if err := client.IgnoreNotFound(s.Client.Delete(ctx, obj)); err != nil {
+				s.t.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
+			}
+		})
+	}
+}
+
+// delete deletes an object and does not wait until it is gone.
+func (s *system) delete(obj client.Object) {
+	s.t.Helper()
+	if err := s.Client.Delete(s.t.Context(), obj); err != nil {
+		s.t.Fatalf("delete %T %s: %v", obj, obj.GetName(), err)
+	}
+}
+
+// get reads an object anew and returns it.
+func get[T client.Object](s *system, obj T) T {
+	s.t.Helper()
+	if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		s.t.Fatalf("get %T %s: %v", obj, obj.GetName(), err)
+	}
+	return obj
+}
+
+// change reads an object anew, lets change alter it, and writes it.
+func change[T client.Object](s *system, obj T, change func(T)) {
+	s.t.Helper()
+	s.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change(obj)
+		return s.Client.Update(ctx, obj)
+	})
+}
+
+// changeStatus is change for the status.
+func changeStatus[T client.Object](s *system, obj T, change func(T)) {
+	s.t.Helper()
+	s.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change(obj)
+		return s.Client.Status().Update(ctx, obj)
+	})
+}
+
+// until waits until the object is as check wants it; check says what is wrong.
+func until[T client.Object](s *system, obj T, what string, check func(T) error) T {
+	s.t.Helper()
+	s.Eventually(what, func(ctx context.Context) error {
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		return check(obj)
+	})
+	return obj
+}
+
+// gone waits until the object does not exist.
+func (s *system) gone(obj client.Object) {
+	s.t.Helper()
+	s.Eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
+	})
+}
+
+// untilCondition waits until a Bucket or access has a condition, and returns
+// its message.
+func (s *system) untilCondition(obj client.Object, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) string {
+	s.t.Helper()
+	var message string
+	until(s, obj, fmt.Sprintf("%T %s has %s=%s (%s)", obj, obj.GetName(), conditionType, status, reason), func(o client.Object) error {
+		c := condition(o, conditionType)
+		if c.Status != status || c.Reason != string(reason) {
+			return fmt.Errorf("it is %s (%s): %s", c.Status, c.Reason, c.Message)
+		}
+		if c.ObservedGeneration != o.GetGeneration() {
+			return fmt.Errorf("observedGeneration is %d, generation %d", c.ObservedGeneration, o.GetGeneration())
+		}
+		message = c.Message
+		return nil
+	})
+	return message
+}
+
+// ready waits until a Bucket or access is provisioned.
+func (s *system) ready(obj client.Object) {
+	s.t.Helper()
+	s.untilCondition(obj, cosiapi.ConditionProvisioned, metav1.ConditionTrue, conditions.Provisioned)
+}
+
+// condition returns a condition of a Bucket or access.
+func condition(obj client.Object, conditionType string) metav1.Condition {
+	var conds []metav1.Condition
+	switch o := obj.(type) {
+	case *cosiapi.Bucket:
+		conds = o.Status.Conditions
+	case *cosiapi.BucketAccess:
+		conds = o.Status.Conditions
+	}
+	if c := meta.FindStatusCondition(conds, conditionType); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// calls are the RPCs that the driver got, except DriverGetInfo, oldest first.
+func (s *system) calls() []driverfake.RPC {
+	var rpcs []driverfake.RPC
+	for _, call := range s.driver.Calls() {
+		if call.RPC != driverfake.GetInfo {
+			rpcs = append(rpcs, call.RPC)
+		}
+	}
+	return rpcs
+}
+
+// await waits until n calls of an RPC have ended.
+func (s *system) await(rpc driverfake.RPC, n int) []driverfake.Call {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	calls, err := s.driver.Await(ctx, driverfake.Finished(n), rpc)
+	if err != nil {
+		s.t.Fatalf("waiting for %d calls of %s: %v, got %d", n, rpc, err, len(calls))
+	}
+	return calls
+}
+
+// writes are the Sidecar's successful writes, Events left out, as "verb
+// resource/subresource", oldest first.
+func (s *system) writes() []string {
+	s.t.Helper()
+	var writes []string
+	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user, WritesOnly: true}) {
+		if e.Resource == "events" || e.Resource == "leases" {
+			continue
+		}
+		writes = append(writes, strings.TrimSuffix(e.Verb+" "+e.Resource+"/"+e.Subresource, "/"))
+	}
+	return writes
+}
+
+// settled waits until the Sidecar has nothing to do: a Bucket that is made now,
+// behind everything else, has been served.
+func (s *system) settled() {
+	s.t.Helper()
+	fence := s.bucket()
+	fence.Spec.ExistingBucketID, fence.Spec.DeletionPolicy = "fence", cosiapi.DeletionPolicyRetain
+	fence.Spec.BucketClaimRef.UID = ""
+	remove := s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "fence", Times: driverfake.Always, Code: 5})
+	defer remove()
+	s.create(fence)
+	s.untilCondition(fence, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	s.delete(fence)
+	s.gone(fence)
+}

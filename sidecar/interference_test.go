@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+)
+
+// errLost is what a request ends with that never got an answer.
+var errLost = errors.New("the connection was lost")
+
+// interference strikes one write of a Sidecar to the API, or one of its calls.
+type interference struct {
+	// write is the number of the write to strike, from 1; zero strikes none.
+	write int
+	// alternate strikes every second write from there on.
+	alternate bool
+	// always strikes all writes from there on, until relent.
+	always bool
+	// status is answered instead of the API server, without an effect.
+	status int
+	// lost lets the write take effect and loses the answer.
+	lost bool
+	// crash kills the Sidecar: from here on none of its requests leaves.
+	crash bool
+
+	mu     sync.Mutex
+	seen   int
+	struck []string
+	fenced bool
+	// dead is closed when the Sidecar is killed.
+	dead chan struct{}
+}
+
+func (i *interference) wrap(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next, i} })
+	return config
+}
+
+// kill fences the Sidecar off.
+func (i *interference) kill() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.fenced {
+		i.fenced = true
+		close(i.dead)
+	}
+}
+
+// relent ends always.
+func (i *interference) relent() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.always = false
+}
+
+// next reports whether a request is the one to strike, and whether it may leave.
+func (i *interference) next(request *http.Request) (strike, fenced bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.fenced {
+		return false, true
+	}
+	if request.Method == http.MethodGet || strings.Contains(request.URL.Path, "/events") {
+		return false, false
+	}
+	i.seen++
+	again := i.seen > i.write && (i.always || i.alternate && (i.seen-i.write)%2 == 0)
+	if i.seen != i.write && !again {
+		return false, false
+	}
+	i.struck = append(i.struck, request.Method+" "+request.URL.Path)
+	return true, false
+}
+
+type transport struct {
+	next http.RoundTripper
+	*interference
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	strike, fenced := t.interference.next(request)
+	switch {
+	case fenced:
+		return nil, errLost
+	case !strike:
+		return t.next.RoundTrip(request)
+	case t.status != 0:
+		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"struck","code":%d}`,
+			map[int]string{http.StatusConflict: "Conflict", http.StatusInternalServerError: "InternalError"}[t.status], t.status)
+		return &http.Response{
+			StatusCode: t.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+		}, nil
+	}
+	if t.lost {
+		response, err := t.next.RoundTrip(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.crash {
+		t.kill()
+	}
+	return nil, errLost
+}
+
+// strikeCall kills the Sidecar at its first call of an RPC, whose answer is
+// lost; effect says whether the call reaches the backend.
+func (i *interference) strikeCall(d *driverfake.Driver, rpc driverfake.RPC, effect bool) {
+	d.Script(driverfake.Fault{RPC: rpc, AfterEffect: effect, Code: codes.Unavailable})
+	driverfake.On(d, func(context.Context, proto.Message) error {
+		if len(d.Calls(rpc)) > 0 {
+			i.kill()
+		}
+		return nil
+	})
+}

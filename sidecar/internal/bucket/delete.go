@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// delete establishes that the backend bucket is gone, if that is the Bucket's
+// fate. It runs on a copy that was compared with the API server a moment ago,
+// so that a policy that changed to Retain is honoured until the very end. A
+// bucket that was perhaps never created is deleted, too: its ID is known, and
+// the call that was lost may have created it.
+func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	if fateOf(b) != remove {
+		return step.Next(), nil
+	}
+	verdict, err := r.exclusively(w, b.Status.BucketID, func() error {
+		return r.Driver.DeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: b.Status.BucketID, Parameters: b.Spec.Parameters})
+	})
+	if err != nil {
+		return r.failed(ctx, w, err, func(f *driver.Failure) {
+			conditions.Set(&b.Status.Conditions, conditions.Change{
+				Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue,
+				Reason: failureReason(f), Message: f.Error(), Generation: b.Generation,
+			})
+			r.warn(b, events.FailedDeleteBucket, "DeleteBucket", f.Error())
+		})
+	}
+	return verdict, nil
+}

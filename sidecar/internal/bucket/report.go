@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// report establishes that the Bucket says what the driver answered.
+func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	r.Attempts.Clear(w.req)
+	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+	_, err := r.Buckets.PatchStatus(ctx, b, func() {
+		b.Status.Protocols = secretkeys.Protocols(w.answer)
+		b.Status.BucketInfo = secretkeys.BucketInfo(w.answer)
+		conditions.Set(&b.Status.Conditions, validated(b, w.info))
+		conditions.Set(&b.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
+			Message: "The backend has the bucket", Generation: b.Generation,
+		})
+		conditions.Set(&b.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+			Message: "The last call to the driver succeeded", Generation: b.Generation,
+		})
+	})
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if first {
+		r.finished(b, metrics.OperationCreate, b.CreationTimestamp)
+	}
+	return step.Done(), nil
+}
+
+// finished reports the end of an operation that began at that time.
+func (r *Reconciler) finished(b *cosiapi.Bucket, operation string, began metav1.Time) {
+	done := metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: operation}
+	r.Metrics.Finished(done, r.Now().Sub(began.Time))
+	r.Metrics.Reconciled(done, metrics.StatusSucceeded)
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// fate is what becomes of a Bucket.
+type fate int
+
+const (
+	// provision: the Bucket is wanted.
+	provision fate = iota
+	// retain: its claim is gone or going, and the Bucket stays until somebody
+	// deletes it.
+	retain
+	// hold: somebody deleted it, and it may not go yet.
+	hold
+	// release: it may go, and nothing is done to the backend.
+	release
+	// remove: it may go once the backend bucket is deleted.
+	remove
+)
+
+// fateOf decides between provisioning and the ways to deprovision
+// (KEP-1979, "Deleting a Bucket").
+//
+// The backend bucket is deleted only when all three agree: the policy says
+// Delete, the Controller's annotation says that the claim is gone, and the
+// Bucket is deleted itself. An imported bucket is never deleted.
+func fateOf(b *cosiapi.Bucket) fate {
+	annotated := cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation)
+	deleting := b.DeletionTimestamp != nil
+	deletes := b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete && b.Spec.ExistingBucketID == ""
+	nothingMade := b.Status.BucketID == ""
+	switch {
+	case !deleting && !annotated:
+		return provision
+	case !deleting:
+		return retain
+	case annotated && deletes && !nothingMade:
+		return remove
+	case annotated || unclaimed(b) && (!deletes || nothingMade):
+		return release
+	default:
+		return hold
+	}
+}
+
+// unclaimed reports whether no claim ever bound to the Bucket.
+func unclaimed(b *cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.UID == "" }
+
+// holdMessage tells how a held Bucket comes free.
+func holdMessage(b *cosiapi.Bucket) string {
+	claim := b.Spec.BucketClaimRef.Namespace + "/" + b.Spec.BucketClaimRef.Name
+	if unclaimed(b) {
+		return fmt.Sprintf("The Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim ever bound to it, so nobody "+
+			"agreed to the loss of the data. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
+			cosiapi.BucketClaimBeingDeletedAnnotation, b.Status.BucketID)
+	}
+	return fmt.Sprintf("The Bucket is being deleted while BucketClaim %s is bound to it. It stays until that claim is deleted.", claim)
+}
+
+// unsupported returns the protocols that the Bucket must have and the driver
+// does not serve.
+func unsupported(b *cosiapi.Bucket, info driver.Info) []cosiapi.Protocol {
+	var missing []cosiapi.Protocol
+	for _, protocol := range b.Spec.Protocols {
+		if !info.Supports(protocolType(protocol)) {
+			missing = append(missing, protocol)
+		}
+	}
+	return missing
+}
+
+func protocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
+	switch protocol {
+	case cosiapi.ProtocolS3:
+		return cosi.ObjectProtocol_S3
+	case cosiapi.ProtocolAzure:
+		return cosi.ObjectProtocol_AZURE
+	case cosiapi.ProtocolGCS:
+		return cosi.ObjectProtocol_GCS
+	default:
+		return cosi.ObjectProtocol_UNKNOWN
+	}
+}
+
+// wanted are the Bucket's protocols as the driver gets them. Both phases call
+// it on the same immutable spec, so they send the same.
+func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
+	protocols := make([]*cosi.ObjectProtocol, 0, len(b.Spec.Protocols))
+	for _, protocol := range b.Spec.Protocols {
+		protocols = append(protocols, &cosi.ObjectProtocol{Type: protocolType(protocol)})
+	}
+	return protocols
+}
+
+// names joins protocols for a message.
+func names(protocols []cosiapi.Protocol) string {
+	words := make([]string, len(protocols))
+	for i, protocol := range protocols {
+		words[i] = string(protocol)
+	}
+	return strings.Join(words, ", ")
+}
+
+// settled reports whether everything that provisioning does is done and
+// recorded.
+func settled(b *cosiapi.Bucket) bool {
+	return b.Status.BucketID != "" && cosiapi.HasProtection(b) &&
+		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) &&
+		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+}
+
+// validated is the verdict on the Bucket's spec against the driver.
+func validated(b *cosiapi.Bucket, info driver.Info) conditions.Change {
+	if missing := unsupported(b, info); len(missing) > 0 {
+		return conditions.Change{
+			Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.DriverLacksProtocol,
+			Message: fmt.Sprintf("The Bucket must support %s, which driver %s does not serve. Use a BucketClass of another driver, or claim other protocols.",
+				names(missing), info.Name),
+			Generation: b.Generation,
+		}
+	}
+	return conditions.Change{
+		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,
+		Message: "The Bucket is valid", Generation: b.Generation,
+	}
+}
+
+// failureReason is the condition reason of a failed call.
+func failureReason(f *driver.Failure) conditions.Reason {
+	switch {
+	case f.InvalidAnswer():
+		return conditions.DriverAnswerInvalid
+	case f.UntilReconnect():
+		return conditions.DriverIncompatible
+	case f.Terminal():
+		return conditions.Terminal
+	default:
+		return conditions.Retrying
+	}
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+func TestFateOf(t *testing.T) {
+	t.Parallel()
+	annotated := func(b *cosiapi.Bucket) {
+		b.Annotations = map[string]string{cosiapi.BucketClaimBeingDeletedAnnotation: ""}
+	}
+	misspelled := func(b *cosiapi.Bucket) {
+		b.Annotations = map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}
+	}
+	deleting := func(b *cosiapi.Bucket) { b.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+	retained := func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
+	unbound := func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" }
+	unmade := func(b *cosiapi.Bucket) { b.Status.BucketID = "" }
+	imported := func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "id" }
+	for name, tc := range map[string]struct {
+		is   []func(*cosiapi.Bucket)
+		want fate
+	}{
+		"a Bucket with a claim is provisioned":                              {nil, provision},
+		"a Bucket without a claim is provisioned":                           {[]func(*cosiapi.Bucket){unbound}, provision},
+		"the annotation alone deletes nothing":                              {[]func(*cosiapi.Bucket){annotated}, retain},
+		"the annotation alone keeps a retained Bucket":                      {[]func(*cosiapi.Bucket){annotated, retained}, retain},
+		"a deleted Bucket waits for its claim":                              {[]func(*cosiapi.Bucket){deleting}, hold},
+		"a deleted Bucket waits for its claim although nothing was made":    {[]func(*cosiapi.Bucket){deleting, unmade}, hold},
+		"a deleted Bucket to retain waits for its claim, too":               {[]func(*cosiapi.Bucket){deleting, retained}, hold},
+		"both signs delete the bucket":                                      {[]func(*cosiapi.Bucket){deleting, annotated}, remove},
+		"both signs delete the bucket, also with the spelling in the KEP":   {[]func(*cosiapi.Bucket){deleting, misspelled}, remove},
+		"both signs, but nothing was made":                                  {[]func(*cosiapi.Bucket){deleting, annotated, unmade}, release},
+		"both signs, but the policy is Retain":                              {[]func(*cosiapi.Bucket){deleting, annotated, retained}, release},
+		"both signs, but the bucket is imported":                            {[]func(*cosiapi.Bucket){deleting, annotated, imported}, release},
+		"a Bucket to retain that no claim ever bound goes by deletion":      {[]func(*cosiapi.Bucket){deleting, retained, unbound}, release},
+		"a Bucket that no claim bound and nobody made goes by deletion":     {[]func(*cosiapi.Bucket){deleting, unbound, unmade}, release},
+		"a made bucket that no claim ever bound is not deleted by one sign": {[]func(*cosiapi.Bucket){deleting, unbound}, hold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &cosiapi.Bucket{}
+			b.Spec.DeletionPolicy, b.Spec.BucketClaimRef.UID, b.Status.BucketID = cosiapi.DeletionPolicyDelete, "uid", "id"
+			for _, change := range tc.is {
+				change(b)
+			}
+			if got := fateOf(b); got != tc.want {
+				t.Errorf("want %d, got %d", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestHoldMessage_tells_what_to_do(t *testing.T) {
+	t.Parallel()
+	b := &cosiapi.Bucket{}
+	b.Spec.BucketClaimRef = cosiapi.BucketClaimReference{Namespace: "ns", Name: "claim", UID: "uid"}
+	if got := holdMessage(b); !strings.Contains(got, "ns/claim") {
+		t.Errorf("the claim is not named: %s", got)
+	}
+	b.Spec.BucketClaimRef.UID = ""
+	if got := holdMessage(b); !strings.Contains(got, cosiapi.BucketClaimBeingDeletedAnnotation) || !strings.Contains(got, "Retain") {
+		t.Errorf("the two ways out are not named: %s", got)
+	}
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// unprotect takes our finalizer off, which lets the Bucket go. The write is
+// refused if the Bucket changed since it was compared with the API server.
+func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	deleted := *b.DeletionTimestamp
+	if _, err := r.Buckets.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) }); err != nil {
+		return step.Verdict{}, err
+	}
+	r.Attempts.Clear(w.req)
+	r.finished(b, metrics.OperationDelete, deleted)
+	if !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		r.Metrics.Reconciled(metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: metrics.OperationCreate}, metrics.StatusCanceled)
+	}
+	return step.Done(), nil
+}

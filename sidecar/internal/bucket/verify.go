@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// verify establishes that the backend has the bucket that an administrator
+// imports (static provisioning). It creates nothing.
+func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) {
+	b := w.bucket
+	verdict, err := r.exclusively(w, b.Status.BucketID, func() (err error) {
+		w.answer, err = r.Driver.GetBucket(ctx, &cosi.DriverGetBucketRequest{
+			BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
+		})
+		return err
+	})
+	if err != nil {
+		return r.provisioningFailed(ctx, w, err)
+	}
+	return verdict, nil
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bucketaccess reconciles the BucketAccesses that the Controller handed
+// to the sidecar of one driver (KEP-1979, "Generating Bucket Access
+// Credentials" and "Deleting a BucketAccess", the sidecar's part). A reconcile
+// is a list of steps, one in each file; what they decide stands in rules.go and
+// regrant.go.
+//
+// It must not read BucketClaims or classes, and writes no Secret that does not
+// belong to its access.
+package bucketaccess
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/runner"
+	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/step"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/attempts"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+	"github.com/cooper-cosi/cooper/sidecar/internal/objects"
+	"github.com/cooper-cosi/cooper/sidecar/internal/wake"
+)
+
+// Provisioner is the part of a driver that makes and removes accesses. Its
+// errors are *driver.Failure.
+type Provisioner interface {
+	GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error)
+	GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error)
+	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
+}
+
+// SecretStore keeps the access Secrets; Secrets is the one in the Kubernetes
+// API. Reserve is called before the first call to the driver, Write after each
+// grant, Release when the access is deleted.
+type SecretStore interface {
+	Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error)
+	Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error
+	Release(ctx context.Context, a *cosiapi.BucketAccess, name string) error
+}
+
+// Reconciler reconciles BucketAccesses. All fields are required.
+type Reconciler struct {
+	// Cache reads accesses and Buckets from the sidecar's cache.
+	Cache client.Reader
+	// Accesses writes them, and reads past the cache.
+	Accesses objects.Store
+	// Secrets keeps the access Secrets.
+	Secrets SecretStore
+	// Driver makes and removes accesses; Info is its latest answer to
+	// DriverGetInfo.
+	Driver Provisioner
+	Info   func() driver.Info
+	// Scope limits the work to some namespaces.
+	Scope scope.Scope
+	// InFlight holds the IDs that calls are running for.
+	InFlight *inflight.Keys
+	// Attempts holds the calls that failed.
+	Attempts *attempts.Ledger
+	// Schedule says when accesses are granted anew although nothing changed.
+	Schedule *Schedule
+	// Bell starts a reconcile when an ID becomes free.
+	Bell *wake.Bell
+	// Runner runs the steps.
+	Runner *runner.Runner
+	// Events and Metrics get what happened.
+	Events  events.Recorder
+	Metrics *metrics.Controller
+	// SecretPoll is how often a reconcile that waits for a Secret looks again.
+	SecretPoll time.Duration
+	// Now is the clock.
+	Now func() time.Time
+	// StepLimit bounds a step; it must be longer than the deadline of a call.
+	StepLimit time.Duration
+}
+
+// work is the state of one reconcile.
+type work struct {
+	req    reconcile.Request
+	access *cosiapi.BucketAccess
+	info   driver.Info
+	// fresh says that the API accepted a write of this very copy.
+	fresh bool
+	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
+	secrets []*corev1.Secret
+	// answer is what the driver granted.
+	answer *cosi.DriverGrantBucketAccessResponse
+}
+
+func (w *work) state() attempts.State {
+	return attempts.State{Object: attempts.Fingerprint(w.access), Driver: w.info.Epoch}
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	a := &cosiapi.BucketAccess{}
+	if err := r.Cache.Get(ctx, req.NamespacedName, a); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Attempts.Clear(req)
+			r.Schedule.Forget(req)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("read BucketAccess %s: %w", req.NamespacedName, err)
+	}
+	w := &work{req: req, access: a, info: r.Info()}
+	if !r.concerns(w) {
+		return reconcile.Result{}, nil
+	}
+	steps := r.provisioning()
+	if a.DeletionTimestamp != nil {
+		steps = r.deprovisioning()
+	}
+	return runner.Run(ctx, r.Runner, req, a, steps, w)
+}
+
+// concerns reports whether there is anything to do for the access here: the
+// Controller handed it to our driver, and we have not given it back.
+func (r *Reconciler) concerns(w *work) bool {
+	a := w.access
+	givenBack := a.DeletionTimestamp != nil && cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation)
+	return a.Status.DriverName == w.info.Name && r.Scope.Includes(a.Namespace) && !givenBack
+}
+
+// provisioning are the steps for an access that is wanted.
+func (r *Reconciler) provisioning() []step.Step[*work] {
+	return step.Uninterrupted(r.StepLimit,
+		named("seen", r.seen),
+		named("validate", r.validate),
+		named("protect", r.protect),
+		named("buckets", r.buckets),
+		named("reserve", r.reserve),
+		named("settle", r.settle),
+		named("attempt", r.attempt),
+		step.BeforeStop(named("identify", r.identify)),
+		step.BeforeStop(named("grant", r.grant)),
+		named("deliver", r.deliver),
+		named("report", r.report),
+	)
+}
+
+// deprovisioning are the steps for an access that is being deleted.
+func (r *Reconciler) deprovisioning() []step.Step[*work] {
+	return step.Uninterrupted(r.StepLimit,
+		named("seen", r.seen),
+		named("reread", r.reread),
+		named("release", r.release),
+		named("attempt", r.attempt),
+		step.BeforeStop(named("revoke", r.revoke)),
+		named("handback", r.handback),
+	)
+}
+
+// seen waits until the cache holds what we wrote last.
+func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
+	if r.Accesses.Written.Seen(w.access) {
+		return step.Next(), nil
+	}
+	return step.Wait("the cache, which is behind our own write"), nil
+}
+
+func named(name string, do func(context.Context, *work) (step.Verdict, error)) step.Step[*work] {
+	return step.Func[*work]{StepName: name, Do: do}
+}

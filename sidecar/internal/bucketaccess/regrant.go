@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Annotations by which an access Secret says what it was made of, so that a
+// sidecar that starts anew sees whether anything changed without a call to the
+// driver. They are bookkeeping and hold no credential.
+const (
+	// ownerAnnotation is the UID of the access that the Secret was made for.
+	ownerAnnotation = "cooper.dev/access-uid"
+	// grantAnnotation is a digest of what the grant was asked for and of the
+	// driver's revision.
+	grantAnnotation = "cooper.dev/grant"
+	// dataAnnotation is a digest of the data as it was delivered.
+	dataAnnotation = "cooper.dev/data"
+	// deliveredAnnotation is the value of the rotate annotation that the data
+	// answers.
+	deliveredAnnotation = "cooper.dev/delivered-rotation"
+	// renewAnnotation is when a credential that expires is asked for again,
+	// RFC 3339.
+	renewAnnotation = "cooper.dev/renew-at"
+)
+
+const (
+	// renewShare is the part of the remaining life of a credential that is kept
+	// in reserve when it is renewed: a third, at most maxReserve.
+	renewShare = 3
+	maxReserve = 24 * time.Hour
+	// minRenewal keeps a driver that never prolongs a credential from being
+	// asked all the time.
+	minRenewal = time.Minute
+)
+
+// grantDigest identifies what a grant depends on.
+func grantDigest(request *cosi.DriverGrantBucketAccessRequest, revision string) string {
+	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
+	parts := struct {
+		Account, Protocol, Authentication, Namespace, ServiceAccount, Rotation, Revision string
+
+		Parameters map[string]string
+		Buckets    []bucket
+	}{
+		Account: request.GetAccountId(), Protocol: request.GetProtocol().GetType().String(),
+		Authentication: request.GetAuthenticationType().GetType().String(),
+		Namespace:      request.GetServiceAccountNamespace(), ServiceAccount: request.GetServiceAccountName(),
+		Rotation: request.GetRotation(), Revision: revision, Parameters: request.GetParameters(),
+	}
+	for _, b := range request.GetBuckets() {
+		parts.Buckets = append(parts.Buckets, bucket{
+			b.GetBucketId(), b.GetObjectDataAccessMode().GetMode().String(),
+			b.GetObjectMetadataAccessMode().GetMode().String(), b.GetBucketMetadataAccessMode().GetMode().String(),
+		})
+	}
+	return digest(parts)
+}
+
+// dataDigest identifies the data of a Secret.
+func dataDigest(data map[string][]byte) string { return digest(data) }
+
+func digest(v any) string {
+	// Marshal sorts the keys of maps; strings, bytes and maps of them never fail.
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
+
+// bookkeeping are the annotations of a Secret that is delivered now.
+func bookkeeping(grant, rotation string, data map[string][]byte, now time.Time) map[string]string {
+	notes := map[string]string{
+		grantAnnotation: grant, dataAnnotation: dataDigest(data), deliveredAnnotation: rotation, renewAnnotation: "",
+	}
+	if expiry, ok := secretkeys.Expiry(data); ok {
+		notes[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
+	}
+	return notes
+}
+
+// renewal is when a credential that expires is asked for again.
+func renewal(now, expiry time.Time) time.Time {
+	reserve := min(expiry.Sub(now)/renewShare, maxReserve)
+	at := expiry.Add(-reserve)
+	if soonest := now.Add(minRenewal); at.Before(soonest) {
+		return soonest
+	}
+	return at
+}
+
+// due says why the driver must be asked for the access (again); empty means
+// that everything is as it should be until at the latest next, which is zero
+// if no time is set.
+func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, periodic, now time.Time) (why string, next time.Time) {
+	if !provisioned(a) {
+		return "the access is not provisioned", next
+	}
+	if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse) {
+		return "the last call to the driver failed", next
+	}
+	next = periodic
+	for _, s := range secrets {
+		switch {
+		case s.Annotations[dataAnnotation] != dataDigest(s.Data):
+			return fmt.Sprintf("the data of Secret %s is not what was delivered", s.Name), next
+		case s.Annotations[grantAnnotation] != grant:
+			return fmt.Sprintf("Secret %s was delivered for another request, rotation or configuration of the driver", s.Name), next
+		}
+		if at, err := time.Parse(time.RFC3339, s.Annotations[renewAnnotation]); err == nil {
+			if !now.Before(at) {
+				return fmt.Sprintf("the credential in Secret %s expires soon", s.Name), next
+			}
+			if next.IsZero() || at.Before(next) {
+				next = at
+			}
+		}
+	}
+	if !periodic.IsZero() && !now.Before(periodic) {
+		return "the regrant interval has passed", next
+	}
+	return "", next
+}

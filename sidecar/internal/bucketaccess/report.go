@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// report establishes that the access says that it can be used.
+func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	first := !provisioned(a)
+	_, err := r.Accesses.PatchStatus(ctx, a, func() {
+		conditions.Merge(&a.Status.Conditions, valid(a))
+		conditions.Set(&a.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
+			Message: "The access is granted and its Secrets are written", Generation: a.Generation,
+		})
+		conditions.Set(&a.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+			Message: "The last call to the driver succeeded", Generation: a.Generation,
+		})
+	})
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if first {
+		created := metrics.Operation{Driver: a.Status.DriverName, Kind: metrics.KindBucketAccess, Name: metrics.OperationCreate}
+		r.Metrics.Finished(created, r.Now().Sub(a.CreationTimestamp.Time))
+		r.Metrics.Reconciled(created, metrics.StatusSucceeded)
+	}
+	return r.settle(ctx, w)
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/accessmode"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// A problem is why an access cannot be served.
+type problem struct {
+	reason  conditions.Reason
+	message string
+	// waits says that the problem passes when something else happens; the
+	// access is then neither valid nor invalid.
+	waits bool
+}
+
+// provisioned reports whether the access was granted and delivered once.
+func provisioned(a *cosiapi.BucketAccess) bool {
+	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+}
+
+// inconsistency checks what the Controller handed over against the spec and
+// the driver; nil means that the access can be served.
+func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *problem {
+	handed := map[string]bool{}
+	for _, b := range a.Status.AccessedBuckets {
+		handed[b.BucketClaimName] = true
+	}
+	secrets := map[string]bool{}
+	for _, claim := range a.Spec.BucketClaims {
+		if !handed[claim.BucketClaimName] {
+			return degraded("status.accessedBuckets lacks BucketClaim %q", claim.BucketClaimName)
+		}
+		if secrets[claim.AccessSecretName] {
+			return degraded("spec.bucketClaims uses the Secret name %q twice", claim.AccessSecretName)
+		}
+		delete(handed, claim.BucketClaimName)
+		secrets[claim.AccessSecretName] = true
+	}
+	for _, b := range a.Status.AccessedBuckets {
+		if handed[b.BucketClaimName] {
+			return degraded("status.accessedBuckets names BucketClaim %q, which spec.bucketClaims does not", b.BucketClaimName)
+		}
+	}
+	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
+		return degraded("the access authenticates by ServiceAccount, but spec.serviceAccountName is empty")
+	}
+	if !info.Supports(protocolType(a.Spec.Protocol)) {
+		return &problem{reason: conditions.DriverLacksProtocol, message: fmt.Sprintf(
+			"Driver %s does not serve protocol %s. Create a new BucketAccess with another protocol or class.", info.Name, a.Spec.Protocol)}
+	}
+	return nil
+}
+
+func degraded(format string, args ...any) *problem {
+	return &problem{reason: conditions.StatusDegraded, message: "The BucketAccess contradicts itself: " + fmt.Sprintf(format, args...) +
+		". Delete it and create it anew."}
+}
+
+// missingBucket is the problem of a Bucket that does not exist.
+func missingBucket(a *cosiapi.BucketAccess, name string) *problem {
+	return &problem{
+		reason: conditions.BucketNotUsable, waits: !provisioned(a),
+		message: fmt.Sprintf("Bucket %s does not exist. If it is lost, delete this BucketAccess.", name),
+	}
+}
+
+// bucketProblem checks one Bucket of an access; nil means that it can be used.
+func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *problem {
+	ref := b.Spec.BucketClaimRef
+	switch {
+	case b.Spec.DriverName != a.Status.DriverName:
+		return unusable("Bucket %s belongs to driver %s and the access to driver %s. Use a BucketAccessClass of the Bucket's driver.",
+			b.Name, b.Spec.DriverName, a.Status.DriverName)
+	case ref.Namespace != a.Namespace || ref.Name != accessed.BucketClaimName:
+		return unusable("Bucket %s belongs to BucketClaim %s/%s and not to %s/%s. Delete this BucketAccess.",
+			b.Name, ref.Namespace, ref.Name, a.Namespace, accessed.BucketClaimName)
+	case b.DeletionTimestamp != nil || cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation):
+		return unusable("Bucket %s or its BucketClaim %s is being deleted. Delete this BucketAccess, and create one for another claim.",
+			b.Name, accessed.BucketClaimName)
+	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
+		return &problem{
+			reason: conditions.WaitingForProvisionedBucket, waits: true,
+			message: fmt.Sprintf("Waiting for Bucket %s to be provisioned", b.Name),
+		}
+	case b.Status.BucketID != accessed.BucketID:
+		return unusable("Bucket %s has the bucket ID %q and not %q, as it had when access was asked for. Delete this BucketAccess and create it anew.",
+			b.Name, b.Status.BucketID, accessed.BucketID)
+	case !slices.Contains(b.Status.Protocols, a.Spec.Protocol):
+		return unusable("Bucket %s does not support protocol %s; it supports %v. Create a new BucketAccess with one of these.",
+			b.Name, a.Spec.Protocol, b.Status.Protocols)
+	default:
+		return nil
+	}
+}
+
+func unusable(format string, args ...any) *problem {
+	return &problem{reason: conditions.BucketNotUsable, message: fmt.Sprintf(format, args...)}
+}
+
+// bucketIDs are the IDs of the access's backend buckets, each once, in order.
+func bucketIDs(a *cosiapi.BucketAccess) []string {
+	ids := make([]string, 0, len(a.Status.AccessedBuckets))
+	for _, b := range a.Status.AccessedBuckets {
+		ids = append(ids, b.BucketID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// idOf maps each claim of the access to its bucket ID.
+func idOf(a *cosiapi.BucketAccess) map[string]string {
+	ids := make(map[string]string, len(a.Status.AccessedBuckets))
+	for _, b := range a.Status.AccessedBuckets {
+		ids[b.BucketClaimName] = b.BucketID
+	}
+	return ids
+}
+
+// grantedBuckets are the buckets of the access as the driver gets them, in the
+// order of their IDs. Claims that share a backend bucket make one entry with
+// the modes of all of them.
+func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
+	ids := idOf(a)
+	modes := map[string]cosiapi.BucketAccessModes{}
+	for _, claim := range a.Spec.BucketClaims {
+		id := ids[claim.BucketClaimName]
+		modes[id] = accessmode.Merge(modes[id], claim.AccessModes)
+	}
+	buckets := make([]*cosi.AccessedBucket, 0, len(modes))
+	for id, m := range modes {
+		buckets = append(buckets, &cosi.AccessedBucket{
+			BucketId:                 id,
+			ObjectDataAccessMode:     mode(m.ObjectData),
+			ObjectMetadataAccessMode: mode(m.ObjectMetadata),
+			BucketMetadataAccessMode: mode(m.BucketMetadata),
+		})
+	}
+	slices.SortFunc(buckets, func(x, y *cosi.AccessedBucket) int { return cmp.Compare(x.GetBucketId(), y.GetBucketId()) })
+	return buckets
+}
+
+// mode translates an access mode. A category that the user left open is an
+// explicit ANY.
+func mode(m cosiapi.BucketAccessMode) *cosi.AccessMode {
+	translated := cosi.AccessMode_ANY
+	switch m {
+	case cosiapi.BucketAccessModeReadWrite:
+		translated = cosi.AccessMode_READ_WRITE
+	case cosiapi.BucketAccessModeReadOnly:
+		translated = cosi.AccessMode_READ_ONLY
+	case cosiapi.BucketAccessModeWriteOnly:
+		translated = cosi.AccessMode_WRITE_ONLY
+	}
+	return &cosi.AccessMode{Mode: translated}
+}
+
+func protocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
+	switch protocol {
+	case cosiapi.ProtocolS3:
+		return cosi.ObjectProtocol_S3
+	case cosiapi.ProtocolAzure:
+		return cosi.ObjectProtocol_AZURE
+	case cosiapi.ProtocolGCS:
+		return cosi.ObjectProtocol_GCS
+	default:
+		return cosi.ObjectProtocol_UNKNOWN
+	}
+}
+
+func authentication(a *cosiapi.BucketAccess) *cosi.AuthenticationType {
+	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount {
+		return &cosi.AuthenticationType{Type: cosi.AuthenticationType_SERVICE_ACCOUNT}
+	}
+	return &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}
+}
+
+// serviceAccount is the namespace and name of the ServiceAccount that the
+// driver gets; both are empty unless the access authenticates by it.
+func serviceAccount(a *cosiapi.BucketAccess) (namespace, name string) {
+	if a.Status.AuthenticationType != cosiapi.AuthenticationTypeServiceAccount {
+		return "", ""
+	}
+	return a.Namespace, a.Spec.ServiceAccountName
+}
+
+func idRequest(a *cosiapi.BucketAccess) *cosi.DriverGenerateBucketAccessIdRequest {
+	namespace, name := serviceAccount(a)
+	return &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName:             cosiapi.AccountNameFor(a.UID),
+		Protocol:                &cosi.ObjectProtocol{Type: protocolType(a.Spec.Protocol)},
+		AuthenticationType:      authentication(a),
+		ServiceAccountName:      name,
+		ServiceAccountNamespace: namespace,
+		Parameters:              a.Status.Parameters,
+		Buckets:                 grantedBuckets(a),
+		Rotation:                a.Annotations[cosiapi.RotateAnnotation],
+	}
+}
+
+func grantRequest(a *cosiapi.BucketAccess) *cosi.DriverGrantBucketAccessRequest {
+	asked := idRequest(a)
+	return &cosi.DriverGrantBucketAccessRequest{
+		AccountId:               a.Status.AccountID,
+		Protocol:                asked.GetProtocol(),
+		AuthenticationType:      asked.GetAuthenticationType(),
+		ServiceAccountName:      asked.GetServiceAccountName(),
+		ServiceAccountNamespace: asked.GetServiceAccountNamespace(),
+		Parameters:              asked.GetParameters(),
+		Buckets:                 asked.GetBuckets(),
+		Rotation:                asked.GetRotation(),
+	}
+}
+
+func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessRequest {
+	namespace, name := serviceAccount(a)
+	request := &cosi.DriverRevokeBucketAccessRequest{
+		AccountId:               a.Status.AccountID,
+		Protocol:                &cosi.ObjectProtocol{Type: protocolType(a.Spec.Protocol)},
+		AuthenticationType:      authentication(a),
+		ServiceAccountName:      name,
+		ServiceAccountNamespace: namespace,
+		Parameters:              a.Status.Parameters,
+	}
+	for _, id := range bucketIDs(a) {
+		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: id})
+	}
+	return request
+}
+
+// failureReason is the condition reason of a failed call.
+func failureReason(f *driver.Failure) conditions.Reason {
+	switch {
+	case f.InvalidAnswer():
+		return conditions.DriverAnswerInvalid
+	case f.UntilReconnect():
+		return conditions.DriverIncompatible
+	case f.Terminal():
+		return conditions.Terminal
+	default:
+		return conditions.Retrying
+	}
+}
+
+// valid is the verdict on an access without problems.
+func valid(a *cosiapi.BucketAccess) conditions.Change {
+	return conditions.Change{
+		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,
+		Message: "The Buckets and Secrets of the access are valid", Generation: a.Generation,
+	}
+}
+
+// invalid is the verdict on an access with a problem.
+func invalid(a *cosiapi.BucketAccess, p *problem) conditions.Change {
+	status := metav1.ConditionFalse
+	if p.waits {
+		status = metav1.ConditionUnknown
+	}
+	return conditions.Change{
+		Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: p.reason, Message: p.message, Generation: a.Generation,
+	}
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// granted is an access to two claims that is in order.
+func granted() *cosiapi.BucketAccess {
+	a := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "uid"}}
+	a.Spec.Protocol = cosiapi.ProtocolS3
+	a.Spec.BucketClaims = []cosiapi.BucketClaimAccess{
+		{BucketClaimName: "one", AccessSecretName: "s1", AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}},
+		{BucketClaimName: "two", AccessSecretName: "s2", AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite}},
+	}
+	a.Status.AuthenticationType, a.Status.AccountID = cosiapi.AuthenticationTypeKey, "acc"
+	a.Status.AccessedBuckets = []cosiapi.AccessedBucket{
+		{BucketClaimName: "two", BucketName: "b2", BucketID: "id2"}, {BucketClaimName: "one", BucketName: "b1", BucketID: "id1"},
+	}
+	for kind, status := range map[string]metav1.ConditionStatus{
+		cosiapi.ConditionProvisioned: metav1.ConditionTrue, cosiapi.ConditionProvisionFailed: metav1.ConditionFalse,
+	} {
+		conditions.Set(&a.Status.Conditions, conditions.Change{Type: kind, Status: status, Reason: conditions.Provisioned})
+	}
+	return a
+}
+
+func TestInconsistency(t *testing.T) {
+	t.Parallel()
+	info := driver.Info{Name: "d", Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3}}
+	for name, tc := range map[string]struct {
+		change func(*cosiapi.BucketAccess)
+		reason conditions.Reason
+		part   string
+	}{
+		"an access in order": {func(*cosiapi.BucketAccess) {}, "", ""},
+		"a claim without a Bucket": {
+			func(a *cosiapi.BucketAccess) { a.Status.AccessedBuckets = a.Status.AccessedBuckets[:1] }, conditions.StatusDegraded, `"one"`,
+		},
+		"a Bucket without a claim": {
+			func(a *cosiapi.BucketAccess) { a.Spec.BucketClaims = a.Spec.BucketClaims[:1] }, conditions.StatusDegraded, `"two"`,
+		},
+		"one Secret for two claims": {
+			func(a *cosiapi.BucketAccess) { a.Spec.BucketClaims[1].AccessSecretName = "s1" }, conditions.StatusDegraded, `"s1"`,
+		},
+		"no service account": {
+			func(a *cosiapi.BucketAccess) { a.Status.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount },
+			conditions.StatusDegraded, "serviceAccountName",
+		},
+		"a protocol that the driver lacks": {
+			func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolGCS }, conditions.DriverLacksProtocol, "GCS",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := granted()
+			tc.change(a)
+			got := inconsistency(a, info)
+			if got == nil {
+				got = &problem{}
+			}
+			if got.reason != tc.reason || !strings.Contains(got.message, tc.part) {
+				t.Errorf("want %q naming %s, got %q: %s", tc.reason, tc.part, got.reason, got.message)
+			}
+		})
+	}
+}
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	later := now.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		change   func(*cosiapi.BucketAccess, *corev1.Secret)
+		periodic time.Time
+		why      string
+		next     time.Time
+	}{
+		"everything is in order": {},
+		"the time of the interval is known": {
+			periodic: later, next: later,
+		},
+		"the interval has passed": {periodic: now, why: "interval", next: now},
+		"not provisioned": {
+			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.Conditions = nil }, why: "not provisioned",
+		},
+		"the last grant failed": {
+			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) {
+				conditions.Set(&a.Status.Conditions, conditions.Change{
+					Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionTrue, Reason: conditions.Retrying,
+				})
+			},
+			why: "failed",
+		},
+		"a value was changed": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: "data of Secret s1",
+		},
+		"a key was added": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: "data of Secret s1",
+		},
+		"the Secret is new": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: "data of Secret s1",
+		},
+		"another request": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request",
+		},
+		"the credential is renewed later": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
+				s.Annotations[renewAnnotation] = later.Format(time.RFC3339)
+			},
+			next: later,
+		},
+		"the credential expires soon": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
+				s.Annotations[renewAnnotation] = now.Format(time.RFC3339)
+			},
+			why: "expires soon",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, data := granted(), map[string][]byte{"AWS_ACCESS_KEY_ID": []byte("AK")}
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: "s1", Annotations: bookkeeping("digest", "", data, now)}, Data: data,
+			}
+			if tc.change != nil {
+				tc.change(a, secret)
+			}
+			why, next := due(a, []*corev1.Secret{secret}, "digest", tc.periodic, now)
+			if (why == "") != (tc.why == "") || !strings.Contains(why, tc.why) {
+				t.Errorf("reason: want %q, got %q", tc.why, why)
+			}
+			if !next.Equal(tc.next) {
+				t.Errorf("next: want %v, got %v", tc.next, next)
+			}
+		})
+	}
+}
+
+func TestGrantDigest(t *testing.T) {
+	t.Parallel()
+	digestOf := func(revision string, change func(*cosiapi.BucketAccess)) string {
+		a := granted()
+		change(a)
+		return grantDigest(grantRequest(a), revision)
+	}
+	same := digestOf("1", func(*cosiapi.BucketAccess) {})
+	for name, tc := range map[string]struct {
+		revision string
+		change   func(*cosiapi.BucketAccess)
+		differs  bool
+	}{
+		"the order of the Buckets": {"1", func(a *cosiapi.BucketAccess) {
+			b := a.Status.AccessedBuckets
+			b[0], b[1] = b[1], b[0]
+		}, false},
+		"the conditions": {"1", func(a *cosiapi.BucketAccess) { a.Status.Conditions = nil }, false},
+		"the revision":   {"2", func(*cosiapi.BucketAccess) {}, true},
+		"the rotation": {"1", func(a *cosiapi.BucketAccess) {
+			a.Annotations = map[string]string{cosiapi.RotateAnnotation: "now"}
+		}, true},
+		"a mode": {"1", func(a *cosiapi.BucketAccess) {
+			a.Spec.BucketClaims[0].AccessModes.ObjectMetadata = cosiapi.BucketAccessModeReadOnly
+		}, true},
+		"a parameter": {"1", func(a *cosiapi.BucketAccess) { a.Status.Parameters = map[string]string{"k": "v"} }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := digestOf(tc.revision, tc.change) != same; got != tc.differs {
+				t.Errorf("differs: want %v, got %v", tc.differs, got)
+			}
+		})
+	}
+}
+
+func TestRenewal(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct{ life, want time.Duration }{
+		"a day before the end of a long life":       {90 * 24 * time.Hour, 89 * 24 * time.Hour},
+		"a third before the end of a short one":     {time.Hour, 40 * time.Minute},
+		"not more than once a minute":               {30 * time.Second, time.Minute},
+		"in a minute if it has expired already":     {-time.Hour, time.Minute},
+		"a third before the end also at three days": {72 * time.Hour, 48 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := renewal(now, now.Add(tc.life)).Sub(now); got != tc.want {
+				t.Errorf("want %v from now, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	now, req := time.Now(), reconcile.Request{}
+	never := &Schedule{}
+	if !never.Next(req, now).IsZero() {
+		t.Error("no interval must mean never")
+	}
+	daily := &Schedule{Interval: 24 * time.Hour}
+	first := daily.Next(req, now)
+	if wait := first.Sub(now); wait < 12*time.Hour || wait > 24*time.Hour {
+		t.Errorf("after a start: want between half and the whole interval, got %v", wait)
+	}
+	if again := daily.Next(req, now.Add(time.Hour)); !again.Equal(first) {
+		t.Errorf("the time moves: %v and %v", first, again)
+	}
+	daily.Granted(req, now)
+	if wait := daily.Next(req, now).Sub(now); wait < 24*time.Hour || wait > 29*time.Hour {
+		t.Errorf("after a grant: want the interval and at most a fifth more, got %v", wait)
+	}
+}
+
+func TestRevokeRequest_names_each_bucket_once(t *testing.T) {
+	t.Parallel()
+	a := granted()
+	a.Status.AccessedBuckets[0].BucketID = "id1"
+	var ids []string
+	for _, b := range revokeRequest(a).GetBuckets() {
+		ids = append(ids, b.GetBucketId())
+	}
+	if diff := cmp.Diff([]string{"id1"}, ids); diff != "" {
+		t.Errorf("bucket IDs (-want, +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// conflictTries is how often a write to a Secret is tried when somebody else
+// writes to it at the same time.
+const conflictTries = 3
+
+// Secrets is the SecretStore in the Kubernetes API. Both fields are required.
+type Secrets struct {
+	// Writer writes Secrets.
+	Writer client.Client
+	// Live reads them, one by one and past every cache: the sidecar may
+	// neither list nor watch Secrets.
+	Live client.Reader
+}
+
+// A TakenError says that the name of an access Secret is not free.
+type TakenError struct {
+	// Name of the Secret.
+	Name string
+	// Why it is not free, as the end of a sentence.
+	Why string
+}
+
+// Error implements error.
+func (e *TakenError) Error() string { return fmt.Sprintf("Secret %q %s", e.Name, e.Why) }
+
+// Reserve makes sure that the Secret of one claim exists, belongs to the access
+// and has its finalizer and references. What it holds stays as it is. A Secret
+// that belongs to somebody else is left alone and answered with a *TakenError.
+func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
+	key := client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName}
+	for range conflictTries {
+		secret, err := s.get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case secret == nil:
+			secret, err = s.create(ctx, a, claim)
+		case !owns(a, secret):
+			return nil, &TakenError{Name: key.Name, Why: "belongs to " + ownerOf(secret)}
+		case secret.DeletionTimestamp != nil:
+			err = s.letGo(ctx, secret)
+		default:
+			err = s.repair(ctx, a, claim, secret)
+		}
+		switch {
+		case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && secret != nil:
+			continue
+		case err != nil:
+			return nil, err
+		case secret.DeletionTimestamp == nil:
+			return secret, nil
+		}
+	}
+	return nil, &TakenError{Name: key.Name, Why: "is being deleted or changed by somebody else all the time"}
+}
+
+// A Content is what Write delivers.
+type Content struct {
+	// Data replaces all data of the Secret.
+	Data map[string][]byte
+	// Notes are annotations to set; an empty value removes one.
+	Notes map[string]string
+}
+
+// Write makes the Secret, which Reserve returned, hold exactly the content. It
+// writes nothing if it does already.
+func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error {
+	for range conflictTries {
+		before := secret.DeepCopy()
+		secret.Data = content.Data
+		for key, value := range content.Notes {
+			if value == "" {
+				delete(secret.Annotations, key)
+			} else {
+				metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
+			}
+		}
+		err := s.patch(ctx, before, secret)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		newer, err := s.get(ctx, client.ObjectKeyFromObject(secret))
+		if err != nil {
+			return err
+		}
+		if newer == nil || newer.DeletionTimestamp != nil || !owns(a, newer) {
+			return &TakenError{Name: secret.Name, Why: "was deleted or replaced while COSI wrote to it"}
+		}
+		*secret = *newer
+	}
+	return &TakenError{Name: secret.Name, Why: "is changed by somebody else all the time"}
+}
+
+// Release takes our finalizer off the Secret and deletes it. A Secret that does
+// not belong to the access is left alone. The error is a *TakenError while the
+// finalizer of somebody else keeps the Secret.
+func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
+	key := client.ObjectKey{Namespace: a.Namespace, Name: name}
+	secret, err := s.get(ctx, key)
+	if err != nil || secret == nil || !owns(a, secret) {
+		return err
+	}
+	if err := s.letGo(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	uid := secret.UID
+	var deleted error
+	if secret.DeletionTimestamp == nil {
+		deleted = s.Writer.Delete(ctx, secret, client.Preconditions{UID: &uid})
+	}
+	// A conflict is no failure if the name has another Secret by now.
+	if deleted != nil && !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted) {
+		return fmt.Errorf("delete Secret %s: %w", key, deleted)
+	}
+	left, err := s.get(ctx, key)
+	if err != nil || left == nil || left.UID != uid {
+		return err
+	}
+	if len(left.Finalizers) == 0 && deleted != nil {
+		return fmt.Errorf("delete Secret %s: %w", key, deleted)
+	}
+	return &TakenError{Name: name, Why: fmt.Sprintf("cannot go because of its finalizers %v", left.Finalizers)}
+}
+
+// get returns nil for a Secret that does not exist.
+func (s Secrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := s.Live.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absence is no error here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	return secret, nil
+}
+
+func (s Secrets) create(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: claim.AccessSecretName},
+		Type:       corev1.SecretTypeOpaque,
+	}
+	mark(a, claim, secret)
+	if err := s.Writer.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("create Secret %s/%s: %w", a.Namespace, claim.AccessSecretName, err)
+	}
+	return secret, nil
+}
+
+// repair gives an own Secret back what somebody took off it.
+func (s Secrets) repair(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) error {
+	before := secret.DeepCopy()
+	mark(a, claim, secret)
+	return s.patch(ctx, before, secret)
+}
+
+// owns reports whether the Secret was made for the very access: by its
+// controller or, if it has none, by the UID that mark noted on it. The latter
+// finds a Secret whose owner references were removed, as the deletion of an
+// access with --cascade=orphan does.
+func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
+	if owner := metav1.GetControllerOf(secret); owner != nil {
+		return owner.UID == a.UID
+	}
+	return secret.Annotations[ownerAnnotation] == string(a.UID)
+}
+
+// mark puts owner, finalizer and references on the Secret in memory.
+func mark(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) {
+	if metav1.GetControllerOf(secret) == nil {
+		owner := metav1.NewControllerRef(a, cosiapi.GroupVersion().WithKind("BucketAccess"))
+		secret.OwnerReferences = append(secret.OwnerReferences, *owner)
+	}
+	cosiapi.AddProtection(secret)
+	cosiapi.SetAnnotation(secret, ownerAnnotation, string(a.UID))
+	cosiapi.SetAnnotation(secret, cosiapi.BucketAccessReferenceAnnotation, a.Namespace+"/"+a.Name)
+	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
+}
+
+// letGo takes our finalizer off.
+func (s Secrets) letGo(ctx context.Context, secret *corev1.Secret) error {
+	before := secret.DeepCopy()
+	cosiapi.RemoveProtection(secret)
+	return s.patch(ctx, before, secret)
+}
+
+// patch writes the difference between the two, if any, unless the Secret
+// changed meanwhile.
+func (s Secrets) patch(ctx context.Context, before, after *corev1.Secret) error {
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	if err := s.Writer.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write Secret %s/%s: %w", after.Namespace, after.Name, err)
+	}
+	return nil
+}
+
+// ownerOf says for a message whom a Secret belongs to.
+func ownerOf(secret *corev1.Secret) string {
+	if owner := metav1.GetControllerOf(secret); owner != nil {
+		kind := owner.Kind
+		if strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && kind == "BucketAccess" {
+			return fmt.Sprintf("another BucketAccess named %s (UID %s)", owner.Name, owner.UID)
+		}
+		return fmt.Sprintf("%s %s", kind, owner.Name)
+	}
+	return "somebody else: it was not made for this BucketAccess"
+}
+
+// refused reports whether the API will not store a Secret however often it is
+// asked: the request is forbidden, over a quota, or invalid.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err))
+}

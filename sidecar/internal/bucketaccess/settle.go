@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucketaccess
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// settle ends the reconcile of an access that is in order: granted for what it
+// asks now, delivered, and not to be renewed yet.
+func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) {
+	a, now := w.access, r.Now()
+	why, next := due(a, w.secrets, grantDigest(grantRequest(a), w.info.Revision), r.Schedule.Next(w.req, now), now)
+	if why != "" {
+		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
+		return step.Next(), nil
+	}
+	_, err := r.Accesses.PatchStatus(ctx, a, func() {
+		conditions.Merge(&a.Status.Conditions, valid(a))
+	})
+	if err != nil || next.IsZero() {
+		return step.Done(), err
+	}
+	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access anew"), nil
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// errAway stands for a driver that never said why it is away.
+var errAway = errors.New("the driver is not connected")
+
+// GenerateBucketID is phase 1 of a new bucket.
+func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error) {
+	answer, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketId_FullMethodName, request,
+		cosi.ProvisionerClient.DriverGenerateBucketId)
+	return answer.GetBucketId(), err
+}
+
+// CreateBucket is phase 2 of a new bucket. The answer names at least one
+// protocol, all that were asked for, and none that the driver does not serve.
+func (d *Driver) CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
+	const method = cosi.Provisioner_DriverCreateBucket_FullMethodName
+	answer, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket)
+	if err != nil {
+		return nil, err
+	}
+	return answer.GetProtocols(), d.checkServed(method, answer.GetProtocols())
+}
+
+// GetBucket describes a bucket that exists already; its answer is checked as
+// that of CreateBucket.
+func (d *Driver) GetBucket(ctx context.Context, request *cosi.DriverGetBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
+	const method = cosi.Provisioner_DriverGetBucket_FullMethodName
+	answer, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGetBucket)
+	if err != nil {
+		return nil, err
+	}
+	return answer.GetProtocols(), d.checkServed(method, answer.GetProtocols())
+}
+
+// DeleteBucket removes a bucket.
+func (d *Driver) DeleteBucket(ctx context.Context, request *cosi.DriverDeleteBucketRequest) error {
+	_, err := provision(ctx, d, cosi.Provisioner_DriverDeleteBucket_FullMethodName, request,
+		cosi.ProvisionerClient.DriverDeleteBucket)
+	return err
+}
+
+// GenerateAccountID is phase 1 of an access.
+func (d *Driver) GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error) {
+	answer, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName, request,
+		cosi.ProvisionerClient.DriverGenerateBucketAccessId)
+	return answer.GetAccountId(), err
+}
+
+// GrantAccess is phase 2 of an access. The answer names exactly the buckets
+// that were asked for and has everything that a workload needs.
+func (d *Driver) GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error) {
+	return provision(ctx, d, cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, request,
+		cosi.ProvisionerClient.DriverGrantBucketAccess)
+}
+
+// RevokeAccess removes an access.
+func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error {
+	_, err := provision(ctx, d, cosi.Provisioner_DriverRevokeBucketAccess_FullMethodName, request,
+		cosi.ProvisionerClient.DriverRevokeBucketAccess)
+	return err
+}
+
+// checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
+func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {
+	served := d.Info().Protocols
+	for _, protocol := range cosi.ProtocolsOf(info) {
+		if !slices.Contains(served, protocol) {
+			return broken(method, fmt.Errorf("protocols names %s, which DriverGetInfo does not", protocol))
+		}
+	}
+	return nil
+}
+
+// provision makes one call of the Provisioner service in the current session.
+func provision[Q, A proto.Message](
+	ctx context.Context, d *Driver, method string, request Q,
+	rpc func(cosi.ProvisionerClient, context.Context, Q, ...grpc.CallOption) (A, error),
+) (A, error) {
+	var none A
+	if err := cosi.ValidateRequest(request); err != nil {
+		return none, unsendable(method, err)
+	}
+	s, away := d.current()
+	if s == nil {
+		if away == nil {
+			away = errAway
+		}
+		return none, failed(method, status.Error(codes.Unavailable, away.Error()))
+	}
+	client := cosi.NewProvisionerClient(s.conn)
+	return call(ctx, d.options.Deadline, method, request,
+		func(ctx context.Context, request Q, options ...grpc.CallOption) (A, error) {
+			return rpc(client, ctx, request, options...)
+		})
+}
+
+// call makes one call within the deadline and checks its answer.
+func call[Q, A proto.Message](
+	ctx context.Context, deadline time.Duration, method string, request Q,
+	rpc func(context.Context, Q, ...grpc.CallOption) (A, error),
+) (A, error) {
+	var none A
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	answer, err := rpc(ctx, request)
+	if err != nil {
+		return none, failed(method, err)
+	}
+	if err := cosi.ValidateResponse(request, answer); err != nil {
+		return none, broken(method, err)
+	}
+	return answer, nil
+}

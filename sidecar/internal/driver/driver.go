@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package driver is the sidecar's connection to its driver: it finds the
+// socket, asks who answers, keeps watch over both, and makes every RPC with a
+// deadline, a metric, a redacted log line and a check of the answer.
+//
+// It must not know Kubernetes objects, nor decide what is called when.
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"google.golang.org/grpc"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Defaults of Options.
+const (
+	DefaultDeadline     = 60 * time.Second
+	DefaultInfoInterval = time.Minute
+
+	firstPause = 100 * time.Millisecond
+	maxPause   = 2 * time.Second
+)
+
+// Options says where the driver is and how to call it.
+type Options struct {
+	// Address is unix:///path/to/driver.sock.
+	Address string
+	// Deadline bounds each RPC; zero means DefaultDeadline.
+	Deadline time.Duration
+	// InfoInterval is how often DriverGetInfo is asked anew while connected, so
+	// that a changed configuration is seen; zero means DefaultInfoInterval.
+	InfoInterval time.Duration
+	// Interceptors see every RPC, the first one outermost. They may be nil.
+	Interceptors []grpc.UnaryClientInterceptor
+	// Log gets what happens to the connection.
+	Log logr.Logger
+}
+
+// Info is what a driver answered to DriverGetInfo, and when.
+type Info struct {
+	// Name is the driver's name; it never changes within a Driver.
+	Name string
+	// Protocols are those that the driver can serve.
+	Protocols []cosi.ObjectProtocol_Type
+	// Revision changes with the driver's configuration; empty if it says none.
+	Revision string
+	// Epoch grows whenever the driver reconnected or answered anything new.
+	Epoch uint64
+}
+
+// Supports reports whether the driver serves the protocol.
+func (i Info) Supports(protocol cosi.ObjectProtocol_Type) bool {
+	return slices.Contains(i.Protocols, protocol)
+}
+
+// A Driver is a driver that was connected at least once. Its methods for RPCs
+// fail with a *Failure; while the driver is away they fail with Unavailable
+// and send nothing.
+type Driver struct {
+	options Options
+	socket  string
+	stop    context.CancelFunc
+	stopped chan struct{}
+
+	mu       sync.Mutex
+	session  *session // nil while the driver is away
+	away     error    // why session is nil
+	info     Info
+	watchers []func()
+}
+
+// Connect waits until a driver answers at the address and returns it. It says
+// once for each reason why it waits. It fails only when the address breaks a
+// rule or ctx ends. The Driver reconnects by itself until Close.
+func Connect(ctx context.Context, options Options) (*Driver, error) {
+	socket, err := SocketPath(options.Address)
+	if err != nil {
+		return nil, err
+	}
+	if options.Deadline == 0 {
+		options.Deadline = DefaultDeadline
+	}
+	if options.InfoInterval == 0 {
+		options.InfoInterval = DefaultInfoInterval
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	d := &Driver{options: options, socket: socket, stop: stop, stopped: make(chan struct{})}
+	first, err := d.open(ctx)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	go d.keep(life, first)
+	return d, nil
+}
+
+// Close ends the connection and all calls in flight.
+func (d *Driver) Close() {
+	d.stop()
+	<-d.stopped
+}
+
+// Info is the latest answer to DriverGetInfo.
+func (d *Driver) Info() Info {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.info
+}
+
+// Connected returns nil while the driver answers, else why it does not.
+func (d *Driver) Connected() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.away
+}
+
+// OnChange registers f to be called whenever the Epoch of Info grows. f must
+// neither block nor call the Driver.
+func (d *Driver) OnChange(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.watchers = append(d.watchers, f)
+}
+
+// keep lives through one session after the other.
+func (d *Driver) keep(ctx context.Context, s *session) {
+	defer close(d.stopped)
+	for {
+		reason := d.attend(ctx, s)
+		d.leave(reason)
+		if err := s.close(); err != nil {
+			d.options.Log.V(1).Info("Closing the connection failed", "reason", err.Error())
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		d.options.Log.Info("Lost the driver, waiting for it to come back", "address", d.options.Address, "reason", reason.Error())
+		var err error
+		if s, err = d.open(ctx); err != nil {
+			return
+		}
+		d.options.Log.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
+	}
+}
+
+// attend asks a connected driver now and then whether its answer changed, and
+// returns why the session is over.
+func (d *Driver) attend(ctx context.Context, s *session) error {
+	lost := s.lost(ctx)
+	tick := time.NewTicker(d.options.InfoInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the sidecar is stopping: %w", ctx.Err())
+		case <-lost:
+			return errSpent
+		case <-tick.C:
+			answer, err := s.info(ctx, d.options.Deadline)
+			if err != nil {
+				d.options.Log.Info("The driver does not say who it is", "reason", err.Error())
+				continue
+			}
+			if err := d.enter(s, answer, false); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// open tries until a driver of the right name answers.
+func (d *Driver) open(ctx context.Context) (*session, error) {
+	pause, said := firstPause, ""
+	for {
+		s, err := d.try(ctx)
+		if err == nil {
+			return s, nil
+		}
+		d.leave(err)
+		if said != err.Error() {
+			said = err.Error()
+			d.options.Log.Info("Waiting for the driver", "address", d.options.Address, "reason", said)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("gave up waiting for the driver at %s: %w (last: %w)", d.options.Address, ctx.Err(), err)
+		case <-time.After(pause):
+			pause = min(2*pause, maxPause)
+		}
+	}
+}
+
+// try opens one session and lets RPCs use it.
+func (d *Driver) try(ctx context.Context) (*session, error) {
+	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
+	defer cancel()
+	s, err := dial(limited, d.socket, grpc.WithChainUnaryInterceptor(d.options.Interceptors...))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.info(ctx, d.options.Deadline)
+	if err == nil {
+		err = d.enter(s, answer, true)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// enter makes the session the current one if the driver has the right name.
+func (d *Driver) enter(s *session, answer *cosi.DriverGetInfoResponse, reconnected bool) error {
+	next := Info{Name: answer.GetName(), Revision: answer.GetRevision()}
+	for _, protocol := range answer.GetSupportedProtocols() {
+		next.Protocols = append(next.Protocols, protocol.GetType())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.info.Name != "" && d.info.Name != next.Name {
+		return fmt.Errorf("the driver at %s says that it is %q, but this sidecar serves %q: "+
+			"start that driver again, or restart the sidecar to serve the new one", d.options.Address, next.Name, d.info.Name)
+	}
+	d.session, d.away = s, nil
+	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {
+		return nil
+	}
+	next.Epoch = d.info.Epoch + 1
+	d.info = next
+	for _, watcher := range d.watchers {
+		watcher()
+	}
+	return nil
+}
+
+func (d *Driver) leave(reason error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.session, d.away = nil, reason
+}
+
+// current is the session that RPCs use now.
+func (d *Driver) current() (*session, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.session, d.away
+}

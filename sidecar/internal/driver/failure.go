@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// maxDetail bounds the driver's own words in a Failure, in bytes.
+const maxDetail = 1024
+
+// A Failure is a call to the driver that did not do what it should: the driver
+// answered another code than OK, could not be reached, or answered OK with
+// something that breaks the contract. It never holds a credential.
+type Failure struct {
+	// Method is the bare name of the RPC, such as DriverCreateBucket.
+	Method string
+	// Outcome is the row of the contract's table for method and code. For an
+	// answer that breaks the contract its code is OK and its verdict Terminal.
+	Outcome cosi.Outcome
+	// Detail is the driver's message, or the rule that its answer breaks.
+	Detail string
+}
+
+// Terminal reports that repeating the call cannot help before the object or
+// the driver changes.
+func (f *Failure) Terminal() bool { return f.Outcome.Verdict == cosi.Terminal }
+
+// UntilReconnect reports that not even a resync may repeat the call.
+func (f *Failure) UntilReconnect() bool { return f.Outcome.UntilReconnect }
+
+// InvalidAnswer reports that the driver answered OK and broke the contract.
+func (f *Failure) InvalidAnswer() bool { return f.Outcome.Code == codes.OK }
+
+// Error implements error with a sentence for the end user.
+func (f *Failure) Error() string {
+	switch {
+	case f.InvalidAnswer():
+		return fmt.Sprintf("the driver's answer to %s breaks the COSI contract: %s", f.Method, f.Detail)
+	case f.Outcome.Code == codes.Unimplemented:
+		return fmt.Sprintf("the driver does not implement %s: it is not a two-phase COSI v1alpha2 driver. "+
+			"Install a version of the driver that is; COSI tries again when the driver reconnects. The driver says: %s", f.Method, f.Detail)
+	case f.Detail == "":
+		return fmt.Sprintf("%s failed with %s: %s", f.Method, f.Outcome.Code, f.Outcome.Reason)
+	default:
+		return fmt.Sprintf("%s failed with %s (%s): %s", f.Method, f.Outcome.Code, f.Outcome.Reason, f.Detail)
+	}
+}
+
+// AsFailure returns the Failure in err.
+func AsFailure(err error) (*Failure, bool) {
+	var failure *Failure
+	ok := errors.As(err, &failure)
+	return failure, ok
+}
+
+// failed makes a Failure of what a call of the gRPC library returned.
+func failed(method string, err error) error {
+	answer := status.Convert(err)
+	return &Failure{
+		Method:  path.Base(method),
+		Outcome: cosi.OutcomeOf(method, answer.Code()),
+		Detail:  printable(answer.Message()),
+	}
+}
+
+// broken makes a Failure of an OK answer that breaks the contract.
+func broken(method string, problem error) error {
+	return &Failure{
+		Method:  path.Base(method),
+		Outcome: cosi.Outcome{Method: method, Code: codes.OK, Verdict: cosi.Terminal},
+		Detail:  printable(problem.Error()),
+	}
+}
+
+// unsendable makes a Failure of a request that breaks the contract, so that
+// the user reads which field it is instead of the driver's paraphrase.
+func unsendable(method string, problem error) error {
+	return &Failure{
+		Method:  path.Base(method),
+		Outcome: cosi.OutcomeOf(method, codes.InvalidArgument),
+		Detail:  "not sent to the driver: " + printable(problem.Error()),
+	}
+}
+
+// printable makes one bounded line of what a driver said.
+func printable(text string) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+	if len(text) > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail], "") + "..."
+	}
+	return text
+}

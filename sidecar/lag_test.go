@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// lag holds back what watches deliver, so that a cache falls behind.
+type lag struct {
+	mu   sync.Mutex
+	free chan struct{} // open while nothing is delivered, nil otherwise
+}
+
+func (l *lag) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = make(chan struct{})
+}
+
+func (l *lag) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.free != nil {
+		close(l.free)
+		l.free = nil
+	}
+}
+
+func (l *lag) wait() {
+	l.mu.Lock()
+	free := l.free
+	l.mu.Unlock()
+	if free != nil {
+		<-free
+	}
+}
+
+type lagging struct {
+	next http.RoundTripper
+	lag  *lag
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(request)
+	if err == nil && request.URL.Query().Get("watch") != "" {
+		response.Body = lateBody{response.Body, l.lag}
+	}
+	return response, err
+}
+
+type lateBody struct {
+	io.ReadCloser
+
+	lag *lag
+}
+
+// Read implements io.Reader.
+func (b lateBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.lag.wait()
+	return n, err
+}
+
+// lagSystem has a Sidecar whose cache can be made to lag and that retries soon.
+func lagSystem(t *testing.T) (*system, *lag) {
+	t.Helper()
+	s, l := newSystem(t, driverfake.Options{}), &lag{}
+	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 20 * time.Millisecond}
+	s.wrap = func(config *rest.Config) *rest.Config {
+		config = rest.CopyConfig(config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lagging{next, l} })
+		return config
+	}
+	s.run()
+	t.Cleanup(l.end)
+	return s, l
+}
+
+// readAfter makes a change and waits until the Sidecar has read the object past
+// its cache.
+func (s *system) readAfter(resource, name string, change func()) {
+	s.t.Helper()
+	reads := func() int {
+		n := 0
+		for _, e := range s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{resource}}) {
+			if e.Name == name {
+				n++
+			}
+		}
+		return n
+	}
+	before := reads()
+	change()
+	s.Eventually("the Sidecar has read "+name, func(context.Context) error {
+		if reads() == before {
+			return errors.New("it did not")
+		}
+		return nil
+	})
+}
+
+func TestLag_nothing_is_created_for_a_Bucket_that_is_gone(t *testing.T) {
+	t.Parallel()
+	s, l := lagSystem(t)
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, Times: driverfake.Always})
+	b := s.bucket()
+	s.create(b)
+	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	s.await(driverfake.CreateBucket, 2)
+	l.begin()
+	s.readAfter("buckets", b.Name, func() {
+		s.leave(b)
+		change(s, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
+		s.gone(b)
+	})
+	s.driver.ClearScript()
+	l.end()
+	s.settled()
+	if buckets := s.driver.Inventory().Buckets; len(buckets) > 0 {
+		t.Errorf("a bucket was created for nobody: %v", buckets)
+	}
+}
+
+func TestLag_case_35_a_policy_that_changed_is_honoured(t *testing.T) {
+	t.Parallel()
+	s, l := lagSystem(t)
+	b := s.readyBucket()
+	s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Times: driverfake.Always})
+	s.leave(b)
+	s.await(driverfake.DeleteBucket, 2)
+	l.begin()
+	s.readAfter("buckets", b.Name, func() {
+		change(s, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	})
+	s.driver.ClearScript()
+	l.end()
+	s.gone(b)
+	if buckets := s.driver.Inventory().Buckets; len(buckets) != 1 {
+		t.Errorf("the bucket was deleted though its policy is Retain: %v", buckets)
+	}
+}
+
+func TestLag_an_access_that_is_being_deleted_is_not_granted(t *testing.T) {
+	t.Parallel()
+	s, l := lagSystem(t)
+	b := s.readyBucket()
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable, Times: driverfake.Always})
+	a := s.access(b)
+	s.handOff(a, b)
+	s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	s.await(driverfake.GrantAccess, 2)
+	l.begin()
+	s.readAfter("bucketaccesses", a.Name, func() { s.delete(a) })
+	s.driver.ClearScript()
+	l.end()
+	s.release(a)
+	if calls := s.driver.Calls(driverfake.GrantAccess); calls[len(calls)-1].Code == codes.OK {
+		t.Error("an access that was being deleted was granted")
+	}
+}
+
+func TestEvents_case_65_a_persistent_API_problem(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"conflicts": http.StatusConflict, "server errors": http.StatusInternalServerError} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, driverfake.Options{})
+			s.options.Backoff = backoff.Options{Base: time.Millisecond, Max: 10 * time.Millisecond}
+			i := &interference{write: 1, always: true, status: status, dead: make(chan struct{})}
+			s.wrap = i.wrap
+			s.run()
+			b := s.bucket()
+			s.create(b)
+			s.untilEvent(metav1.NamespaceDefault, "Bucket", b.Name, "FailedAPICall")
+			if c := condition(get(s, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
+				t.Errorf("an API problem became a condition: %v", c)
+			}
+			i.relent()
+			s.ready(b)
+		})
+	}
+}

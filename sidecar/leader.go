@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+)
+
+// OwnerAnnotation on the Lease of a driver name says which deployment the name
+// belongs to. Whoever holds the Lease first sets it; to give the name to
+// another deployment an administrator removes it.
+const OwnerAnnotation = "cooper.dev/owner"
+
+// foreverSeconds is the lease duration that a foreign owner is shown with.
+const foreverSeconds = 24 * 60 * 60
+
+// LeaseName is the Lease by which the sidecars of one driver elect the one that
+// works, and by which a driver name belongs to one deployment.
+func LeaseName(driverName string) string { return "cosi-driver-" + driverName }
+
+// lease is the lock of the leader election. Unlike the one of client-go it
+// knows whom the name belongs to: while that is somebody else, it shows the
+// Lease as held, also when it has expired, so that the election never takes it.
+type lease struct {
+	name, identity, owner string
+	driverName            string
+	leases                coordinationclient.LeaseInterface
+	events                coreclient.EventInterface
+	metrics               *metrics.Sidecar
+	log                   logr.Logger
+
+	mu      sync.Mutex
+	current *coordinationv1.Lease
+	told    string // the foreign owner that was reported last
+}
+
+func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
+	if o.Owner == "" {
+		return nil, errors.New("ManagerOptions.Owner is empty: give the namespace and name of the deployment, such as store/s3-driver")
+	}
+	identity := o.Identity
+	if identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("host name for the Lease: %w", err)
+		}
+		identity = host + "_" + string(uuid.NewUUID())
+	}
+	m, err := metrics.NewSidecar(o.Sidecar.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for the Lease: %w", err)
+	}
+	name := o.Sidecar.Driver.Name()
+	return &lease{
+		name: LeaseName(name), identity: identity, owner: o.Owner, driverName: name, metrics: m, log: o.Logger,
+		leases: clients.CoordinationV1().Leases(o.LeaderNamespace), events: clients.CoreV1().Events(o.LeaderNamespace),
+	}, nil
+}
+
+// Get implements resourcelock.Interface.
+func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	found, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // the election tells a missing Lease by this error
+	}
+	l.mu.Lock()
+	l.current = found
+	l.mu.Unlock()
+	record := resourcelock.LeaseSpecToLeaderElectionRecord(&found.Spec)
+	if owner := found.Annotations[OwnerAnnotation]; owner != "" && owner != l.owner {
+		l.refuse(ctx, found, owner)
+		record.HolderIdentity = "the deployment " + owner
+		record.LeaseDurationSeconds = foreverSeconds
+		// A record that changes counts as renewed.
+		record.RenewTime = metav1.Now()
+	} else {
+		l.accept()
+	}
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the record of Lease %s: %w", l.name, err)
+	}
+	return record, raw, nil
+}
+
+// Create implements resourcelock.Interface.
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	made, err := l.leases.Create(ctx, &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: l.name, Annotations: map[string]string{OwnerAnnotation: l.owner}},
+		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
+	}, metav1.CreateOptions{})
+	return l.store(made, err)
+}
+
+// Update implements resourcelock.Interface. It is refused as a conflict if the
+// Lease changed since Get, for example because it got another owner.
+func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	l.mu.Lock()
+	current := l.current.DeepCopy()
+	l.mu.Unlock()
+	if current == nil {
+		return fmt.Errorf("the Lease %s was not read yet", l.name)
+	}
+	current.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
+	metav1.SetMetaDataAnnotation(&current.ObjectMeta, OwnerAnnotation, l.owner)
+	made, err := l.leases.Update(ctx, current, metav1.UpdateOptions{})
+	return l.store(made, err)
+}
+
+func (l *lease) store(made *coordinationv1.Lease, err error) error {
+	if err != nil {
+		return fmt.Errorf("write Lease %s: %w", l.name, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = made
+	return nil
+}
+
+// RecordEvent implements resourcelock.Interface.
+func (l *lease) RecordEvent(message string) {
+	l.log.Info("Leader election", "lease", l.name, "identity", l.identity, "what", message)
+}
+
+// Identity implements resourcelock.Interface.
+func (l *lease) Identity() string { return l.identity }
+
+// Describe implements resourcelock.Interface.
+func (l *lease) Describe() string { return l.name }
+
+// refuse says, once for each owner, why this instance stays passive.
+func (l *lease) refuse(ctx context.Context, found *coordinationv1.Lease, owner string) {
+	l.metrics.NameTaken(l.driverName, true)
+	l.mu.Lock()
+	known := l.told == owner
+	l.told = owner
+	l.mu.Unlock()
+	if known {
+		return
+	}
+	message := fmt.Sprintf("The driver name %s belongs to the deployment %s, so the sidecar of %s stays passive. Give the driver another name, or, "+
+		"if the name shall belong to %s, remove the annotation %s from Lease %s in namespace %s.",
+		l.driverName, owner, l.owner, l.owner, OwnerAnnotation, found.Name, found.Namespace)
+	l.log.Info("The driver name is taken", "reason", message)
+	now := metav1.NewTime(time.Now())
+	_, err := l.events.CreateWithEventNamespaceWithContext(ctx, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: found.Name + ".", Namespace: found.Namespace},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease", Namespace: found.Namespace, Name: found.Name, UID: found.UID,
+		},
+		Type: corev1.EventTypeWarning, Reason: string(events.DriverNameTaken), Message: message, Action: "AcquireLease",
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+		Source: corev1.EventSource{Component: "cosi-" + component}, ReportingController: "cosi-" + component, ReportingInstance: l.identity,
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		l.log.Info("Cannot record an Event", "reason", err.Error())
+	}
+}
+
+func (l *lease) accept() {
+	l.metrics.NameTaken(l.driverName, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = ""
+}

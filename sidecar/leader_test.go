@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// elected makes the next Sidecar of a system take part in the election of its
+// driver, in the namespace of the test, as a part of that deployment.
+func (s *system) elected(owner, identity string) {
+	s.manager = sidecar.ManagerOptions{
+		LeaderNamespace: s.namespace, Owner: owner, Identity: identity,
+		Lease: sidecar.LeaseTimes{Duration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond},
+	}
+}
+
+func (s *system) lease() *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: sidecar.LeaseName(s.driver.Name())}}
+}
+
+func (s *system) untilHolder(identity string) *coordinationv1.Lease {
+	s.t.Helper()
+	return until(s, s.lease(), identity+" holds the Lease", func(l *coordinationv1.Lease) error {
+		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity != identity {
+			return fmt.Errorf("it is %v", l.Spec.HolderIdentity)
+		}
+		return nil
+	})
+}
+
+func TestLeader_hands_over(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.bindLeader()
+	s.elected("store/driver", "first")
+	stop := s.run()
+	if l := s.untilHolder("first"); l.Annotations[sidecar.OwnerAnnotation] != "store/driver" {
+		t.Errorf("the Lease has no owner: %v", l.Annotations)
+	}
+	s.readyBucket()
+	s.elected("store/driver", "second")
+	s.run()
+	stop()
+	s.untilHolder("second")
+	s.readyBucket()
+}
+
+func TestLeader_stays_passive_while_the_name_belongs_to_another_deployment(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.bindLeader()
+	expired := s.lease()
+	expired.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
+	expired.Spec = coordinationv1.LeaseSpec{
+		HolderIdentity: new("gone"), LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)},
+	}
+	s.create(expired)
+	s.elected("store/driver", "second")
+	s.run()
+	s.Eventually("the metric says that the name is taken", func(context.Context) error {
+		return testutil.GatherAndCompare(s.metrics, strings.NewReader(fmt.Sprintf(`
+# HELP cosi_sidecar_driver_name_taken 1 while the driver name belongs to another deployment, so that this sidecar stays passive.
+# TYPE cosi_sidecar_driver_name_taken gauge
+cosi_sidecar_driver_name_taken{driver_name=%q} 1
+`, s.driver.Name())), "cosi_sidecar_driver_name_taken")
+	})
+	s.Eventually("an Event says so", func(ctx context.Context) error {
+		var list corev1.EventList
+		if err := s.Client.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Reason == "DriverNameTaken" && strings.Contains(e.Message, "elsewhere/driver") && strings.Contains(e.Message, sidecar.OwnerAnnotation) {
+				return nil
+			}
+		}
+		return errors.New("no such Event")
+	})
+	if holder := *get(s, s.lease()).Spec.HolderIdentity; holder != "gone" {
+		t.Errorf("the Lease of another deployment was taken by %s", holder)
+	}
+	change(s, s.lease(), func(l *coordinationv1.Lease) { l.Annotations = nil })
+	if l := s.untilHolder("second"); l.Annotations[sidecar.OwnerAnnotation] != "store/driver" {
+		t.Errorf("the Lease has no new owner: %v", l.Annotations)
+	}
+	s.readyBucket()
+}
+
+func TestLeader_needs_an_owner(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	driver, err := sidecar.Connect(t.Context(), sidecar.ConnectOptions{Address: s.endpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(driver.Close)
+	_, err = sidecar.NewManager(s.Config(), sidecar.ManagerOptions{
+		Sidecar: sidecar.Options{Driver: driver, Registerer: prometheus.NewRegistry()}, LeaderNamespace: s.namespace,
+	})
+	if err == nil || !strings.Contains(err.Error(), "Owner is empty") {
+		t.Errorf("want an error about the owner, got %v", err)
+	}
+}

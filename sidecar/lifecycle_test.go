@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+)
+
+func TestLifecycle_of_a_Bucket_and_its_access(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	if diff := cmp.Diff([]string{"patch buckets", "patch buckets/status", "patch buckets/status"}, s.writes()); diff != "" {
+		t.Errorf("writes for a Bucket (-want, +got):\n%s", diff)
+	}
+	a := s.readyAccess(b)
+	secret := get(s, s.secrets(a)[0])
+	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "COSI_PROTOCOL", "BUCKET_NAME"} {
+		if len(secret.Data[key]) == 0 {
+			t.Errorf("the Secret has no %s", key)
+		}
+	}
+	wantWrites := []string{"create secrets", "patch bucketaccesses/status", "patch secrets", "patch bucketaccesses/status"}
+	if diff := cmp.Diff(wantWrites, s.writes()[3:]); diff != "" {
+		t.Errorf("writes for an access (-want, +got):\n%s", diff)
+	}
+	s.delete(a)
+	s.release(a)
+	s.gone(secret)
+	s.leave(b)
+	s.gone(b)
+	want := []driverfake.RPC{
+		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GenerateAccessID, driverfake.GrantAccess,
+		driverfake.RevokeAccess, driverfake.DeleteBucket,
+	}
+	if diff := cmp.Diff(want, s.calls()); diff != "" {
+		t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+	if left := s.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
+		t.Errorf("the backend still has %+v", left)
+	}
+	_ = cosiapi.GroupName
+}

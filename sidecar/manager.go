@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// ManagerOptions say how the process around a Sidecar runs.
+type ManagerOptions struct {
+	// Sidecar is what works in the manager.
+	Sidecar Options
+	// Logger gets all logs of the manager.
+	Logger logr.Logger
+	// MetricsAddress and HealthAddress are TCP addresses to listen on, such as
+	// ":8080"; empty serves none. Health is served at /healthz and /readyz.
+	MetricsAddress, HealthAddress string
+	// LeaderNamespace is the namespace of the Lease; empty means that this is
+	// the only instance and no Lease is held.
+	LeaderNamespace string
+	// Owner is the namespace and name of the deployment that this instance
+	// belongs to, such as "store/s3-driver". Instances of one driver share it.
+	// It is required with LeaderNamespace.
+	Owner string
+	// Identity of this instance as holder of the Lease; empty means the host
+	// name and a random part.
+	Identity string
+	// Lease sets the times of the leader election; zero values mean those of
+	// Kubernetes components: 15, 10 and 2 seconds.
+	Lease LeaseTimes
+}
+
+// LeaseTimes are the times of the leader election.
+type LeaseTimes struct {
+	// Duration is how long a Lease counts without being renewed.
+	Duration time.Duration
+	// RenewDeadline is how long the holder tries to renew it before it gives up.
+	RenewDeadline time.Duration
+	// RetryPeriod is the time between two tries.
+	RetryPeriod time.Duration
+}
+
+// NewManager returns a manager with a Sidecar in it, ready to Start. It is what
+// cmd/cosi-sidecar runs, and tests replay crashes with. It fails when the API
+// server cannot be reached or lacks the kinds of api/v1alpha2.
+//
+// When its context ends, calls to the driver that have begun run to their end
+// and are recorded before the Lease is given up.
+func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
+	if o.Sidecar.Driver == nil {
+		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass what Connect returned")
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("sidecar: scheme: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                  scheme,
+		Logger:                  o.Logger,
+		Cache:                   CacheOptions(o.Sidecar.Driver.Name(), o.Sidecar.Scope),
+		Metrics:                 metricsserver.Options{BindAddress: orNone(o.MetricsAddress)},
+		HealthProbeBindAddress:  orNone(o.HealthAddress),
+		GracefulShutdownTimeout: ptr.To(o.Sidecar.Driver.deadline + apiTime),
+	}
+	if err := o.elect(config, &options); err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
+	}
+	if err := Add(mgr, o.Sidecar); err != nil {
+		return nil, err
+	}
+	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
+	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))
+	if err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
+	}
+	return mgr, nil
+}
+
+// elect turns leader election on.
+func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error {
+	if o.LeaderNamespace == "" {
+		return nil
+	}
+	lock, err := newLease(config, o)
+	if err != nil {
+		return fmt.Errorf("sidecar: %w", err)
+	}
+	options.LeaderElection = true
+	options.LeaderElectionReleaseOnCancel = true
+	options.LeaderElectionResourceLockInterface = lock
+	for target, value := range map[**time.Duration]time.Duration{
+		&options.LeaseDuration: o.Lease.Duration, &options.RenewDeadline: o.Lease.RenewDeadline, &options.RetryPeriod: o.Lease.RetryPeriod,
+	} {
+		if value > 0 {
+			*target = ptr.To(value)
+		}
+	}
+	return nil
+}
+
+// cacheSynced is ready once the cache holds what the API server has.
+func cacheSynced(mgr ctrl.Manager) healthz.Checker {
+	return func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the cache is not filled yet: is the API server reachable, and are the CRDs and roles installed?")
+		}
+		return nil
+	}
+}
+
+// orNone makes an empty address the one by which controller-runtime serves
+// nothing, where it would take a default.
+func orNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+func TestRegrant_case_16_rotation(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	a := s.readyAccess(s.readyBucket())
+	secret := get(s, s.secrets(a)[0])
+	first := string(secret.Data["AWS_SECRET_ACCESS_KEY"])
+	for n, value := range []string{"once", "twice"} {
+		change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, value) })
+		until(s, secret, "the rotation is delivered", func(secret *corev1.Secret) error {
+			if got := secret.Annotations["cooper.dev/delivered-rotation"]; got != value {
+				return fmt.Errorf("delivered is %q", got)
+			}
+			return nil
+		})
+		if next := string(secret.Data["AWS_SECRET_ACCESS_KEY"]); next == first {
+			t.Errorf("rotation %q delivered the same credential", value)
+		}
+		s.await(driverfake.GrantAccess, n+2)
+		if request := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver)[n+1]; request.GetRotation() != value {
+			t.Errorf("rotation of the grant: want %q, got %q", value, request.GetRotation())
+		}
+	}
+	s.ready(a)
+}
+
+func TestRegrant_case_16_another_revision(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{Revision: "1"})
+	a := s.readyAccess(s.readyBucket())
+	before := get(s, s.secrets(a)[0])
+	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
+	s.await(driverfake.GrantAccess, 2)
+	after := until(s, before.DeepCopy(), "the Secret is of the new revision", func(secret *corev1.Secret) error {
+		if secret.Annotations["cooper.dev/grant"] == before.Annotations["cooper.dev/grant"] {
+			return fmt.Errorf("it is of the old one")
+		}
+		return nil
+	})
+	if diff := cmp.Diff(before.Data, after.Data); diff != "" {
+		t.Errorf("the credential changed without a rotation (-before, +after):\n%s", diff)
+	}
+}
+
+func TestRegrant_case_16_no_reason_no_grant(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.options.Resync = 20 * time.Millisecond
+	s.run()
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	reads := func() int {
+		return len(s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{"secrets"}}))
+	}
+	before, writes := reads(), len(s.writes())
+	bucketVersion, accessVersion := get(s, b).ResourceVersion, get(s, a).ResourceVersion
+	s.Eventually("there were ten resyncs", func(context.Context) error {
+		if n := reads() - before; n < 10 {
+			return fmt.Errorf("there were %d", n)
+		}
+		return nil
+	})
+	if n := len(s.driver.Calls(driverfake.GrantAccess)); n != 1 {
+		t.Errorf("DriverGrantBucketAccess: want 1 call, got %d", n)
+	}
+	if more := s.writes()[writes:]; len(more) > 0 {
+		t.Errorf("writes without a change: %v", more)
+	}
+	if get(s, b).ResourceVersion != bucketVersion || get(s, a).ResourceVersion != accessVersion {
+		t.Error("an object was written without a change")
+	}
+}
+
+func TestRegrant_interval(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.options.RegrantInterval = 50 * time.Millisecond
+	s.run()
+	a := s.readyAccess(s.readyBucket())
+	version := get(s, s.secrets(a)[0]).ResourceVersion
+	s.await(driverfake.GrantAccess, 3)
+	if get(s, s.secrets(a)[0]).ResourceVersion != version {
+		t.Error("a Secret was written although the driver answered the same")
+	}
+}
+
+func TestRegrant_before_the_credential_expires(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_AZURE}})
+	b := s.bucket()
+	b.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
+	s.create(b)
+	s.ready(b)
+	a := s.access(b)
+	a.Spec.Protocol = cosiapi.ProtocolAzure
+	answer := func(expiry time.Time) *cosi.DriverGrantBucketAccessResponse {
+		return &cosi.DriverGrantBucketAccessResponse{
+			Buckets: []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{
+				BucketId: b.Name, BucketInfo: &cosi.ObjectProtocolAndBucketInfo{Azure: &cosi.AzureBucketInfo{StorageAccount: "acct"}},
+			}},
+			Credentials: &cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{
+				AccessToken: "https://acct.example.com/c?sig=x", ExpiryTimestamp: expiry.UTC().Format(time.RFC3339),
+			}},
+		}
+	}
+	expiry := time.Now().Add(90 * 24 * time.Hour)
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer(expiry), Times: driverfake.Always})
+	s.handOff(a, b)
+	s.ready(a)
+	secret := get(s, s.secrets(a)[0])
+	want := expiry.Add(-24 * time.Hour).UTC().Format(time.RFC3339)
+	if got := secret.Annotations["cooper.dev/renew-at"]; got != want {
+		t.Errorf("renewal: want %s, a day before the end, got %s", want, got)
+	}
+	change(s, secret, func(secret *corev1.Secret) {
+		secret.Annotations["cooper.dev/renew-at"] = time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
+	})
+	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
+	s.await(driverfake.GrantAccess, 2)
+}
+
+func TestRestart_of_a_settled_sidecar_costs_nothing(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{Revision: "1"})
+	stop := s.run()
+	one, two := s.readyBucket(), s.readyBucket()
+	s.readyAccess(one, two)
+	s.readyAccess(two)
+	kept := s.bucket()
+	kept.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain
+	s.create(kept)
+	s.ready(kept)
+	s.leave(kept)
+	stop()
+	s.driver.ForgetCalls()
+	writes := len(s.writes())
+	secretReads := func() int {
+		return len(s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{"secrets"}}))
+	}
+	before := secretReads()
+	s.run()
+	s.Eventually("the new sidecar has looked at all Secrets", func(context.Context) error {
+		if n := secretReads() - before; n < 3 {
+			return fmt.Errorf("it looked %d times", n)
+		}
+		return nil
+	})
+	if calls := s.calls(); len(calls) > 0 {
+		t.Errorf("calls: want none but DriverGetInfo, got %v", calls)
+	}
+	if more := s.writes()[writes:]; len(more) > 0 {
+		t.Errorf("writes: want none, got %v", more)
+	}
+	s.settled()
+	if len(s.writes()[writes:]) == 0 {
+		t.Error("the check is blind: the fence was not seen to be written")
+	}
+}

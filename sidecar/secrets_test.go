@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Secrets are noticed by a poll or, with the right to watch them, at once.
+func secretModes() map[string]bool { return map[string]bool{"by poll": false, "by watch": true} }
+
+// startWatching is start in one of the secretModes.
+func startWatching(t *testing.T, watch bool) *system {
+	t.Helper()
+	s := newSystem(t, driverfake.Options{})
+	s.options.WatchSecrets = watch
+	if watch {
+		s.bind(deploy.SidecarWatchSecretsRole)
+	} else {
+		s.options.SecretPoll, s.options.Resync = 100*time.Millisecond, 100*time.Millisecond
+	}
+	s.run()
+	return s
+}
+
+func TestSecrets_case_46_a_name_that_is_taken(t *testing.T) {
+	t.Parallel()
+	for name, watch := range secretModes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startWatching(t, watch)
+			one, two := s.readyBucket(), s.readyBucket()
+			a := s.access(one, two)
+			foreign := s.secrets(a)[1]
+			foreign.StringData = map[string]string{"mine": "keep out"}
+			s.create(foreign)
+			s.handOff(a, one, two)
+			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.SecretTaken)
+			if calls := s.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess); len(calls) > 0 {
+				t.Errorf("the driver was called: %v", calls)
+			}
+			before := foreign.DeepCopy()
+			if diff := cmp.Diff(before, get(s, foreign)); diff != "" {
+				t.Errorf("the foreign Secret changed (-before, +after):\n%s", diff)
+			}
+			s.delete(foreign)
+			s.ready(a)
+			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+		})
+	}
+}
+
+func TestSecrets_case_47_a_Secret_of_an_access_of_the_same_name(t *testing.T) {
+	t.Parallel()
+	s := startWatching(t, false)
+	b := s.readyBucket()
+	a := s.access(b)
+	leftover := s.secrets(a)[0]
+	leftover.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: a.Name, UID: "of-the-one-before", Controller: new(true),
+	}}
+	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer}
+	s.create(leftover)
+	s.handOff(a, b)
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+	change(s, leftover, func(secret *corev1.Secret) { secret.Finalizers = nil })
+	if err := client.IgnoreNotFound(s.Client.Delete(t.Context(), leftover)); err != nil {
+		t.Fatal(err)
+	}
+	s.ready(a)
+	if !metav1.IsControlledBy(get(s, s.secrets(a)[0]), a) {
+		t.Error("the Secret does not belong to the access")
+	}
+}
+
+func TestSecrets_case_48_a_name_of_another_access(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	first := s.readyAccess(b)
+	second := s.access(b)
+	second.Spec.BucketClaims[0].AccessSecretName = first.Spec.BucketClaims[0].AccessSecretName
+	s.handOff(second, b)
+	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n != 1 {
+		t.Errorf("DriverGenerateBucketAccessId: want 1 call, for the first access, got %d", n)
+	}
+	s.delete(first)
+	s.release(first)
+	s.ready(second)
+}
+
+func TestSecrets_case_51_edited_and_deleted(t *testing.T) {
+	t.Parallel()
+	for name, watch := range secretModes() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startWatching(t, watch)
+			b := s.readyBucket()
+			a := s.readyAccess(b)
+			original := get(s, s.secrets(a)[0])
+			checkMarks(t, original, a, b)
+			for what, spoil := range map[string]func(*corev1.Secret){
+				"a missing key":        func(secret *corev1.Secret) { delete(secret.Data, "AWS_SECRET_ACCESS_KEY") },
+				"a changed value":      func(secret *corev1.Secret) { secret.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") },
+				"a stale key":          func(secret *corev1.Secret) { secret.Data["OLD"] = []byte("value") },
+				"a missing finalizer":  func(secret *corev1.Secret) { secret.Finalizers = nil },
+				"a missing annotation": func(secret *corev1.Secret) { secret.Annotations = nil },
+				"a missing owner":      func(secret *corev1.Secret) { secret.OwnerReferences = nil },
+			} {
+				change(s, original.DeepCopy(), spoil)
+				until(s, original.DeepCopy(), what+" is repaired", sameContent(original))
+			}
+			s.delete(original.DeepCopy())
+			again := until(s, original.DeepCopy(), "the Secret is there again", func(secret *corev1.Secret) error {
+				if secret.UID == original.UID {
+					return errors.New("it is still the old one")
+				}
+				return sameContent(original)(secret)
+			})
+			checkMarks(t, again, a, b)
+			s.ready(a)
+		})
+	}
+}
+
+func sameContent(want *corev1.Secret) func(*corev1.Secret) error {
+	return func(got *corev1.Secret) error {
+		if diff := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations) + cmp.Diff(want.Finalizers, got.Finalizers) +
+			cmp.Diff(want.OwnerReferences, got.OwnerReferences); diff != "" {
+			return fmt.Errorf("it differs: %s", diff)
+		}
+		return nil
+	}
+}
+
+func checkMarks(t *testing.T, secret *corev1.Secret, a *cosiapi.BucketAccess, b *cosiapi.Bucket) {
+	t.Helper()
+	if !cosiapi.HasProtection(secret) || !metav1.IsControlledBy(secret, a) || secret.Type != corev1.SecretTypeOpaque {
+		t.Errorf("finalizer, owner or type is wrong: %v", secret.ObjectMeta)
+	}
+	for key, want := range map[string]string{
+		cosiapi.BucketAccessReferenceAnnotation: a.Namespace + "/" + a.Name,
+		cosiapi.BucketClaimReferenceAnnotation:  a.Namespace + "/" + b.Spec.BucketClaimRef.Name,
+	} {
+		if got := secret.Annotations[key]; got != want {
+			t.Errorf("annotation %s: want %q, got %q", key, want, got)
+		}
+	}
+}
+
+func TestSecrets_case_67_keys_of_each_protocol(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		protocol cosiapi.Protocol
+		served   cosi.ObjectProtocol_Type
+		want     []string
+	}{
+		"S3": {cosiapi.ProtocolS3, cosi.ObjectProtocol_S3, []string{
+			"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_S3_ADDRESSING_STYLE", "AWS_SECRET_ACCESS_KEY", "BUCKET_NAME", "COSI_PROTOCOL",
+		}},
+		"Azure": {cosiapi.ProtocolAzure, cosi.ObjectProtocol_AZURE, []string{"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "COSI_PROTOCOL"}},
+		"GCS": {cosiapi.ProtocolGCS, cosi.ObjectProtocol_GCS, []string{
+			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})
+			b := s.bucket()
+			b.Spec.Protocols = []cosiapi.Protocol{tc.protocol}
+			s.create(b)
+			s.ready(b)
+			a := s.access(b)
+			a.Spec.Protocol = tc.protocol
+			s.handOff(a, b)
+			s.ready(a)
+			got := map[string]bool{}
+			for key := range get(s, s.secrets(a)[0]).Data {
+				got[key] = true
+			}
+			want := map[string]bool{}
+			for _, key := range tc.want {
+				want[key] = true
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("keys (-want, +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecrets_of_an_access_deleted_as_an_orphan_are_deleted(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	secret := s.secrets(a)[0]
+	change(s, secret, func(secret *corev1.Secret) { secret.OwnerReferences = nil })
+	s.delete(a)
+	s.release(a)
+	s.gone(secret)
+}
+
+func TestSecrets_that_the_API_refuses(t *testing.T) {
+	t.Parallel()
+	s := startWatching(t, false)
+	s.quota = true
+	b := s.readyBucket()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "no-secrets"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}},
+	}
+	s.create(quota)
+	until(s, quota, "the quota counts", func(q *corev1.ResourceQuota) error {
+		if len(q.Status.Hard) == 0 {
+			return errors.New("it has no status")
+		}
+		return nil
+	})
+	a := s.access(b)
+	s.handOff(a, b)
+	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretNotWritable)
+	if !strings.Contains(message, "quota") {
+		t.Errorf("the message does not say why: %s", message)
+	}
+	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n > 0 {
+		t.Errorf("the driver was called %d times", n)
+	}
+	s.delete(quota)
+	s.ready(a)
+}
+
+func TestSecrets_held_by_a_foreign_finalizer_stop_the_revocation(t *testing.T) {
+	t.Parallel()
+	s := startWatching(t, false)
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	secret := s.secrets(a)[0]
+	change(s, secret, func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
+	s.delete(a)
+	s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.SecretNotWritable)
+	if n := len(s.driver.Calls(driverfake.RevokeAccess)); n > 0 {
+		t.Errorf("access was revoked while its Secret exists")
+	}
+	change(s, secret, func(secret *corev1.Secret) { secret.Finalizers = nil })
+	s.release(a)
+	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+		t.Errorf("the Secret exists: %v", err)
+	}
+}
