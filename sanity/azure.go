@@ -1,0 +1,107 @@
+package sanity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// azureVersion is the version of the Blob service REST API the prober speaks.
+const azureVersion = "2021-12-02"
+
+// azureProber speaks the Azure Blob REST API with the shared access signature of the grant.
+type azureProber struct {
+	transport *transport
+	endpoint  string
+}
+
+// Try implements Prober.
+func (p azureProber) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
+	container, signed, err := p.container(attempt)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c, err := azureCall(container, signed, attempt)
+	if err != nil {
+		return Outcome{}, err
+	}
+	request, err := c.request(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome, err := p.transport.send(request, attempt.Credentials.GetCertificateAuthority())
+	return listed(attempt.Action, outcome, err)
+}
+
+// container returns the URL of the container, and the signature apart from it. The token is the
+// resource URI with the signature as its query, or the signature alone; then the container has
+// the name of the bucket ID, behind the backend's name if there is one.
+func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
+	token := attempt.Credentials.GetAzure().GetAccessToken()
+	if strings.HasPrefix(token, "http://") || strings.HasPrefix(token, "https://") {
+		parsed, err := url.Parse(token)
+		if err != nil {
+			return url.URL{}, nil, errors.New("the access token begins like a URI and is none")
+		}
+		signed := parsed.Query()
+		parsed.RawQuery = ""
+		return *parsed, signed, nil
+	}
+	signed, err := url.ParseQuery(strings.TrimPrefix(token, "?"))
+	if err != nil {
+		return url.URL{}, nil, errors.New("the access token is neither a URI nor a query")
+	}
+	account := attempt.Info.GetAzure().GetStorageAccount()
+	endpoint := p.endpoint
+	if endpoint == "" {
+		endpoint = "https://" + account + ".blob.core.windows.net"
+	}
+	base, err := url.Parse(endpoint)
+	if err != nil || base.Host == "" {
+		return url.URL{}, nil, fmt.Errorf("endpoint %q is no URL", endpoint)
+	}
+	name := attempt.BucketID[strings.LastIndexAny(attempt.BucketID, "./")+1:]
+	return *base.JoinPath(name), signed, nil
+}
+
+func azureCall(container url.URL, signed url.Values, attempt Attempt) (call, error) {
+	c := call{url: &container, header: http.Header{"X-Ms-Version": {azureVersion}}}
+	blob := container.JoinPath(attempt.Key)
+	switch attempt.Action {
+	case PutObject:
+		c.method, c.url, c.body = http.MethodPut, blob, attempt.Body
+		c.header.Set("X-Ms-Blob-Type", "BlockBlob")
+	case GetObject:
+		c.method, c.url = http.MethodGet, blob
+	case DeleteObject:
+		c.method, c.url = http.MethodDelete, blob
+	case SetObjectTags:
+		c.method, c.url = http.MethodPut, blob
+		c.header.Set("X-Ms-Meta-Cosi", "sanity")
+		signed.Set("comp", "metadata")
+	case GetObjectTags:
+		c.method, c.url = http.MethodGet, blob
+		signed.Set("comp", "metadata")
+	case ListObjects:
+		c.method = http.MethodGet
+		signed.Set("comp", "list")
+		signed.Set("restype", "container")
+	case GetBucketTags:
+		c.method = http.MethodGet
+		signed.Set("restype", "container")
+	case DeleteBucket:
+		c.method = http.MethodDelete
+		signed.Set("restype", "container")
+	case SetBucketPolicy:
+		c.method = http.MethodPut
+		signed.Set("comp", "acl")
+		signed.Set("restype", "container")
+	default:
+		return call{}, unknownAction(attempt.Action)
+	}
+	c.url.RawQuery = signed.Encode()
+	return c, nil
+}

@@ -1,0 +1,283 @@
+package sanity
+
+import (
+	"slices"
+
+	"google.golang.org/grpc/codes"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+const (
+	sectionGenerateAccess = "DriverGenerateBucketAccessId"
+	textOutOfRange        = "OutOfRange (not retryable) if (and only if) the driver does not support creating a single shared access credential for multiple buckets"
+	textPermissions       = "Driver implementers should use InvalidArgument to report unsupported permission requests."
+)
+
+func accessIDCases() []Case {
+	return append([]Case{
+		{
+			ID: "ACC-GEN-001", Level: Must, Title: "answers an ID",
+			Rule: kep(sectionGenerateAccess, "This call requests an account_id that COSI will use for all subsequent gRPC calls related to the access"),
+			Why:  "without an ID there are no later calls", Fix: "return an account_id of allowed characters",
+			Run: func(c *C) {
+				id := c.accessTo(c.created()).request.GetAccountId()
+				if id == "" {
+					c.Fail("DriverGenerateBucketAccessId answers no account_id")
+				}
+				c.wellFormed(id)
+			},
+		},
+		{
+			ID: "ACC-GEN-002", Level: Must, Title: "refuses an empty account_name",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_name and answer InvalidArgument",
+			Run: func(c *C) {
+				request := c.anyAccess()
+				request.AccountName = ""
+				refused(c, c.provisioner.DriverGenerateBucketAccessId, request, codes.InvalidArgument)
+			},
+		},
+		{
+			ID: "ACC-GEN-003", Level: Must, Title: "answers the same ID for the same name every time",
+			Rule: kep(sectionGenerateAccess, textGenerateIdempotent), Why: whyMust, Fix: "derive the ID from the request, without random parts",
+			Run: func(c *C) {
+				a := c.accessAs(c.anyAccess())
+				for range c.suite.limits.Repeats {
+					if again := c.accessAs(a.phase1); again.request.GetAccountId() != a.request.GetAccountId() {
+						c.Fail("one name has the IDs %q and %q", a.request.GetAccountId(), again.request.GetAccountId())
+					}
+				}
+			},
+		},
+		{
+			ID: "ACC-GEN-004", Level: Must, Title: "answers distinct IDs for distinct names, long ones too",
+			Rule: kep(sectionGenerateAccess, "The returned ID must be unique, and the driver must be able to correlate account_id to an OSP backend account provisioned in phase 2."),
+			Why:  whyMust, Fix: "use the whole name or a hash of it, or refuse a long one with InvalidArgument",
+			Run: runDistinctAccounts,
+		},
+		{
+			ID: "ACC-GEN-005", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "answers the same ID after a restart",
+			Rule: kep(sectionGenerateAccess, "If possible, COSI recommends that each driver use a deterministic rule for generating the account_id without provisioning backend resources."),
+			Why:  "the sentence recommends", Fix: "derive the ID from the request, without state in memory",
+			Run: func(c *C) {
+				a := c.accessAs(c.anyAccess())
+				c.restart()
+				if again := c.accessAs(a.phase1); again.request.GetAccountId() != a.request.GetAccountId() {
+					c.Fail("one name has the ID %q before a restart and %q after it", a.request.GetAccountId(), again.request.GetAccountId())
+				}
+			},
+		},
+		{
+			ID: "ACC-GEN-006", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "makes nothing in the backend",
+			Rule: kep(sectionGenerateAccess, textNoLeak),
+			Why:  "that nothing leaks is a must; that phase 1 makes nothing at all is what the KEP recommends for it",
+			Fix:  "create account, key and policy in DriverGrantBucketAccess",
+			Run: func(c *C) {
+				b := c.created()
+				before := c.inventory()
+				c.accessTo(b)
+				c.unchanged(before)
+			},
+		},
+		{
+			ID: "ACC-GEN-007", Level: Must, Title: "refuses an access to no bucket",
+			Rule: spec("Required vs. Optional", "A repeated or map field listed as REQUIRED MUST contain at least 1 element."),
+			Why:  "\"one or more buckets\" is what an access is for", Fix: "answer InvalidArgument for an empty list of buckets",
+			Run: func(c *C) {
+				request := c.anyAccess()
+				request.Buckets = nil
+				refused(c, c.provisioner.DriverGenerateBucketAccessId, request, codes.InvalidArgument)
+			},
+		},
+	}, accessRefusalCases()...)
+}
+
+func accessRefusalCases() []Case {
+	return []Case{
+		{
+			ID: "ACC-GEN-008", Level: Must, Title: "refuses an authentication type it does not offer, in this phase or the next",
+			Rule: kep(sectionGenerateAccess, "InvalidArgument (not retryable) if AuthenticationType is not supported"), Why: whyListed,
+			Fix: "compare authentication_type with what the driver offers and answer InvalidArgument",
+			Run: runUnsupportedAuthentication,
+		},
+		{
+			ID: "ACC-GEN-009", Level: Must, Title: "refuses SERVICE_ACCOUNT without the name of one",
+			Rule: kep("BucketAccess", "ServiceAccount - This field is required."), Why: "the field is required for this type; a missing required field is InvalidArgument",
+			Fix: "check service_account_name when authentication_type is SERVICE_ACCOUNT",
+			Run: func(c *C) {
+				request := c.anyAccess()
+				c.suite.useServiceAccount(request)
+				request.ServiceAccountName, request.ServiceAccountNamespace = "", ""
+				c.refusedAccess(request, codes.InvalidArgument)
+			},
+		},
+		{
+			ID: "ACC-GEN-010", Level: Must, Title: "answers OutOfRange for several buckets if it must, and never for one",
+			Rule: kep(sectionGenerateAccess, textOutOfRange), Why: "\"if (and only if)\"", Fix: "use OutOfRange for nothing but several buckets",
+			Run: runMultiBucketID,
+		},
+		{
+			ID: "ACC-GEN-011", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer, in this phase or the next",
+			Rule: spec(errorScheme, "Invalid or unsupported field in the request: 3 INVALID_ARGUMENT."),
+			Why:  "when the conditions of the table are met the plugin MUST return the associated code", Fix: "compare protocol with those of DriverGetInfo",
+			Run: func(c *C) {
+				request := c.anyAccess()
+				request.Protocol = c.unsupported()[0]
+				c.refusedAccess(request, codes.InvalidArgument)
+			},
+		},
+		{
+			ID: "ACC-GEN-012", Level: Must, Title: "refuses a bucket for which no access mode is asked, in this phase or the next",
+			Rule: kep("BucketAccess", "At least one permission must be requested."),
+			Why:  "the sentence says must; a required field that is missing is InvalidArgument",
+			Fix:  "answer InvalidArgument when all three access modes of a bucket are absent",
+			Run: func(c *C) {
+				b := c.created()
+				request := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{{BucketId: b.id}})
+				c.refusedAccess(request, codes.InvalidArgument)
+			},
+		},
+		{
+			ID: "ACC-GEN-013", Level: Should, Title: "refuses the same bucket twice",
+			Rule: kep("BucketAccess", "Multiple references to the same BucketClaim are not permitted."),
+			Why:  "the sentence binds the API; a driver that checks it protects its policies", Fix: "answer InvalidArgument when a bucket_id is repeated",
+			Run: func(c *C) {
+				b := c.created()
+				c.refusedAccess(c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(b.id), readWrite(b.id)}),
+					codes.InvalidArgument, codes.OutOfRange)
+			},
+		},
+		{
+			ID: "ACC-GEN-014", Level: Must, Title: "says in words which permissions it does not support",
+			Rule: kep("BucketAccess", "Drivers should include a clear message about what permissions are unsupported."),
+			Why:  "the code is InvalidArgument where it is not OK; a status without a message breaks a MUST of the error scheme",
+			Fix:  "answer InvalidArgument and name the access mode",
+			Run:  runUnsupportedModes,
+		},
+		{
+			ID: "ACC-GEN-015", Level: Must, Title: "refuses the name of an account that exists with other buckets, in this phase or the next",
+			Rule: kep(sectionGenerateAccess, "AlreadyExists (not retryable) when the bucket already exists but is incompatible with the request"),
+			Why:  whyListed + "; the sentence says bucket and means the access, since it is about account_id",
+			Fix:  "compare the request with the account that exists and answer AlreadyExists",
+			Run: func(c *C) {
+				one, other := c.created(), c.created()
+				a := c.granted(one)
+				request := c.accessRequest(a.phase1.GetAccountName(), c.protocol(), []*cosi.AccessedBucket{readWrite(other.id)})
+				c.refusedAccess(request, codes.AlreadyExists)
+			},
+		},
+		{
+			ID: "ACC-GEN-016", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "refuses invalid parameters, in this phase or the next",
+			Rule: kep(sectionGenerateAccess, textInvalidParameters), Why: whyListed, Fix: "check the parameters and answer InvalidArgument",
+			Run: func(c *C) {
+				request := c.anyAccess()
+				request.Parameters = c.suite.config.Params.InvalidAccess
+				c.refusedAccess(request, codes.InvalidArgument)
+			},
+		},
+	}
+}
+
+// anyAccess is a valid request for an access to a bucket of the case.
+func (c *C) anyAccess() *cosi.DriverGenerateBucketAccessIdRequest {
+	return c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(c.created().id)})
+}
+
+// refusedAccess wants phase 1 or phase 2 to refuse an access with one of the codes.
+func (c *C) refusedAccess(request *cosi.DriverGenerateBucketAccessIdRequest, want ...codes.Code) {
+	named, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, request)
+	switch {
+	case slices.Contains(want, code):
+	case code == codes.OK:
+		refused(c, c.provisioner.DriverGrantBucketAccess, grantOf(named.GetAccountId(), request), want...)
+	default:
+		c.Fail("DriverGenerateBucketAccessId must answer %s, or leave it to DriverGrantBucketAccess, but not answer %s", orList(want), code)
+	}
+}
+
+func runDistinctAccounts(c *C) {
+	b := c.created()
+	seen := map[string]string{}
+	remember := func(name, id string) {
+		if other, taken := seen[id]; taken {
+			c.Fail("the names %q and %q have the same ID %q", other, name, id)
+		}
+		seen[id] = name
+	}
+	for range c.suite.limits.Names {
+		a := c.accessTo(b)
+		remember(a.phase1.GetAccountName(), a.request.GetAccountId())
+	}
+	base := c.longName(maxName-1, "")
+	for _, last := range []string{"a", "b"} {
+		request := c.accessRequest(base+last, c.protocol(), []*cosi.AccessedBucket{readWrite(b.id)})
+		answer, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, request)
+		switch code {
+		case codes.OK:
+			remember(base+last, answer.GetAccountId())
+		case codes.InvalidArgument:
+		default:
+			c.Fail("a name of %d characters must be answered with OK or InvalidArgument, not %s", maxName, code)
+		}
+	}
+}
+
+// runUnsupportedAuthentication tries the types that the driver is not declared to offer.
+func runUnsupportedAuthentication(c *C) {
+	for _, authentication := range []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT} {
+		if c.suite.authenticates(authentication) {
+			continue
+		}
+		request := c.anyAccess()
+		if authentication == cosi.AuthenticationType_SERVICE_ACCOUNT {
+			c.suite.useServiceAccount(request)
+		} else {
+			request.AuthenticationType = &cosi.AuthenticationType{Type: authentication}
+			request.ServiceAccountName, request.ServiceAccountNamespace = "", ""
+		}
+		c.refusedAccess(request, codes.InvalidArgument)
+		return
+	}
+	c.notApplicable("the driver is declared to offer every authentication type")
+}
+
+func runMultiBucketID(c *C) {
+	one, other := c.created(), c.created()
+	for _, asked := range []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY} {
+		single := c.accessWith(one, asked, cosi.AccessMode_UNKNOWN, cosi.AccessMode_UNKNOWN)
+		if _, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, single); code == codes.OutOfRange {
+			c.Fail("an access to one bucket is answered with OutOfRange")
+		}
+	}
+	several := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(one.id), readWrite(other.id)})
+	refused(c, c.provisioner.DriverGenerateBucketAccessId, several, codes.OK, codes.OutOfRange)
+}
+
+func runUnsupportedModes(c *C) {
+	b := c.created()
+	for _, asked := range []cosi.AccessMode_Mode{
+		cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY,
+	} {
+		for _, accessed := range []*cosi.AccessedBucket{
+			{BucketId: b.id, ObjectDataAccessMode: mode(asked)},
+			{BucketId: b.id, ObjectMetadataAccessMode: mode(asked)},
+			{BucketId: b.id, BucketMetadataAccessMode: mode(asked)},
+		} {
+			request := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{accessed})
+			code := refused(c, c.provisioner.DriverGenerateBucketAccessId, request, codes.OK, codes.InvalidArgument)
+			if code == codes.InvalidArgument && c.lastMessage() == "" {
+				c.Fail("the access modes are refused without a message")
+			}
+		}
+	}
+}
+
+// lastMessage is the message of the last answer.
+func (c *C) lastMessage() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.exchanges) == 0 {
+		return ""
+	}
+	return c.exchanges[len(c.exchanges)-1].status.Message()
+}

@@ -1,0 +1,247 @@
+package sanity
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func createCases() []Case {
+	return []Case{
+		{
+			ID: "BKT-CRT-001", Level: Must, Title: "creates the bucket and says by which protocols it is reached",
+			Rule: kep(sectionCreate, "at least one protocol must be returned, or provisioning will be considered failed"),
+			Why:  whyMust, Fix: "fill the message of each protocol that the bucket supports",
+			Run: func(c *C) {
+				b := c.generated()
+				if len(cosi.ProtocolsOf(ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols())) == 0 {
+					c.Fail("DriverCreateBucket answers no protocol")
+				}
+			},
+		},
+		{
+			ID: "BKT-CRT-002", Level: Must, Title: "refuses an empty bucket_id",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and answer InvalidArgument",
+			Run: func(c *C) {
+				b := &bucket{request: c.bucketRequest(c.name())}
+				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.InvalidArgument)
+			},
+		},
+		{
+			ID: "BKT-CRT-003", Level: Must, Title: "answers every repetition like the first call",
+			Rule: kep(sectionCreate, "This API must be idempotent."), Why: whyMust,
+			Fix: "answer OK with the same info when the bucket exists and fits",
+			Run: func(c *C) {
+				b := c.generated()
+				first := ok(c, c.provisioner.DriverCreateBucket, b.create())
+				for range c.suite.limits.Repeats {
+					c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "when created again")
+				}
+			},
+		},
+		{
+			ID: "BKT-CRT-004", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "makes one backend bucket however often it is called",
+			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
+			Why:  "the sentence says should", Fix: "derive the backend bucket's name from bucket_id",
+			Run: func(c *C) {
+				before := c.inventory()
+				b := c.generated()
+				for range c.suite.limits.Repeats {
+					ok(c, c.provisioner.DriverCreateBucket, b.create())
+				}
+				c.oneBucketMore(before)
+			},
+		},
+		{
+			ID: "BKT-CRT-005", Level: Must, Title: "supports the protocols that were asked for",
+			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "answer the message of every protocol asked for, or InvalidArgument",
+			Run: runAskedProtocols,
+		},
+		{
+			ID: "BKT-CRT-006", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses a bucket that exists with other parameters",
+			Rule: kep(sectionCreate, textExists), Why: whyListed, Fix: "record the parameters at creation, compare, and answer AlreadyExists",
+			Run: func(c *C) {
+				b := c.created()
+				refused(c, c.provisioner.DriverCreateBucket, c.incompatible(b), codes.AlreadyExists)
+			},
+		},
+		{
+			ID: "BKT-CRT-007", Level: Advice, Needs: []Need{NeedIncompatible}, Title: "leaves the bucket as it was when it refuses other parameters",
+			Rule: advice("A refused call should have no effect: afterwards the original request still fits."),
+			Why:  "no text speaks of it", Fix: "compare before changing anything",
+			Run: func(c *C) {
+				b := c.generated()
+				first := ok(c, c.provisioner.DriverCreateBucket, b.create())
+				// Whether it is refused is another case.
+				_, _ = try(c.ctx, c, c.provisioner.DriverCreateBucket, c.incompatible(b))
+				c.sameInfo(first.GetProtocols(), ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols(), "after a refused call")
+			},
+		},
+		{
+			ID: "BKT-CRT-008", Level: Must, Title: "supports no protocol that DriverGetInfo does not name",
+			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of"),
+			Why:  "supported_protocols is what the driver supports; a bucket cannot support more", Fix: "name every protocol in DriverGetInfo",
+			Run: func(c *C) {
+				b := c.generated()
+				answer := ok(c, c.provisioner.DriverCreateBucket, b.create())
+				c.offeredOnly(answer.GetProtocols())
+			},
+		},
+		{
+			ID: "BKT-CRT-009", Level: Must, Needs: []Need{NeedInvalid}, Title: "refuses invalid parameters and creates nothing",
+			Rule: kep(sectionCreate, textInvalidParameters), Why: whyListed, Fix: "check all parameters before the first call to the backend",
+			Run: func(c *C) {
+				b := c.generated()
+				request := b.create()
+				request.Parameters = c.suite.config.Params.Invalid
+				refused(c, c.provisioner.DriverCreateBucket, request, codes.InvalidArgument)
+				refused(c, c.provisioner.DriverGetBucket, b.get(), codes.NotFound)
+			},
+		},
+		{
+			ID: "BKT-CRT-010", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
+			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and answer InvalidArgument",
+			Run: func(c *C) {
+				b := c.generated()
+				request := b.create()
+				request.Protocols = c.unsupported()
+				refused(c, c.provisioner.DriverCreateBucket, request, codes.InvalidArgument)
+			},
+		},
+		{
+			ID: "BKT-CRT-015", Level: Should, Title: "answers no credential",
+			Rule: kep(sectionCreate, "returned bucket info is applied to Bucket status and should not contain any sensitive data"),
+			Why:  "the sentence says should", Fix: "keep user-info and signatures out of endpoints and names",
+			Run: runNoCredentialInInfo,
+		},
+		{
+			ID: "BKT-CRT-016", Level: Should, Needs: []Need{NeedS3}, Title: "describes an S3 bucket with an http or https URL and a known style",
+			Rule: kep("BucketAccess Secret data, S3", "AWS_ENDPOINT_URL: S3 endpoint URL, e.g., https://s3.amazonaws.com. AWS_S3_ADDRESSING_STYLE: S3 addressing style. one of path or virtual."),
+			Why:  "the info fields are optional here, and required only in the answer to a grant", Fix: "answer a whole URL, and PATH or VIRTUAL",
+			Run: func(c *C) {
+				request := c.bucketRequest(c.name())
+				request.Protocols = protocols(cosi.ObjectProtocol_S3)
+				c.s3Info(ok(c, c.provisioner.DriverCreateBucket, c.generatedAs(request).create()).GetProtocols().GetS3())
+			},
+		},
+		{
+			ID: "BKT-CRT-017", Level: Should, Needs: []Need{NeedDataPlane, NeedKey}, Title: "makes buckets that are closed to the public",
+			Rule: spec("Provisioner", "Default, disallow uncredentialed access to the backend storage."),
+			Why:  "v1alpha1 names private as the default of anonymous access; v1alpha2 does not speak of it", Fix: "block public access at creation",
+			Run: runPrivate,
+		},
+	}
+}
+
+func (c *C) incompatible(b *bucket) *cosi.DriverCreateBucketRequest {
+	request := b.create()
+	request.Parameters = c.suite.config.Params.Incompatible
+	return request
+}
+
+func (c *C) offeredOnly(info *cosi.ObjectProtocolAndBucketInfo) {
+	for _, protocol := range cosi.ProtocolsOf(info) {
+		if !slices.Contains(c.suite.offered(), protocol) {
+			c.Fail("the bucket supports %s, which DriverGetInfo does not name", protocol)
+		}
+	}
+}
+
+func (c *C) supportsAsked(asked []*cosi.ObjectProtocol, info *cosi.ObjectProtocolAndBucketInfo) {
+	for _, protocol := range asked {
+		if !slices.Contains(cosi.ProtocolsOf(info), protocol.GetType()) {
+			c.Fail("%s was asked for, but the bucket supports only %v", protocol.GetType(), cosi.ProtocolsOf(info))
+		}
+	}
+}
+
+// runAskedProtocols asks for each protocol alone, and for all; a driver may refuse a combination.
+func runAskedProtocols(c *C) {
+	asked := [][]*cosi.ObjectProtocol{protocols(c.suite.offered()...)}
+	for _, protocol := range c.suite.offered() {
+		asked = append(asked, protocols(protocol))
+	}
+	for _, list := range asked {
+		request := c.bucketRequest(c.name())
+		request.Protocols = list
+		named, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, request)
+		if code == codes.InvalidArgument && len(list) > 1 {
+			continue
+		}
+		if code != codes.OK {
+			c.Fail("DriverGenerateBucketId for protocols of DriverGetInfo must answer OK, not %s", code)
+		}
+		b := &bucket{id: named.GetBucketId(), request: request}
+		answer, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+		if code == codes.InvalidArgument && len(list) > 1 {
+			continue
+		}
+		if code != codes.OK {
+			c.Fail("DriverCreateBucket for protocols of DriverGetInfo must answer OK, not %s", code)
+		}
+		c.supportsAsked(list, answer.GetProtocols())
+	}
+}
+
+// signedQuery finds what only a signed URL has.
+var signedQuery = regexp.MustCompile(`(?i)(x-amz-signature|x-goog-signature|[?&]sig)=`)
+
+func runNoCredentialInInfo(c *C) {
+	b := c.generated()
+	answer := ok(c, c.provisioner.DriverCreateBucket, b.create())
+	eachString(answer.ProtoReflect(), func(field protoreflect.FieldDescriptor, value string) {
+		if parsed, err := url.Parse(value); err == nil && parsed.User != nil {
+			c.Fail("the field %s holds a URL with user information", field.Name())
+		}
+		if signedQuery.MatchString(value) || strings.Contains(value, "PRIVATE KEY") {
+			c.Fail("the field %s holds a credential", field.Name())
+		}
+	})
+}
+
+func (c *C) s3Info(info *cosi.S3BucketInfo) {
+	if endpoint := info.GetEndpoint(); endpoint != "" {
+		parsed, err := url.Parse(endpoint)
+		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+			c.Fail("the endpoint %q is no http or https URL", endpoint)
+		}
+	}
+	if info.GetAddressingStyle() == nil {
+		return
+	}
+	switch style := info.GetAddressingStyle().GetStyle(); style {
+	case cosi.S3AddressingStyle_PATH, cosi.S3AddressingStyle_VIRTUAL:
+	case cosi.S3AddressingStyle_UNKNOWN:
+		c.Fail("the addressing style is %s, neither PATH nor VIRTUAL", style)
+	default:
+		c.Fail("the addressing style is %s, neither PATH nor VIRTUAL", style)
+	}
+}
+
+func runPrivate(c *C) {
+	b := c.created()
+	a := c.granted(b)
+	key := "private-" + c.name()
+	c.can(a, b, PutObject, key)
+	for _, action := range []Action{GetObject, ListObjects} {
+		anonymous := Attempt{BucketID: b.id, Info: a.answer.GetBuckets()[0].GetBucketInfo(), Action: action, Key: key}
+		// A store that cannot even be asked without a credential is closed, too.
+		if outcome, err := c.try(c.protocol(), anonymous); err == nil && outcome.Verdict == Allowed {
+			c.Fail("without any credential the store allows to %s", action)
+		}
+	}
+	c.can(a, b, DeleteObject, key)
+}
+
+// oneBucketMore wants the backend to hold one bucket more than before.
+func (c *C) oneBucketMore(before []string) {
+	if n := c.grown(KindBucket, before); n != 1 {
+		c.Fail("the backend has %d new buckets for one bucket_id", n)
+	}
+}

@@ -1,0 +1,198 @@
+package sanity
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func createRetryCases() []Case {
+	return []Case{
+		{
+			ID: "BKT-CRT-011", Level: Should, Phase: Alone, Title: "makes one bucket for calls made at once",
+			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
+			Why:  "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by bucket_id, or answer Aborted while the lock is held",
+			Run: runCreateAtOnce,
+		},
+		{
+			ID: "BKT-CRT-012", Level: Must, Phase: Alone, Title: "completes a bucket whose creation was cancelled halfway",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "make every step of the creation repeatable, and the ownership mark part of the first",
+			Run: runCreateCancelled,
+		},
+		{
+			ID: "BKT-CRT-013", Level: Must, Title: "answers OK again when the first answer was lost",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "answer OK for a bucket that exists and fits",
+			Run: func(c *C) {
+				b := c.generated()
+				c.dropped(func(ctx context.Context) codes.Code {
+					_, code := try(ctx, c, c.provisioner.DriverCreateBucket, b.create())
+					return code
+				})
+				ok(c, c.provisioner.DriverCreateBucket, b.create())
+			},
+		},
+		{
+			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "accepts an ID that was answered before a restart",
+			Rule: kep(sectionCreate, "This call is issued after DriverGenerateBucketId's bucket_id result is persistently stored by COSI."),
+			Why:  "COSI persists the ID so that it outlives the driver's process", Fix: "keep nothing about an ID in memory",
+			Run: func(c *C) {
+				b := c.generated()
+				c.restart()
+				ok(c, c.provisioner.DriverCreateBucket, b.create())
+			},
+		},
+		{
+			ID: "BKT-CRT-018", Level: Advice, Title: "creates an empty bucket again under an ID that was deleted",
+			Rule: advice("After DriverDeleteBucket an ID is free: creating it again gives a new, empty bucket."),
+			Why:  "no text speaks of reuse", Fix: "forget everything about a bucket when it is deleted",
+			Run: runCreateAgain,
+		},
+		{
+			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets apart",
+			Rule: advice("Two bucket IDs are two buckets: an object in one is not in the other."),
+			Why:  "no text says what goes without saying", Fix: "give each bucket_id a backend bucket of its own",
+			Run: runApart,
+		},
+		{
+			ID: "BKT-CRT-020", Level: Must, Needs: []Need{NeedForeignBucket}, Title: "does not adopt somebody else's bucket",
+			Rule: kep(sectionCreate, textExists), Why: whyListed + "; a bucket of somebody else is not the one asked for",
+			Fix: "mark buckets as the driver's own at creation, and answer AlreadyExists when the mark is missing",
+			Run: func(c *C) {
+				b := c.generated()
+				fixture, can := c.suite.config.Fixture.(ForeignFixture)
+				if !can {
+					c.notApplicable("there is no fixture hook for somebody else's bucket")
+				}
+				if err := c.note(note{Kind: noteForeign, ID: b.id}); err != nil {
+					c.Fail("%v", err)
+				}
+				if err := fixture.TakeName(c.ctx, b.id); err != nil {
+					c.Fail("the fixture hook failed: %v", err)
+				}
+				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.AlreadyExists)
+				// It was not made, so it must not be deleted either: only the fixture removes it.
+				c.disown(b)
+			},
+		},
+	}
+}
+
+// disown strikes a bucket that the driver refused to make from the notes.
+func (c *C) disown(b *bucket) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settleNotes(exchange{request: &cosi.DriverDeleteBucketRequest{BucketId: b.id}})
+}
+
+// dropped makes a call whose answer is lost on the way.
+func (c *C) dropped(call func(context.Context) codes.Code) {
+	if code := call(withWire(c.ctx, wireDropAnswer)); code != codes.Unavailable {
+		c.Fail("the call whose answer was to be dropped answered %s", code)
+	}
+}
+
+func runCreateAtOnce(c *C) {
+	var before []string
+	if c.hasInventory() {
+		before = c.inventory()
+	}
+	b := c.generated()
+	c.onlyCodes(c.together(c.suite.limits.Concurrency, func(int) codes.Code {
+		_, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+		return code
+	}), codes.OK, codes.Aborted)
+	ok(c, c.provisioner.DriverCreateBucket, b.create())
+	if c.hasInventory() {
+		c.oneBucketMore(before)
+	}
+}
+
+// cancelled makes one call for each repeat, cancelled at points spread over its usual duration.
+func (c *C) cancelled(usual time.Duration, call func(ctx context.Context, i int)) {
+	n := c.suite.limits.Repeats
+	for i := range n {
+		at := (float64(i) + c.random.Float64()) / float64(n)
+		short, cancel := context.WithTimeout(c.ctx, time.Duration(at*float64(usual)))
+		call(short, i)
+		cancel()
+	}
+}
+
+// shortest measures n calls and returns how long the quickest took.
+func shortest(n int, prepare func() func()) time.Duration {
+	best := time.Duration(math.MaxInt64)
+	for range n {
+		call := prepare()
+		start := time.Now()
+		call()
+		best = min(best, time.Since(start))
+	}
+	return best
+}
+
+func runCreateCancelled(c *C) {
+	var before []string
+	usual := shortest(c.suite.limits.Repeats, func() func() {
+		sample := c.generated()
+		return func() { ok(c, c.provisioner.DriverCreateBucket, sample.create()) }
+	})
+	if c.hasInventory() {
+		before = c.inventory()
+	}
+	buckets := make([]*bucket, c.suite.limits.Repeats)
+	for i := range buckets {
+		buckets[i] = c.generated()
+	}
+	create := func(ctx context.Context, i int) codes.Code {
+		_, code := try(ctx, c, c.provisioner.DriverCreateBucket, buckets[i].create())
+		return code
+	}
+	c.cancelled(usual, func(ctx context.Context, i int) { create(ctx, i) })
+	for i := range buckets {
+		c.converges(func() codes.Code { return create(c.ctx, i) }, "DriverCreateBucket after it was cancelled")
+		ok(c, c.provisioner.DriverCreateBucket, buckets[i].create())
+	}
+	if !c.hasInventory() {
+		return
+	}
+	if n := c.grown(KindBucket, before); n != len(buckets) {
+		c.Fail("the backend has %d new buckets for %d bucket IDs", n, len(buckets))
+	}
+}
+
+func runCreateAgain(c *C) {
+	b := c.created()
+	probed := c.suite.lacks([]Need{NeedDataPlane, NeedKey}) == ""
+	if probed {
+		a := c.granted(b)
+		key := "old-" + c.name()
+		c.can(a, b, PutObject, key)
+		c.can(a, b, DeleteObject, key)
+		c.revoke(a)
+	}
+	c.delete(b)
+	ok(c, c.provisioner.DriverCreateBucket, b.create())
+	if !probed {
+		return
+	}
+	if listed := c.can(c.granted(b), b, ListObjects, ""); len(listed.Keys) > 0 {
+		c.Fail("the bucket was created anew and holds %q", listed.Keys)
+	}
+}
+
+func runApart(c *C) {
+	one, other := c.created(), c.created()
+	toOne, toOther := c.granted(one), c.granted(other)
+	key := "apart-" + c.name()
+	c.can(toOne, one, PutObject, key)
+	outcome, err := c.attempt(toOther, other.id, GetObject, key, nil)
+	if err == nil && outcome.Verdict == Allowed && bytes.Equal(outcome.Body, contents(key)) {
+		c.Fail("an object put into bucket %q is also in bucket %q", one.id, other.id)
+	}
+	c.can(toOne, one, DeleteObject, key)
+}

@@ -1,0 +1,198 @@
+package sanity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func errorCases() []Case {
+	return []Case{
+		{
+			ID: "RPC-009", Level: Should, Title: "refuses parameters beyond 512 entries or 64 KiB",
+			Rule: spec("Size limits", "Unless otherwise specified, fields SHALL NOT exceed the limits documented here."),
+			Why:  "the SHALL NOT binds the sender; that the receiver checks it is our reading", Fix: "count entries and bytes of parameters first",
+			Run: runOversizedParameters,
+		},
+		{
+			ID: "RPC-010", Level: Should, Title: "refuses a parameter that it does not know",
+			Rule: kep("DriverCreateBucket", "InvalidArgument (not retryable) if any parameters are invalid for the backend"),
+			Why:  "whether an unknown key is invalid is the driver's choice; refusing it lets a typo surface",
+			Fix:  "compare the keys of parameters with the known ones and name the unknown one",
+			Run:  runUnknownParameters,
+		},
+		{
+			ID: "RPC-012", Level: Advice, Title: "respects a deadline that passes halfway, and converges afterwards",
+			Rule: spec("Timeouts", "Any of the RPCs defined in this spec MAY timeout and MAY be retried."),
+			Why:  "the sentence allows timeouts, and says nothing of how quickly a driver notices one",
+			Fix:  "pass the context of the call to every request to the backend",
+			Run:  runShortDeadline,
+		},
+		{
+			ID: "RPC-013", Level: Should, Phase: Alone, Needs: []Need{NeedRefusedLogin},
+			Title: "reports a refused login as Unauthenticated or PermissionDenied",
+			Rule: spec(errorScheme, "Not authenticated: 16 UNAUTHENTICATED. Permission denied: 7 PERMISSION_DENIED. System administrator "+
+				"SHOULD ensure that requisite permissions are granted"),
+			Why: "the table speaks of secrets in the request; the driver's own login is the nearest thing v1alpha2 has",
+			Fix: "map the backend's 401 and 403 to Unauthenticated and PermissionDenied",
+			Run: func(c *C) {
+				b := c.generated()
+				mend := c.broken(LoginRefused)
+				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.Unauthenticated, codes.PermissionDenied)
+				mend()
+			},
+		},
+		{
+			ID: "RPC-014", Level: Should, Phase: Alone, Needs: []Need{NeedBackendFaults},
+			Title: "answers a backend that is down with a retryable code, and recovers by itself",
+			Rule:  spec("Timeouts", "Idempotency requirements ensure that a retried call with the same fields continues where it left off when retried."),
+			Why:   "a terminal code for a passing problem would end the retries; the sentence implies it without a keyword",
+			Fix:   "map connection errors, throttling and 5xx to Unavailable or ResourceExhausted",
+			Run:   runBackendDown,
+		},
+		{
+			ID: "RPC-015", Level: Should, Phase: Last, Needs: []Need{NeedKey}, Title: "puts no secret into a status message",
+			Rule: spec("Security", "Both the COSI system and Plugin SHOULD avoid accidental leakage of sensitive information (such as redacting such information from log files)."),
+			Why:  "the sentence says SHOULD; messages are surfaced to end users", Fix: "keep credentials out of errors",
+			Run: runSecretsInMessages,
+		},
+		{
+			ID: "RPC-016", Level: Should, Title: "answers a second call for the same resource with OK or Aborted",
+			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible, and MAY return this error code to reject secondary calls."),
+			Why:  "the sentence says SHOULD", Fix: "lock by ID and answer Aborted while the lock is held",
+			Run: runSecondCall,
+		},
+	}
+}
+
+func runOversizedParameters(c *C) {
+	many := map[string]string{}
+	for i := range cosi.MaxParameters + 1 {
+		many[fmt.Sprintf("cosi-sanity-%d", i)] = "x"
+	}
+	big := map[string]string{"cosi-sanity": strings.Repeat("x", cosi.MaxParametersSize+1)}
+	for _, parameters := range []map[string]string{many, big} {
+		request := c.bucketRequest(c.name())
+		request.Parameters = parameters
+		refused(c, c.provisioner.DriverGenerateBucketId, request, codes.InvalidArgument)
+	}
+}
+
+// runUnknownParameters accepts a refusal in either phase: phase 1 need not look at parameters.
+func runUnknownParameters(c *C) {
+	const key = "cosi-sanity-no-such-parameter"
+	request := c.bucketRequest(c.name())
+	request.Parameters = map[string]string{key: "x"}
+	named, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, request)
+	if code == codes.OK {
+		b := &bucket{id: named.GetBucketId(), request: request}
+		refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.InvalidArgument)
+	} else if code != codes.InvalidArgument {
+		c.Fail("DriverGenerateBucketId with an unknown parameter must answer InvalidArgument, not %s", code)
+	}
+	b := c.created()
+	phase1 := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(b.id)})
+	phase1.Parameters = map[string]string{key: "x"}
+	account, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, phase1)
+	if code == codes.OK {
+		refused(c, c.provisioner.DriverGrantBucketAccess, grantOf(account.GetAccountId(), phase1), codes.InvalidArgument)
+	} else if code != codes.InvalidArgument {
+		c.Fail("DriverGenerateBucketAccessId with an unknown parameter must answer InvalidArgument, not %s", code)
+	}
+}
+
+func runShortDeadline(c *C) {
+	usual := shortest(c.suite.limits.Repeats, func() func() {
+		sample := c.generated()
+		return func() { ok(c, c.provisioner.DriverCreateBucket, sample.create()) }
+	})
+	b := c.generated()
+	short, cancel := context.WithTimeout(c.ctx, usual/2)
+	defer cancel()
+	_, code := try(short, c, c.provisioner.DriverCreateBucket, b.create())
+	if !slices.Contains([]codes.Code{codes.OK, codes.DeadlineExceeded, codes.Canceled}, code) {
+		c.Fail("a call whose deadline passed must answer DeadlineExceeded or Canceled, not %s", code)
+	}
+	c.converges(func() codes.Code {
+		_, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+		return code
+	}, "DriverCreateBucket after a call whose deadline passed")
+	ok(c, c.provisioner.DriverCreateBucket, b.create())
+}
+
+// converges repeats a call while it answers Aborted, as an earlier call may still be running, and
+// wants OK in the end.
+func (c *C) converges(call func() codes.Code, what string) {
+	c.eventually(func() string {
+		switch code := call(); code {
+		case codes.OK:
+			return ""
+		case codes.Aborted:
+			return what + " still answers Aborted"
+		default:
+			c.Fail("%s must answer OK, not %s", what, code)
+			return ""
+		}
+	})
+}
+
+func runBackendDown(c *C) {
+	b := c.created()
+	a := c.accessTo(b)
+	terminal := []codes.Code{codes.InvalidArgument, codes.AlreadyExists, codes.Unimplemented, codes.OutOfRange}
+	mend := c.broken(BackendDown)
+	_, create := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+	_, grant := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+	_, remove := try(c.ctx, c, c.provisioner.DriverDeleteBucket, b.delete())
+	mend()
+	for rpc, code := range map[string]codes.Code{
+		"DriverCreateBucket": create, "DriverGrantBucketAccess": grant, "DriverDeleteBucket": remove,
+	} {
+		if slices.Contains(terminal, code) {
+			c.Fail("%s answers %s while the backend is down: that is terminal, and nobody will try again", rpc, code)
+		}
+	}
+	c.eventually(func() string {
+		if _, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create()); code != codes.OK {
+			return fmt.Sprintf("DriverCreateBucket answers %s although the backend is up again", code)
+		}
+		return ""
+	})
+}
+
+func runSecretsInMessages(c *C) {
+	b := c.created()
+	a := c.granted(b)
+	other := grantOf(a.request.GetAccountId(), a.phase1)
+	other.Buckets = []*cosi.AccessedBucket{{BucketId: b.id, ObjectDataAccessMode: mode(cosi.AccessMode_READ_ONLY)}}
+	// Whatever this answers, it is the message that counts.
+	_, _ = try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, other)
+	c.revoke(a)
+	refusals, _, secrets := c.suite.traffic.copy()
+	for _, x := range refusals {
+		for value, field := range secrets {
+			if len(value) >= 8 && strings.Contains(x.status.Message(), value) {
+				c.Fail("%s put the value of a field %s into its status message", x.method, field)
+			}
+		}
+	}
+}
+
+func runSecondCall(c *C) {
+	b := c.generated()
+	c.onlyCodes(c.together(2, func(int) codes.Code {
+		_, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+		return code
+	}), codes.OK, codes.Aborted)
+	ok(c, c.provisioner.DriverCreateBucket, b.create())
+	a := c.accessTo(b)
+	c.onlyCodes(c.together(2, func(int) codes.Code {
+		_, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+		return code
+	}), codes.OK, codes.Aborted)
+}

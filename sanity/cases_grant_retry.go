@@ -1,0 +1,186 @@
+package sanity
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func grantRetryCases() []Case {
+	return []Case{
+		{
+			ID: "ACC-GRT-019", Level: Should, Phase: Alone, Title: "makes one account for calls made at once",
+			Rule: kep(sectionGrant, textOneAccess), Why: "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by account_id, or answer Aborted while the lock is held",
+			Run: runGrantAtOnce,
+		},
+		{
+			ID: "ACC-GRT-020", Level: Must, Needs: probedKey(), Title: "accounts granted at once on one bucket all work",
+			Rule: kep(sectionGrant, "This call creates a set of access credentials for one or more buckets."), Why: "OK means granted: a lost update of a policy takes back what was answered",
+			Fix: "lock the bucket while its policy is read, changed and written, or give each account a policy of its own",
+			Run: runManyAccounts,
+		},
+		{
+			ID: "ACC-GRT-021", Level: Must, Phase: Alone, Title: "answers OK again when it was cancelled or the answer was lost",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "store a credential before answering it, and make every step repeatable",
+			Run: runGrantRetried,
+		},
+		{
+			ID: "ACC-GRT-022", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "answers OK for the same ID after a restart, and the access works",
+			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "keep nothing about an account in memory only",
+			Run: func(c *C) {
+				b := c.created()
+				a := c.granted(b)
+				c.restart()
+				c.grant(a)
+				c.worksIfProbed(a, b)
+			},
+		},
+		{
+			ID: "ACC-GRT-023", Level: Must, Needs: []Need{NeedFixture}, Title: "grants access to a bucket that was made without COSI",
+			Rule: kep(sectionGenerateAccess, "Each bucket_id used for input is the same ID returned by the driver in DriverGenerateBucketId (dynamically-provisioned) or given by bucket_id (statically-provisioned)."),
+			Why:  "the sentence names both kinds", Fix: "take every bucket_id that DriverGetBucket finds",
+			Run: func(c *C) {
+				b := c.static()
+				c.makeStatic(b)
+				ok(c, c.provisioner.DriverGetBucket, b.get())
+				a := c.granted(b)
+				c.worksIfProbed(a, b)
+				c.revoke(a)
+			},
+		},
+		{
+			ID: "ACC-GRT-025", Level: Should, Needs: []Need{NeedKey}, Title: "makes secrets that cannot be derived from the name",
+			Rule: advice("Whoever reads an account name in a log must not be able to compute its secret: secrets of two accounts differ, and an account that was revoked gets another secret when it is granted again."),
+			Why:  "no text says how secrets are made; a derived one cannot be revoked for good", Fix: "make secrets at random",
+			Run: runFreshSecrets,
+		},
+		{
+			ID: "ACC-GRT-027", Level: Should, Needs: []Need{NeedKey}, Title: "answers the identical credential every time",
+			Rule: kep(sectionGrant, textGrantIdempotent),
+			Why:  "a backend may show a secret only once, so the text cannot demand it; but sidecars repeat grants at every start, and a changed credential breaks running workloads",
+			Fix:  "store the credential before it is answered, and answer the stored one",
+			Run: func(c *C) {
+				a := c.granted(c.created())
+				first := a.answer
+				for range c.suite.limits.Repeats {
+					if c.grant(a); !proto.Equal(first.GetCredentials(), a.answer.GetCredentials()) {
+						c.Fail("a repeated grant answers another credential")
+					}
+				}
+			},
+		},
+		{
+			ID: "ACC-GRT-030", Level: Advice, Needs: append(probedKey(), NeedRotation), Title: "rotates when asked, and keeps exactly the previous credential",
+			Rule: advice("The field rotation of cosi.proto: same value, identical credential; another value, a new one, while exactly the previous one keeps working."),
+			Why:  "rotation is an addition to the KEP's messages", Fix: "make a second key for a new value, and delete the one before the previous",
+			Run: runRotation,
+		},
+	}
+}
+
+func runGrantAtOnce(c *C) {
+	b := c.created()
+	a := c.accessTo(b)
+	var before []string
+	if c.hasInventory() {
+		before = c.inventory()
+	}
+	c.onlyCodes(c.together(c.suite.limits.Concurrency, func(int) codes.Code {
+		_, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+		return code
+	}), codes.OK, codes.Aborted)
+	c.grant(a)
+	c.worksIfProbed(a, b)
+	if c.hasInventory() {
+		c.oneAccount(before, 1)
+	}
+}
+
+func runManyAccounts(c *C) {
+	b := c.created()
+	accesses := make([]*access, c.suite.limits.Concurrency)
+	for i := range accesses {
+		accesses[i] = c.accessTo(b)
+	}
+	c.together(len(accesses), func(i int) codes.Code {
+		answer, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, accesses[i].request)
+		if code == codes.OK {
+			accesses[i].answer = answer
+		}
+		return code
+	})
+	for _, a := range accesses {
+		if a.answer != nil {
+			c.works(a, b)
+		}
+	}
+}
+
+func runGrantRetried(c *C) {
+	b := c.created()
+	usual := shortest(c.suite.limits.Repeats, func() func() {
+		sample := c.accessTo(b)
+		return func() { c.grant(sample) }
+	})
+	accesses := make([]*access, c.suite.limits.Repeats)
+	for i := range accesses {
+		accesses[i] = c.accessTo(b)
+	}
+	grant := func(ctx context.Context, a *access) codes.Code {
+		answer, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+		if code == codes.OK {
+			a.answer = answer
+		}
+		return code
+	}
+	c.cancelled(usual, func(ctx context.Context, i int) { grant(ctx, accesses[i]) })
+	for _, a := range accesses {
+		c.converges(func() codes.Code { return grant(c.ctx, a) }, "DriverGrantBucketAccess after it was cancelled")
+		c.worksIfProbed(a, b)
+	}
+	a := c.accessTo(b)
+	c.dropped(func(ctx context.Context) codes.Code { return grant(ctx, a) })
+	c.grant(a)
+	c.worksIfProbed(a, b)
+}
+
+func runFreshSecrets(c *C) {
+	b := c.created()
+	one, other := c.granted(b), c.granted(b)
+	if sameSecrets(one.answer, other.answer) {
+		c.Fail("two accounts have the same secret")
+	}
+	first := one.answer
+	c.revoke(one)
+	if c.grant(one); sameSecrets(first, one.answer) {
+		c.Fail("an account that was revoked has the same secret when it is granted again")
+	}
+}
+
+func runRotation(c *C) {
+	b := c.created()
+	a := c.accessTo(b)
+	var answers []*cosi.DriverGrantBucketAccessResponse
+	for _, rotation := range []string{"", "1", "2"} {
+		a.request.Rotation = rotation
+		c.grant(a)
+		first := a.answer
+		if c.grant(a); !proto.Equal(first.GetCredentials(), a.answer.GetCredentials()) {
+			c.Fail("a grant repeated with the rotation %q answers another credential", rotation)
+		}
+		answers = append(answers, first)
+	}
+	for i, answer := range answers[1:] {
+		if sameSecrets(answers[i], answer) {
+			c.Fail("another rotation answers the same secret")
+		}
+	}
+	current, previous, old := *a, *a, *a
+	current.answer, previous.answer, old.answer = answers[2], answers[1], answers[0]
+	c.works(&current, b)
+	c.works(&previous, b)
+	c.cannot(&old, b, ListObjects, "", "the credential was rotated twice")
+}

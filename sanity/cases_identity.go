@@ -1,0 +1,168 @@
+package sanity
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+var (
+	driverNamePattern  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+	domainLabelPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?$`)
+)
+
+const maxDriverName = 63
+
+func (c *C) getInfo() *cosi.DriverGetInfoResponse {
+	return ok(c, c.identity.DriverGetInfo, &cosi.DriverGetInfoRequest{})
+}
+
+func identityCases() []Case {
+	const section = "DriverGetInfoResponse"
+	const nameRule = "It MUST be 63 characters or less, beginning and ending with an alphanumeric character ([a-z0-9A-Z]) " +
+		"with dashes (-), dots (.), and alphanumerics between."
+	return []Case{
+		{
+			ID: "IDN-001", Level: Must, Title: "answers a name",
+			Rule: spec(section, "This field is REQUIRED"), Why: "a REQUIRED field MUST be specified",
+			Fix: "return the driver's name in DriverGetInfo",
+			Run: func(c *C) {
+				if c.getInfo().GetName() == "" {
+					c.Fail("DriverGetInfo answers no name")
+				}
+			},
+		},
+		{
+			ID: "IDN-002", Level: Must, Title: "has a name of at most 63 characters",
+			Rule: spec(section, nameRule), Why: "the sentence says MUST", Fix: "choose a shorter name",
+			Run: func(c *C) {
+				if name := c.getInfo().GetName(); len(name) > maxDriverName {
+					c.Fail("the name %q has %d characters", name, len(name))
+				}
+			},
+		},
+		{
+			ID: "IDN-003", Level: Must, Title: "has a name of letters, digits, dashes and dots",
+			Rule: spec(section, nameRule), Why: "the sentence says MUST",
+			Fix: "use a domain name such as s3.example.com",
+			Run: func(c *C) {
+				if name := c.getInfo().GetName(); name != "" && !driverNamePattern.MatchString(name) {
+					c.Fail("the name %q has characters that are not allowed, or not at that place", name)
+				}
+			},
+		},
+		{
+			ID: "IDN-004", Level: Should, Title: "has a domain name of its company as its name",
+			Rule: spec(section, "It SHOULD include the plugin's host company name and the plugin name, to minimize the possibility of collisions."),
+			Why: "the sentence says SHOULD; the same paragraph's MUST on RFC 1035 contradicts its own pattern for labels that " +
+				"begin with a digit, so the label rule is held as SHOULD",
+			Fix: "use at least two labels, such as s3.example.com, each beginning with a letter",
+			Run: runDomainName,
+		},
+		{
+			ID: "IDN-005", Level: Must, Title: "offers at least one protocol",
+			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of: \"S3\", \"Azure\", \"GCS\" ]"),
+			Why:  "\"one or more of\" leaves no room for none", Fix: "return the protocols in DriverGetInfo",
+			Run: func(c *C) {
+				if len(c.getInfo().GetSupportedProtocols()) == 0 {
+					c.Fail("DriverGetInfo answers no protocol")
+				}
+			},
+		},
+		{
+			ID: "IDN-006", Level: Must, Title: "offers only protocols of the contract",
+			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of: \"S3\", \"Azure\", \"GCS\" ]"),
+			Why:  "the list is closed", Fix: "return S3, AZURE or GCS, never UNKNOWN or a number of your own",
+			Run: func(c *C) {
+				for _, protocol := range c.getInfo().GetSupportedProtocols() {
+					if _, known := cosi.ObjectProtocol_Type_name[int32(protocol.GetType())]; !known || protocol.GetType() == cosi.ObjectProtocol_UNKNOWN {
+						c.Fail("DriverGetInfo answers the protocol %s", protocol.GetType())
+					}
+				}
+			},
+		},
+		{
+			ID: "IDN-007", Level: Should, Title: "names each protocol once",
+			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of"),
+			Why:  "a list of what is supported has no use for repetitions, but no sentence forbids them", Fix: "drop the repetition",
+			Run: func(c *C) {
+				seen := map[cosi.ObjectProtocol_Type]bool{}
+				for _, protocol := range c.getInfo().GetSupportedProtocols() {
+					if seen[protocol.GetType()] {
+						c.Fail("DriverGetInfo names %s more than once", protocol.GetType())
+					}
+					seen[protocol.GetType()] = true
+				}
+			},
+		},
+		{
+			ID: "IDN-008", Level: Must, Phase: Process, Title: "answers the same every time, also after a restart",
+			Rule: kep("DriverGetInfo", "The name is used to identify which resources the driver should manage."),
+			Why:  "a name that changes identifies nothing", Fix: "take the name from configuration, not from the host or the time",
+			Run: runSameInfo,
+		},
+		{
+			ID: "IDN-009", Level: Advice, Phase: Alone, Needs: []Need{NeedBackendFaults}, Title: "answers while the backend is down",
+			Rule: advice("DriverGetInfo says who the driver is; that does not depend on the backend, and a sidecar cannot start without it."),
+			Why:  "no text speaks of it", Fix: "answer DriverGetInfo from configuration, without a call to the backend",
+			Run: func(c *C) {
+				c.broken(BackendDown)
+				c.getInfo()
+			},
+		},
+	}
+}
+
+func runDomainName(c *C) {
+	name := c.getInfo().GetName()
+	labels := strings.Split(name, ".")
+	if len(labels) < 2 {
+		c.Fail("the name %q has one label; a domain name of the company avoids collisions", name)
+	}
+	for _, label := range labels {
+		if !domainLabelPattern.MatchString(label) {
+			c.Fail("%q in the name %q is no label of RFC 1035: a letter first, a letter or digit last, dashes between", label, name)
+		}
+	}
+}
+
+func runSameInfo(c *C) {
+	first := c.getInfo()
+	for range c.suite.limits.Repeats {
+		if again := c.getInfo(); !proto.Equal(first, again) {
+			c.Fail("DriverGetInfo answers %s, then %s", first, again)
+		}
+	}
+	if !c.canRestart() {
+		return
+	}
+	c.restart()
+	if again := c.getInfo(); !proto.Equal(first, again) {
+		c.Fail("DriverGetInfo answers %s, and after a restart %s", first, again)
+	}
+}
+
+// broken makes a fault in the backend until the case is over.
+func (c *C) broken(fault Fault) (mend func()) {
+	backend := c.suite.config.Backend
+	mended := false
+	c.later(func(ctx context.Context) error {
+		if mended {
+			return nil
+		}
+		return backend.Mend(ctx, fault)
+	})
+	if err := backend.Break(c.ctx, fault); err != nil {
+		c.Fail("the backend hook failed: %v", err)
+	}
+	return func() {
+		mended = true
+		if err := backend.Mend(c.ctx, fault); err != nil {
+			c.Fail("the backend hook failed: %v", err)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package sanity
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func processCases() []Case {
+	const hosting = "Container Object Storage Interface: socket"
+	return []Case{
+		{
+			ID: "UDS-001", Level: Must, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "reads COSI_ENDPOINT, binds the socket there and answers DriverGetInfo",
+			Rule:  spec(hosting, "Plugin components SHALL create, bind, and listen for RPCs on the specified listen address."),
+			Why:   "the sentence says SHALL",
+			Fix:   "listen on the path behind unix:// in COSI_ENDPOINT and serve gRPC there",
+			Run: func(c *C) {
+				c.restart()
+				ok(c, c.identity.DriverGetInfo, &cosi.DriverGetInfoRequest{})
+			},
+		},
+		{
+			ID: "UDS-002", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "refuses a COSI_ENDPOINT that is no UNIX socket, and says so on stderr",
+			Rule:  spec("Supervised lifecycle", "Misconfigured plugin software SHOULD fail-fast with an OS-appropriate error code."),
+			Why:   "the sentence says SHOULD; only UNIX domain sockets may be endpoints",
+			Fix:   "check the scheme of COSI_ENDPOINT at start; print an error and exit non-zero unless it is unix",
+			Run:   func(c *C) { c.failsFast("tcp://127.0.0.1:0") },
+		},
+		{
+			ID: "UDS-003", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "refuses a socket path that does not end with .sock",
+			Rule:  spec("COSI_ENDPOINT", "All UNIX endpoints SHALL end with .sock."),
+			Why:   "the SHALL binds whoever sets the variable; failing fast on a wrong one is a SHOULD",
+			Fix:   "check the suffix of COSI_ENDPOINT at start; print an error and exit non-zero",
+			Run:   func(c *C) { c.failsFast(unixScheme + filepath.Join(c.suite.driver.work, "driver.socket")) },
+		},
+		{
+			ID: "UDS-004", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "without COSI_ENDPOINT uses a default address that it prints, or fails fast",
+			Rule:  spec("COSI_ENDPOINT", "This variable is REQUIRED."),
+			Why:   "failing fast on a wrong configuration is a SHOULD",
+			Fix:   "print an error and exit non-zero when COSI_ENDPOINT is empty, or print the default address",
+			Run:   runUnsetEndpoint,
+		},
+		{
+			ID: "UDS-005", Level: Must, Phase: Process, Needs: nil,
+			Title: "serves Identity and Provisioner on the same address",
+			Rule:  spec(hosting, "All supported RPC services MUST be available at the listen address of the Plugin."),
+			Why:   "the sentence says MUST",
+			Fix:   "register both services on one gRPC server",
+			Run:   runBothServices,
+		},
+		{
+			ID: "UDS-006", Level: Must, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "creates nothing beside the socket in its directory",
+			Rule: spec(hosting, "Plugins SHALL NOT create additional files or directories adjacent to the UNIX socket "+
+				"specified by COSI_ENDPOINT; violations of this requirement constitute \"abuse\"."),
+			Why: "the sentence says SHALL NOT",
+			Fix: "keep lock, log and state files out of the socket's directory",
+			Run: func(c *C) {
+				c.restart()
+				c.delete(c.created())
+				c.onlySocket()
+			},
+		},
+		{
+			ID: "UDS-007", Level: Advice, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "replaces the socket that a killed process left",
+			Rule:  advice("A driver that was killed leaves its socket; the next one must be able to listen there, or no restart ever succeeds."),
+			Why:   "no text speaks of stale sockets",
+			Fix:   "at start, remove a socket on which nobody answers, then listen",
+			Run: func(c *C) {
+				path := strings.TrimPrefix(c.suite.driver.endpoint, unixScheme)
+				if err := c.suite.driver.kill(); err != nil {
+					c.Fail("kill the driver: %v", err)
+				}
+				if _, err := os.Lstat(path); err != nil {
+					c.suite.driver.leaveSocket(path)
+				}
+				if err := c.suite.driver.up(c.ctx); err != nil {
+					c.Fail("with a stale socket in its place the driver does not start: %v", err)
+				}
+			},
+		},
+		{
+			ID: "UDS-008", Level: Advice, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "on SIGTERM ends the calls in flight, removes the socket and exits 0 in time",
+			Rule:  advice("Kubernetes ends a Pod with SIGTERM: calls in flight should end or be cancelled, and the exit code be 0."),
+			Why:   "no text speaks of signals",
+			Fix:   "stop the gRPC server gracefully on SIGTERM, with a limit of a few seconds, and return from main",
+			Run:   runTerminate,
+		},
+		{
+			ID: "UDS-009", Level: Should, Phase: Process, Needs: []Need{NeedProcess},
+			Title: "makes a socket that not everybody may write to",
+			Rule: spec(hosting, "it is the responsibility of the COSI system operator and Provisioner Sidecar to properly secure access "+
+				"to the Domain Socket using OS filesystem ACLs"),
+			Why: "the duty is the operator's; a driver should not undo it",
+			Fix: "set the umask before listening, or chmod the socket to 0660 or less",
+			Run: func(c *C) {
+				info, err := os.Stat(strings.TrimPrefix(c.suite.driver.endpoint, unixScheme))
+				if err != nil {
+					c.Fail("look at the socket: %v", err)
+				}
+				if info.Mode().Perm()&0o002 != 0 {
+					c.Fail("the socket has mode %s: everybody may connect to it", info.Mode())
+				}
+			},
+		},
+		{
+			ID: "UDS-010", Level: Must, Phase: Process,
+			Title: "goes on serving after the client went away",
+			Rule: spec("COSI_ENDPOINT", "The Provisioner Sidecar expects that a Plugin SHALL act as a long-running service vs. "+
+				"an on-demand, CLI-driven process."),
+			Why: "the sentence says SHALL",
+			Fix: "do not end the process when a connection ends",
+			Run: func(c *C) {
+				for range 3 {
+					if err := c.suite.driver.connect(c.ctx); err != nil {
+						c.suite.driver.revive(c.ctx)
+						c.Fail("after the client closed its connection: %v", err)
+					}
+				}
+			},
+		},
+	}
+}
+
+// revive brings the driver back for the cases after this one.
+func (d *driver) revive(ctx context.Context) {
+	if d.launcher != nil {
+		// If it does not come back, the next case says so.
+		_ = d.restart(ctx)
+	}
+}
+
+// leaveSocket leaves what a killed process would have left.
+func (d *driver) leaveSocket(path string) {
+	file, err := os.Create(path)
+	if err == nil {
+		_ = file.Close()
+	}
+}
+
+// attemptStart launches an instance of its own with the variables and waits for it to end.
+func (c *C) attemptStart(arguments []string, variables ...string) (text string, exited bool, code int) {
+	out := &output{}
+	instance, err := c.suite.driver.launchWith(c.ctx, out, arguments, variables...)
+	if err != nil {
+		return err.Error(), true, 1
+	}
+	limit := c.suite.limits.Start
+	if len(arguments) > 0 {
+		// A driver that ignores the argument serves; what it printed by then is all there is.
+		limit = min(limit, 3*time.Second)
+	}
+	select {
+	case <-instance.Done():
+		return out.String(), true, instance.ExitCode()
+	case <-time.After(limit):
+	case <-c.ctx.Done():
+	}
+	// It did not end by itself; what Kill says adds nothing.
+	_ = instance.Kill()
+	return out.String(), false, -1
+}
+
+func (c *C) failsFast(endpoint string) {
+	text, exited, code := c.attemptStart(nil, endpointVariable+"="+endpoint)
+	switch {
+	case !exited:
+		c.Fail("with COSI_ENDPOINT=%s the driver still runs after %s", endpoint, c.suite.limits.Start)
+	case code == 0:
+		c.Fail("with COSI_ENDPOINT=%s the driver exits with code 0", endpoint)
+	case strings.TrimSpace(text) == "":
+		c.Fail("with COSI_ENDPOINT=%s the driver exits with code %d and prints no reason", endpoint, code)
+	}
+}
+
+func runUnsetEndpoint(c *C) {
+	text, exited, code := c.attemptStart(nil)
+	switch {
+	case exited && (code == 0 || strings.TrimSpace(text) == ""):
+		c.Fail("without COSI_ENDPOINT the driver exits with code %d and prints %q: it must say what is wrong and fail", code, text)
+	case !exited && !strings.Contains(text, ".sock"):
+		c.Fail("without COSI_ENDPOINT the driver runs on for %s and does not print where it listens", c.suite.limits.Start)
+	}
+}
+
+func runBothServices(c *C) {
+	ok(c, c.identity.DriverGetInfo, &cosi.DriverGetInfoRequest{})
+	if _, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(c.name())); code == codes.Unimplemented || code == codes.Unavailable {
+		c.Fail("the Provisioner service is not there: DriverGenerateBucketId answers %s", code)
+	}
+}
+
+func (c *C) onlySocket() {
+	entries, err := os.ReadDir(c.suite.driver.directory)
+	if err != nil {
+		c.Fail("list the directory of the socket: %v", err)
+	}
+	for _, entry := range entries {
+		if entry.Name() != socketName {
+			c.Fail("the driver created %q beside its socket", entry.Name())
+		}
+	}
+}
+
+func runTerminate(c *C) {
+	instance := c.suite.driver.running()
+	path := strings.TrimPrefix(c.suite.driver.endpoint, unixScheme)
+	b := c.generated()
+	answered := make(chan codes.Code, 1)
+	go func() {
+		_, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+		answered <- code
+	}()
+	if err := instance.Terminate(); err != nil {
+		c.Fail("send SIGTERM: %v", err)
+	}
+	exited := false
+	select {
+	case <-instance.Done():
+		exited = true
+	case <-time.After(c.suite.limits.Stop):
+	}
+	code := -1
+	if exited {
+		code = instance.ExitCode()
+	}
+	_, statErr := os.Lstat(path)
+	call := <-answered
+	c.suite.driver.revive(c.ctx)
+	switch {
+	case !exited:
+		c.Fail("the driver still runs %s after SIGTERM", c.suite.limits.Stop)
+	case code != 0:
+		c.Fail("the driver exits with code %d after SIGTERM", code)
+	case statErr == nil:
+		c.Fail("the driver leaves its socket behind after SIGTERM")
+	case !slices.Contains([]codes.Code{codes.OK, codes.Canceled, codes.Unavailable, codes.Aborted}, call):
+		c.Fail("the call in flight during SIGTERM was answered with %s", call)
+	}
+}

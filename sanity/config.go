@@ -1,0 +1,175 @@
+package sanity
+
+import (
+	"context"
+	"io"
+	"time"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Config says which driver to hold against which cases. Either Endpoint or Launcher is set.
+// Everything else is optional; what is missing makes the cases that need it not applicable.
+type Config struct {
+	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
+	Endpoint string
+	// Launcher starts the driver. It enables the cases about the process and about restarts.
+	Launcher Launcher
+	// Environment is given to the driver in addition to COSI_ENDPOINT, as KEY=value.
+	Environment []string
+	// ImageEnvironment lists names of environment variables in the image manifest of the driver.
+	ImageEnvironment []string
+
+	// Focus limits the run to the cases whose ID it accepts. Nil: all.
+	Focus func(id string) bool
+	// Params are the parameters to send, since parameters are opaque to COSI.
+	Params Params
+	// Authentication lists the authentication types the driver offers. Empty: KEY.
+	Authentication []cosi.AuthenticationType_Type
+	// ServiceAccount is the name and namespace to grant to with type SERVICE_ACCOUNT.
+	ServiceAccount ServiceAccount
+	// Rotation says that the driver knows the field rotation of DriverGrantBucketAccess.
+	Rotation bool
+	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: "refuse"
+	// (FailedPrecondition) or "delete". Empty: not declared.
+	NonEmptyDelete string
+
+	// Probers prove what a credential can do, by protocol. Probers(...) returns those built in.
+	Probers map[cosi.ObjectProtocol_Type]Prober
+	// Inventory lists what exists in the backend.
+	Inventory func(context.Context) ([]Resource, error)
+	// Fixture makes buckets out of band.
+	Fixture Fixture
+	// Backend disturbs the backend.
+	Backend Backend
+
+	// Journal receives one line for every bucket and account before it is asked for, so that
+	// Sweep can remove what a crashed run left. Nil: none.
+	Journal io.Writer
+	// Progress receives every result as soon as it is there. Nil: none. It is called from one
+	// goroutine at a time.
+	Progress func(Result)
+	// RunID is part of all names, at most 8 characters of [a-z0-9]. Empty: random.
+	RunID string
+	// Seed makes the random parts of the run repeatable. 0: random.
+	Seed uint64
+
+	Limits Limits
+}
+
+// Limits are the sizes of a run. A zero field has the default given.
+type Limits struct {
+	// Repeats is how often a call is repeated that must be idempotent: 10.
+	Repeats int
+	// Names is how many distinct names must give distinct IDs: 200.
+	Names int
+	// Concurrency is how many calls are made at once: 16.
+	Concurrency int
+	// Operations is the length of the random sequence: 200.
+	Operations int
+	// Parallel is how many cases run at once: 4.
+	Parallel int
+	// Settle is how long the backend may take until a grant or revoke has effect: 30 s.
+	Settle time.Duration
+	// Start is how long the driver may take to start, and to refuse a wrong configuration: 30 s.
+	Start time.Duration
+	// Stop is how long the driver may take to end after SIGTERM: 10 s.
+	Stop time.Duration
+	// RPC is the deadline of a call: 60 s.
+	RPC time.Duration
+	// Case is the deadline of a case: 5 min.
+	Case time.Duration
+}
+
+// Params are sets of parameters as an administrator would write them into classes.
+type Params struct {
+	// Bucket are valid parameters of a BucketClass.
+	Bucket map[string]string `json:"bucket,omitempty"`
+	// Incompatible are valid on their own, but do not fit a bucket made with Bucket.
+	Incompatible map[string]string `json:"incompatible,omitempty"`
+	// Invalid are parameters of a BucketClass that the backend cannot serve.
+	Invalid map[string]string `json:"invalid,omitempty"`
+	// Access are valid parameters of a BucketAccessClass.
+	Access map[string]string `json:"access,omitempty"`
+	// InvalidAccess are parameters of a BucketAccessClass that the backend cannot serve.
+	InvalidAccess map[string]string `json:"invalidAccess,omitempty"`
+}
+
+// ServiceAccount names a Kubernetes service account.
+type ServiceAccount struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+// Resource is one thing in the backend: a bucket, an account, a key, a policy.
+type Resource struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// Kinds of Resource that the suite counts.
+const (
+	KindBucket  = "bucket"
+	KindAccount = "account"
+	KindKey     = "key"
+	KindPolicy  = "policy"
+)
+
+// Fixture makes buckets as an administrator would, without the driver.
+type Fixture interface {
+	// BucketID returns the bucket ID of the bucket that MakeBucket makes for a name.
+	BucketID(name string) string
+	// MakeBucket makes the bucket, so that DriverGetBucket finds it.
+	MakeBucket(ctx context.Context, name string) error
+	// RemoveBucket removes it again; removing a missing one is no error.
+	RemoveBucket(ctx context.Context, name string) error
+}
+
+// ForeignFixture is a Fixture that can also take names for somebody else.
+type ForeignFixture interface {
+	Fixture
+	// TakeName makes the bucket that the driver would make for bucketID, owned by somebody else.
+	TakeName(ctx context.Context, bucketID string) error
+	// FreeName removes it again.
+	FreeName(ctx context.Context, bucketID string) error
+}
+
+// Fault is a state of the backend.
+type Fault string
+
+const (
+	// BackendDown: no request to the backend is answered.
+	BackendDown Fault = "down"
+	// LoginRefused: the backend refuses the driver's own credentials.
+	LoginRefused Fault = "login-refused"
+)
+
+// Backend disturbs the backend of the driver.
+type Backend interface {
+	// Can says whether the fault can be made.
+	Can(fault Fault) bool
+	// Break makes the fault, and Mend ends it.
+	Break(ctx context.Context, fault Fault) error
+	Mend(ctx context.Context, fault Fault) error
+}
+
+func (l Limits) withDefaults() Limits {
+	l.Repeats = positive(l.Repeats, 10)
+	l.Names = positive(l.Names, 200)
+	l.Concurrency = positive(l.Concurrency, 16)
+	l.Operations = positive(l.Operations, 200)
+	l.Parallel = positive(l.Parallel, 4)
+	l.Settle = positive(l.Settle, 30*time.Second)
+	l.Start = positive(l.Start, 30*time.Second)
+	l.Stop = positive(l.Stop, 10*time.Second)
+	l.RPC = positive(l.RPC, time.Minute)
+	l.Case = positive(l.Case, 5*time.Minute)
+	return l
+}
+
+func positive[T ~int | ~int64](value, otherwise T) T {
+	if value > 0 {
+		return value
+	}
+	return otherwise
+}

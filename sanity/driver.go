@@ -1,0 +1,263 @@
+package sanity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+const (
+	endpointVariable = "COSI_ENDPOINT"
+	unixScheme       = "unix://"
+	socketName       = "cosi.sock"
+	pollInterval     = 5 * time.Millisecond
+)
+
+// driver is the driver under test: its address, the connection to it, and its process if the suite
+// started it.
+type driver struct {
+	launcher    Launcher
+	environment []string
+	start, rpc  time.Duration
+	interceptor grpc.UnaryClientInterceptor
+
+	// directory holds the socket, and work is the working directory of the process.
+	directory, work string
+	endpoint        string
+	output          *output
+
+	mu       sync.RWMutex
+	conn     *grpc.ClientConn
+	instance Instance
+}
+
+func newDriver(config Config, limits Limits, interceptor grpc.UnaryClientInterceptor) (*driver, error) {
+	d := &driver{
+		launcher: config.Launcher, environment: config.Environment, start: limits.Start, rpc: limits.RPC,
+		interceptor: interceptor, endpoint: config.Endpoint, output: &output{},
+	}
+	switch {
+	case config.Launcher == nil && config.Endpoint == "":
+		return nil, errors.New("no driver to test: give the address of a running one, or a command that starts one")
+	case config.Launcher != nil && config.Endpoint != "":
+		return nil, errors.New("give either the address of a running driver or a command that starts one, not both")
+	case config.Endpoint != "":
+		if !strings.HasPrefix(config.Endpoint, unixScheme) {
+			return nil, fmt.Errorf("address %q of the driver: only UNIX sockets are allowed, such as unix:///run/cosi/cosi.sock", config.Endpoint)
+		}
+		return d, nil
+	}
+	base, err := os.MkdirTemp("", "cosi-sanity-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the socket: %w", err)
+	}
+	d.directory, d.work = filepath.Join(base, "socket"), filepath.Join(base, "work")
+	d.endpoint = unixScheme + filepath.Join(d.directory, socketName)
+	return d, errors.Join(os.Mkdir(d.directory, 0o700), os.Mkdir(d.work, 0o700))
+}
+
+// up starts the driver if the suite owns it, connects, and waits until it answers.
+func (d *driver) up(ctx context.Context) error {
+	if d.launcher != nil {
+		instance, err := d.launch(ctx, d.output, endpointVariable+"="+d.endpoint)
+		if err != nil {
+			return err
+		}
+		d.set(instance)
+	}
+	return d.connect(ctx)
+}
+
+// launch starts an instance with the given variables on top of an environment that names no
+// Kubernetes cluster.
+func (d *driver) launch(ctx context.Context, out *output, variables ...string) (Instance, error) {
+	return d.launchWith(ctx, out, nil, variables...)
+}
+
+func (d *driver) launchWith(ctx context.Context, out *output, arguments []string, variables ...string) (Instance, error) {
+	environment := append(inherited(os.Environ()), "HOME="+d.work)
+	environment = append(append(environment, d.environment...), variables...)
+	instance, err := d.launcher.Launch(ctx, Launch{
+		Environment: environment, Arguments: arguments, Directory: d.work, Stdout: out, Stderr: out,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("launch: %w", err)
+	}
+	return instance, nil
+}
+
+// inherited drops what could lead to a Kubernetes cluster, and what the suite itself sets.
+func inherited(environment []string) []string {
+	var kept []string
+	for _, variable := range environment {
+		name, _, _ := strings.Cut(variable, "=")
+		if name == "HOME" || name == "KUBECONFIG" || strings.HasPrefix(name, "KUBERNETES_") || strings.HasPrefix(name, "COSI_") {
+			continue
+		}
+		kept = append(kept, variable)
+	}
+	return kept
+}
+
+// connect makes a new connection and waits until DriverGetInfo is answered.
+func (d *driver) connect(ctx context.Context) error {
+	d.disconnect()
+	if err := d.awaitSocket(ctx); err != nil {
+		return err
+	}
+	conn, err := grpc.NewClient(d.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(d.interceptor))
+	if err != nil {
+		return fmt.Errorf("address %q of the driver: %w", d.endpoint, err)
+	}
+	d.mu.Lock()
+	d.conn = conn
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, d.start)
+	defer cancel()
+	if _, err := cosi.NewIdentityClient(conn).DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{}, grpc.WaitForReady(true)); err != nil {
+		return fmt.Errorf("the driver at %s does not answer DriverGetInfo: %w", d.endpoint, err)
+	}
+	return nil
+}
+
+// awaitSocket waits for the file, so that the first dial does not fail into gRPC's backoff.
+func (d *driver) awaitSocket(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, d.start)
+	defer cancel()
+	for ticker := time.NewTicker(pollInterval); ; {
+		if _, err := os.Stat(strings.TrimPrefix(d.endpoint, unixScheme)); err == nil {
+			ticker.Stop()
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-d.ended():
+			return fmt.Errorf("the driver ended before it listened on %s; it printed: %s", d.endpoint, d.output.tail())
+		case <-ctx.Done():
+			return fmt.Errorf("nothing listens on %s after %s; the driver printed: %s", d.endpoint, d.start, d.output.tail())
+		}
+	}
+}
+
+func (d *driver) ended() <-chan struct{} {
+	if instance := d.running(); instance != nil {
+		return instance.Done()
+	}
+	return nil
+}
+
+// restart kills the driver and starts it anew.
+func (d *driver) restart(ctx context.Context) error {
+	d.disconnect()
+	if err := d.kill(); err != nil {
+		return err
+	}
+	return d.up(ctx)
+}
+
+// kill ends the instance without a chance to clean up.
+func (d *driver) kill() error {
+	instance := d.running()
+	if instance == nil {
+		return nil
+	}
+	d.set(nil)
+	return instance.Kill()
+}
+
+// down disconnects, ends the driver and removes the directory.
+func (d *driver) down() error {
+	d.disconnect()
+	err := d.kill()
+	if d.directory == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(filepath.Dir(d.directory)))
+}
+
+func (d *driver) disconnect() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conn != nil {
+		// Closing a client connection fails only when it is closed already.
+		_ = d.conn.Close()
+		d.conn = nil
+	}
+}
+
+func (d *driver) set(instance Instance) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.instance = instance
+}
+
+func (d *driver) running() Instance {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.instance
+}
+
+// Invoke implements grpc.ClientConnInterface on the current connection, so that clients survive
+// restarts.
+func (d *driver) Invoke(ctx context.Context, method string, request, reply any, options ...grpc.CallOption) error {
+	d.mu.RLock()
+	conn := d.conn
+	d.mu.RUnlock()
+	if conn == nil {
+		return errors.New("the driver is not running")
+	}
+	return conn.Invoke(ctx, method, request, reply, options...)
+}
+
+// NewStream implements grpc.ClientConnInterface; the contract has no streams.
+func (d *driver) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errors.New("the COSI contract has no streams")
+}
+
+// output keeps what a driver prints, up to a limit.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const maxOutput = 64 << 20
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.text.Len() < maxOutput {
+		o.text.Write(text)
+	}
+	return len(text), nil
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// tail returns the last lines, for a failure report.
+func (o *output) tail() string {
+	text := strings.TrimSpace(o.String())
+	if len(text) > 1000 {
+		text = "..." + text[len(text)-1000:]
+	}
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}

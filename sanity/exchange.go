@@ -1,0 +1,135 @@
+package sanity
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// exchange is one call and its answer, as the suite saw it.
+type exchange struct {
+	method   string
+	request  proto.Message
+	response proto.Message
+	status   *status.Status
+}
+
+// wire is what happens to an answer on its way.
+type wire int
+
+const (
+	// wireDropAnswer: the driver finished the call, and its answer is lost. Zero is a wire without faults.
+	wireDropAnswer wire = iota + 1
+	// wireTwice: the network delivers the request twice; the caller gets the second answer.
+	wireTwice
+)
+
+type (
+	caseKey struct{}
+	wireKey struct{}
+)
+
+func withWire(ctx context.Context, fault wire) context.Context {
+	return context.WithValue(ctx, wireKey{}, fault)
+}
+
+// traffic is everything that a driver answered in a run.
+type traffic struct {
+	mu        sync.Mutex
+	refusals  []exchange
+	responses []exchange
+	secrets   map[string]string
+}
+
+func newTraffic() *traffic { return &traffic{secrets: map[string]string{}} }
+
+func (t *traffic) add(x exchange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.status.Code() != codes.OK {
+		t.refusals = append(t.refusals, x)
+		return
+	}
+	t.responses = append(t.responses, x)
+	eachSecret(x.response.ProtoReflect(), func(field, value string) { t.secrets[value] = field })
+}
+
+func (t *traffic) copy() (refusals, responses []exchange, secrets map[string]string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	secrets = map[string]string{}
+	maps.Copy(secrets, t.secrets)
+	return append(refusals, t.refusals...), append(responses, t.responses...), secrets
+}
+
+// intercept is between the suite and the driver: it writes the journal before a call, breaks the
+// wire where a case asks for it, and records the answer.
+func (s *suite) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	asked, isMessage := request.(proto.Message)
+	answered, isAnswer := reply.(proto.Message)
+	if !isMessage || !isAnswer {
+		return invoke(ctx, method, request, reply, conn, options...)
+	}
+	c, _ := ctx.Value(caseKey{}).(*C)
+	if c != nil {
+		if err := c.journal(asked); err != nil {
+			return err
+		}
+	}
+	fault, _ := ctx.Value(wireKey{}).(wire)
+	if fault == wireTwice {
+		// The first of the two answers is nobody's.
+		_ = invoke(ctx, method, request, reply, conn, options...)
+	}
+	err := invoke(ctx, method, request, reply, conn, options...)
+	x := exchange{method: method, request: proto.Clone(asked), response: proto.Clone(answered), status: status.Convert(err)}
+	if ctx.Err() == nil || err == nil {
+		s.traffic.add(x)
+	}
+	if c != nil {
+		c.record(x)
+	}
+	if fault == wireDropAnswer && err == nil {
+		proto.Reset(answered)
+		return status.Error(codes.Unavailable, "the suite dropped the answer")
+	}
+	return err
+}
+
+// eachSecret calls found for every value of a secret field.
+func eachSecret(message protoreflect.Message, found func(field, value string)) {
+	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case isSecret(field) && field.Kind() == protoreflect.StringKind && value.String() != "":
+			found(string(field.FullName()), value.String())
+		case field.IsMap() || field.Message() == nil:
+		case field.IsList():
+			for i := range value.List().Len() {
+				eachSecret(value.List().Get(i).Message(), found)
+			}
+		default:
+			eachSecret(value.Message(), found)
+		}
+		return true
+	})
+}
+
+func isSecret(field protoreflect.FieldDescriptor) bool {
+	options, ok := field.Options().(*descriptorpb.FieldOptions)
+	if !ok || options == nil {
+		return false
+	}
+	secret, ok := proto.GetExtension(options, cosi.E_CosiSecret).(bool)
+	return ok && secret
+}

@@ -1,0 +1,162 @@
+package sanity
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Launch is how to start one instance of a driver.
+type Launch struct {
+	// Environment is the whole environment of the process, as KEY=value.
+	Environment []string
+	// Arguments are added to the command.
+	Arguments []string
+	// Directory is the working directory of the process, empty and its own.
+	Directory string
+	// Stdout and Stderr receive what the driver prints. They may be written concurrently.
+	Stdout, Stderr io.Writer
+}
+
+// Launcher starts a driver. Exec is the ordinary one; a Go program can run a driver in process.
+type Launcher interface {
+	Launch(ctx context.Context, launch Launch) (Instance, error)
+}
+
+// Instance is a running driver.
+type Instance interface {
+	// Kill ends the driver at once, as kill -9 does, and waits until it has ended.
+	Kill() error
+	// Terminate asks the driver to end, as SIGTERM does.
+	Terminate() error
+	// Done is closed when the driver has ended.
+	Done() <-chan struct{}
+	// ExitCode is the exit code after Done, -1 after a signal.
+	ExitCode() int
+}
+
+// Usage is an Instance whose resources can be counted.
+type Usage interface {
+	// Usage returns counts, such as of open files, that must not grow with the number of calls.
+	Usage() (map[string]int, error)
+	// OpenFiles returns the paths of regular files that the driver has open for writing.
+	OpenFiles() ([]string, error)
+}
+
+// Exec starts a driver by its command line.
+type Exec struct {
+	// Command is the program and its arguments.
+	Command []string
+}
+
+// Launch implements Launcher.
+func (e Exec) Launch(_ context.Context, launch Launch) (Instance, error) {
+	if len(e.Command) == 0 {
+		return nil, fmt.Errorf("start the driver: the command is empty")
+	}
+	program, err := exec.LookPath(e.Command[0])
+	if err != nil {
+		return nil, fmt.Errorf("start the driver: %w", err)
+	}
+	if program, err = filepath.Abs(program); err != nil {
+		return nil, fmt.Errorf("start the driver: %w", err)
+	}
+	// The instance outlives the context of the case that starts it.
+	command := exec.Command(program, append(append([]string{}, e.Command[1:]...), launch.Arguments...)...) //nolint:noctx // see above
+	command.Env = launch.Environment
+	command.Dir = launch.Directory
+	command.Stdout, command.Stderr = launch.Stdout, launch.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start the driver: %w", err)
+	}
+	instance := &process{command: command, done: make(chan struct{})}
+	go instance.wait()
+	return instance, nil
+}
+
+// process is a driver started by Exec, in a process group of its own.
+type process struct {
+	command *exec.Cmd
+	done    chan struct{}
+}
+
+func (p *process) wait() {
+	// The exit code is all that matters, and ProcessState has it.
+	_ = p.command.Wait()
+	close(p.done)
+}
+
+func (p *process) Kill() error {
+	err := p.signal(syscall.SIGKILL)
+	<-p.done
+	return err
+}
+
+func (p *process) Terminate() error { return p.signal(syscall.SIGTERM) }
+
+func (p *process) signal(signal syscall.Signal) error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	if err := syscall.Kill(-p.command.Process.Pid, signal); err != nil {
+		return fmt.Errorf("send %s to the driver: %w", signal, err)
+	}
+	return nil
+}
+
+func (p *process) Done() <-chan struct{} { return p.done }
+
+func (p *process) ExitCode() int { return p.command.ProcessState.ExitCode() }
+
+func (p *process) Usage() (map[string]int, error) {
+	files, err := os.ReadDir(p.proc("fd"))
+	if err != nil {
+		return nil, fmt.Errorf("count the open files of the driver: %w", err)
+	}
+	return map[string]int{"open files": len(files)}, nil
+}
+
+func (p *process) OpenFiles() ([]string, error) {
+	files, err := os.ReadDir(p.proc("fd"))
+	if err != nil {
+		return nil, fmt.Errorf("list the open files of the driver: %w", err)
+	}
+	var paths []string
+	for _, file := range files {
+		path, err := os.Readlink(p.proc("fd", file.Name()))
+		// A file may be closed again by now; /dev, sockets and pipes are no files of its own.
+		if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/dev/") || !p.writes(file.Name()) {
+			continue
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// writes says whether the descriptor is open for writing: the octal flags end in 1 or 2.
+func (p *process) writes(descriptor string) bool {
+	info, err := os.ReadFile(p.proc("fdinfo", descriptor))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(info)) {
+		if flags, found := strings.CutPrefix(line, "flags:"); found {
+			flags = strings.TrimSpace(flags)
+			return strings.HasSuffix(flags, "1") || strings.HasSuffix(flags, "2")
+		}
+	}
+	return false
+}
+
+func (p *process) proc(path ...string) string {
+	return filepath.Join(append([]string{"/proc", strconv.Itoa(p.command.Process.Pid)}, path...)...)
+}

@@ -1,0 +1,130 @@
+package sanity_test
+
+import (
+	"bufio"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// sampleShare is the part of the mutants that an ordinary test run tries: one in so many. With
+// COOPER_SOAK set every mutant runs.
+const sampleShare = 4
+
+// mutant is one row of testdata/mutants.txt.
+type mutant struct {
+	defect  memdriver.Defect
+	profile memdriver.Profile
+	fails   []string
+}
+
+func readMutants(t *testing.T) []mutant {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", "mutants.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	var table []mutant
+	for scanner := bufio.NewScanner(file); scanner.Scan(); {
+		line := scanner.Text()
+		switch {
+		case strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "":
+		case strings.HasPrefix(line, " "):
+			last := &table[len(table)-1]
+			last.fails = append(last.fails, strings.Fields(line)...)
+		default:
+			name, narrow := strings.CutPrefix(line, "narrow: ")
+			row := mutant{defect: memdriver.Defect(name), profile: memdriver.Wide()}
+			if narrow {
+				row.profile = memdriver.Narrow()
+			}
+			table = append(table, row)
+		}
+	}
+	return table
+}
+
+func TestMutantTableIsComplete(t *testing.T) {
+	t.Parallel()
+	table := readMutants(t)
+	var listed []memdriver.Defect
+	caught := map[string]bool{}
+	for _, row := range table {
+		listed = append(listed, row.defect)
+		if len(row.fails) == 0 {
+			t.Errorf("the defect %q fails no case", row.defect)
+		}
+		for _, id := range row.fails {
+			caught[id] = true
+		}
+	}
+	slices.Sort(listed)
+	if diff := cmp.Diff(memdriver.All(), listed); diff != "" {
+		t.Errorf("the defects of memdriver and of the table differ (-memdriver +table):\n%s", diff)
+	}
+	known := map[string]bool{}
+	for _, c := range sanity.Cases() {
+		known[c.ID] = true
+		if c.Level == sanity.Must && !caught[c.ID] {
+			t.Errorf("no defect fails %s: %s", c.ID, c.Title)
+		}
+	}
+	for id := range caught {
+		if !known[id] {
+			t.Errorf("the table names %s, which is no case", id)
+		}
+	}
+}
+
+func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
+	t.Parallel()
+	table := readMutants(t)
+	if os.Getenv("COOPER_SOAK") == "" {
+		table = sampled(t, table)
+	}
+	for _, row := range table {
+		t.Run(string(row.defect), func(t *testing.T) {
+			t.Parallel()
+			report := run(t, row.profile, small(), row.defect)
+			var failed []string
+			for _, result := range report.Of(sanity.Failed) {
+				failed = append(failed, result.Case.ID)
+			}
+			if diff := cmp.Diff(row.fails, failed); diff != "" {
+				t.Errorf("the failed cases differ (-table +run):\n%s", diff)
+				for _, result := range report.Of(sanity.Failed) {
+					if !slices.Contains(row.fails, result.Case.ID) {
+						t.Log(result.Explain())
+					}
+				}
+			}
+		})
+	}
+}
+
+// sampled picks some of the mutants; COOPER_SEED repeats a choice.
+func sampled(t *testing.T, table []mutant) []mutant {
+	t.Helper()
+	seed := rand.Uint64()
+	if given := os.Getenv("COOPER_SEED"); given != "" {
+		parsed, err := strconv.ParseUint(given, 10, 64)
+		if err != nil {
+			t.Fatalf("COOPER_SEED: %v", err)
+		}
+		seed = parsed
+	}
+	t.Logf("COOPER_SEED=%d chooses %d of %d defects; COOPER_SOAK=1 tries all", seed, len(table)/sampleShare, len(table))
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(table), func(i, j int) { table[i], table[j] = table[j], table[i] })
+	return table[:len(table)/sampleShare]
+}

@@ -1,0 +1,90 @@
+package sanity
+
+import (
+	"slices"
+	"strings"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// lacks returns why a case with these needs is not applicable, or "".
+func (s *suite) lacks(needs []Need) string {
+	for _, need := range needs {
+		if reason := s.lacking(need); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func (s *suite) lacking(need Need) string {
+	_, missing := s.missingProtocol()
+	foreign, isForeign := s.config.Fixture.(interface{ CanTakeNames() bool })
+	_, canTake := s.config.Fixture.(ForeignFixture)
+	canTake = canTake && (!isForeign || foreign.CanTakeNames())
+	conditions := map[Need]struct {
+		met    bool
+		reason string
+	}{
+		NeedProcess:         {s.config.Launcher != nil, "the target is a running driver, which the suite cannot stop and start"},
+		NeedDataPlane:       {s.probed(), "there is no data-plane prober for a protocol of the driver"},
+		NeedInventory:       {s.config.Inventory != nil, "there is no inventory hook"},
+		NeedFixture:         {s.config.Fixture != nil, "there is no fixture hook"},
+		NeedForeignBucket:   {canTake, "there is no fixture hook for somebody else's bucket"},
+		NeedBackendFaults:   {s.canBreak(BackendDown), "there is no hook to take the backend down"},
+		NeedRefusedLogin:    {s.canBreak(LoginRefused), "there is no hook to make the backend refuse the driver"},
+		NeedIncompatible:    {s.config.Params.Incompatible != nil, "no incompatible parameters are configured"},
+		NeedInvalid:         {s.config.Params.Invalid != nil, "no invalid parameters are configured"},
+		NeedInvalidAccess:   {s.config.Params.InvalidAccess != nil, "no invalid access parameters are configured"},
+		NeedS3:              {slices.Contains(s.offered(), cosi.ObjectProtocol_S3), "the driver does not offer protocol S3"},
+		NeedAzure:           {slices.Contains(s.offered(), cosi.ObjectProtocol_AZURE), "the driver does not offer protocol AZURE"},
+		NeedGCS:             {slices.Contains(s.offered(), cosi.ObjectProtocol_GCS), "the driver does not offer protocol GCS"},
+		NeedMissingProtocol: {missing, "the driver offers every protocol"},
+		NeedKey:             {s.authenticates(cosi.AuthenticationType_KEY), "the driver is declared not to offer authentication type KEY"},
+		NeedServiceAccount:  {s.authenticates(cosi.AuthenticationType_SERVICE_ACCOUNT), "the driver is not declared to offer authentication type SERVICE_ACCOUNT"},
+		NeedRotation:        {s.config.Rotation, "the driver is not declared to know the field rotation"},
+		NeedUsage:           {s.hasUsage(), "the open files of the driver's process cannot be read"},
+		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "it is not declared what the driver does with a bucket that holds data"},
+	}
+	if c, known := conditions[need]; !known || !c.met {
+		return c.reason
+	}
+	return ""
+}
+
+func (s *suite) probed() bool {
+	return slices.ContainsFunc(s.offered(), func(p cosi.ObjectProtocol_Type) bool { return s.config.Probers[p] != nil })
+}
+
+func (s *suite) canBreak(fault Fault) bool {
+	return s.config.Backend != nil && s.config.Backend.Can(fault)
+}
+
+func (s *suite) authenticates(by cosi.AuthenticationType_Type) bool {
+	return slices.Contains(s.authentication(), by)
+}
+
+func (s *suite) hasUsage() bool {
+	_, can := s.driver.running().(Usage)
+	return can
+}
+
+// String returns what the need is called in --list and --explain.
+func (n Need) String() string {
+	names := map[Need]string{
+		NeedProcess: "process", NeedDataPlane: "data plane", NeedInventory: "inventory", NeedFixture: "fixture",
+		NeedForeignBucket: "foreign bucket", NeedBackendFaults: "backend faults", NeedRefusedLogin: "refused login",
+		NeedIncompatible: "incompatible parameters", NeedInvalid: "invalid parameters", NeedInvalidAccess: "invalid access parameters",
+		NeedS3: "S3", NeedAzure: "Azure", NeedGCS: "GCS", NeedMissingProtocol: "a protocol not offered", NeedKey: "KEY",
+		NeedServiceAccount: "SERVICE_ACCOUNT", NeedRotation: "rotation", NeedUsage: "process usage", NeedNonEmptyPolicy: "declared non-empty delete",
+	}
+	return names[n]
+}
+
+func needNames(needs []Need) string {
+	names := make([]string, len(needs))
+	for i, need := range needs {
+		names[i] = need.String()
+	}
+	return strings.Join(names, ", ")
+}

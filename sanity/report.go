@@ -1,0 +1,177 @@
+package sanity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// ResultKind is how a case ended.
+type ResultKind string
+
+const (
+	// Passed: the driver does what the case asks.
+	Passed ResultKind = "passed"
+	// Failed: it does not.
+	Failed ResultKind = "failed"
+	// NotApplicable: the driver or the configuration gives the case nothing to check. Reason says
+	// what is missing. It is no pass.
+	NotApplicable ResultKind = "not applicable"
+	// NotRun: the run ended before. It is no pass.
+	NotRun ResultKind = "not run"
+)
+
+// Result is how one case ended.
+type Result struct {
+	Case    Case
+	Outcome ResultKind
+	// Failure is set if Outcome is Failed.
+	Failure *Failure
+	// Reason is set if Outcome is NotApplicable or NotRun.
+	Reason   string
+	Duration time.Duration
+	// Leftovers lists what could not be removed after the case.
+	Leftovers []string
+}
+
+// Failure says what went wrong.
+type Failure struct {
+	Message string
+	// Exchanges are the last calls of the case, oldest first.
+	Exchanges []Exchange
+}
+
+// Exchange is a call and its answer, without secrets.
+type Exchange struct {
+	Method  string `json:"method"`
+	Request string `json:"request"`
+	// Answer is the response, or the code and message.
+	Answer string `json:"answer"`
+}
+
+func (x exchange) printed() Exchange {
+	printed := Exchange{Method: x.method, Request: cosi.RedactedString(x.request), Answer: cosi.RedactedString(x.response)}
+	if code := x.status.Code(); code != codes.OK {
+		printed.Answer = fmt.Sprintf("%s: %s", code, x.status.Message())
+	}
+	return printed
+}
+
+// Report is the outcome of a run.
+type Report struct {
+	// Driver is the name from DriverGetInfo, empty if it did not answer.
+	Driver string
+	// Run is the part of all names that the run made, and Seed repeats its random choices.
+	Run     string
+	Seed    uint64
+	Started time.Time
+	Elapsed time.Duration
+	// Results are sorted by case ID.
+	Results []Result
+	// Focused says that cases were left out on request.
+	Focused bool
+}
+
+func (s *suite) report(started time.Time) Report {
+	slices.SortFunc(s.results, byID)
+	return Report{
+		Driver: s.info.GetName(), Run: s.run, Seed: s.seed, Started: started, Elapsed: time.Since(started),
+		Results: s.results, Focused: len(s.results) < len(Cases()),
+	}
+}
+
+// Count is how many cases of a level there are.
+type Count struct {
+	// Passed of Applicable cases, and NotApplicable ones beside them.
+	Passed, Applicable, NotApplicable int
+}
+
+// Count counts the cases of a level.
+func (r Report) Count(level Level) Count {
+	var count Count
+	for _, result := range r.Results {
+		switch {
+		case result.Case.Level != level:
+		case result.Outcome == NotApplicable:
+			count.NotApplicable++
+		default:
+			count.Applicable++
+			if result.Outcome == Passed {
+				count.Passed++
+			}
+		}
+	}
+	return count
+}
+
+// String returns "n/n", with the number of cases not applicable if there are any.
+func (c Count) String() string {
+	if c.NotApplicable == 0 {
+		return fmt.Sprintf("%d/%d", c.Passed, c.Applicable)
+	}
+	return fmt.Sprintf("%d/%d (%d not applicable)", c.Passed, c.Applicable, c.NotApplicable)
+}
+
+// Verdict returns the line "MUST n/n (m not applicable), SHOULD n/n", with what was left out.
+func (r Report) Verdict() string {
+	line := fmt.Sprintf("MUST %s, SHOULD %s, ADVICE %s", r.Count(Must), r.Count(Should), r.Count(Advice))
+	if r.Focused {
+		line += fmt.Sprintf("; only %d of %d cases were selected", len(r.Results), len(Cases()))
+	}
+	return line
+}
+
+// Conformant says whether every applicable case of level Must was run and passed, and at least
+// one was.
+func (r Report) Conformant() bool {
+	count := r.Count(Must)
+	return count.Applicable > 0 && count.Passed == count.Applicable
+}
+
+// Of returns the results with an outcome, in the order of their IDs.
+func (r Report) Of(outcome ResultKind) []Result {
+	return slices.DeleteFunc(slices.Clone(r.Results), func(result Result) bool { return result.Outcome != outcome })
+}
+
+// Explain returns everything there is to say about a failed case, several lines.
+func (r Result) Explain() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s: %s\n", r.Case.ID, r.Case.Level, r.Case.Title)
+	if r.Failure != nil {
+		fmt.Fprintf(&text, "  what happened: %s\n", strings.ReplaceAll(r.Failure.Message, "\n", "\n    "))
+		for _, x := range r.Failure.Exchanges {
+			fmt.Fprintf(&text, "  %s\n    request: %s\n    answer:  %s\n", x.Method, shorten(x.Request), shorten(x.Answer))
+		}
+	}
+	if r.Reason != "" {
+		fmt.Fprintf(&text, "  %s: %s\n", r.Outcome, r.Reason)
+	}
+	fmt.Fprintf(&text, "  the text:      %q (%s)\n", r.Case.Rule.Text, r.Case.Rule.Source)
+	fmt.Fprintf(&text, "  what to change: %s\n", r.Case.Fix)
+	for _, leftover := range r.Leftovers {
+		fmt.Fprintf(&text, "  left behind:   %s\n", leftover)
+	}
+	return text.String()
+}
+
+// Explain returns what a case checks, several lines.
+func (c Case) Explain() string {
+	text := fmt.Sprintf("%s %s: %s\n  the text:       %q (%s)\n  why %s: %s\n  what to change: %s\n",
+		c.ID, c.Level, c.Title, c.Rule.Text, c.Rule.Source, c.Level, c.Why, c.Fix)
+	if len(c.Needs) > 0 {
+		text += "  needs:          " + needNames(c.Needs) + "\n"
+	}
+	return text
+}
+
+func shorten(text string) string {
+	if len(text) > 2000 {
+		return text[:2000] + " ..."
+	}
+	return text
+}

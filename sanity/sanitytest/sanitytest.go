@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sanitytest runs the conformance suite under go test: one subtest for each case. It must
+// hold no checks of its own.
+package sanitytest
+
+import (
+	"testing"
+
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// Test holds the driver of config against the suite. A case of level Must that fails or is not run
+// fails its subtest; so does a Should case if strict names it. Other failures are logged, and cases
+// that are not applicable are skipped with the reason.
+func Test(t *testing.T, config sanity.Config, strict ...sanity.Level) sanity.Report {
+	t.Helper()
+	report, err := sanity.Run(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fatal := map[sanity.Level]bool{sanity.Must: true}
+	for _, level := range strict {
+		fatal[level] = true
+	}
+	for _, result := range report.Results {
+		t.Run(result.Case.ID, func(t *testing.T) { judge(t, result, fatal[result.Case.Level]) })
+	}
+	t.Log(report.Verdict())
+	return report
+}
+
+func judge(t *testing.T, result sanity.Result, fatal bool) {
+	t.Helper()
+	switch result.Outcome {
+	case sanity.Passed:
+	case sanity.NotApplicable:
+		t.Skip(result.Reason)
+	case sanity.Failed, sanity.NotRun:
+		if fatal {
+			t.Error(result.Explain())
+			return
+		}
+		t.Log(result.Explain())
+	}
+	for _, leftover := range result.Leftovers {
+		t.Logf("left behind: %s", leftover)
+	}
+}

@@ -1,0 +1,135 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// Variables that hooks find in their environment.
+const (
+	variableName = "SANITY_BUCKET_NAME"
+	variableID   = "SANITY_BUCKET_ID"
+	placeholder  = "{name}"
+)
+
+// Command is a program and its arguments. Exit code 0 is success.
+type Command []string
+
+// Hooks are commands that look at the backend or change it without the driver.
+type Hooks struct {
+	// Inventory prints what exists, one "<kind> <name>" a line: bucket, account, key or policy.
+	Inventory Command `json:"inventory,omitempty"`
+	// MakeBucket and RemoveBucket find the name in SANITY_BUCKET_NAME; removing a missing bucket
+	// succeeds. BucketID is the bucket ID of such a bucket, with {name} for the name: "{name}".
+	MakeBucket   Command `json:"makeBucket,omitempty"`
+	RemoveBucket Command `json:"removeBucket,omitempty"`
+	BucketID     string  `json:"bucketID,omitempty"`
+	// TakeName makes somebody else's bucket in the place of SANITY_BUCKET_ID, FreeName removes it.
+	TakeName Command `json:"takeName,omitempty"`
+	FreeName Command `json:"freeName,omitempty"`
+	// Break and Mend are by fault: down, login-refused.
+	Break map[sanity.Fault]Command `json:"break,omitempty"`
+	Mend  map[sanity.Fault]Command `json:"mend,omitempty"`
+}
+
+func (h Hooks) apply(config *sanity.Config) {
+	if len(h.Inventory) > 0 {
+		config.Inventory = h.inventory
+	}
+	if len(h.MakeBucket) > 0 && len(h.RemoveBucket) > 0 {
+		config.Fixture = fixture{hooks: h}
+	}
+	if len(h.Break) > 0 {
+		config.Backend = backend{hooks: h}
+	}
+}
+
+func (h Hooks) inventory(ctx context.Context) ([]sanity.Resource, error) {
+	text, err := h.Inventory.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var resources []sanity.Resource
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		kind, name, found := strings.Cut(line, " ")
+		if line == "" {
+			continue
+		}
+		if !found {
+			return nil, fmt.Errorf("hook %v printed %q, not a kind and a name", h.Inventory, line)
+		}
+		resources = append(resources, sanity.Resource{Kind: kind, Name: strings.TrimSpace(name)})
+	}
+	return resources, nil
+}
+
+func (c Command) run(ctx context.Context, variables ...string) (string, error) {
+	if len(c) == 0 {
+		return "", fmt.Errorf("a hook is not configured")
+	}
+	command := exec.CommandContext(ctx, c[0], c[1:]...)
+	command.Env = append(os.Environ(), variables...)
+	var out, problem bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problem
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("hook %s: %w: %s", c[0], err, strings.TrimSpace(problem.String()))
+	}
+	return out.String(), nil
+}
+
+// fixture is the hooks about buckets.
+type fixture struct{ hooks Hooks }
+
+func (f fixture) BucketID(name string) string {
+	if f.hooks.BucketID == "" {
+		return name
+	}
+	return strings.ReplaceAll(f.hooks.BucketID, placeholder, name)
+}
+
+func (f fixture) MakeBucket(ctx context.Context, name string) error {
+	_, err := f.hooks.MakeBucket.run(ctx, variableName+"="+name, variableID+"="+f.BucketID(name))
+	return err
+}
+
+func (f fixture) RemoveBucket(ctx context.Context, name string) error {
+	_, err := f.hooks.RemoveBucket.run(ctx, variableName+"="+name, variableID+"="+f.BucketID(name))
+	return err
+}
+
+// CanTakeNames says whether the hooks for somebody else's bucket are there.
+func (f fixture) CanTakeNames() bool { return len(f.hooks.TakeName) > 0 && len(f.hooks.FreeName) > 0 }
+
+func (f fixture) TakeName(ctx context.Context, bucketID string) error {
+	_, err := f.hooks.TakeName.run(ctx, variableID+"="+bucketID)
+	return err
+}
+
+func (f fixture) FreeName(ctx context.Context, bucketID string) error {
+	_, err := f.hooks.FreeName.run(ctx, variableID+"="+bucketID)
+	return err
+}
+
+// backend is the hooks about faults.
+type backend struct{ hooks Hooks }
+
+func (b backend) Can(fault sanity.Fault) bool {
+	return len(b.hooks.Break[fault]) > 0 && len(b.hooks.Mend[fault]) > 0
+}
+
+func (b backend) Break(ctx context.Context, fault sanity.Fault) error {
+	_, err := b.hooks.Break[fault].run(ctx)
+	return err
+}
+
+func (b backend) Mend(ctx context.Context, fault sanity.Fault) error {
+	_, err := b.hooks.Mend[fault].run(ctx)
+	return err
+}

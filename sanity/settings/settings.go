@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package settings reads the configuration of the conformance suite from a YAML file, in which
+// hooks are commands. It must not know any storage system.
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// File is what a configuration file may hold. Everything is optional.
+type File struct {
+	// Endpoint is the address of a running driver.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Command starts the driver; a relative path is relative to the working directory.
+	Command []string `json:"command,omitempty"`
+	// Environment is given to the driver.
+	Environment map[string]string `json:"environment,omitempty"`
+	// ImageEnvironment lists variables of the driver's image manifest.
+	ImageEnvironment []string `json:"imageEnvironment,omitempty"`
+
+	Parameters sanity.Params `json:"parameters,omitempty"`
+	// Authentication lists Key, ServiceAccount, or both.
+	Authentication []string              `json:"authentication,omitempty"`
+	ServiceAccount sanity.ServiceAccount `json:"serviceAccount,omitempty"`
+	Rotation       bool                  `json:"rotation,omitempty"`
+	// NonEmptyDelete is refuse or delete.
+	NonEmptyDelete string `json:"nonEmptyDelete,omitempty"`
+
+	DataPlane DataPlane `json:"dataPlane,omitempty"`
+	Hooks     Hooks     `json:"hooks,omitempty"`
+	Limits    Limits    `json:"limits,omitempty"`
+}
+
+// DataPlane says how credentials are tried.
+type DataPlane struct {
+	// Disabled tries none, for drivers whose store cannot be reached from here.
+	Disabled bool `json:"disabled,omitempty"`
+	// CertificateAuthority is a PEM file to trust.
+	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+	AzureEndpoint        string `json:"azureEndpoint,omitempty"`
+	GCSEndpoint          string `json:"gcsEndpoint,omitempty"`
+}
+
+// Limits are the sizes of a run, durations as in Go: 500ms, 30s, 5m.
+type Limits struct {
+	Repeats     int    `json:"repeats,omitempty"`
+	Names       int    `json:"names,omitempty"`
+	Concurrency int    `json:"concurrency,omitempty"`
+	Operations  int    `json:"operations,omitempty"`
+	Parallel    int    `json:"parallel,omitempty"`
+	Settle      string `json:"settle,omitempty"`
+	Start       string `json:"start,omitempty"`
+	Stop        string `json:"stop,omitempty"`
+	RPC         string `json:"rpc,omitempty"`
+	Case        string `json:"case,omitempty"`
+}
+
+// Read reads a file. An unknown key is an error.
+func Read(path string) (File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return File{}, fmt.Errorf("configuration: %w", err)
+	}
+	var file File
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		return File{}, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	if ca := file.DataPlane.CertificateAuthority; ca != "" && !filepath.IsAbs(ca) {
+		file.DataPlane.CertificateAuthority = filepath.Join(filepath.Dir(path), ca)
+	}
+	return file, nil
+}
+
+// Config turns the file into what sanity.Run takes.
+func (f File) Config() (sanity.Config, error) {
+	config := sanity.Config{
+		Endpoint: f.Endpoint, ImageEnvironment: f.ImageEnvironment, Params: f.Parameters,
+		ServiceAccount: f.ServiceAccount, Rotation: f.Rotation, NonEmptyDelete: f.NonEmptyDelete,
+	}
+	if len(f.Command) > 0 {
+		config.Launcher = sanity.Exec{Command: f.Command}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Environment)) {
+		config.Environment = append(config.Environment, name+"="+f.Environment[name])
+	}
+	for _, name := range f.Authentication {
+		known := map[string]cosi.AuthenticationType_Type{
+			"Key": cosi.AuthenticationType_KEY, "ServiceAccount": cosi.AuthenticationType_SERVICE_ACCOUNT,
+		}
+		by, found := known[name]
+		if !found {
+			return sanity.Config{}, fmt.Errorf("configuration: authentication %q is neither Key nor ServiceAccount", name)
+		}
+		config.Authentication = append(config.Authentication, by)
+	}
+	if f.NonEmptyDelete != "" && f.NonEmptyDelete != "refuse" && f.NonEmptyDelete != "delete" {
+		return sanity.Config{}, fmt.Errorf("configuration: nonEmptyDelete %q is neither refuse nor delete", f.NonEmptyDelete)
+	}
+	f.Hooks.apply(&config)
+	var err error
+	if config.Limits, err = f.Limits.parsed(); err != nil {
+		return sanity.Config{}, err
+	}
+	return config, f.DataPlane.apply(&config)
+}
+
+func (d DataPlane) apply(config *sanity.Config) error {
+	if d.Disabled {
+		return nil
+	}
+	options := sanity.ProberOptions{AzureEndpoint: d.AzureEndpoint, GCSEndpoint: d.GCSEndpoint}
+	if d.CertificateAuthority != "" {
+		pem, err := os.ReadFile(d.CertificateAuthority)
+		if err != nil {
+			return fmt.Errorf("configuration: certificate authority: %w", err)
+		}
+		options.CertificateAuthority = pem
+	}
+	config.Probers = sanity.Probers(options)
+	return nil
+}
+
+func (l Limits) parsed() (sanity.Limits, error) {
+	limits := sanity.Limits{
+		Repeats: l.Repeats, Names: l.Names, Concurrency: l.Concurrency, Operations: l.Operations, Parallel: l.Parallel,
+	}
+	for _, field := range []struct {
+		name, text string
+		to         *time.Duration
+	}{
+		{"settle", l.Settle, &limits.Settle},
+		{"start", l.Start, &limits.Start},
+		{"stop", l.Stop, &limits.Stop},
+		{"rpc", l.RPC, &limits.RPC},
+		{"case", l.Case, &limits.Case},
+	} {
+		if field.text == "" {
+			continue
+		}
+		parsed, err := time.ParseDuration(field.text)
+		if err != nil || parsed <= 0 {
+			return sanity.Limits{}, fmt.Errorf("configuration: limits.%s: %q is no duration such as 500ms or 30s", field.name, field.text)
+		}
+		*field.to = parsed
+	}
+	return limits, nil
+}

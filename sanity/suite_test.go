@@ -1,0 +1,51 @@
+package sanity_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// small are the limits of runs in which only the suite itself is tested.
+func small() sanity.Limits {
+	return sanity.Limits{
+		Repeats: 3, Names: 12, Concurrency: 4, Operations: 40, Parallel: 8,
+		Settle: 100 * time.Millisecond, Start: 2 * time.Second, Stop: 2 * time.Second, RPC: 10 * time.Second, Case: time.Minute,
+	}
+}
+
+// run holds a memdriver with defects against the whole suite.
+func run(t *testing.T, profile memdriver.Profile, limits sanity.Limits, defects ...memdriver.Defect) sanity.Report {
+	t.Helper()
+	store := memdriver.NewStore("")
+	config := memdriver.Config(store, profile)
+	config.Launcher = memdriver.Launcher{Store: store, Profile: profile, Defects: memdriver.With(defects...)}
+	config.Limits = limits
+	config.RunID, config.Seed = "m", 1
+	report, err := sanity.Run(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func TestCleanDriverPassesEverything(t *testing.T) {
+	t.Parallel()
+	for _, profile := range []memdriver.Profile{memdriver.Wide(), memdriver.Narrow()} {
+		t.Run(profile.Name, func(t *testing.T) {
+			t.Parallel()
+			report := run(t, profile, sanity.Limits{})
+			for _, result := range report.Results {
+				if result.Outcome == sanity.Failed || result.Outcome == sanity.NotRun || len(result.Leftovers) > 0 {
+					t.Error(result.Explain())
+				}
+			}
+			t.Log(report.Verdict(), report.Elapsed)
+			for _, result := range report.Of(sanity.NotApplicable) {
+				t.Log(result.Case.ID, result.Reason)
+			}
+		})
+	}
+}

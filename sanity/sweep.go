@@ -1,0 +1,91 @@
+package sanity
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Swept is what Sweep did.
+type Swept struct {
+	// Removed and Failed list things by kind and ID; Failed says why.
+	Removed, Failed []string
+}
+
+// Sweep removes what the journal of a crashed run says may still exist, the last thing first. It
+// needs the same configuration as the run, of which it uses the driver's address or command and
+// the fixture.
+func Sweep(ctx context.Context, config Config, journalText io.Reader) (Swept, error) {
+	notes, err := readJournal(journalText)
+	if err != nil {
+		return Swept{}, err
+	}
+	if len(notes) == 0 {
+		return Swept{}, nil
+	}
+	s := &suite{config: config, limits: config.Limits.withDefaults(), run: "sweep", traffic: newTraffic(), book: &journal{}}
+	if s.driver, err = newDriver(config, s.limits, s.intercept); err != nil {
+		return Swept{}, err
+	}
+	defer func() { _ = s.driver.down() }()
+	if err := s.begin(ctx); err != nil {
+		return Swept{}, err
+	}
+	c := newC(ctx, s, Case{ID: "SWEEP"})
+	var swept Swept
+	for _, n := range slices.Backward(notes) {
+		if err := c.remove(c.ctx, n); err != nil {
+			swept.Failed = append(swept.Failed, fmt.Sprintf("%s %s: %v", n.Kind, n.ID, err))
+			continue
+		}
+		swept.Removed = append(swept.Removed, n.Kind+" "+n.ID)
+	}
+	return swept, nil
+}
+
+// readJournal returns the things that were asked for and not struck.
+func readJournal(text io.Reader) ([]note, error) {
+	var notes []note
+	scanner := bufio.NewScanner(text)
+	scanner.Buffer(nil, 4<<20)
+	for line := 1; scanner.Scan(); line++ {
+		var n note
+		if err := json.Unmarshal(scanner.Bytes(), &n); err != nil {
+			return nil, fmt.Errorf("line %d of the journal: %w", line, err)
+		}
+		if n.Gone {
+			notes = slices.DeleteFunc(notes, n.same)
+			continue
+		}
+		if err := n.decode(); err != nil {
+			return nil, fmt.Errorf("line %d of the journal: %w", line, err)
+		}
+		notes = append(notes, n)
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	return notes, nil
+}
+
+func (n *note) decode() error {
+	switch n.Kind {
+	case noteBucket:
+		n.message = &cosi.DriverCreateBucketRequest{}
+	case noteAccount:
+		n.message = &cosi.DriverGrantBucketAccessRequest{}
+	default:
+		return nil
+	}
+	if err := protojson.Unmarshal(n.Request, n.message); err != nil {
+		return fmt.Errorf("request of %s %s: %w", n.Kind, n.ID, err)
+	}
+	return nil
+}
