@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// pair starts a world with a class, an access class and two provisioned claims.
+func pair(t *testing.T, o setup, alter ...func(*cosiapi.BucketAccessClassSpec)) *world {
+	t.Helper()
+	w := start(t, o)
+	w.newClass("fast")
+	w.newAccessClass("keys", alter...)
+	photos, films := w.newClaim("photos", "fast"), w.newClaim("films", "fast")
+	w.ready(photos, films)
+	return w
+}
+
+func (w *world) bucketIDs() []string {
+	var ids []string
+	for _, b := range w.driver.Inventory().Buckets {
+		ids = append(ids, b.ID)
+	}
+	return ids // sorted
+}
+
+func TestCase12_13_14_43_two_phases_of_an_access(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{}, multiBucket)
+	live := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
+		now := &cosiapi.BucketAccess{}
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(live), now)
+		if err == nil && now.Status.AccountID != r.GetAccountId() {
+			t.Errorf("account %q is granted while status.accountID is %q", r.GetAccountId(), now.Status.AccountID)
+		}
+		return err
+	})
+	access := w.granted("app", "keys", "photos", "films")
+	first := driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]
+	grant := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0]
+	anyMode := &cosi.AccessMode{Mode: cosi.AccessMode_ANY}
+	want := &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: "ba-" + string(access.UID), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}, Parameters: map[string]string{"user": "plain"},
+	}
+	for _, id := range w.bucketIDs() {
+		want.Buckets = append(want.Buckets, &cosi.AccessedBucket{
+			BucketId: id, ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE},
+			ObjectMetadataAccessMode: anyMode, BucketMetadataAccessMode: anyMode,
+		})
+	}
+	again := &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: first.GetAccountName(), Protocol: grant.GetProtocol(), AuthenticationType: grant.GetAuthenticationType(),
+		Parameters: grant.GetParameters(), Buckets: grant.GetBuckets(),
+		ServiceAccountName: grant.GetServiceAccountName(), ServiceAccountNamespace: grant.GetServiceAccountNamespace(),
+	}
+	byID := protocmp.SortRepeated(func(a, b *cosi.AccessedBucket) bool { return a.GetBucketId() < b.GetBucketId() })
+	if d := cmp.Diff(want, first, protocmp.Transform(), byID); d != "" {
+		t.Errorf("phase 1 (-want, +got):\n%s", d)
+	}
+	if d := cmp.Diff(first, again, protocmp.Transform(), byID); d != "" {
+		t.Errorf("the phases differ (-first, +second):\n%s", d)
+	}
+	// Case 12: another access of that name is another account.
+	w.delete(access)
+	w.gone(access)
+	if next := w.granted("app", "keys", "photos"); next.Status.AccountID == access.Status.AccountID {
+		t.Errorf("both accesses have account %s", next.Status.AccountID)
+	}
+}
+
+func TestCase13_revoked_whenever_it_has_an_ID(t *testing.T) {
+	t.Parallel()
+	for rpc, want := range map[driverfake.RPC][]driverfake.RPC{
+		driverfake.GrantAccess:      {driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess},
+		driverfake.GenerateAccessID: {driverfake.GenerateAccessID},
+	} {
+		t.Run(string(rpc)+" never succeeds", func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{})
+			w.driver.Script(driverfake.Fault{RPC: rpc, Code: codes.Internal, Times: driverfake.Always})
+			access := w.access("app", "keys", "photos")
+			w.create(access)
+			w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+			w.delete(access)
+			w.gone(access, secret(access, 0))
+			diff(t, "calls", want, w.rpcs("ba-"+string(access.UID)))
+		})
+	}
+}
+
+func TestCase13_deleted_before_the_ID_is_stored(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{})
+	access := w.access("app", "keys", "photos")
+	unread := access.DeepCopy() // the test reads into the other one meanwhile
+	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverGenerateBucketAccessIdRequest) error {
+		return w.Client.Delete(ctx, unread.DeepCopy())
+	})
+	w.create(access)
+	w.gone(access, secret(access, 0))
+	diff(t, "calls", []driverfake.RPC{driverfake.GenerateAccessID}, w.rpcs("ba-"+string(access.UID)))
+}
+
+func TestCase15_57_refused_in_either_phase(t *testing.T) {
+	t.Parallel()
+	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
+		t.Run(string(rpc), func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{backoff: patient()})
+			w.driver.Script(driverfake.Fault{RPC: rpc, Code: codes.OutOfRange, Message: "one bucket only", Times: driverfake.Always})
+			access := w.access("app", "keys", "photos")
+			w.create(access)
+			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+			if !strings.Contains(message, "one bucket only") {
+				t.Errorf("the driver's message is lost: %s", message)
+			}
+			w.settled()
+			w.called(rpc, 1)
+		})
+	}
+}
+
+func TestCase38_39_52_order_of_an_access(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{})
+	w.settled()
+	mark := w.tape.mark()
+	access := w.granted("app", "keys", "photos")
+	want := []string{
+		"controller update bucketaccesses", "controller update bucketclaims", "controller update bucketaccesses/status",
+		"sidecar create secrets", "sidecar DriverGenerateBucketAccessId", "sidecar patch bucketaccesses/status",
+		"sidecar DriverGrantBucketAccess", "sidecar patch secrets", "sidecar patch bucketaccesses/status",
+	}
+	w.eventually("the last request has its answer", func(context.Context) error { // its effect is seen before
+		if len(w.tape.done(since(mark))) < len(want) {
+			return errNot
+		}
+		return nil
+	})
+	diff(t, "requests for the access", want, w.tape.done(since(mark)))
+	// Case 39: another class of that name changes nothing.
+	handed := access.Status.DeepCopy()
+	class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
+	w.delete(class)
+	w.gone(class)
+	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) { c.DriverName, c.Parameters = "other", nil })
+	w.settled()
+	diff(t, "status after the class was replaced", handed, &get(w, access).Status)
+	// Case 52: and back.
+	mark = w.tape.mark()
+	w.delete(access)
+	w.gone(access)
+	want = []string{
+		"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses",
+		"controller update bucketclaims", "controller update bucketaccesses",
+	}
+	w.eventually("the last request has its answer", func(context.Context) error {
+		if len(w.tape.done(since(mark))) < len(want) {
+			return errNot
+		}
+		return nil
+	})
+	got := w.tape.done(since(mark))
+	if !slices.Equal(got, want) && !slices.Equal(got, append([]string{"sidecar delete secrets", "sidecar patch secrets"}, want[2:]...)) {
+		t.Errorf("requests for the deletion: want %q, got %q", want, got)
+	}
+}
+
+func TestCase38_55_rejected_by_its_class(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) {
+		c.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
+	})
+	w.stop(theSidecar)
+	access := w.access("app", "keys", "photos")
+	w.create(access)
+	w.refused(access, conditions.AccessModeDisallowed)
+	if cosiapi.HasProtection(access) || marked(get(w, w.claim("photos", ""))) {
+		t.Errorf("a rejected access left a trace: %+v", access.ObjectMeta)
+	}
+	waiting := w.access("waiting", "keys", "slow")
+	waiting.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
+	w.create(w.claim("slow", "fast"), waiting)
+	until(w, waiting, "the access is protected and waits", func(a *cosiapi.BucketAccess) error {
+		if !cosiapi.HasProtection(a) {
+			return errNot
+		}
+		return nil
+	})
+	w.delete(access, waiting)
+	w.gone(access, waiting) // case 55: without a sidecar
+}
+
+func TestCase41_42_43_44_45_48_refusals(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		class  func(*cosiapi.BucketAccessClassSpec)
+		access func(*cosiapi.BucketAccess)
+		want   conditions.Reason
+	}{
+		"case 41: a protocol that the claim has not got": {
+			nil, func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure }, conditions.ProtocolUnsupported,
+		},
+		"case 42: a class for another driver": {
+			func(c *cosiapi.BucketAccessClassSpec) { c.DriverName = "other" }, nil, conditions.DriverMismatch,
+		},
+		"case 43: a mode that the class disallows": {
+			func(c *cosiapi.BucketAccessClassSpec) {
+				c.DisallowedBucketAccessModes.BucketMetadata = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadOnly}
+			},
+			func(a *cosiapi.BucketAccess) {
+				a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
+			},
+			conditions.AccessModeDisallowed,
+		},
+		"case 44: two claims of a class that says nothing of several": {
+			nil, func(a *cosiapi.BucketAccess) {
+				more := a.Spec.BucketClaims[0]
+				more.BucketClaimName, more.AccessSecretName = "films", "more"
+				a.Spec.BucketClaims = append(a.Spec.BucketClaims, more)
+			}, conditions.MultiBucketDisallowed,
+		},
+		"case 45: no ServiceAccount for a class that needs one": {
+			func(c *cosiapi.BucketAccessClassSpec) {
+				c.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
+			}, nil, conditions.ServiceAccountRequired,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			if tc.class == nil {
+				tc.class = func(*cosiapi.BucketAccessClassSpec) {}
+			}
+			w.newAccessClass("keys", tc.class)
+			w.provisioned("photos", "fast")
+			access := w.access("app", "keys", "photos")
+			if tc.access != nil {
+				tc.access(access)
+			}
+			w.create(access)
+			w.refused(access, tc.want)
+			w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, tc.want)
+			if access.Status.DriverName != "" || len(w.driver.Calls(driverfake.GenerateAccessID)) > 0 {
+				t.Errorf("a refused access was handed off: %+v", access.Status)
+			}
+			w.delete(access)
+			w.gone(access)
+		})
+	}
+}
+
+func TestCase41_43_44_what_is_not_refused(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
+		c.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
+		c.DisallowedBucketAccessModes.BucketMetadata = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadOnly}
+	})
+	access := w.access("app", "keys", "photos")
+	none := access.DeepCopy()
+	none.Spec.BucketClaims[0].AccessModes = cosiapi.BucketAccessModes{}
+	if err := w.Client.Create(t.Context(), none); err == nil {
+		t.Error("case 43: an access without any mode was accepted")
+	}
+	access.Spec.BucketClaims[0].AccessModes = cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}
+	hold := make(chan struct{})
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	claim := w.newClaim("photos", "fast")
+	w.create(access)
+	// Case 41: while the claim's protocols are not known, the access waits.
+	w.condition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	close(hold)
+	w.ready(claim, access)
+	modes := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0].GetBuckets()[0]
+	if modes.GetObjectDataAccessMode().GetMode() != cosi.AccessMode_READ_ONLY ||
+		modes.GetObjectMetadataAccessMode().GetMode() != cosi.AccessMode_ANY || modes.GetBucketMetadataAccessMode().GetMode() != cosi.AccessMode_ANY {
+		t.Errorf("modes of the grant: %v", modes)
+	}
+}
+
+func TestCase45_service_accounts(t *testing.T) {
+	t.Parallel()
+	for _, authentication := range []cosiapi.AuthenticationType{cosiapi.AuthenticationTypeServiceAccount, cosiapi.AuthenticationTypeKey} {
+		t.Run(string(authentication), func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) { c.AuthenticationType = authentication })
+			access := w.access("app", "keys", "photos")
+			access.Spec.ServiceAccountName = "robot"
+			w.create(access)
+			w.ready(access)
+			w.delete(access)
+			w.gone(access)
+			name, namespace := "", ""
+			if authentication == cosiapi.AuthenticationTypeServiceAccount {
+				name, namespace = "robot", w.namespace
+			}
+			calls := w.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess)
+			if len(calls) != 3 {
+				t.Errorf("want 3 calls, got %d", len(calls))
+			}
+			for _, call := range calls {
+				r, ok := call.Request.(interface {
+					GetServiceAccountName() string
+					GetServiceAccountNamespace() string
+				})
+				if !ok || r.GetServiceAccountName() != name || r.GetServiceAccountNamespace() != namespace {
+					t.Errorf("%s: want service account %s/%s, got %v", call.RPC, namespace, name, call.Request)
+				}
+			}
+		})
+	}
+}
+
+func TestCase49_claims_that_share_a_bucket(t *testing.T) {
+	t.Parallel()
+	for name, disallowed := range map[string][]cosiapi.BucketAccessMode{
+		"the sum of their modes is disallowed": {cosiapi.BucketAccessModeReadWrite},
+		"the class does not mind":              nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.must(w.driver.AddBucket("shared"))
+			w.newAccessClass("keys", multiBucket, func(c *cosiapi.BucketAccessClassSpec) { c.DisallowedBucketAccessModes.ObjectData = disallowed })
+			for _, claim := range []string{"photos", "films"} {
+				importing := w.importing(claim, "for-"+claim)
+				w.create(w.imported("for-"+claim, "shared", claim), importing)
+				w.ready(importing)
+			}
+			access := w.access("app", "keys", "photos", "films")
+			access.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
+			access.Spec.BucketClaims[1].AccessModes.ObjectData = cosiapi.BucketAccessModeWriteOnly
+			w.create(access)
+			if disallowed != nil {
+				w.refused(access, conditions.AccessModeDisallowed)
+				return
+			}
+			w.ready(access)
+			buckets := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0].GetBuckets()
+			if len(buckets) != 1 || buckets[0].GetObjectDataAccessMode().GetMode() != cosi.AccessMode_READ_WRITE {
+				t.Errorf("buckets of the grant: want one, read-write, got %v", buckets)
+			}
+			one, two := get(w, secret(access, 0)), get(w, secret(access, 1))
+			if len(one.Data) == 0 {
+				t.Error("a Secret is empty")
+			}
+			diff(t, "the Secrets", one.Data, two.Data)
+		})
+	}
+}
+
+func TestCase63_two_causes_at_once(t *testing.T) {
+	t.Parallel()
+	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim goes first": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{poll: patient().Max})
+			w.stop(theSidecar)
+			access := w.access("app", "keys", "photos")
+			foreign := secret(access, 0)
+			foreign.StringData = map[string]string{"mine": "x"}
+			w.create(foreign, access)
+			w.runSidecar()
+			w.refused(access, conditions.SecretTaken)
+			claim := w.claim("photos", "fast")
+			w.delete(claim)
+			w.settled()
+			w.refused(access, conditions.SecretTaken) // the first of two stands
+			if secretFirst {
+				w.delete(foreign)
+				w.refused(access, conditions.BucketClaimDeleting)
+			}
+			w.delete(access)
+			w.gone(access, claim)
+			if !secretFirst && string(get(w, foreign).Data["mine"]) != "x" {
+				t.Error("the foreign Secret was changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestCase17_without_a_sidecar_nothing_is_left(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{idle: true})
+	w.runController()
+	w.newClass("fast")
+	claim := w.newClaim("photos", "fast")
+	bucket := w.bucketOf(claim)
+	if len(bucket.Finalizers) > 0 {
+		t.Errorf("the controller put finalizers on the Bucket: %v", bucket.Finalizers)
+	}
+	w.delete(claim)
+	w.gone(claim, bucket)
+}
+
+// creates is the number of Buckets that the controller has created.
+func (w *world) creates() int {
+	return len(w.tape.done(func(e entry) bool { return e.What == "create buckets" }))
+}
+
+func TestCase18_a_Bucket_that_is_lost(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.stop(theSidecar)
+	w.drop(t.Context(), bucket)
+	w.refused(claim, conditions.BucketMissing)
+	w.touch(claim)
+	w.stop(theController)
+	w.runController()
+	w.runSidecar()
+	w.settled()
+	w.refused(claim, conditions.BucketMissing)
+	if n := w.creates(); n != 1 {
+		t.Errorf("Buckets created: want 1, got %d", n)
+	}
+}
+
+func TestCase19_a_cache_that_lags(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.settled()
+	release := w.lags.lag(theController, "buckets")
+	claim := w.newClaim("photos", "fast")
+	bucket := w.bucketOf(claim)
+	w.ready(bucket)
+	w.touch(claim)
+	w.newClaim("fence", "no-such-class")
+	w.condition(w.claim("fence", ""), cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	if c := conditionOf(get(w, claim), cosiapi.ConditionResourcesValidated); c.Status == metav1.ConditionFalse {
+		t.Errorf("a stale cache made it %s: %s", c.Reason, c.Message)
+	}
+	release()
+	w.ready(claim)
+	if n := w.creates(); n != 1 {
+		t.Errorf("Buckets created: want 1, got %d", n)
+	}
+}
+
+func TestCase20_a_Bucket_of_that_name_exists(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		uid   func(types.UID) types.UID
+		ready bool
+	}{
+		"ours is adopted":         {func(uid types.UID) types.UID { return uid }, true},
+		"another's is left alone": {func(types.UID) types.UID { return "somebody-else" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{idle: true})
+			w.newClass("fast")
+			claim := w.newClaim("photos", "fast")
+			bucket := bucketFor(claim)
+			bucket.Spec = cosiapi.BucketSpec{
+				DriverName: w.driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyRetain, Protocols: claim.Spec.Protocols,
+				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: w.namespace, Name: "photos", UID: tc.uid(claim.UID)},
+			}
+			if !tc.ready {
+				bucket.Spec.BucketClaimRef.Name = "films"
+			}
+			w.create(bucket)
+			w.runController()
+			w.runSidecar()
+			if tc.ready {
+				w.ready(claim)
+				return
+			}
+			w.refused(claim, conditions.BindingInvalid)
+			if get(w, claim); claim.Status.BoundBucketName != "" {
+				t.Errorf("the claim bound to %s", claim.Status.BoundBucketName)
+			}
+		})
+	}
+}
+
+func TestCase21_a_class_that_changes(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	class := w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.delete(class)
+	w.gone(class)
+	w.newClass("fast", retain, func(c *cosiapi.BucketClassSpec) { c.Parameters = map[string]string{"tier": "cold"} })
+	w.settled()
+	w.delete(claim)
+	w.gone(claim, bucket)
+	if got := driverfake.Requests[*cosi.DriverDeleteBucketRequest](w.driver)[0].GetParameters()["tier"]; got != "hot" {
+		t.Errorf("parameter of the deletion: want hot, got %s", got)
+	}
+}
+
+func TestCase22_an_import_for_another_claim(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.must(w.driver.AddBucket("brown"))
+	wrong := w.imported("archive", "brown", "films")
+	claim := w.importing("photos", "archive")
+	w.create(wrong, claim)
+	w.refused(claim, conditions.BindingInvalid)
+	if get(w, claim); claim.Status.BoundBucketName != "" {
+		t.Errorf("the claim bound to %s", claim.Status.BoundBucketName)
+	}
+	w.delete(wrong)
+	w.gone(wrong)
+	w.create(w.imported("archive", "brown", "photos"))
+	w.ready(claim)
+}
+
+func TestCase23_34_one_claim_binds_once(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.must(w.driver.AddBucket("brown"))
+	bucket := w.imported("archive", "brown", "photos")
+	first := w.importing("photos", "archive")
+	w.create(bucket, first)
+	w.ready(first)
+	if got := get(w, bucket).Spec.BucketClaimRef.UID; got != first.UID {
+		t.Errorf("UID on the Bucket: want %s, got %s", first.UID, got)
+	}
+	w.delete(first)
+	w.gone(first)
+	second := w.importing("photos", "archive")
+	w.create(second)
+	w.refused(second, conditions.BindingInvalid)
+	if got := get(w, bucket).Spec.BucketClaimRef.UID; got != first.UID {
+		t.Errorf("UID on the Bucket: want still %s, got %s", first.UID, got)
+	}
+	if !released(bucket) || !bucket.DeletionTimestamp.IsZero() {
+		t.Errorf("a retained Bucket must be marked and stay: %+v", bucket.ObjectMeta)
+	}
+	w.called(driverfake.DeleteBucket, 0)
+	// The administrator imports it anew.
+	w.delete(bucket)
+	w.gone(bucket)
+	w.create(w.imported("archive", "brown", "photos"))
+	w.ready(second)
+}
+
+func TestCase24_an_import_before_its_Bucket(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.must(w.driver.AddBucket("brown"))
+	claim := w.importing("photos", "archive")
+	w.create(claim)
+	w.condition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	w.settled()
+	w.create(w.imported("archive", "brown", "photos"))
+	w.ready(claim)
+}
+
+func TestCase25_an_import_without_the_protocol(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.must(w.driver.AddBucket("brown"))
+	bucket := w.imported("archive", "brown", "photos")
+	claim := w.importing("photos", "archive")
+	claim.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
+	w.create(bucket, claim)
+	w.ready(bucket)
+	w.refused(claim, conditions.ProtocolUnsupported)
+	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.ProtocolUnsupported)
+}
+
+func TestCase62_conditions_of_a_claim(t *testing.T) {
+	t.Parallel()
+	type want struct {
+		provisioned, validated, failed metav1.ConditionStatus
+	}
+	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	for name, tc := range map[string]struct {
+		prepare func(*world) *cosiapi.BucketClaim
+		want    want
+	}{
+		"waiting for its class": {func(w *world) *cosiapi.BucketClaim { return w.newClaim("photos", "later") }, want{unknown, unknown, unknown}},
+		"waiting for its Bucket": {func(w *world) *cosiapi.BucketClaim {
+			claim := w.importing("photos", "later")
+			w.create(claim)
+			return claim
+		}, want{unknown, unknown, unknown}},
+		"provisioned": {func(w *world) *cosiapi.BucketClaim {
+			w.newClass("fast")
+			return w.newClaim("photos", "fast")
+		}, want{yes, yes, no}},
+		"retried": {func(w *world) *cosiapi.BucketClaim {
+			w.newClass("fast")
+			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: 14, Times: driverfake.Always})
+			return w.newClaim("photos", "fast")
+		}, want{unknown, yes, yes}},
+		"refused by the driver": {func(w *world) *cosiapi.BucketClaim {
+			w.newClass("fast")
+			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: 3, Times: driverfake.Always})
+			return w.newClaim("photos", "fast")
+		}, want{no, yes, yes}},
+		"an import for another claim": {func(w *world) *cosiapi.BucketClaim {
+			w.create(w.imported("archive", "x", "films"))
+			claim := w.importing("photos", "archive")
+			w.create(claim)
+			return claim
+		}, want{no, no, unknown}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			claim := tc.prepare(w)
+			until(w, claim, "the claim is "+name, func(c *cosiapi.BucketClaim) error {
+				got := want{
+					conditionOf(c, cosiapi.ConditionProvisioned).Status, conditionOf(c, cosiapi.ConditionResourcesValidated).Status,
+					conditionOf(c, cosiapi.ConditionProvisionFailed).Status,
+				}
+				pending := slices.ContainsFunc(c.Status.Conditions[:2], func(c metav1.Condition) bool {
+					return c.Reason == cosiapi.ReasonPending || c.ObservedGeneration != 1 || c.Message == ""
+				})
+				if got != tc.want || pending {
+					return fmt.Errorf("conditions %+v", c.Status.Conditions)
+				}
+				return nil
+			})
+		})
+	}
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// patient repeats what failed soon, for tests whose subject is repetition.
+func patient() backoff.Options {
+	return backoff.Options{Base: 20 * time.Millisecond, Max: 200 * time.Millisecond}
+}
+
+// rpcs are the calls that the driver got about an ID, DriverGetInfo left out.
+func (w *world) rpcs(id string) []driverfake.RPC {
+	var out []driverfake.RPC
+	for _, call := range w.driver.Calls() {
+		if call.RPC != driverfake.GetInfo && (id == "" || call.ID == id) {
+			out = append(out, call.RPC)
+		}
+	}
+	return out
+}
+
+// count is the number of calls of an RPC, and fails the test if it is another.
+func (w *world) called(rpc driverfake.RPC, want int) {
+	w.t.Helper()
+	if got := len(w.driver.Calls(rpc)); got != want {
+		w.t.Errorf("%s: want %d calls, got %d", rpc, want, got)
+	}
+}
+
+// live reads a Bucket inside of a handler of the driver.
+func (w *world) live(ctx context.Context, name string) (*cosiapi.Bucket, error) {
+	b := &cosiapi.Bucket{}
+	return b, w.Client.Get(ctx, client.ObjectKey{Name: name}, b)
+}
+
+func diff(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want, +got):\n%s", what, d)
+	}
+}
+
+func TestCase01_02_05_17_two_phases_of_a_bucket(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
+		b, err := w.live(ctx, r.GetName())
+		if err == nil && !cosiapi.HasProtection(b) {
+			t.Error("the Bucket has no finalizer at the first call")
+		}
+		return err
+	})
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error {
+		b, err := w.live(ctx, r.GetBucketId())
+		if err == nil && b.Status.BucketID != r.GetBucketId() {
+			t.Errorf("bucket %q is created while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
+		}
+		// Another class between the phases changes nothing.
+		class := &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("fast")}}
+		return client.IgnoreNotFound(w.Client.Delete(ctx, class))
+	})
+	claim, bucket := w.provisioned("photos", "fast")
+	if want := "bc-" + string(claim.UID); bucket.Name != want {
+		t.Errorf("name of the Bucket: want %s, got %s", want, bucket.Name)
+	}
+	first := driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](w.driver)[0]
+	second := driverfake.Requests[*cosi.DriverCreateBucketRequest](w.driver)[0]
+	if first.GetName() != bucket.Name {
+		t.Errorf("name in phase 1: want %s, got %s", bucket.Name, first.GetName())
+	}
+	again := &cosi.DriverGenerateBucketIdRequest{Name: first.GetName(), Protocols: second.GetProtocols(), Parameters: second.GetParameters()}
+	if !proto.Equal(first, again) || second.GetParameters()["tier"] != "hot" {
+		t.Errorf("the phases differ: %v, %v", first, second)
+	}
+}
+
+func TestCase03_phase_1_is_not_repeated(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	claim := w.newClaim("photos", "fast")
+	w.condition(w.bucketOf(claim), cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	w.stop(theSidecar)
+	w.runSidecar()
+	w.ready(claim)
+	w.called(driverfake.GenerateBucketID, 1)
+	w.called(driverfake.CreateBucket, 2)
+}
+
+func TestCase04_the_ID_cannot_be_stored(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusConflict, http.StatusInternalServerError} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient()})
+			w.newClass("fast")
+			w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Status: status, Hit: func() {
+				w.called(driverfake.CreateBucket, 0)
+			}})
+			claim, _ := w.provisioned("photos", "fast")
+			want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.GenerateBucketID, driverfake.CreateBucket}
+			diff(t, "calls", want, w.rpcs(cosiapi.BucketNameFor(claim.UID)))
+		})
+	}
+}
+
+func TestCase06_deleted_before_the_ID_is_stored(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	claim := w.claim("photos", "fast")
+	unread := claim.DeepCopy() // the test reads into the other one meanwhile
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
+		if err := w.Client.Delete(ctx, unread.DeepCopy()); err != nil {
+			return err
+		}
+		for { // until the controller has released the Bucket, or the call's deadline
+			b, err := w.live(ctx, r.GetName())
+			if err != nil || !b.DeletionTimestamp.IsZero() {
+				return err
+			}
+		}
+	})
+	w.create(claim)
+	w.gone(claim, bucketFor(claim))
+	diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID}, w.rpcs(""))
+}
+
+func TestCase07_08_deleted_though_never_created(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal, Times: driverfake.Always})
+	claim := w.newClaim("photos", "fast")
+	bucket := w.bucketOf(claim)
+	w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	// Case 8: an ID alone provisions nobody.
+	access := w.access("app", "keys", "photos")
+	w.create(access)
+	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown)
+	w.settled()
+	if get(w, access); access.Status.DriverName != "" || len(w.driver.Calls(driverfake.GenerateAccessID)) > 0 {
+		t.Errorf("access to a bucket that does not exist was begun: %+v", access.Status)
+	}
+	w.delete(access, claim)
+	w.gone(access, claim, bucket)
+	diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket}, w.rpcs(bucket.Name))
+}
+
+func TestCase09_static(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.must(w.driver.AddBucket("brown.field"))
+	bucket := w.imported("archive", "brown.field", "photos")
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGetBucketRequest) error {
+		b, err := w.live(ctx, w.global("archive"))
+		if err == nil && (b.Status.BucketID != "brown.field" || r.GetBucketId() != "brown.field") {
+			t.Errorf("bucket %q is looked up while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
+		}
+		return err
+	})
+	claim := w.importing("photos", "archive")
+	w.create(bucket, claim)
+	w.ready(claim)
+	// The controller binds the Bucket meanwhile, which may repeat the look.
+	diff(t, "calls", []driverfake.RPC{driverfake.GetBucket}, slices.Compact(w.rpcs("")))
+	w.delete(claim)
+	w.gone(claim)
+	w.delete(bucket)
+	w.gone(bucket)
+	w.called(driverfake.DeleteBucket, 0)
+}
+
+func TestCase10_11_answers_that_break_the_contract(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rpc     driverfake.RPC
+		answer  proto.Message
+		creates int
+	}{
+		"case 10: an ID with forbidden characters": {driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"}, 0},
+		"case 10: an empty ID":                     {driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{}, 0},
+		"case 11: no protocol": {
+			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}}, 1,
+		},
+		"case 11: not the protocol that was asked for": {
+			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.answer, Times: driverfake.Always})
+			claim := w.newClaim("photos", "fast")
+			bucket := w.bucketOf(claim)
+			w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse)
+			w.settled()
+			if got := len(w.driver.CallsFor(bucket.Name, tc.rpc)); got != 1 {
+				t.Errorf("%s: want 1 call, got %d", tc.rpc, got)
+			}
+			w.called(driverfake.CreateBucket, tc.creates)
+			w.delete(claim)
+			w.gone(claim, bucket)
+			w.called(driverfake.DeleteBucket, tc.creates)
+			if left := w.driver.Inventory().Buckets; len(left) > 0 {
+				t.Errorf("the backend still has %v", left)
+			}
+		})
+	}
+}
+
+func TestCase26_27_Buckets_that_the_driver_cannot_serve(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	lacking := w.imported("azure", "x", "photos")
+	lacking.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
+	other := w.imported("other", "y", "films")
+	other.Spec.DriverName = "other.example.com"
+	w.create(lacking, other)
+	w.refused(lacking, conditions.DriverLacksProtocol)
+	version := get(w, other).ResourceVersion
+	w.settled()
+	if calls := slices.DeleteFunc(w.driver.Calls(), func(c driverfake.Call) bool {
+		return c.RPC == driverfake.GetInfo || strings.Contains(c.ID, "fence")
+	}); len(calls) > 0 {
+		t.Errorf("calls: want none, got %v", calls)
+	}
+	if get(w, other); other.ResourceVersion != version || len(other.Finalizers) > 0 {
+		t.Errorf("a Bucket of another driver was written: %+v", other)
+	}
+}
+
+func TestCase36_a_deletion_that_fails(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.InvalidArgument, Message: "not like that"})
+	w.delete(claim)
+	w.gone(claim) // A12: it does not wait for the backend
+	message := w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
+	if !strings.Contains(message, "not like that") {
+		t.Errorf("the driver's message is lost: %s", message)
+	}
+	w.settled()
+	if get(w, bucket); !cosiapi.HasProtection(bucket) || conditionOf(bucket, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+		t.Errorf("the finalizer is off, or ProvisionFailed was flipped: %+v", bucket)
+	}
+	w.called(driverfake.DeleteBucket, 1)
+	w.touch(bucket)
+	w.gone(bucket)
+	w.called(driverfake.DeleteBucket, 2)
+}
+
+func TestCase60_no_two_calls_for_one_ID(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{leases: true, backoff: patient()})
+	w.newClass("fast")
+	hold := make(chan struct{})
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	claim := w.newClaim("photos", "fast")
+	w.eventually("the call hangs", func(context.Context) error {
+		if len(w.driver.Calls(driverfake.CreateBucket)) == 0 {
+			return errNot
+		}
+		return nil
+	})
+	first := w.process(theSidecar)
+	stopped := make(chan error, 1)
+	go func() { stopped <- first.stop() }()
+	w.runSidecar() // waits for the Lease, which is given up after the call
+	other := w.claim("films", "fast")
+	w.create(other)
+	w.bucketOf(other)
+	close(hold)
+	w.must(<-stopped)
+	w.ready(claim, other)
+	if n := w.driver.MaxConcurrency(cosiapi.BucketNameFor(claim.UID)); n != 1 {
+		t.Errorf("%d calls for one ID ran at once", n)
+	}
+	w.called(driverfake.CreateBucket, 2)
+}
+
+func TestCase61_bucketInfo(t *testing.T) {
+	t.Parallel()
+	for protocol, tc := range map[cosiapi.Protocol]struct {
+		served cosi.ObjectProtocol_Type
+		want   map[string]string
+	}{
+		cosiapi.ProtocolS3: {cosi.ObjectProtocol_S3, map[string]string{
+			"COSI_PROTOCOL": "S3", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": "*", "AWS_DEFAULT_REGION": "fake-1", "AWS_S3_ADDRESSING_STYLE": "path",
+		}},
+		cosiapi.ProtocolAzure: {cosi.ObjectProtocol_AZURE, map[string]string{"COSI_PROTOCOL": "Azure", "AZURE_STORAGE_ACCOUNT": "fakeaccount"}},
+		cosiapi.ProtocolGCS:   {cosi.ObjectProtocol_GCS, map[string]string{"COSI_PROTOCOL": "GCS", "PROJECT_ID": "fake-project", "BUCKET_NAME": "*"}},
+	} {
+		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}}})
+			w.newClass("fast")
+			claim := w.claim("photos", "fast")
+			claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+			w.create(claim)
+			w.ready(claim)
+			bucket := w.bucketOf(claim)
+			for key, value := range tc.want {
+				if value == "*" {
+					tc.want[key] = bucket.Name
+				}
+			}
+			diff(t, "bucketInfo", tc.want, bucket.Status.BucketInfo)
+			diff(t, "protocols of the claim", []cosiapi.Protocol{protocol}, claim.Status.Protocols)
+			if text := fmt.Sprintf("%+v", claim.Status); strings.Contains(text, "fake") {
+				t.Errorf("the claim tells of the backend: %s", text)
+			}
+		})
+	}
+}

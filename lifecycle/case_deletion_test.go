@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+func TestCase28_40_a_claim_in_use(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	w.delete(claim)
+	// Case 40: the access stays provisioned and tells why it is in the way.
+	w.refused(access, conditions.BucketClaimDeleting)
+	late := w.access("late", "keys", "photos")
+	w.create(late)
+	w.refused(late, conditions.BucketClaimDeleting)
+	w.settled()
+	if c := conditionOf(get(w, access), cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue {
+		t.Errorf("Provisioned of the access: %+v", c)
+	}
+	if get(w, claim); !marked(claim) || !cosiapi.HasProtection(claim) {
+		t.Errorf("a claim in use was let go: %+v", claim.ObjectMeta)
+	}
+	if get(w, bucket); released(bucket) || !bucket.DeletionTimestamp.IsZero() {
+		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
+	}
+	w.delete(access)
+	w.gone(access, claim, bucket)
+}
+
+func TestCase29_an_access_that_nobody_has_seen(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.settled()
+	release := w.lags.lag(theController, "bucketaccesses")
+	access := w.access("app", "keys", "photos")
+	w.create(access)
+	w.delete(claim)
+	fence := w.newClaim("fence", "no-such-class")
+	w.condition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	if get(w, bucket); released(bucket) || !cosiapi.HasProtection(get(w, claim)) {
+		t.Error("the claim went while an access was not judged")
+	}
+	release()
+	w.refused(access, conditions.BucketClaimDeleting)
+	w.gone(claim, bucket)
+}
+
+func TestCase30_33_the_mark_comes_first(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	mark := w.tape.mark()
+	w.delete(claim)
+	w.gone(claim, bucket)
+	got := w.tape.done(func(e entry) bool { return since(mark)(e) && e.Name == bucket.Name })
+	want := []string{"controller update buckets", "controller delete buckets", "sidecar DriverDeleteBucket", "sidecar patch buckets"}
+	diff(t, "requests about the Bucket", want, got)
+}
+
+func TestCase31_a_claim_whose_Bucket_was_replaced(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.stop(theSidecar)
+	w.drop(t.Context(), bucket)
+	w.refused(claim, conditions.BucketMissing)
+	foreign := bucketFor(claim)
+	foreign.Spec = *bucket.Spec.DeepCopy()
+	foreign.Spec.BucketClaimRef.UID, foreign.Spec.BucketClaimRef.Name = "somebody-else", "films"
+	foreign.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain
+	w.create(foreign)
+	w.refused(claim, conditions.BindingInvalid)
+	w.runSidecar()
+	w.delete(claim)
+	w.settled()
+	if get(w, claim); !cosiapi.HasProtection(claim) {
+		t.Error("the claim is not held")
+	}
+	// A Bucket that is simply gone holds nobody.
+	w.drop(t.Context(), foreign)
+	w.gone(claim)
+	w.called(driverfake.DeleteBucket, 0)
+}
+
+func TestCase32_33_a_deletion_needs_both_signs(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]cosiapi.DeletionPolicy{"Delete": cosiapi.DeletionPolicyDelete, "Retain": cosiapi.DeletionPolicyRetain} {
+		t.Run("the Bucket first, policy "+name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("any", func(c *cosiapi.BucketClassSpec) { c.DeletionPolicy = policy })
+			claim, bucket := w.provisioned("photos", "any")
+			w.delete(bucket)
+			w.refused(bucket, conditions.ClaimStillBound)
+			w.settled()
+			w.called(driverfake.DeleteBucket, 0)
+			w.delete(claim)
+			w.gone(claim, bucket)
+			deletes := 0
+			if policy == cosiapi.DeletionPolicyDelete {
+				deletes = 1
+			}
+			w.called(driverfake.DeleteBucket, deletes)
+		})
+	}
+	t.Run("the mark alone", func(t *testing.T) {
+		t.Parallel()
+		w := start(t, setup{})
+		w.newClass("fast")
+		claim, bucket := w.provisioned("photos", "fast")
+		w.stop(theController)
+		change(w, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
+		w.runController()
+		w.settled()
+		w.called(driverfake.DeleteBucket, 0)
+		w.delete(claim)
+		w.gone(claim, bucket)
+	})
+}
+
+func TestCase34_retain(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("kept", retain)
+	claim, bucket := w.provisioned("photos", "kept")
+	w.delete(claim)
+	w.gone(claim)
+	until(w, bucket, "the Bucket is marked", func(b *cosiapi.Bucket) error {
+		if !released(b) {
+			return errNot
+		}
+		return nil
+	})
+	again := w.newClaim("photos", "kept")
+	w.ready(again)
+	if b := w.bucketOf(again); b.Name == bucket.Name {
+		t.Error("the new claim got the Bucket of the old one")
+	}
+	if get(w, bucket); !bucket.DeletionTimestamp.IsZero() || len(w.driver.Inventory().Buckets) != 2 {
+		t.Errorf("a retained Bucket went: %+v, backend %v", bucket.ObjectMeta, w.driver.Inventory().Buckets)
+	}
+	w.called(driverfake.DeleteBucket, 0)
+	w.delete(bucket)
+	w.gone(bucket)
+	w.called(driverfake.DeleteBucket, 0)
+}
+
+func TestCase35_a_policy_that_changes(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newClass("kept", retain)
+	flipped, flippedBucket := w.provisioned("photos", "fast")
+	purged, purgedBucket := w.provisioned("films", "kept")
+	// Delete becomes Retain after the mark, before the call.
+	w.stop(theSidecar)
+	w.delete(flipped, purged)
+	w.gone(flipped, purged)
+	change(w, flippedBucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	change(w, purgedBucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
+	w.runSidecar()
+	w.gone(flippedBucket)
+	w.settled()
+	w.called(driverfake.DeleteBucket, 0)
+	if get(w, purgedBucket); !purgedBucket.DeletionTimestamp.IsZero() {
+		t.Error("Retain that became Delete after the claim was gone deleted the Bucket")
+	}
+	w.delete(purgedBucket)
+	w.gone(purgedBucket)
+	w.called(driverfake.DeleteBucket, 1)
+}
+
+func TestCase35_a_policy_that_changes_behind_the_cache(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition})
+	w.delete(claim)
+	w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
+	w.settled()
+	release := w.lags.lag(theSidecar, "buckets")
+	w.touch(bucket) // would repeat the call, were it seen first alone
+	change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	release()
+	w.gone(bucket)
+	w.called(driverfake.DeleteBucket, 1)
+}
+
+func TestCase37_rights_of_the_sidecar(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	w.delete(access, claim)
+	w.gone(access, claim, bucket)
+	foreign := []string{"bucketclaims", "bucketclasses", "bucketaccessclasses"}
+	for _, e := range w.Audit(controlplane.AuditFilter{User: w.user(theSidecar)}) {
+		switch {
+		case e.Verb == "delete" && e.Resource != "secrets", slices.Contains(foreign, e.Resource),
+			e.Resource == "secrets" && (e.Verb == "list" || e.Verb == "watch"):
+			t.Errorf("the sidecar wanted to %s %s %s", e.Verb, e.Resource, e.Name)
+		}
+	}
+	for _, e := range w.Audit(controlplane.AuditFilter{User: w.user(theController), Resources: []string{"secrets"}}) {
+		t.Errorf("the controller wanted to %s Secret %s", e.Verb, e.Name)
+	}
+}
+
+func TestCase68_a_claim_gone_behind_our_back(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]cosiapi.DeletionPolicy{"Delete": cosiapi.DeletionPolicyDelete, "Retain": cosiapi.DeletionPolicyRetain} {
+		t.Run("policy "+name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("any", func(c *cosiapi.BucketClassSpec) { c.DeletionPolicy = policy })
+			claim, bucket := w.provisioned("photos", "any")
+			w.stop(theController)
+			w.drop(t.Context(), claim)
+			w.gone(claim)
+			w.runController()
+			if policy == cosiapi.DeletionPolicyDelete {
+				w.gone(bucket)
+				w.called(driverfake.DeleteBucket, 1)
+				return
+			}
+			until(w, bucket, "the Bucket is marked", func(b *cosiapi.Bucket) error {
+				if !released(b) {
+					return errNot
+				}
+				return nil
+			})
+			w.settled()
+			w.called(driverfake.DeleteBucket, 0)
+		})
+	}
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestCase56_57_failures_of_provisioning(t *testing.T) {
+	t.Parallel()
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "told so"})
+			claim := w.newClaim("photos", "fast")
+			bucket := w.bucketOf(claim)
+			status := metav1.ConditionUnknown
+			if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
+				status = metav1.ConditionFalse
+			}
+			for _, obj := range []client.Object{bucket, claim} {
+				w.condition(obj, cosiapi.ConditionProvisioned, status)
+				if message := w.condition(obj, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue); !strings.Contains(message, "told so") {
+					t.Errorf("the driver's words are lost: %s", message)
+				}
+			}
+			w.settled()
+			w.called(driverfake.CreateBucket, 1)
+			w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
+			w.ready(claim)
+			w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+		})
+	}
+}
+
+func TestCase56_what_is_provisioned_stays_so(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{})
+	access := w.granted("app", "keys", "photos")
+	since := conditionOf(access, cosiapi.ConditionProvisioned).LastTransitionTime
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable})
+	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	if c := conditionOf(access, cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue || !c.LastTransitionTime.Equal(&since) {
+		t.Errorf("Provisioned moved: %+v", c)
+	}
+	w.touch(access)
+	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+}
+
+// canaries are all secrets that the driver ever gave out.
+func (w *world) canaries() []string {
+	var out []string
+	for _, call := range w.driver.Calls(driverfake.GrantAccess) {
+		if r, ok := call.Response.(*cosi.DriverGrantBucketAccessResponse); ok {
+			if key := r.GetCredentials().GetS3().GetAccessSecretKey(); key != "" {
+				out = append(out, key)
+			}
+		}
+	}
+	return out
+}
+
+func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{}, multiBucket)
+	access := w.granted("app", "keys", "photos", "films")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: &cosi.DriverGrantBucketAccessResponse{
+		Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-answer"}},
+	}})
+	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
+	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+	w.touch(access)
+	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+	canaries := w.canaries()
+	if len(canaries) != 3 || w.log.count("[redacted]") == 0 {
+		t.Fatalf("the check is blind: %d canaries, no redacted line in the log", len(canaries))
+	}
+	everything := w.everything()
+	for _, canary := range canaries {
+		if n := w.log.count(canary); n > 0 {
+			t.Errorf("a credential is in %d lines of the log", n)
+		}
+		for where, content := range everything {
+			if strings.Contains(content, canary) {
+				t.Errorf("a credential is in %s", where)
+			}
+		}
+	}
+}
+
+// everything is all that can be read besides the Secrets: objects, Events and
+// metrics.
+func (w *world) everything() map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	for _, list := range []client.ObjectList{
+		&cosiapi.BucketList{}, &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}, &cosiapi.BucketClassList{},
+		&cosiapi.BucketAccessClassList{}, &eventsv1.EventList{}, &corev1.ConfigMapList{},
+	} {
+		w.must(w.Client.List(w.t.Context(), list))
+		content, err := json.Marshal(list)
+		w.must(err)
+		found[fmt.Sprintf("%T", list)] = string(content)
+	}
+	for who, registries := range w.metrics {
+		for _, r := range registries {
+			families, err := r.Gather()
+			w.must(err)
+			found["the metrics of the "+who] += fmt.Sprint(families)
+		}
+	}
+	return found
+}
+
+// untilEvent waits for an Event on an object.
+func (w *world) untilEvent(namespace string, on client.Object, reason events.Reason) eventsv1.Event {
+	w.t.Helper()
+	var found eventsv1.Event
+	w.eventually(fmt.Sprintf("there is an Event %s on %s", reason, on.GetName()), func(ctx context.Context) error {
+		list := &eventsv1.EventList{}
+		if err := w.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		var seen []string
+		for _, e := range list.Items {
+			if e.Reason == string(reason) && e.Regarding.Name == on.GetName() && e.Regarding.UID == on.GetUID() {
+				found = e
+				return nil
+			}
+			seen = append(seen, e.Regarding.Kind+" "+e.Regarding.Name+": "+e.Reason)
+		}
+		return fmt.Errorf("there are %q", seen)
+	})
+	return found
+}
+
+func TestCase64_events(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{})
+	claim := w.claim("photos", "fast")
+	bucket := w.bucketOf(get(w, claim))
+	w.driver.Script(
+		driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up"},
+		driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable},
+		driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable},
+		driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"},
+	)
+	failing := w.newClaim("failing", "fast")
+	waiting := w.access("waiting", "keys", "failing")
+	access := w.access("app", "keys", "photos")
+	w.create(waiting, access)
+	for _, e := range []eventsv1.Event{
+		w.untilEvent(w.namespace, failing, events.FailedCreateBucket),
+		w.untilEvent(metav1.NamespaceDefault, w.bucketOf(failing), events.FailedCreateBucket),
+	} {
+		if !strings.Contains(e.Note, "quota is used up") || e.Type != corev1.EventTypeWarning {
+			t.Errorf("the driver's words are lost: %+v", e)
+		}
+	}
+	w.untilEvent(w.namespace, waiting, events.WaitingForBucket)
+	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+	w.delete(access)
+	w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
+	w.touch(access)
+	w.gone(access)
+	w.delete(claim)
+	w.untilEvent(w.namespace, claim, events.FailedDeleteBucket)
+	w.touch(bucket)
+	w.gone(claim, bucket)
+}
+
+func TestCase65_an_API_that_refuses(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient()})
+			w.newClass("fast")
+			remove := w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: status})
+			claim := w.newClaim("photos", "fast")
+			w.untilEvent(w.namespace, claim, events.FailedAPICall)
+			if c := conditionOf(get(w, claim), cosiapi.ConditionProvisionFailed); c.Status == metav1.ConditionTrue {
+				t.Errorf("an API problem became a condition: %+v", c)
+			}
+			remove()
+			w.ready(claim)
+		})
+	}
+}
+
+// sample returns the value, or the number of observations, of a metric with
+// these labels, in all registries of a component.
+func (w *world) sample(who, metric string, labels map[string]string) float64 {
+	w.t.Helper()
+	total := 0.0
+	for _, r := range w.metrics[who] {
+		families, err := r.Gather()
+		w.must(err)
+		for _, family := range families {
+			if family.GetName() != metric {
+				continue
+			}
+			for _, m := range family.GetMetric() {
+				matching := 0
+				for _, label := range m.GetLabel() {
+					if labels[label.GetName()] == label.GetValue() {
+						matching++
+					}
+				}
+				if matching != len(m.GetLabel()) {
+					continue
+				}
+				total += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return total
+}
+
+func TestCase59_66_metrics(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	claim := w.newClaim("photos", "fast")
+	bucket := w.bucketOf(claim)
+	w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue)
+	w.touch(bucket)
+	w.ready(claim)
+	access := w.granted("app", "keys", "photos")
+	w.stop(theSidecar) // a successor finds all in order and observes nothing again
+	w.stop(theController)
+	w.runController()
+	w.runSidecar()
+	w.settled()
+	w.delete(access)
+	w.gone(access)
+	w.delete(claim)
+	w.gone(claim, bucket)
+	name := w.driver.Name()
+	operation := func(kind, operation string) map[string]string {
+		return map[string]string{"driver_name": name, "resource_kind": kind, "operation": operation}
+	}
+	for _, tc := range []struct {
+		who, kind, operation string
+		want                 float64
+	}{
+		{theController, "BucketClaim", "Create", 1},
+		{theController, "BucketClaim", "Delete", 1},
+		{theSidecar, "Bucket", "Create", 1},
+		{theSidecar, "Bucket", "Delete", 2}, // one by settled
+		{theSidecar, "BucketAccess", "Create", 1},
+		{theController, "BucketAccess", "Delete", 1},
+	} {
+		labels := operation(tc.kind, tc.operation)
+		w.eventually(fmt.Sprintf("%s %s is observed", tc.operation, tc.kind), func(context.Context) error {
+			if n := w.sample(tc.who, "cosi_operation_total_seconds", labels); n != tc.want {
+				return fmt.Errorf("it was observed %v times", n)
+			}
+			return nil
+		})
+		labels["status"] = "Succeeded"
+		if n := w.sample(tc.who, "cosi_operation_count", labels); n != tc.want {
+			t.Errorf("%s %s was counted %v times", tc.operation, tc.kind, n)
+		}
+	}
+	method := map[string]string{"driver_name": name, "method_name": "DriverCreateBucket"}
+	if n := w.sample(theSidecar, "cosi_sidecar_operation_errors_total", method); n != 1 {
+		t.Errorf("errors of DriverCreateBucket: want 1, got %v", n)
+	}
+	method["grpc_status_code"] = "OK"
+	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n != 1 {
+		t.Errorf("durations of DriverCreateBucket with OK: want 1, got %v", n)
+	}
+	want := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
+	diff(t, "boundaries", want, w.boundaries(theController, "cosi_operation_total_seconds"))
+	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
+}
+
+// boundaries are those of the buckets of a histogram.
+func (w *world) boundaries(who, metric string) []float64 {
+	w.t.Helper()
+	families, err := w.metrics[who][0].Gather()
+	w.must(err)
+	var bounds []float64
+	for _, family := range families {
+		if family.GetName() == metric {
+			for _, b := range family.GetMetric()[0].GetHistogram().GetBucket() {
+				bounds = append(bounds, b.GetUpperBound())
+			}
+		}
+	}
+	return bounds
+}

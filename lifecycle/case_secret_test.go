@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+func TestCase16_rotation_and_another_revision(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{fake: driverfake.Options{Revision: "1"}})
+	access := w.granted("app", "keys", "photos")
+	before := get(w, secret(access, 0)).DeepCopy()
+	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	rotated := until(w, secret(access, 0), "the rotation is delivered", func(s *corev1.Secret) error {
+		if bytes.Equal(s.Data["AWS_SECRET_ACCESS_KEY"], before.Data["AWS_SECRET_ACCESS_KEY"]) {
+			return errNot
+		}
+		return nil
+	})
+	w.called(driverfake.GrantAccess, 2)
+	account := w.driver.Inventory().Accounts[0]
+	if len(account.Keys) != 2 || account.Keys[0].Secret != string(rotated.Data["AWS_SECRET_ACCESS_KEY"]) {
+		t.Errorf("the Secret does not hold the newest of two keys: %d keys", len(account.Keys))
+	}
+	// Another revision: the same credential, and what else the driver answers now.
+	response := proto.CloneOf(w.driver.Calls(driverfake.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
+	response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
+	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
+	moved := until(w, secret(access, 0), "the moved endpoint is delivered", func(s *corev1.Secret) error {
+		if string(s.Data["AWS_ENDPOINT_URL"]) != "https://moved.example" {
+			return errNot
+		}
+		return nil
+	})
+	rotated.Data["AWS_ENDPOINT_URL"] = []byte("https://moved.example")
+	diff(t, "data of the Secret", rotated.Data, moved.Data)
+	w.ready(access)
+}
+
+func TestCase16_56_nothing_changed(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{resync: 20 * time.Millisecond})
+	access := w.granted("app", "keys", "photos")
+	claim := w.claim("photos", "fast")
+	w.ready(claim)
+	bucket := w.bucketOf(claim)
+	w.eventually("the tape is quiet", func(context.Context) error {
+		if n := len(w.driver.Calls(driverfake.GrantAccess)); n != 1 {
+			return fmt.Errorf("%d grants", n)
+		}
+		return nil
+	})
+	reads := func() int {
+		return len(w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"get"}, Resources: []string{"secrets"}}))
+	}
+	mark, before := w.tape.mark(), reads()
+	versions := []string{get(w, access).ResourceVersion, get(w, claim).ResourceVersion, get(w, bucket).ResourceVersion}
+	w.eventually("there were ten resyncs", func(context.Context) error {
+		if n := reads() - before; n < 10 {
+			return fmt.Errorf("there were %d", n)
+		}
+		return nil
+	})
+	if more := w.tape.done(since(mark)); len(more) > 0 {
+		t.Errorf("requests though nothing changed: %v", more)
+	}
+	diff(t, "versions", versions, []string{get(w, access).ResourceVersion, get(w, claim).ResourceVersion, get(w, bucket).ResourceVersion})
+}
+
+func TestCase46_48_a_Secret_of_somebody_else(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{poll: 100 * time.Millisecond}, multiBucket)
+	access := w.access("app", "keys", "photos", "films")
+	foreign := secret(access, 1)
+	foreign.StringData = map[string]string{"mine": "keep out"}
+	w.create(foreign, access)
+	w.refused(access, conditions.SecretTaken)
+	w.settled()
+	if n := len(w.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess)); n > 0 {
+		t.Errorf("the driver was called %d times", n)
+	}
+	before := foreign.DeepCopy()
+	diff(t, "the foreign Secret", before, get(w, foreign))
+	w.delete(foreign)
+	w.ready(access)
+	// Case 48: the Secret of another access, and one name for two claims.
+	second := w.access("second", "keys", "photos")
+	second.Spec.BucketClaims[0].AccessSecretName = access.Spec.BucketClaims[0].AccessSecretName
+	w.create(second)
+	w.refused(second, conditions.SecretTaken)
+	if n := len(w.driver.CallsFor("ba-" + string(second.UID))); n > 0 {
+		t.Errorf("the driver was called %d times for the second access", n)
+	}
+	twice := w.access("twice", "keys", "photos", "films")
+	twice.Spec.BucketClaims[1].AccessSecretName = twice.Spec.BucketClaims[0].AccessSecretName
+	if err := w.Client.Create(t.Context(), twice); err == nil {
+		t.Error("one Secret for two claims was accepted")
+	}
+	w.delete(access)
+	w.ready(second)
+}
+
+func TestCase47_a_leftover_Secret(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{poll: 100 * time.Millisecond})
+	access := w.access("app", "keys", "photos")
+	leftover := secret(access, 0)
+	leftover.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: "app", UID: "of-the-one-before", Controller: new(true),
+	}}
+	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // at once: the garbage collector deletes what has no owner
+	w.create(leftover)
+	w.create(access)
+	w.refused(access, conditions.SecretTaken)
+	if c := conditionOf(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
+		t.Errorf("a Secret that will go makes the access fail for good: %s", c.Reason)
+	}
+	w.drop(t.Context(), leftover)
+	w.ready(access)
+	if !metav1.IsControlledBy(get(w, secret(access, 0)), access) {
+		t.Error("the Secret does not belong to the access")
+	}
+}
+
+func TestCase50_answers_that_break_the_contract(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spoil   func(*cosi.DriverGrantBucketAccessResponse)
+		message string
+	}{
+		"a bucket is missing": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets = nil }, "lacks"},
+		"a bucket too many": {func(r *cosi.DriverGrantBucketAccessResponse) {
+			more := proto.CloneOf(r.Buckets[0])
+			more.BucketId = "other"
+			r.Buckets = append(r.Buckets, more)
+		}, "other"},
+		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
+			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
+		}, "protocol"},
+		"half a key": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
+		"no key":     {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			w.newAccessClass("keys")
+			_, bucket := w.provisioned("photos", "fast")
+			answer := &cosi.DriverGrantBucketAccessResponse{
+				Buckets: []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{
+					BucketId: bucket.Name, BucketInfo: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{
+						BucketId: "x", Endpoint: "https://s3.example.com", Region: "r", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
+					}},
+				}},
+				Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "canary-secret"}},
+			}
+			tc.spoil(answer)
+			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer, Times: driverfake.Always})
+			access := w.access("app", "keys", "photos")
+			w.create(access)
+			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			if !strings.Contains(message, tc.message) || strings.Contains(message, "canary") {
+				t.Errorf("the message does not name %q, or names a secret: %s", tc.message, message)
+			}
+			if data := get(w, secret(access, 0)).Data; len(data) > 0 {
+				t.Errorf("the Secret has data")
+			}
+			w.delete(access)
+			w.gone(access)
+			w.called(driverfake.RevokeAccess, 1)
+		})
+	}
+}
+
+func TestCase50_51_67_Secrets(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{resync: 100 * time.Millisecond}, multiBucket)
+	access := w.granted("app", "keys", "photos", "films")
+	one, two := get(w, secret(access, 0)), get(w, secret(access, 1))
+	if !bytes.Equal(one.Data["AWS_SECRET_ACCESS_KEY"], two.Data["AWS_SECRET_ACCESS_KEY"]) || one.Data["BUCKET_NAME"] == nil {
+		t.Error("case 50: the Secrets hold different credentials")
+	}
+	for i, s := range []*corev1.Secret{one, two} {
+		if !cosiapi.HasProtection(s) || !metav1.IsControlledBy(s, access) || s.Type != corev1.SecretTypeOpaque || string(s.Data["COSI_PROTOCOL"]) != "S3" {
+			t.Errorf("finalizer, owner, type or protocol is wrong: %v", s.ObjectMeta)
+		}
+		diff(t, "references of the Secret", []string{w.namespace + "/app", w.namespace + "/" + access.Spec.BucketClaims[i].BucketClaimName},
+			[]string{s.Annotations[cosiapi.BucketAccessReferenceAnnotation], s.Annotations[cosiapi.BucketClaimReferenceAnnotation]})
+	}
+	for what, spoil := range map[string]func(*corev1.Secret){
+		"a missing key":       func(s *corev1.Secret) { delete(s.Data, "AWS_SECRET_ACCESS_KEY") },
+		"a changed value":     func(s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") },
+		"a stale key":         func(s *corev1.Secret) { s.Data["OLD"] = []byte("value") },
+		"a missing finalizer": func(s *corev1.Secret) { s.Finalizers = nil },
+		"a missing reference": func(s *corev1.Secret) { s.Annotations = nil },
+	} {
+		change(w, one.DeepCopy(), spoil)
+		until(w, one.DeepCopy(), what+" is repaired", sameAs(one))
+	}
+	w.drop(t.Context(), one.DeepCopy())
+	until(w, secret(access, 0), "the Secret is there again", sameAs(one))
+	w.ready(access)
+}
+
+// sameAs checks what a Secret has to hold.
+func sameAs(want *corev1.Secret) func(*corev1.Secret) error {
+	return func(got *corev1.Secret) error {
+		if d := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations) + cmp.Diff(want.Finalizers, got.Finalizers); d != "" {
+			return errors.New("it differs: " + d)
+		}
+		return nil
+	}
+}
+
+func TestCase67_keys_of_each_protocol(t *testing.T) {
+	t.Parallel()
+	for protocol, tc := range map[cosiapi.Protocol]struct {
+		served cosi.ObjectProtocol_Type
+		want   []string
+	}{
+		cosiapi.ProtocolS3: {cosi.ObjectProtocol_S3, []string{
+			"AWS_ACCESS_KEY_ID", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_S3_ADDRESSING_STYLE", "AWS_SECRET_ACCESS_KEY", "BUCKET_NAME", "COSI_PROTOCOL",
+		}},
+		cosiapi.ProtocolAzure: {cosi.ObjectProtocol_AZURE, []string{"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_SAS_TOKEN", "COSI_PROTOCOL"}},
+		cosiapi.ProtocolGCS: {cosi.ObjectProtocol_GCS, []string{
+			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
+		}},
+	} {
+		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}}})
+			w.newClass("fast")
+			w.newAccessClass("keys")
+			claim := w.claim("photos", "fast")
+			claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+			access := w.access("app", "keys", "photos")
+			access.Spec.Protocol = protocol
+			w.create(claim, access)
+			w.ready(access)
+			diff(t, "keys", tc.want, slices.Sorted(maps.Keys(get(w, secret(access, 0)).Data)))
+		})
+	}
+}
+
+func TestCase52_53_54_a_revocation_that_fails(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{})
+	first, stuck := w.granted("first", "keys", "photos"), w.granted("stuck", "keys", "photos")
+	claim := w.claim("photos", "fast")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.PermissionDenied, Message: "not allowed", Times: driverfake.Always})
+	w.delete(stuck, first, claim)
+	w.gone(first, secret(stuck, 0))
+	message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	if !strings.Contains(message, "not allowed") {
+		t.Errorf("the driver's message is lost: %s", message)
+	}
+	w.settled()
+	if get(w, stuck); !cosiapi.HasProtection(stuck) || cosiapi.HasAnnotation(stuck, cosiapi.SidecarCleanupFinishedAnnotation) {
+		t.Errorf("an access whose revocation failed was given back: %+v", stuck.ObjectMeta)
+	}
+	if !marked(get(w, claim)) || !cosiapi.HasProtection(claim) {
+		t.Errorf("case 54: the claim lost its mark while an access is being revoked: %+v", claim.ObjectMeta)
+	}
+	if w.exists(secret(stuck, 0)) {
+		t.Error("the Secret is there again")
+	}
+	w.driver.ClearScript()
+	w.touch(stuck)
+	w.gone(stuck, claim)
+	w.called(driverfake.RevokeAccess, 3)
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// A disturbance is a fault at a point. strike returns what tells whether the
+// fault has struck, and what removes it.
+type disturbance struct {
+	point
+
+	what   string
+	strike func(*world) (struck func() bool, remove func())
+}
+
+// disturbances are all faults at all points, in an order that a seed repeats.
+func (w *world) disturbances(points []point) []disturbance {
+	var all []disturbance
+	for _, p := range points {
+		if p.After {
+			continue
+		}
+		strikes := w.strikes(p)
+		for _, what := range slices.Sorted(maps.Keys(strikes)) {
+			all = append(all, disturbance{p, what, strikes[what]})
+		}
+	}
+	return all
+}
+
+// TestFaults replays each flow with a fault at each of its writes and calls, or
+// a sample of them.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for name, f := range flows() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
+			w.newClass("fast")
+			w.newAccessClass("keys", multiBucket)
+			for _, d := range sample(t, w.disturbances(pointsOf(w.undisturbed(f))), sampledFaults) {
+				if !t.Run(fmt.Sprintf("%s at %s no. %d", d.what, d.request, d.Skip+1), func(t *testing.T) { w.with(t).disturbed(f, d) }) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// disturbed runs a flow under a fault. The first request of a kind must come.
+// How many follow depends on what one reconcile sees at once.
+func (w *world) disturbed(f flow, d disturbance) {
+	w.t.Helper()
+	s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+	w.settled()
+	struck, remove := d.strike(w)
+	defer remove()
+	f.act(w, s)
+	f.reached(w, s)
+	if !struck() {
+		w.t.Log("the fault did not strike")
+		if d.Skip == 0 {
+			w.t.Fail()
+		}
+	}
+	w.consistent()
+	w.clear(s)
+}
+
+// strikes are the faults that are possible at a point, by what they are.
+func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
+	if isCall(p.What) {
+		return callStrikes(p)
+	}
+	found := map[string]func(*world) (func() bool, func()){}
+	for what, f := range map[string]fault{
+		"a conflict":                {Status: http.StatusConflict},
+		"too many requests":         {Status: http.StatusTooManyRequests},
+		"an internal error":         {Status: http.StatusInternalServerError},
+		"an answer that is lost":    {After: true},
+		"a request that is lost":    {},
+		"an error after the effect": {After: true, Status: http.StatusInternalServerError},
+	} {
+		f.Who, f.What, f.Skip = p.Who, p.What, p.Skip
+		found[what] = func(w *world) (func() bool, func()) {
+			hits := make(chan struct{}, 1)
+			one := f
+			one.Hit = func() { hits <- struct{}{} }
+			return func() bool { return len(hits) == 1 }, w.tape.strike(&one)
+		}
+	}
+	return found
+}
+
+// callStrikes are the faults that a driver may have at a call.
+func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
+	rpc := driverfake.RPC(p.What)
+	found := map[string]func(*world) (func() bool, func()){}
+	for what, f := range map[string]driverfake.Fault{
+		"Unavailable":            {Code: codes.Unavailable},
+		"Internal":               {Code: codes.Internal},
+		"ResourceExhausted":      {Code: codes.ResourceExhausted},
+		"a refusal":              {Code: codes.InvalidArgument},
+		"an answer that is lost": {Code: codes.Unavailable, AfterEffect: true},
+		"a driver that hangs":    {Hold: make(chan struct{})},
+	} {
+		f.RPC, f.Skip = rpc, p.Skip
+		found[what] = func(w *world) (func() bool, func()) {
+			before := len(w.driver.Calls(rpc))
+			remove := w.driver.Script(f)
+			stop := func() {}
+			if f.Code == codes.InvalidArgument {
+				stop = w.reconfigureAfter(rpc, before+p.Skip+1)
+			}
+			return func() bool { return len(w.driver.Calls(rpc)) > before+p.Skip+1 }, func() { stop(); remove() }
+		}
+	}
+	return found
+}
+
+// reconfigureAfter changes the driver's configuration, as an administrator does
+// who reads of a refusal, once that many calls have ended.
+func (w *world) reconfigureAfter(rpc driverfake.RPC, calls int) (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if _, err := w.driver.Await(ctx, driverfake.Finished(calls), rpc); err == nil {
+			w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// TestLag replays each flow while a component does not see what happens to one
+// kind of object.
+func TestLag(t *testing.T) {
+	t.Parallel()
+	kinds := []request{
+		{Who: theController, What: "buckets"},
+		{Who: theController, What: "bucketclaims"},
+		{Who: theController, What: "bucketaccesses"},
+		{Who: theSidecar, What: "buckets"},
+		{Who: theSidecar, What: "bucketaccesses"},
+	}
+	for name, f := range flows() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient(), poll: patient().Max})
+			w.newClass("fast")
+			w.newAccessClass("keys", multiBucket)
+			for _, kind := range sample(t, kinds, sampledLags) {
+				ok := t.Run(kind.Who+" and "+kind.What, func(t *testing.T) {
+					w := w.with(t)
+					s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+					w.settled()
+					release := w.lags.lag(kind.Who, kind.What)
+					defer release()
+					f.act(w, s)
+					w.quiet()
+					release()
+					f.reached(w, s)
+					w.consistent()
+					w.clear(s)
+				})
+				if !ok {
+					return
+				}
+			}
+			if n := w.driver.MaxConcurrency(""); n > 1 {
+				t.Errorf("%d calls for one ID ran at once", n)
+			}
+		})
+	}
+}
+
+// quiet waits until nobody has made a request for a few looks in a row.
+func (w *world) quiet() {
+	w.t.Helper()
+	const looks = 5
+	last, same := -1, 0
+	w.eventually("nobody makes requests", func(context.Context) error {
+		if now := w.tape.mark(); now != last {
+			last, same = now, 0
+		}
+		if same++; same < looks {
+			return errNot
+		}
+		return nil
+	})
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// A subject is what one run of a flow is about.
+type subject struct {
+	claims []*cosiapi.BucketClaim
+	// imported is a Bucket that an administrator made; nil if there is none.
+	imported *cosiapi.Bucket
+	access   *cosiapi.BucketAccess // nil if there is none
+}
+
+// A flow is something that a user wants, from a state that was prepared.
+type flow struct {
+	prepare func(w *world, name string) *subject
+	act     func(*world, *subject)
+	// reached waits until what the user wants is there.
+	reached func(*world, *subject)
+}
+
+func flows() map[string]flow {
+	withClaims := func(count int) func(*world, string) *subject {
+		return func(w *world, name string) *subject {
+			s := &subject{}
+			for i := range count {
+				s.claims = append(s.claims, w.newClaim(fmt.Sprintf("%s-%d", name, i), "fast"))
+			}
+			s.access = w.access(name, "keys", claimNames(s)...)
+			for _, c := range s.claims {
+				w.ready(c)
+			}
+			return s
+		}
+	}
+	withAccess := func(w *world, name string) *subject {
+		s := withClaims(1)(w, name)
+		w.create(s.access)
+		w.ready(s.access)
+		return s
+	}
+	createAccess := func(w *world, s *subject) { w.create(s.access) }
+	granted := func(w *world, s *subject) { w.ready(s.access) }
+	return map[string]flow{
+		"a claim": {
+			prepare: func(w *world, name string) *subject {
+				return &subject{claims: []*cosiapi.BucketClaim{w.claim(name, "fast")}}
+			},
+			act:     func(w *world, s *subject) { w.create(s.claims[0]) },
+			reached: func(w *world, s *subject) { w.ready(s.claims[0]) },
+		},
+		"an access":             {prepare: withClaims(1), act: createAccess, reached: granted},
+		"an access to two":      {prepare: withClaims(2), act: createAccess, reached: granted},
+		"an access that leaves": {prepare: withAccess, act: func(w *world, s *subject) { w.delete(s.access) }, reached: accessGone},
+		"a claim that leaves": {
+			prepare: func(w *world, name string) *subject {
+				s := withClaims(1)(w, name)
+				s.access = nil
+				return s
+			},
+			act:     func(w *world, s *subject) { w.delete(s.claims[0]) },
+			reached: func(w *world, s *subject) { w.gone(s.claims[0], bucketFor(s.claims[0])) },
+		},
+		"an import": {
+			prepare: func(w *world, name string) *subject {
+				w.must(w.driver.AddBucket("brown-" + name))
+				return &subject{imported: w.imported(name, "brown-"+name, name), claims: []*cosiapi.BucketClaim{w.importing(name, name)}}
+			},
+			act: func(w *world, s *subject) { w.create(s.imported, s.claims[0]) },
+			reached: func(w *world, s *subject) {
+				w.ready(s.imported, s.claims[0])
+				if get(w, s.imported).Spec.BucketClaimRef.UID != s.claims[0].UID {
+					w.t.Error("the Bucket does not name its claim")
+				}
+			},
+		},
+		"a rotation": {
+			prepare: withAccess,
+			act: func(w *world, s *subject) {
+				change(w, s.access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "now") })
+			},
+			reached: func(w *world, s *subject) {
+				w.eventually("the rotation is delivered", func(ctx context.Context) error {
+					account := w.account(s.access.Status.AccountID)
+					if account.Rotation != "now" || len(account.Keys) != 2 {
+						return fmt.Errorf("rotation %q, %d keys", account.Rotation, len(account.Keys))
+					}
+					return w.findMissing(ctx)
+				})
+			},
+		},
+	}
+}
+
+func claimNames(s *subject) []string {
+	var names []string
+	for _, c := range s.claims {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func accessGone(w *world, s *subject) {
+	w.gone(s.access, secret(s.access, 0))
+	if marked(get(w, s.claims[0])) {
+		w.t.Error("the claim is still marked as in use")
+	}
+}
+
+// account returns an account of the backend, empty if there is none.
+func (w *world) account(id string) driverfake.Account {
+	for _, a := range w.driver.Inventory().Accounts {
+		if a.ID == id {
+			return a
+		}
+	}
+	return driverfake.Account{}
+}
+
+// clear deletes all of a subject, and fails the test unless everything of it
+// goes, in the backend, too.
+func (w *world) clear(s *subject) {
+	w.t.Helper()
+	var all []client.Object
+	if s.access != nil && w.exists(s.access) {
+		all = append(all, s.access)
+	}
+	for _, c := range s.claims {
+		if w.exists(c) {
+			all = append(all, c)
+		}
+	}
+	w.delete(all...)
+	w.gone(all...)
+	if s.imported != nil {
+		w.delete(s.imported)
+		w.gone(s.imported)
+	}
+	for _, c := range s.claims {
+		w.gone(bucketFor(c))
+	}
+	w.consistent()
+}
+
+// state is what Kubernetes knows of the backend of a world.
+type state struct {
+	buckets  map[string]*cosiapi.Bucket       // by bucket ID
+	accounts map[string]*cosiapi.BucketAccess // by account ID
+	secrets  []corev1.Secret
+}
+
+func (w *world) state(ctx context.Context) (*state, error) {
+	buckets, accesses, secrets := &cosiapi.BucketList{}, &cosiapi.BucketAccessList{}, &corev1.SecretList{}
+	err := errors.Join(
+		w.Client.List(ctx, buckets), w.Client.List(ctx, accesses, client.InNamespace(w.namespace)),
+		w.Client.List(ctx, secrets, client.InNamespace(w.namespace)),
+	)
+	s := &state{buckets: map[string]*cosiapi.Bucket{}, accounts: map[string]*cosiapi.BucketAccess{}, secrets: secrets.Items}
+	for i := range buckets.Items {
+		if b := &buckets.Items[i]; b.Status.BucketID != "" && b.Spec.BucketClaimRef.Namespace == w.namespace {
+			s.buckets[b.Status.BucketID] = b
+		}
+	}
+	for i := range accesses.Items {
+		if a := &accesses.Items[i]; a.Status.AccountID != "" {
+			s.accounts[a.Status.AccountID] = a
+		}
+	}
+	return s, err
+}
+
+// findUnknown finds what the backend has and Kubernetes does not know, and
+// Secrets whose credential does not work any more. Somebody may be at work
+// meanwhile, so the backend counts as it was before and after Kubernetes was
+// read.
+func (w *world) findUnknown(ctx context.Context) error {
+	before := w.driver.Inventory()
+	s, err := w.state(ctx)
+	if err != nil {
+		return err
+	}
+	after := w.driver.Inventory()
+	var errs []error
+	for _, b := range before.Buckets {
+		still := slices.ContainsFunc(after.Buckets, func(other driverfake.Bucket) bool { return other.ID == b.ID })
+		if s.buckets[b.ID] == nil && !b.Foreign && still {
+			errs = append(errs, fmt.Errorf("bucket %s is in the backend, and Kubernetes does not know it", b.ID))
+		}
+	}
+	for _, a := range before.Accounts {
+		still := slices.ContainsFunc(after.Accounts, func(other driverfake.Account) bool { return other.ID == a.ID })
+		if s.accounts[a.ID] == nil && still {
+			errs = append(errs, fmt.Errorf("account %s is in the backend, and Kubernetes does not know it", a.ID))
+		}
+	}
+	for _, secret := range s.secrets {
+		key := string(secret.Data["AWS_SECRET_ACCESS_KEY"])
+		works := func(a driverfake.Account) bool { return hasKey(a, key) }
+		if key != "" && !slices.ContainsFunc(before.Accounts, works) && !slices.ContainsFunc(after.Accounts, works) {
+			errs = append(errs, fmt.Errorf("Secret %s holds a credential that does not work", secret.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func hasKey(a driverfake.Account, key string) bool {
+	return slices.ContainsFunc(a.Keys, func(k driverfake.Key) bool { return k.Secret == key })
+}
+
+// findMissing finds what Kubernetes says is there and is not, in the backend
+// and in Secrets.
+func (w *world) findMissing(ctx context.Context) error {
+	s, err := w.state(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	backend := w.driver.Inventory()
+	for id, b := range s.buckets {
+		there := slices.ContainsFunc(backend.Buckets, func(b driverfake.Bucket) bool { return b.ID == id })
+		if conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && b.DeletionTimestamp.IsZero() && !there {
+			errs = append(errs, fmt.Errorf("bucket %s is provisioned, and not in the backend", id))
+		}
+	}
+	owned := 0
+	for id, a := range s.accounts {
+		if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) || !a.DeletionTimestamp.IsZero() {
+			continue
+		}
+		account := w.account(id)
+		for _, claim := range a.Spec.BucketClaims {
+			i := slices.IndexFunc(s.secrets, func(s corev1.Secret) bool { return s.Name == claim.AccessSecretName && metav1.IsControlledBy(&s, a) })
+			if i < 0 {
+				errs = append(errs, fmt.Errorf("access %s has no Secret %s", a.Name, claim.AccessSecretName))
+				continue
+			}
+			owned++
+			key := string(s.secrets[i].Data["AWS_SECRET_ACCESS_KEY"])
+			if len(account.Keys) == 0 || account.Keys[0].Secret != key {
+				errs = append(errs, fmt.Errorf("Secret %s does not hold the newest key of account %s", claim.AccessSecretName, id))
+			}
+		}
+	}
+	if len(errs) == 0 && owned != len(s.secrets) {
+		errs = append(errs, fmt.Errorf("there are %d Secrets, and accesses need %d", len(s.secrets), owned))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// kills is how many points of each flow are tried with real processes.
+const kills = 10
+
+// programs are controller and sidecar as they are shipped, built once.
+var programs struct {
+	sync.Once
+
+	dir string
+	err error
+}
+
+// build returns the directory of the programs.
+func build(t *testing.T) string {
+	t.Helper()
+	programs.Do(func() {
+		if programs.dir, programs.err = os.MkdirTemp("", "lifecycle-programs-"); programs.err != nil {
+			return
+		}
+		command := exec.Command("go", "build", "-o", programs.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar")
+		command.Dir = ".."
+		if output, err := command.CombinedOutput(); err != nil {
+			programs.err = fmt.Errorf("build the programs: %w\n%s", err, output)
+		}
+	})
+	if programs.err != nil {
+		t.Fatal(programs.err)
+	}
+	return programs.dir
+}
+
+// TestKill replays ten crashes of each flow, or a sample of them, with the
+// programs themselves and kill -9.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	onlySoak(t, "not all flows were seen to pass with the built programs")
+	for name, f := range flows() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			build(t)
+			w := start(t, setup{leases: true, programs: true})
+			w.newClass("fast")
+			w.newAccessClass("keys", multiBucket)
+			all := pointsOf(w.undisturbed(f))
+			points := make([]point, 0, kills)
+			for i := range min(kills, len(all)) {
+				points = append(points, all[i*len(all)/min(kills, len(all))])
+			}
+			for _, p := range sample(t, points, sampledKills) {
+				if !t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) }) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// runProgram starts a program whose way to the API server leads through this
+// test, and makes the process end with it.
+func (w *world) runProgram(p *process, config *rest.Config, arguments ...string) {
+	w.t.Helper()
+	onward, err := url.Parse(config.Host)
+	w.must(err)
+	through, err := rest.TransportFor(config) // the transport of the process is in it
+	w.must(err)
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(onward) },
+		Transport:     through,
+		FlushInterval: -1, // watches
+		ErrorLog:      w.log.writer(p.who),
+	})
+	number := w.next()
+	kubeconfig := filepath.Join(w.sockets, fmt.Sprintf("kubeconfig-%d", number))
+	w.must(controlplane.WriteKubeconfig(kubeconfig, &rest.Config{Host: server.URL}, w.namespace))
+	arguments = append(arguments, "--kubeconfig="+kubeconfig, "--metrics-address=", "--health-address=",
+		"--leader-namespace="+w.namespace, "--namespaces="+w.namespace)
+	command := exec.Command(filepath.Join(programs.dir, "cosi-"+p.who), arguments...)
+	command.Stderr = w.log.writer(p.who).Writer()
+	command.Stdout = command.Stderr
+	command.SysProcAttr = diesWithUs()
+	w.must(command.Start())
+	p.cancel = func() { _ = command.Process.Signal(syscall.SIGTERM) } // it may have ended
+	p.kill = func() { _ = command.Process.Kill() }
+	go func() {
+		err := command.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || !p.fence.Load() {
+			p.err = err
+		}
+		server.CloseClientConnections()
+		server.Close()
+		close(p.ended)
+	}()
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import "syscall"
+
+// diesWithUs makes a program end with this process, however that ends.
+func diesWithUs() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

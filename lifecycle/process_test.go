@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// errDead is what a process gets for a request after its crash.
+var errDead = errors.New("the process is dead: the request does not leave it")
+
+// errLost is what a process gets when its connection breaks.
+var errLost = errors.New("the connection broke")
+
+// A process is one life of a controller or sidecar. All its requests pass
+// through it, so that none leaves after its crash.
+type process struct {
+	who   string
+	tape  *tape
+	lags  *lags
+	fence atomic.Bool
+	// blocked counts the requests that a dead process still tried to make.
+	blocked atomic.Int64
+	// leaked counts those that left it all the same, which must not be.
+	leaked atomic.Int64
+
+	cancel context.CancelFunc
+	// kill ends a program at once; nil for a manager in this process.
+	kill   func()
+	ended  chan struct{}
+	err    error
+	proxy  *proxy
+	driver *sidecar.Driver
+	once   sync.Once
+}
+
+// run starts the manager of the process.
+func (p *process) run(ctx context.Context, mgr ctrl.Manager) {
+	go func() {
+		p.err = mgr.Start(ctx)
+		close(p.ended)
+	}()
+}
+
+// die lets nothing leave the process from now on, as kill -9 does, and ends it.
+// It may be called inside of one of its requests.
+func (p *process) die() {
+	p.fence.Store(true)
+	if p.kill != nil {
+		p.kill()
+		return
+	}
+	go p.cancel()
+}
+
+// bury waits until a dead process has ended.
+func (p *process) bury() {
+	p.cancel()
+	<-p.ended
+	p.close()
+}
+
+// stop ends the process gracefully.
+func (p *process) stop() error {
+	p.cancel()
+	<-p.ended
+	p.close()
+	if p.fence.Load() {
+		return nil
+	}
+	return p.err
+}
+
+func (p *process) close() {
+	p.once.Do(func() {
+		if p.driver != nil {
+			p.driver.Close()
+		}
+		if p.proxy != nil {
+			p.proxy.stop()
+		}
+	})
+}
+
+// transport stands between a process and the API server.
+type transport struct {
+	process *process
+	next    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	p := t.process
+	if p.fence.Load() {
+		p.blocked.Add(1)
+		return nil, errDead
+	}
+	if r.Method == http.MethodGet {
+		response, err := t.next.RoundTrip(r)
+		if err == nil && r.URL.Query().Get("watch") != "" {
+			response.Body = p.lags.slow(p.who, resourceOf(r), response.Body)
+		}
+		return response, err
+	}
+	what := describe(r)
+	if what.What == "" {
+		return t.next.RoundTrip(r) // a Lease, an Event or a review: not the work itself
+	}
+	what.Who = p.who
+	return t.send(r, what)
+}
+
+// send sends a write, unless a fault strikes it.
+func (t *transport) send(r *http.Request, what request) (*http.Response, error) {
+	p := t.process
+	e, f := p.tape.begin(what)
+	if f != nil && f.Hold != nil {
+		f.hit()
+		if !f.hold(r.Context()) {
+			p.tape.end(e, false)
+			return nil, r.Context().Err()
+		}
+		f = nil
+	}
+	if f != nil && !f.After {
+		p.tape.end(e, false)
+		return f.answer(r)
+	}
+	if p.fence.Load() {
+		p.leaked.Add(1)
+	}
+	response, err := t.next.RoundTrip(r)
+	p.tape.end(e, err == nil && response.StatusCode < 300)
+	if f == nil || err != nil {
+		return response, err
+	}
+	_ = response.Body.Close() // the connection breaks: what it carried is lost
+	return f.answer(r)
+}
+
+// answer is what the process sees instead of the server's answer.
+func (f *fault) answer(r *http.Request) (*http.Response, error) {
+	f.hit()
+	if f.Status == 0 {
+		return nil, errLost
+	}
+	reason := map[int]metav1.StatusReason{
+		http.StatusConflict: metav1.StatusReasonConflict, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
+		http.StatusInternalServerError: metav1.StatusReasonInternalError,
+	}[f.Status]
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: int32(f.Status), Reason: reason, Message: "struck by a fault of the test",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: f.Status, Status: http.StatusText(f.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+	}, nil
+}
+
+// resourceOf returns the plural name of the resource that a request is about.
+func resourceOf(r *http.Request) string {
+	resource, _ := splitPath(r.URL.Path)
+	return strings.Split(resource, "/")[0]
+}
+
+// describe returns what a write is, with an empty What if it is none of the
+// work itself.
+func describe(r *http.Request) request {
+	resource, name := splitPath(r.URL.Path)
+	switch strings.Split(resource, "/")[0] {
+	case "buckets", "bucketclaims", "bucketaccesses", "secrets":
+	default:
+		return request{}
+	}
+	verb := map[string]string{
+		http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
+	}[r.Method]
+	return request{What: verb + " " + resource, Name: name}
+}
+
+// splitPath returns resource, with its subresource, and name of a path of the
+// Kubernetes API.
+func splitPath(path string) (resource, name string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	skip := 2 // api/v1
+	if parts[0] == "apis" {
+		skip = 3
+	}
+	if len(parts) > skip+2 && parts[skip] == "namespaces" {
+		skip += 2
+	}
+	if len(parts) <= skip {
+		return "", ""
+	}
+	parts = parts[skip:]
+	resource = parts[0]
+	if len(parts) > 1 {
+		name = parts[1]
+	}
+	if len(parts) > 2 {
+		resource = fmt.Sprintf("%s/%s", resource, parts[2])
+	}
+	return resource, name
+}
+
+// lags holds watches back.
+type lags struct {
+	mu   sync.Mutex
+	held map[string]chan struct{} // by "who resource"
+}
+
+// lag keeps events about a resource from a component until release is called.
+func (l *lags) lag(who, resource string) (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held = map[string]chan struct{}{}
+	}
+	key, until := who+" "+resource, make(chan struct{})
+	l.held[key] = until
+	return sync.OnceFunc(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.held[key] == until {
+			delete(l.held, key)
+		}
+		close(until)
+	})
+}
+
+func (l *lags) slow(who, resource string, body io.ReadCloser) io.ReadCloser {
+	return &slowBody{ReadCloser: body, lags: l, key: who + " " + resource, closed: make(chan struct{})}
+}
+
+// slowBody is the stream of a watch.
+type slowBody struct {
+	io.ReadCloser
+
+	lags   *lags
+	key    string
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Read implements io.Reader.
+func (b *slowBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.lags.mu.Lock()
+	until := b.lags.held[b.key]
+	b.lags.mu.Unlock()
+	if until != nil && err == nil {
+		select {
+		case <-until:
+		case <-b.closed:
+		}
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *slowBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// A proxy stands between one sidecar and the driver: a socket of its own that
+// dies with the sidecar.
+type proxy struct {
+	process *process
+	server  *grpc.Server
+	onward  *grpc.ClientConn
+	served  chan struct{}
+}
+
+// newProxy serves at the path of a socket and passes calls on to the driver.
+func newProxy(p *process, path, driver string) (*proxy, error) {
+	onward, err := grpc.NewClient(driver, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
+	}
+	made := &proxy{process: p, onward: onward, served: make(chan struct{})}
+	made.server = grpc.NewServer(grpc.UnaryInterceptor(made.intercept))
+	cosi.RegisterIdentityServer(made.server, cosi.UnimplementedIdentityServer{})
+	cosi.RegisterProvisionerServer(made.server, cosi.UnimplementedProvisionerServer{})
+	go func() {
+		defer close(made.served)
+		_ = made.server.Serve(listener) // ends with stop
+	}()
+	return made, nil
+}
+
+func (x *proxy) stop() {
+	x.server.Stop()
+	<-x.served
+	_ = x.onward.Close()
+}
+
+func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
+	p := x.process
+	if p.fence.Load() {
+		p.blocked.Add(1)
+		return nil, status.Error(codes.Unavailable, errDead.Error())
+	}
+	answer, err := answerOf(info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	rpc := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
+	if rpc == string(driverfake.GetInfo) {
+		return answer, x.onward.Invoke(ctx, info.FullMethod, message, answer)
+	}
+	e, f := p.tape.begin(request{Who: p.who, What: rpc, Name: idOf(message)})
+	if f != nil && !f.After {
+		p.tape.end(e, false)
+		f.hit()
+		return nil, status.Error(codes.Unavailable, errLost.Error())
+	}
+	err = x.onward.Invoke(ctx, info.FullMethod, message, answer)
+	p.tape.end(e, err == nil)
+	if f != nil {
+		f.hit()
+		return nil, status.Error(codes.Unavailable, errLost.Error())
+	}
+	return answer, err
+}
+
+// answerOf returns an empty answer of a method.
+func answerOf(method string) (proto.Message, error) {
+	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))
+	descriptor, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil {
+		return nil, status.Error(codes.Unimplemented, err.Error())
+	}
+	called, ok := descriptor.(protoreflect.MethodDescriptor)
+	if !ok {
+		return nil, status.Errorf(codes.Unimplemented, "%s is no method", name)
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(called.Output().FullName())
+	if err != nil {
+		return nil, status.Error(codes.Unimplemented, err.Error())
+	}
+	return kind.New().Interface(), nil
+}
+
+// idOf returns the bucket or account that a call is about.
+func idOf(message any) string {
+	switch m := message.(type) {
+	case interface{ GetBucketId() string }:
+		return m.GetBucketId()
+	case interface{ GetAccountId() string }:
+		return m.GetAccountId()
+	case interface{ GetAccountName() string }:
+		return m.GetAccountName()
+	case interface{ GetName() string }:
+		return m.GetName()
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+)
+
+type (
+	roundTripper  = http.RoundTripper
+	runtimeObject = runtime.Object
+)
+
+// applyRoles creates the roles of deploy/, the ClusterRoles for all worlds and
+// the Roles of leader election in this world's namespace, and binds them to
+// this world's users.
+func (w *world) applyRoles() {
+	w.t.Helper()
+	manifests, err := deploy.RBAC()
+	w.must(err)
+	for _, manifest := range manifests {
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+		for {
+			obj := &unstructured.Unstructured{}
+			err := decoder.Decode(obj)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			w.must(err)
+			if obj.GetKind() == "Role" {
+				obj.SetNamespace(w.namespace)
+			}
+			if err := w.Client.Create(w.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for who, roles := range map[string][2]string{
+		theController: {deploy.ControllerRole, deploy.ControllerLeaderRole}, theSidecar: {deploy.SidecarRole, deploy.SidecarLeaderRole},
+	} {
+		subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: w.user(who)}}
+		w.create(
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: w.user(who)}, Subjects: subjects,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: roles[0]},
+			},
+			&rbacv1.RoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: roles[1], Namespace: w.namespace}, Subjects: subjects,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: roles[1]},
+			})
+	}
+}
+
+// untilAllowed waits until the roles of a component count, without a request of
+// its own that would be refused if not.
+func (w *world) untilAllowed(who string) {
+	w.t.Helper()
+	w.eventually("the role of the "+who+" counts", func(ctx context.Context) error {
+		for _, right := range []authorizationv1.ResourceAttributes{
+			{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
+			{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: w.namespace},
+		} {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: w.user(who), ResourceAttributes: &right,
+			}}
+			if err := w.Client.Create(ctx, review); err != nil {
+				return err
+			}
+			if !review.Status.Allowed {
+				return fmt.Errorf("%s is not allowed to %s %s", who, right.Verb, right.Resource)
+			}
+		}
+		return nil
+	})
+}
+
+// terminating tells whether the namespace is being deleted or gone.
+func (w *world) terminating() bool {
+	w.t.Helper()
+	namespace := &corev1.Namespace{}
+	err := w.Client.Get(context.WithoutCancel(w.t.Context()), client.ObjectKey{Name: w.namespace}, namespace)
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	return err != nil || !namespace.DeletionTimestamp.IsZero()
+}

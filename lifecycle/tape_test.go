@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// The two components, as they stand in requests and faults.
+const (
+	theController = "controller"
+	theSidecar    = "sidecar"
+)
+
+// A request is a write to the API server or a call to the driver.
+type request struct {
+	// Who made it: theController or theSidecar.
+	Who string
+	// What it is: "patch buckets/status", "DriverCreateBucket".
+	What string
+	// Name of the object, or the ID that the call is about.
+	Name string
+}
+
+func (r request) String() string { return r.Who + " " + r.What }
+
+// An entry is a request on the tape. Began and Ended order all beginnings and
+// ends; Ended is 0 while the request is under way.
+type entry struct {
+	request
+
+	Began, Ended int
+	// OK says that the request had its effect and was answered so.
+	OK bool
+}
+
+// A fault strikes requests that match Who, What and Name, of which empty ones
+// match all: the first Skip pass, then Times are struck (0 is one, always is
+// all).
+type fault struct {
+	Who, What, Name string
+	Skip, Times     int
+	// Status is the HTTP status to answer; 0 breaks the connection.
+	Status int
+	// After lets the request have its effect and then loses the answer.
+	After bool
+	// Hold delays a request until the channel is closed, and lets it pass then.
+	Hold <-chan struct{}
+	// Hit, if set, is called when the fault strikes.
+	Hit func()
+
+	seen int
+}
+
+// always makes a fault strike without end.
+const always = -1
+
+// A tape records what the processes of a world write and call, and strikes some
+// of it. It is the merged timeline of API and driver.
+type tape struct {
+	mu      sync.Mutex
+	clock   int
+	entries []*entry
+	faults  []*fault
+}
+
+// strike adds a fault. The returned function removes it.
+func (t *tape) strike(f *fault) (remove func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults = append(t.faults, f)
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.faults = slices.DeleteFunc(t.faults, func(other *fault) bool { return other == f })
+	}
+}
+
+// calm removes all faults.
+func (t *tape) calm() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults = nil
+}
+
+// begin records the beginning of a request and returns the fault that strikes
+// it, or nil.
+func (t *tape) begin(r request) (*entry, *fault) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clock++
+	e := &entry{request: r, Began: t.clock}
+	t.entries = append(t.entries, e)
+	for _, f := range t.faults {
+		if f.Who != "" && f.Who != r.Who || f.What != "" && f.What != r.What || f.Name != "" && f.Name != r.Name {
+			continue
+		}
+		f.seen++
+		if f.seen > f.Skip && (f.Times == always || f.seen <= f.Skip+max(f.Times, 1)) {
+			return e, f
+		}
+	}
+	return e, nil
+}
+
+func (t *tape) end(e *entry, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clock++
+	e.Ended, e.OK = t.clock, ok
+}
+
+// all returns copies of the entries, in the order of their beginnings.
+func (t *tape) all() []entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []entry
+	for _, e := range t.entries {
+		out = append(out, *e)
+	}
+	return out
+}
+
+// done are the requests that had their effect, as "who what", oldest first.
+func (t *tape) done(match func(entry) bool) []string {
+	var out []string
+	for _, e := range t.all() {
+		if e.OK && match(e) {
+			out = append(out, e.String())
+		}
+	}
+	return out
+}
+
+// mark returns a position for since.
+func (t *tape) mark() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clock
+}
+
+// since selects what began after a mark.
+func since(mark int) func(entry) bool { return func(e entry) bool { return e.Began > mark } }
+
+// hold waits until the fault lets go; it reports false if ctx ended before.
+func (f *fault) hold(ctx context.Context) bool {
+	select {
+	case <-f.Hold:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// hit tells whoever wants to know that the fault strikes.
+func (f *fault) hit() {
+	if f.Hit != nil {
+		f.Hit()
+	}
+}

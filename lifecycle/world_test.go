@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/sanity/strict"
+	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// never is longer than any test: nothing but a watch can wake a reconcile.
+const never = time.Hour
+
+// graceful is how long a controller may take to stop.
+const graceful = 20 * time.Second
+
+// A setup says what a world is like. The zero value is a world in which nothing
+// but watches wake anybody.
+type setup struct {
+	fake driverfake.Options
+	// backoff after failures; zero means that nothing is repeated.
+	backoff backoff.Options
+	// resync of both; zero means never.
+	resync time.Duration
+	// poll is how often the sidecar looks at a Secret that it waits for.
+	poll time.Duration
+	// deadline of a call.
+	deadline time.Duration
+	// leases turns leader election on.
+	leases bool
+	// programs runs the programs as they are shipped, instead of their managers
+	// in this process; they have backoff, resync and poll of their own.
+	programs bool
+	// idle starts neither controller nor sidecar.
+	idle bool
+	// plane is the control plane to use.
+	plane testenv.Options
+}
+
+// A world is one namespace with a controller, a driver and its sidecar that see
+// nothing else, and the test itself in the parts of users and administrators.
+type world struct {
+	*testenv.Env
+
+	t         *testing.T
+	setup     setup
+	namespace string
+	driver    *driverfake.Driver
+	endpoint  string
+	sockets   string
+	// rules watches what the sidecar asks of the driver.
+	rules *strict.Checker
+	tape  *tape
+	lags  *lags
+	log   *logbook
+	// metrics are the registries of all processes, the latest last.
+	metrics map[string][]*prometheus.Registry
+
+	// lives are the processes.
+	lives *lives
+	// end is the test at whose end processes stop.
+	end *testing.T
+}
+
+// lives are the latest processes of a world.
+type lives struct {
+	mu        sync.Mutex
+	processes map[string]*process
+	started   int
+}
+
+// start makes a world and starts controller and sidecar in it. At its end, the
+// test fails for what must never happen in any of them.
+func start(t *testing.T, o setup) *world {
+	t.Helper()
+	env := testenv.Start(t, o.plane)
+	w := &world{
+		Env: env, t: t, setup: o, namespace: env.Namespace(), tape: &tape{}, lags: &lags{}, log: &logbook{},
+		metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,
+	}
+	w.log.showIfFailed(t)
+	w.applyRoles()
+	if o.fake.Name == "" {
+		o.fake.Name = w.namespace + ".fake.cooper.dev"
+	}
+	w.sockets = shortDir(t)
+	w.rules = strict.New(strict.Options{})
+	o.fake.ServerOptions = w.rules.ServerOptions()
+	driver, err := driverfake.New(o.fake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.driver, w.endpoint = driver, "unix://"+filepath.Join(w.sockets, "driver.sock")
+	server, err := driver.Start(w.endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(w.judge)
+	t.Cleanup(w.emptied)
+	if !o.idle {
+		w.runController()
+		w.runSidecar()
+	}
+	return w
+}
+
+// shortDir is a directory whose name fits into the address of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cosi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// judge fails the test for what must never happen in any of them.
+func (w *world) judge() {
+	for who, user := range map[string]string{theController: w.user(theController), theSidecar: w.user(theSidecar)} {
+		for _, e := range w.Audit(controlplane.AuditFilter{User: user}) {
+			if e.Code == 403 && !(e.Verb == "create" && e.Namespace == w.namespace && w.terminating()) { // no role helps where nothing may be made
+				w.t.Errorf("the roles of the %s do not allow it to %s %s/%s %s/%s", who, e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
+			}
+		}
+	}
+	for _, violation := range w.rules.Violations() {
+		w.t.Errorf("the sidecar breaks a rule of the contract: %s", violation)
+	}
+	if n := w.driver.MaxConcurrency(""); n > 1 {
+		w.t.Errorf("%d calls for one ID ran at once", n)
+	}
+}
+
+// user is the name that a component has in this world.
+func (w *world) user(who string) string { return who + "-" + w.namespace }
+
+// runController starts a controller. It stops at the end of the test.
+func (w *world) runController() *process {
+	w.t.Helper()
+	p, config := w.prepare(theController)
+	if w.setup.programs {
+		w.runProgram(p, config)
+		return p
+	}
+	o := controller.ManagerOptions{
+		Controller: controller.Options{
+			Scope: w.scope(), Registerer: w.registry(theController), Name: w.namespace,
+			Resync: orNever(w.setup.resync), Backoff: w.backoff(),
+		},
+		Logger: w.logger(theController), GracePeriod: graceful,
+	}
+	if w.setup.leases {
+		o.LeaderNamespace = w.namespace
+	}
+	mgr, err := controller.NewManager(config, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	p.cancel = cancel
+	p.run(ctx, mgr)
+	return p
+}
+
+// runSidecar starts a sidecar, with a connection of its own to the driver. It
+// stops at the end of the test.
+func (w *world) runSidecar() *process {
+	w.t.Helper()
+	p, config := w.prepare(theSidecar)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	p.cancel = cancel
+	socket := filepath.Join(w.sockets, fmt.Sprintf("proxy-%d.sock", w.next()))
+	passes, err := newProxy(p, socket, w.endpoint)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.proxy = passes
+	if w.setup.programs {
+		cancel()
+		w.runProgram(p, config, "--driver-address=unix://"+socket, "--owner="+w.namespace+"/driver")
+		return p
+	}
+	registry := w.registry(theSidecar)
+	driver, err := sidecar.Connect(ctx, sidecar.ConnectOptions{
+		Address: "unix://" + socket, Deadline: w.setup.deadline, InfoInterval: 200 * time.Millisecond,
+		Registerer: registry, Logger: w.logger(theSidecar),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.driver = driver
+	o := sidecar.ManagerOptions{
+		Sidecar: sidecar.Options{
+			Driver: driver, Scope: w.scope(), Registerer: registry,
+			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
+		},
+		Logger: w.logger(theSidecar),
+	}
+	if w.setup.leases {
+		o.LeaderNamespace, o.Owner = w.namespace, w.namespace+"/driver"
+		o.Lease = sidecar.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 500 * time.Millisecond}
+	}
+	mgr, err := sidecar.NewManager(config, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.run(ctx, mgr)
+	return p
+}
+
+// prepare makes a process without a manager, and the configuration by which it
+// reaches the API server.
+func (w *world) prepare(who string) (*process, *rest.Config) {
+	w.t.Helper()
+	w.untilAllowed(who)
+	p := &process{who: who, tape: w.tape, lags: w.lags, ended: make(chan struct{})}
+	config := rest.CopyConfig(w.User(w.user(who)))
+	config.Wrap(func(next roundTripper) roundTripper { return &transport{process: p, next: next} })
+	w.lives.mu.Lock()
+	w.lives.processes[who] = p
+	w.lives.mu.Unlock()
+	w.end.Cleanup(func() {
+		if p.cancel == nil {
+			return
+		}
+		if err := p.stop(); err != nil {
+			w.end.Errorf("%s: %v", who, err)
+		}
+	})
+	return p, config
+}
+
+// stop ends the latest process of a component gracefully.
+func (w *world) stop(who string) {
+	w.t.Helper()
+	if err := w.process(who).stop(); err != nil {
+		w.t.Errorf("%s: %v", who, err)
+	}
+}
+
+func (w *world) process(who string) *process {
+	w.lives.mu.Lock()
+	defer w.lives.mu.Unlock()
+	return w.lives.processes[who]
+}
+
+func (w *world) next() int {
+	w.lives.mu.Lock()
+	defer w.lives.mu.Unlock()
+	w.lives.started++
+	return w.lives.started
+}
+
+func (w *world) scope() scope.Scope { return scope.Scope{Namespaces: []string{w.namespace}} }
+
+func (w *world) registry(who string) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	w.lives.mu.Lock()
+	defer w.lives.mu.Unlock()
+	w.metrics[who] = append(w.metrics[who], r)
+	return r
+}
+
+func (w *world) backoff() backoff.Options {
+	if w.setup.backoff == (backoff.Options{}) {
+		return backoff.Options{Base: never, Max: never}
+	}
+	return w.setup.backoff
+}
+
+func orNever(d time.Duration) time.Duration {
+	if d == 0 {
+		return never
+	}
+	return d
+}
+
+// eventually is Eventually with the patience of this package.
+func (w *world) eventually(what string, check func(context.Context) error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
+	defer cancel()
+	if err := controlplane.Until(ctx, check); err != nil {
+		w.t.Fatalf("waiting until %s: %v\nrequests so far:\n%s", what, err, strings.Join(w.tape.done(func(entry) bool { return true }), "\n"))
+	}
+}
+
+// A logbook collects what all processes of a world log.
+type logbook struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// shown is how many lines of the log a failed test shows.
+const shown = 150
+
+func (w *world) logger(who string) logr.Logger {
+	return funcr.New(func(prefix, args string) {
+		w.log.mu.Lock()
+		defer w.log.mu.Unlock()
+		w.log.lines = append(w.log.lines, who+" "+prefix+" "+args)
+	}, funcr.Options{Verbosity: 2})
+}
+
+func (l *logbook) showIfFailed(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if t.Failed() && os.Getenv("COOPER_LIFECYCLE_LOG") != "" {
+			t.Logf("the end of the log:\n%s", strings.Join(l.lines[max(0, len(l.lines)-shown):], "\n"))
+		}
+	})
+}
+
+// writer is for programs and servers that write lines.
+func (l *logbook) writer(who string) *log.Logger { return log.New(lineWriter{l, who}, "", 0) }
+
+type lineWriter struct {
+	book *logbook
+	who  string
+}
+
+// Write implements io.Writer.
+func (w lineWriter) Write(p []byte) (int, error) {
+	w.book.mu.Lock()
+	defer w.book.mu.Unlock()
+	w.book.lines = append(w.book.lines, w.who+" "+string(p))
+	return len(p), nil
+}
+
+// count is the number of lines that hold a text.
+func (l *logbook) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// must fails the test if an administrator's or user's request failed.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// errNot is what a check answers when nothing more can be said.
+var errNot = errors.New("it is not so")
