@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
+	"github.com/cooper-cosi/cooper/docs/tutorial"
+)
+
+// downTimeout bounds the wait of `cooper down`.
+const downTimeout = time.Minute
+
+// sampleNamespace is where the sample goes. It is one of its own, so that it
+// can be deleted.
+const sampleNamespace = "tutorial"
+
+// directory defines --data and returns what it came to; keep is true if the
+// user named a directory.
+func directory(flags *pflag.FlagSet) func() (dir rundir.Dir, keep bool, err error) {
+	data := flags.String("data", "", "directory that keeps the state for the next start; empty means a fresh system each time, in the user's cache")
+	return func() (rundir.Dir, bool, error) {
+		path, keep := *data, true
+		if path == "" {
+			var err error
+			if path, err = rundir.Default(); err != nil {
+				return rundir.Dir{}, false, err
+			}
+			keep = false
+		}
+		dir, err := rundir.At(path)
+		return dir, keep, err
+	}
+}
+
+func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	where := directory(flags)
+	o := up.Options{}
+	flags.IntVar(&o.APIPort, "api-port", 0, "port of the Kubernetes API on 127.0.0.1; 0 means a free one")
+	flags.IntVar(&o.S3Port, "s3-port", 0, "port of the fake S3 and IAM on 127.0.0.1; 0 means a free one")
+	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of the sample")
+	flags.DurationVar(&o.SampleTimeout, "sample-timeout", 2*time.Minute, "how long the sample may take to be provisioned")
+	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")
+	empty := flags.Bool("no-sample", false, "apply no manifests")
+	return func(ctx context.Context, stdout, stderr io.Writer) error {
+		o.Out, o.Progress = stdout, stderr
+		var err error
+		if o.Dir, o.Keep, err = where(); err != nil {
+			return err
+		}
+		if o.Manifests, err = manifestFiles(*manifests, *empty); err != nil {
+			return err
+		}
+		return up.Run(ctx, o)
+	}
+}
+
+func prepareEnv(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	where := directory(flags)
+	namespace := flags.String("namespace", "", "namespace of the access Secret; empty means the sample's")
+	secret := flags.String("secret", "", "name of the access Secret; empty means the sample's first")
+	return func(ctx context.Context, stdout, stderr io.Writer) error {
+		dir, _, err := where()
+		if err != nil {
+			return err
+		}
+		return up.Environment(ctx, up.EnvironmentOptions{Dir: dir, Namespace: *namespace, Secret: *secret, Out: stdout, Notes: stderr})
+	}
+}
+
+func prepareDown(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	where := directory(flags)
+	return func(ctx context.Context, _, stderr io.Writer) error {
+		dir, _, err := where()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, downTimeout)
+		defer cancel()
+		return up.Down(ctx, dir, stderr)
+	}
+}
+
+// manifestFiles are the manifests to apply: nil for none.
+func manifestFiles(path string, none bool) (fs.FS, error) {
+	switch {
+	case none && path != "":
+		return nil, errors.New("--manifests and --no-sample contradict each other")
+	case none:
+		return nil, nil //nolint:nilnil // no manifests is what was asked for
+	case path == "":
+		return tutorial.Manifests, nil
+	}
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("--manifests: %w", err)
+	}
+	if stat.IsDir() {
+		return os.DirFS(path), nil
+	}
+	return single{os.DirFS(filepath.Dir(path)), filepath.Base(path)}, nil
+}
+
+// single is a file system with one file of another one.
+type single struct {
+	fs.FS
+
+	name string
+}
+
+// Glob implements fs.GlobFS: whatever the pattern, the one file matches.
+func (s single) Glob(string) ([]string, error) { return []string{s.name}, nil } //nolint:unparam // the interface has an error

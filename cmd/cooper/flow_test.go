@@ -1,0 +1,333 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// TestFlow is what the README promises, done by its user: claim, credential,
+// object, and everything gone again, with the programs that a user has.
+//
+//nolint:paralleltest,tparallel // its parts follow one another
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	up := startUp(t)
+	env := up.environment(t)
+
+	if got := up.kubectl(t, env, "get", "cosi", "-A"); !strings.Contains(got, "bucketclaim.objectstorage.k8s.io/sample") || !strings.Contains(got, "bucketaccess.objectstorage.k8s.io/sample") {
+		t.Errorf("kubectl get cosi -A shows neither claim nor access:\n%s", got)
+	}
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=30s", "bucketclaim/sample", "bucketaccess/sample")
+
+	t.Run("aws", func(t *testing.T) { useAWS(t, env) })
+	t.Run("minio-go", func(t *testing.T) { useMinio(t, env) })
+
+	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
+	_, err := minioClient(t, env).StatObject(t.Context(), env["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{})
+	if code := codeOf(listError(t, env)); code != "InvalidAccessKeyId" {
+		t.Errorf("the credential after its access was deleted: want InvalidAccessKeyId, got %q (stat: %v)", code, err)
+	}
+	if got := cooper(t, nil, "env", "--data", up.data); got.code != 0 || !strings.Contains(got.stdout, "export KUBECONFIG=") || !strings.Contains(got.stderr, "sample-credentials") {
+		t.Errorf("cooper env without the access: exit %d, want the way to the API server and a word about the Secret:\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	emptyBucket(t, env, up)
+
+	if status := anonymousHead(t, env); status != http.StatusForbidden {
+		t.Errorf("the bucket before its claim is deleted, seen by a stranger: want 403, got %d", status)
+	}
+	up.kubectl(t, env, "delete", "bucketclaim", "sample", "--timeout=60s")
+	up.kubectl(t, env, "wait", "--for=delete", "--timeout=60s", "buckets.objectstorage.k8s.io", "--all")
+	if status := anonymousHead(t, env); status != http.StatusNotFound {
+		t.Errorf("the bucket after its claim was deleted, seen by a stranger: want 404, got %d", status)
+	}
+	up.kubectl(t, env, "delete", "namespace", "tutorial", "--timeout=60s")
+	up.interrupt(t)
+	if strings.Contains(up.stderr.String(), "SetLogger") {
+		t.Errorf("a library prints to the terminal:\n%s", up.stderr)
+	}
+}
+
+// emptyBucket deletes what the test stored, with a credential of its own: a
+// bucket that holds data is not deleted.
+func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
+	t.Helper()
+	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketaccess/sample")
+	again := up.environment(t)
+	client := minioClient(t, again)
+	for object := range client.ListObjects(t.Context(), again["BUCKET_NAME"], minio.ListObjectsOptions{Recursive: true}) {
+		if object.Err != nil {
+			t.Fatalf("list: %v", object.Err)
+		}
+		if err := client.RemoveObject(t.Context(), again["BUCKET_NAME"], object.Key, minio.RemoveObjectOptions{}); err != nil {
+			t.Fatalf("delete %s: %v", object.Key, err)
+		}
+	}
+	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
+}
+
+func useAWS(t *testing.T, env map[string]string) {
+	t.Helper()
+	program := awsProgram(t)
+	run := func(stdin string, args ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), program, append([]string{"--endpoint-url", env["AWS_ENDPOINT_URL"]}, args...)...)
+		command.Env = append(shellEnvironment(env), "AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null")
+		command.Stdin = strings.NewReader(stdin)
+		out, err := command.Output()
+		if err != nil {
+			t.Fatalf("aws %s: %v\n%s", strings.Join(args, " "), err, stderrOf(err))
+		}
+		return string(out)
+	}
+	object := "s3://" + env["BUCKET_NAME"] + "/aws/hello.txt"
+	run("hello from aws", "s3", "cp", "-", object)
+	if got := run("", "s3", "ls", "--recursive", "s3://"+env["BUCKET_NAME"]); !strings.Contains(got, "aws/hello.txt") {
+		t.Errorf("aws s3 ls does not list the object:\n%s", got)
+	}
+	if got := run("", "s3", "cp", object, "-"); got != "hello from aws" {
+		t.Errorf("aws s3 cp: want what was stored, got %q", got)
+	}
+}
+
+// awsProgram prefers Debian's AWS CLI, the one that the README names.
+func awsProgram(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat("/usr/bin/aws"); err == nil {
+		return "/usr/bin/aws"
+	}
+	program, err := exec.LookPath("aws")
+	if err != nil {
+		t.Skip("there is no AWS CLI on this machine: apt-get install awscli")
+	}
+	return program
+}
+
+func useMinio(t *testing.T, env map[string]string) {
+	t.Helper()
+	client, bucket := minioClient(t, env), env["BUCKET_NAME"]
+	const text = "hello from minio-go"
+	if _, err := client.PutObject(t.Context(), bucket, "hello.txt", strings.NewReader(text), int64(len(text)), minio.PutObjectOptions{}); err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	var keys []string
+	for object := range client.ListObjects(t.Context(), bucket, minio.ListObjectsOptions{Prefix: "hello"}) {
+		if object.Err != nil {
+			t.Fatalf("list: %v", object.Err)
+		}
+		keys = append(keys, object.Key)
+	}
+	if len(keys) != 1 || keys[0] != "hello.txt" {
+		t.Errorf("list: want hello.txt, got %q", keys)
+	}
+	object, err := client.GetObject(t.Context(), bucket, "hello.txt", minio.GetObjectOptions{})
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	defer object.Close()
+	got, err := io.ReadAll(object)
+	if err != nil || string(got) != text {
+		t.Errorf("get: want %q, got %q, %v", text, got, err)
+	}
+	if _, err := client.ListBuckets(t.Context()); codeOf(err) != "AccessDenied" {
+		t.Errorf("ListBuckets, which was not granted: want AccessDenied, got %v", err)
+	}
+}
+
+func minioClient(t *testing.T, env map[string]string) *minio.Client {
+	t.Helper()
+	endpoint, err := url.Parse(env["AWS_ENDPOINT_URL"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], ""),
+		Region: env["AWS_DEFAULT_REGION"],
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func listError(t *testing.T, env map[string]string) error {
+	t.Helper()
+	for object := range minioClient(t, env).ListObjects(t.Context(), env["BUCKET_NAME"], minio.ListObjectsOptions{}) {
+		return object.Err
+	}
+	return nil
+}
+
+func codeOf(err error) string {
+	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
+		return response.Code
+	}
+	return ""
+}
+
+// anonymousHead asks for the bucket without a credential: 403 while it exists,
+// 404 when it does not.
+func anonymousHead(t *testing.T, env map[string]string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodHead, env["AWS_ENDPOINT_URL"]+"/"+env["BUCKET_NAME"], http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// TestKilled kills cooper without a chance to clean up: its directory stays
+// usable, and what was claimed and stored is there again.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	up := startUp(t)
+	before := up.environment(t)
+	useMinio(t, before)
+	up.kill(t)
+
+	again := startUpIn(t, up.data)
+	after := again.environment(t)
+	if before["BUCKET_NAME"] != after["BUCKET_NAME"] || before["AWS_ACCESS_KEY_ID"] != after["AWS_ACCESS_KEY_ID"] {
+		t.Errorf("bucket and key before: %s %s, after: %s %s", before["BUCKET_NAME"], before["AWS_ACCESS_KEY_ID"], after["BUCKET_NAME"], after["AWS_ACCESS_KEY_ID"])
+	}
+	if _, err := minioClient(t, after).StatObject(t.Context(), after["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{}); err != nil {
+		t.Errorf("the object stored before the kill: %v", err)
+	}
+	if got := cooper(t, nil, "down", "--data", up.data); got.code != 0 || !strings.Contains(got.stderr, "has ended") {
+		t.Errorf("cooper down: exit %d: %s", got.code, got.stderr)
+	}
+	again.awaitExit(t)
+	if got := cooper(t, nil, "env", "--data", up.data); got.code != 1 || !strings.Contains(got.stderr, "nothing runs on "+up.data) {
+		t.Errorf("cooper env when nothing runs: exit %d: %s", got.code, got.stderr)
+	}
+}
+
+// TestBadInput starts cooper in ways that cannot work, and reads what it says.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	holder := startUp(t)
+	foreign := t.TempDir()
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	refused := filepath.Join(t.TempDir(), "refused.yaml")
+	for path, text := range map[string]string{
+		filepath.Join(foreign, "thesis.tex"): "x",
+		broken:                               "kind: [",
+		refused:                              "apiVersion: objectstorage.k8s.io/v1alpha2\nkind: BucketClaim\nmetadata: {name: a}\nspec: {}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	busy := holder.environment(t)["AWS_ENDPOINT_URL"]
+	busyPort := busy[strings.LastIndex(busy, ":")+1:]
+	for name, tc := range map[string]struct {
+		args []string
+		env  []string
+		code int
+		want []string
+	}{
+		"a directory that a living cooper uses": {
+			args: []string{"up", "--data", holder.data}, code: 1,
+			want: []string{"cooper runs already: process", busy, "cooper down --data " + holder.data},
+		},
+		"a directory that is not cooper's": {
+			args: []string{"up", "--data", foreign}, code: 1,
+			want: []string{foreign, "nothing was touched"},
+		},
+		"a busy port for S3": {
+			args: []string{"up", "--data", newData(t), "--s3-port", busyPort}, code: 1,
+			want: []string{"the port is in use", busyPort},
+		},
+		"a port that is none": {
+			args: []string{"up", "--data", newData(t), "--api-port", "99999"}, code: 1,
+			want: []string{"--api-port 99999 is no port"},
+		},
+		"a namespace that cannot be": {
+			args: []string{"up", "--data", newData(t), "--namespace", "Bad_NS"}, code: 1,
+			want: []string{`--namespace "Bad_NS" cannot be the name of a namespace`},
+		},
+		"a busy port for the API server": {
+			args: []string{"up", "--data", newData(t), "--api-port", busyPort}, code: 1,
+			want: []string{"cannot use port " + busyPort + " for the API server"},
+		},
+		"a manifest that is not YAML": {
+			args: []string{"up", "--data", newData(t), "--manifests", broken}, code: 1,
+			want: []string{"broken.yaml, document 1 is not valid YAML"},
+		},
+		"a manifest that the API server refuses": {
+			args: []string{"up", "--data", newData(t), "--manifests", refused}, code: 1,
+			want: []string{"refused.yaml, document 1: BucketClaim a was refused", "bucketClassName"},
+		},
+		"a manifest that is not there": {
+			args: []string{"up", "--data", newData(t), "--manifests", "/does/not/exist"}, code: 1,
+			want: []string{"--manifests", "/does/not/exist"},
+		},
+		"executables that are missing": {
+			args: []string{"up", "--data", newData(t)}, env: []string{"KUBEBUILDER_ASSETS=" + foreign}, code: 1,
+			want: []string{"KUBEBUILDER_ASSETS", "kube-apiserver"},
+		},
+		"a command that does not exist": {
+			args: []string{"upp"}, code: 2, want: []string{`there is no command "upp"`},
+		},
+		"a flag that does not exist": {
+			args: []string{"up", "--dtaa", "x"}, code: 2, want: []string{"unknown flag: --dtaa"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := cooper(t, tc.env, tc.args...)
+			if got.code != tc.code {
+				t.Errorf("exit code: want %d, got %d", tc.code, got.code)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(got.stderr, want) {
+					t.Errorf("standard error lacks %q:\n%s", want, got.stderr)
+				}
+			}
+		})
+	}
+}
+
+// result is how a command ended.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// cooper runs the built program to its end.
+func cooper(t *testing.T, env []string, args ...string) result {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program(t), args...)
+	command.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("cooper %s: %v", strings.Join(args, " "), err)
+	}
+	return result{stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
+}
+
+func stderrOf(err error) string {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(exit.Stderr)
+	}
+	return ""
+}

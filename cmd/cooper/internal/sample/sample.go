@@ -1,0 +1,205 @@
+// Package sample applies manifests to a cluster and waits until what they
+// claim is provisioned. It must not know what the manifests hold beyond their
+// kinds.
+package sample
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// fieldOwner is the field manager of what Apply applies.
+const fieldOwner = client.FieldOwner("cooper")
+
+// pollInterval is how often Wait looks.
+const pollInterval = 100 * time.Millisecond
+
+// A Document is one object of a manifest.
+type Document struct {
+	// Source tells a person where it stands: file and document number.
+	Source string
+	Object *unstructured.Unstructured
+}
+
+// Read reads all documents of the YAML files in the root of files, sorted by
+// file name. A document that is no Kubernetes object is an error that names
+// file and document.
+func Read(files fs.FS) ([]Document, error) {
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("manifests: %w", err)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("manifests: no file ends in .yaml; name a directory that holds some, or a file")
+	}
+	slices.Sort(names)
+	var documents []Document
+	for _, name := range names {
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("manifests: %w", err)
+		}
+		read, err := parse(name, content)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, read...)
+	}
+	return documents, nil
+}
+
+func parse(name string, content []byte) ([]Document, error) {
+	var documents []Document
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for number := 1; ; number++ {
+		raw, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents, nil
+		}
+		source := fmt.Sprintf("%s, document %d", name, number)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.UnmarshalStrict(raw, &object.Object); err != nil {
+			return nil, fmt.Errorf("%s is not valid YAML: %w", source, err)
+		}
+		if len(object.Object) == 0 {
+			continue // a document of comments only
+		}
+		if object.GetKind() == "" || object.GetAPIVersion() == "" || object.GetName() == "" {
+			return nil, fmt.Errorf("%s is no Kubernetes object: apiVersion, kind and metadata.name are needed", source)
+		}
+		documents = append(documents, Document{Source: source, Object: object})
+	}
+}
+
+// Apply makes the namespace and applies the documents, in their order. Objects
+// that name no namespace go to the given one. An error names the document and
+// repeats what the API server said; what was applied before stays.
+func Apply(ctx context.Context, c client.Client, namespace string, documents []Document) error {
+	err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("namespace %s: %w", namespace, err)
+	}
+	for _, d := range documents {
+		object := d.Object.DeepCopy()
+		mapping, err := c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+		if err != nil {
+			return fmt.Errorf("%s: %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
+		}
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
+			object.SetNamespace(namespace)
+		}
+		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+		if err != nil {
+			return fmt.Errorf("%s: %s %s was refused: %w", d.Source, object.GetKind(), object.GetName(), err)
+		}
+		d.Object.SetNamespace(object.GetNamespace())
+	}
+	return nil
+}
+
+// Wait waits until each BucketClaim and BucketAccess of the documents, which
+// have been applied, is provisioned. tell is called with a line whenever what
+// is waited for changes. When one cannot be provisioned, or ctx ends, the error
+// says which and why.
+func Wait(ctx context.Context, c client.Client, documents []Document, tell func(string)) error {
+	for _, d := range documents {
+		kind := d.Object.GetKind()
+		if d.Object.GroupVersionKind().Group != cosiapi.GroupName || kind != "BucketClaim" && kind != "BucketAccess" {
+			continue
+		}
+		if err := waitFor(ctx, c, d.Object, tell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructured, tell func(string)) error {
+	name := fmt.Sprintf("%s %s/%s", want.GetKind(), want.GetNamespace(), want.GetName())
+	said, failure := "", error(nil)
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		conditions, err := conditionsOf(ctx, c, want)
+		if err != nil {
+			return false, err
+		}
+		if meta.IsStatusConditionTrue(conditions, cosiapi.ConditionProvisioned) {
+			return true, nil
+		}
+		text := Explain(conditions)
+		if failed := meta.FindStatusCondition(conditions, cosiapi.ConditionProvisioned); failed != nil && failed.Status == metav1.ConditionFalse {
+			failure = fmt.Errorf("%s cannot be provisioned: %s", name, text)
+			return false, failure
+		}
+		if text != said {
+			tell(name + ": " + text)
+			said = text
+		}
+		return false, nil
+	})
+	if err == nil || failure != nil {
+		return failure
+	}
+	if said == "" {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return fmt.Errorf("%s is still not provisioned: %s: %w", name, said, err)
+}
+
+func conditionsOf(ctx context.Context, c client.Client, want *unstructured.Unstructured) ([]metav1.Condition, error) {
+	key := client.ObjectKeyFromObject(want)
+	if want.GetKind() == "BucketClaim" {
+		claim := &cosiapi.BucketClaim{}
+		if err := c.Get(ctx, key, claim); err != nil {
+			return nil, fmt.Errorf("BucketClaim %s: %w", key, err)
+		}
+		return claim.Status.Conditions, nil
+	}
+	access := &cosiapi.BucketAccess{}
+	if err := c.Get(ctx, key, access); err != nil {
+		return nil, fmt.Errorf("BucketAccess %s: %w", key, err)
+	}
+	return access.Status.Conditions, nil
+}
+
+// Explain says in one line why an object with these conditions is not
+// provisioned yet.
+func Explain(conditions []metav1.Condition) string {
+	var reasons []string
+	for _, c := range conditions {
+		bad := metav1.ConditionFalse
+		if c.Type == cosiapi.ConditionProvisionFailed {
+			bad = metav1.ConditionTrue
+		}
+		waiting := c.Status == metav1.ConditionUnknown && c.Reason != cosiapi.ReasonPending
+		if c.Message != "" && (c.Status == bad || waiting) && !slices.Contains(reasons, c.Message) {
+			reasons = append(reasons, c.Message)
+		}
+	}
+	if len(reasons) == 0 {
+		return "waiting for COSI"
+	}
+	return strings.Join(reasons, "; ")
+}

@@ -1,0 +1,135 @@
+package sample_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+const class = `apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClass
+metadata: {name: sample-test}
+spec: {driverName: a.example.com, deletionPolicy: Delete}
+`
+
+func files(content map[string]string) fstest.MapFS {
+	files := fstest.MapFS{}
+	for name, text := range content {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return files
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	documents, err := sample.Read(files(map[string]string{
+		"b.yaml":   "# only a comment\n---\n" + class,
+		"a.yaml":   class + "---\n" + strings.ReplaceAll(class, "sample-test", "second"),
+		"c.txt":    "not a manifest",
+		"d/e.yaml": "not: in the root",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range documents {
+		got = append(got, d.Source+": "+d.Object.GetName())
+	}
+	want := []string{"a.yaml, document 1: sample-test", "a.yaml, document 2: second", "b.yaml, document 2: sample-test"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("documents (-want, +got):\n%s", diff)
+	}
+}
+
+func TestRead_bad_input(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"no manifest at all":          {nil, "no file ends in .yaml"},
+		"text that is not YAML":       {map[string]string{"a.yaml": class + "---\nkind: [\n"}, "a.yaml, document 2 is not valid YAML"},
+		"a key given twice":           {map[string]string{"a.yaml": "kind: A\nkind: B\n"}, "a.yaml, document 1 is not valid YAML"},
+		"YAML that is no object":      {map[string]string{"a.yaml": "spec: {}\n"}, "a.yaml, document 1 is no Kubernetes object: apiVersion, kind and metadata.name are needed"},
+		"YAML that is not even a map": {map[string]string{"a.yaml": "hello\n"}, "a.yaml, document 1 is not valid YAML"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := sample.Read(files(tc.files))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error: want %q, got %v", tc.want, err)
+			}
+		})
+	}
+}
+
+func TestApply_names_the_document_that_the_API_server_refuses(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	for name, tc := range map[string]struct{ manifest, want string }{
+		"a field with a bad value": {
+			strings.ReplaceAll(class, "Delete", "Shred"), `a.yaml, document 1: BucketClass sample-test was refused`,
+		},
+		"a kind that the API server does not serve": {
+			strings.ReplaceAll(class, "BucketClass", "BucketGlass"), `a.yaml, document 1: BucketGlass sample-test: no matches for kind "BucketGlass"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			documents, err := sample.Read(files(map[string]string{"a.yaml": tc.manifest}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = sample.Apply(t.Context(), env.Client, "default", documents)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error: want %q, got %v", tc.want, err)
+			}
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	condition := func(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+	}
+	for name, tc := range map[string]struct {
+		conditions []metav1.Condition
+		want       string
+	}{
+		"nobody has looked at it": {
+			[]metav1.Condition{condition(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, cosiapi.ReasonPending, "Waiting for COSI")},
+			"waiting for COSI",
+		},
+		"a class is missing, told twice": {
+			[]metav1.Condition{
+				condition(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, "WaitingForClass", `Waiting for BucketClass "x"`),
+				condition(cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, "WaitingForClass", `Waiting for BucketClass "x"`),
+			},
+			`Waiting for BucketClass "x"`,
+		},
+		"the driver fails": {
+			[]metav1.Condition{
+				condition(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, "Valid", "fine"),
+				condition(cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, "Retrying", "the store is down"),
+			},
+			"the store is down",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := sample.Explain(tc.conditions); got != tc.want {
+				t.Errorf("want %q, got %q", tc.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+// Package shellenv prints variables so that a POSIX shell can eval them. It
+// must not decide which ones.
+package shellenv
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Write prints one export line for each variable, sorted by name. Values are
+// quoted, so that eval takes any of them literally. A name that no shell
+// accepts is an error, and nothing is printed.
+func Write(w io.Writer, variables map[string]string) error {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if !valid(name) {
+			return fmt.Errorf("%q cannot be the name of an environment variable", name)
+		}
+		fmt.Fprintf(&text, "export %s=%s\n", name, Quote(variables[name]))
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("print the environment: %w", err)
+	}
+	return nil
+}
+
+// Quote makes one shell word of s. Words that need no quotes get none.
+func Quote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, special) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func special(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	default:
+		return !strings.ContainsRune("_-./:@%+=,", r)
+	}
+}
+
+func valid(name string) bool {
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
+}

@@ -1,0 +1,51 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// downPoll is how often Down looks whether the process is gone.
+const downPoll = 50 * time.Millisecond
+
+// Down ends the process that uses the directory and waits until it is gone, or
+// ends what a killed one left running. Both succeed; so does finding nothing.
+func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
+	info, ok, err := dir.Holder()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {
+			return fmt.Errorf("end what an earlier run left: %w", err)
+		}
+		fmt.Fprintf(progress, "cooper: nothing runs on %s\n", dir.Path())
+		return nil
+	}
+	if info.PID == 0 {
+		return fmt.Errorf("the process that uses %s is just starting or ending; try again", dir.Path())
+	}
+	// The process that holds the lock wrote its own ID after it had removed that
+	// of an earlier one, so this is no foreign process.
+	if err := syscall.Kill(info.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("end process %d: %w", info.PID, err)
+	}
+	err = wait.PollUntilContextCancel(ctx, downPoll, true, func(context.Context) (bool, error) {
+		_, runs, err := dir.Holder()
+		return !runs, err
+	})
+	if err != nil {
+		return fmt.Errorf("process %d does not end: %w; kill -9 %d ends it, and the next cooper up cleans up behind it", info.PID, err, info.PID)
+	}
+	fmt.Fprintf(progress, "cooper: process %d has ended\n", info.PID)
+	return nil
+}

@@ -1,0 +1,130 @@
+package up
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+)
+
+const (
+	// endpointKey is the key of an S3 access Secret that holds the URL.
+	endpointKey = "AWS_ENDPOINT_URL"
+	// secretPoll is how often awaitCurrent looks.
+	secretPoll = 100 * time.Millisecond
+)
+
+// EnvironmentOptions say which credential to print.
+type EnvironmentOptions struct {
+	Dir rundir.Dir
+	// Namespace and Secret name an access Secret; empty means those of the
+	// sample.
+	Namespace, Secret string
+	// Out gets the variables, Notes what else there is to say.
+	Out, Notes io.Writer
+}
+
+// Environment prints, ready for eval, how to reach what runs: KUBECONFIG, a
+// PATH with kubectl, and the keys of an access Secret as variables.
+func Environment(ctx context.Context, o EnvironmentOptions) error {
+	info, ok, err := o.Dir.Holder()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("nothing runs on %s: start it with cooper up%s", o.Dir.Path(), rundir.Option(o.Dir.Path()))
+	}
+	if o.Namespace == "" {
+		o.Namespace = info.Namespace
+	}
+	secrets := info.Secrets
+	if o.Secret != "" {
+		secrets = []string{o.Secret}
+	}
+	variables := laptopVariables(o.Dir)
+	if len(secrets) > 0 {
+		c, err := clientOf(o.Dir.Kubeconfig())
+		if err != nil {
+			return err
+		}
+		err = addSecret(ctx, c, types.NamespacedName{Namespace: o.Namespace, Name: secrets[0]}, variables)
+		switch {
+		case err == nil:
+		case apierrors.IsNotFound(err) && o.Secret == "":
+			// The user took the sample's access away. The way to the API server
+			// is still of use.
+			fmt.Fprintf(o.Notes, "cooper: %v\n", err)
+		default:
+			return err
+		}
+	}
+	return shellenv.Write(o.Out, variables)
+}
+
+// laptopVariables lead to the API server, whatever is claimed there.
+func laptopVariables(dir rundir.Dir) map[string]string {
+	return map[string]string{
+		"KUBECONFIG": dir.Kubeconfig(),
+		"PATH":       dir.Bin() + string(os.PathListSeparator) + os.Getenv("PATH"),
+	}
+}
+
+// addSecret adds the keys of an access Secret.
+func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, variables map[string]string) error {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("is its BucketAccess provisioned? kubectl get bucketaccess -n %s tells: %w", key.Namespace, err)
+	}
+	if err != nil {
+		return fmt.Errorf("read Secret %s: %w", key, err)
+	}
+	for name, value := range secret.Data {
+		variables[name] = string(value)
+	}
+	return nil
+}
+
+// awaitCurrent waits until an access Secret names an endpoint that this run
+// serves. One that an earlier run filled names that run's until the sidecar
+// has seen that the driver's endpoint moved.
+func (r *running) awaitCurrent(ctx context.Context, key types.NamespacedName) error {
+	served := map[string]bool{}
+	for _, s := range r.stores {
+		served[s.url] = true
+	}
+	endpoint := ""
+	err := wait.PollUntilContextTimeout(ctx, secretPoll, r.options.SampleTimeout, true, func(ctx context.Context) (bool, error) {
+		variables := map[string]string{}
+		if err := addSecret(ctx, r.system.Client(), key, variables); err != nil {
+			return false, err
+		}
+		endpoint = variables[endpointKey]
+		return endpoint == "" || served[endpoint], nil
+	})
+	if err != nil {
+		return fmt.Errorf("Secret %s names the endpoint %q of an earlier run and is not brought up to date: %w; %s tells more",
+			key, endpoint, err, r.options.Dir.Log())
+	}
+	return nil
+}
+
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", kubeconfig, err)
+	}
+	return config, nil
+}

@@ -1,0 +1,86 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cooper-cosi/cooper/docs/tutorial"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+// A store is a fake store that runs, with the driver for it.
+type store struct {
+	// name is what the report calls the store.
+	name string
+	url  string
+	// driver is served by the system, which gives it a socket and a sidecar.
+	driver system.Driver
+	stop   func() error
+}
+
+// startS3 starts the fake S3 and IAM.
+func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) {
+	settings := s3fake.Options{Address: address(o.portOf("s3", o.S3Port))}
+	if o.Keep {
+		settings.Dir = o.Dir.Store("s3")
+	}
+	server, err := s3fake.New(settings)
+	if err != nil {
+		return nil, fmt.Errorf("fake S3: %w", err)
+	}
+	if err := server.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("fake S3: %w", err), server.Close())
+	}
+	if err := o.keepPort("s3", server.URL()); err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	driver, err := newS3Driver(o, server)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return &store{
+		name: "S3 and IAM",
+		url:  server.URL(),
+		stop: server.Close,
+		driver: system.Driver{
+			Name: tutorial.DriverName,
+			Serve: func(ctx context.Context, endpoint string) error {
+				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.DriverName)})
+			},
+		},
+	}, nil
+}
+
+// newS3Driver makes the driver that acts as root of the fake.
+func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
+	credentials, err := credstore.OpenDirectory(o.Dir.Credentials("s3"))
+	if err != nil {
+		return nil, fmt.Errorf("credential store of the S3 driver: %w", err)
+	}
+	root := server.Root()
+	driver, err := s3driver.New(s3driver.Options{
+		Config: s3driver.Config{
+			DriverName: tutorial.DriverName,
+			Backends: map[string]s3driver.BackendConfig{"fake": {
+				Type:     s3driver.TypeAWS,
+				Endpoint: server.URL(),
+				Region:   server.Region(),
+				Credentials: s3driver.CredentialsConfig{
+					AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey),
+				},
+			}},
+		},
+		Credentials: credentials,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("S3 driver: %w", err)
+	}
+	return driver, nil
+}

@@ -1,0 +1,288 @@
+// Package up runs a whole COSI system on a laptop for `cooper up`: control
+// plane, controller, and for each cloud a fake store, its driver and its
+// sidecar, all in this process but the control plane. It applies a sample and
+// says how to use what runs.
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+// Options say what to run.
+type Options struct {
+	// Dir is where the system keeps its files.
+	Dir rundir.Dir
+	// Keep keeps the state of the last run in Dir and this one's for the next;
+	// otherwise every run starts empty.
+	Keep bool
+	// APIPort and S3Port are TCP ports on 127.0.0.1; 0 means free ones.
+	APIPort, S3Port int
+	// Manifests are the sample: *.yaml in its root. Nil applies none.
+	Manifests fs.FS
+	// Namespace is where objects of the sample go that name no namespace.
+	Namespace string
+	// SampleTimeout bounds the wait for the sample to be provisioned.
+	SampleTimeout time.Duration
+	// Out gets the report; Progress gets a short line for each thing done.
+	Out, Progress io.Writer
+}
+
+// Run starts everything, reports, and runs until ctx ends, which is no error.
+// Whenever it returns, nothing is left running.
+func Run(ctx context.Context, o Options) (err error) {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	lease, err := o.Dir.Acquire()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lease.Release()) }()
+	documents, err := o.documents()
+	if err != nil {
+		return err
+	}
+	if err := controlplane.EndOrphans(o.Dir.ControlPlane()); err != nil {
+		return fmt.Errorf("end what an earlier run left: %w", err)
+	}
+	if err := removeSockets(lease.Previous.Sockets); err != nil {
+		return err
+	}
+	if !o.Keep {
+		if err := lease.Clear(); err != nil {
+			return err
+		}
+	}
+	r := &running{options: o, lease: lease, began: time.Now()}
+	defer func() { err = errors.Join(err, r.stop()) }()
+	if err := r.start(ctx); err != nil {
+		return r.unlessStopped(ctx, err)
+	}
+	if err := r.applySample(ctx, documents); err != nil {
+		return r.unlessStopped(ctx, err)
+	}
+	if err := r.report(ctx, documents); err != nil {
+		return r.unlessStopped(ctx, err)
+	}
+	return r.wait(ctx)
+}
+
+// running is one system while it runs.
+type running struct {
+	options Options
+	lease   *rundir.Lease
+	began   time.Time
+	log     *os.File
+	stores  []*store
+	system  *system.System
+}
+
+// validate finds what can be found before anything is started.
+func (o Options) validate() error {
+	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port} {
+		if port < 0 || port > maxPort {
+			return fmt.Errorf("%s %d is no port: give a number from 1 to %d, or 0 for a free one", flag, port, maxPort)
+		}
+	}
+	if problems := validation.IsDNS1123Label(o.Namespace); len(problems) > 0 {
+		return fmt.Errorf("--namespace %q cannot be the name of a namespace: %s", o.Namespace, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+func (o Options) documents() ([]sample.Document, error) {
+	if o.Manifests == nil {
+		return nil, nil
+	}
+	return sample.Read(o.Manifests)
+}
+
+func (r *running) say(format string, args ...any) {
+	fmt.Fprintf(r.options.Progress, "cooper: "+format+"\n", args...)
+}
+
+// start starts the stores, then the system with a driver for each.
+func (r *running) start(ctx context.Context) error {
+	log, err := os.OpenFile(r.options.Dir.Log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("log file: %w", err)
+	}
+	r.log = log
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	for _, start := range []func(context.Context, Options, *slog.Logger) (*store, error){startS3} {
+		s, err := start(ctx, r.options, logger)
+		if err != nil {
+			return err
+		}
+		r.stores = append(r.stores, s)
+	}
+	r.say("starting the API server")
+	handler := logr.FromSlogHandler(logger.Handler())
+	// Libraries that nobody handed a logger would print to the terminal.
+	ctrllog.SetLogger(handler)
+	klog.SetLogger(handler)
+	options := system.Options{
+		Controlplane: controlplane.Options{
+			BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { r.say("%s", text) }},
+			DataDir:       r.options.Dir.ControlPlane(),
+			Port:          r.options.portOf("api", r.options.APIPort),
+		},
+		Logger: &handler,
+	}
+	for _, s := range r.stores {
+		options.Drivers = append(options.Drivers, s.driver)
+	}
+	if r.system, err = system.Start(ctx, options); err != nil {
+		return fmt.Errorf("start the system: %w", err)
+	}
+	return r.publish()
+}
+
+// publish writes the kubeconfig, links kubectl and tells other commands what
+// runs.
+func (r *running) publish() error {
+	dir, plane := r.options.Dir, r.system.Plane()
+	if err := controlplane.WriteKubeconfig(dir.Kubeconfig(), plane.Config(), r.options.Namespace); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir.Bin(), 0o700); err != nil {
+		return fmt.Errorf("directory for kubectl: %w", err)
+	}
+	link := filepath.Join(dir.Bin(), "kubectl")
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("link kubectl: %w", err)
+	}
+	if err := os.Symlink(plane.Kubectl(), link); err != nil {
+		return fmt.Errorf("link kubectl: %w", err)
+	}
+	if err := r.options.keepPort("api", plane.Config().Host); err != nil {
+		return err
+	}
+	return r.lease.Publish(func(i *rundir.Info) {
+		i.Services = map[string]string{"Kubernetes API": plane.Config().Host}
+		for _, s := range r.stores {
+			i.Services[s.name] = s.url
+			i.Sockets = filepath.Dir(strings.TrimPrefix(r.system.Endpoint(s.driver.Name), "unix://"))
+		}
+	})
+}
+
+// removeSockets removes the directory of sockets that a killed process left.
+// They are no files of the user's, whatever else the path may name.
+func removeSockets(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
+	if err != nil {
+		return fmt.Errorf("look for the sockets of an earlier run: %w", err)
+	}
+	if len(sockets) == 0 {
+		return nil
+	}
+	for _, socket := range sockets {
+		if err := os.Remove(socket); err != nil {
+			return fmt.Errorf("remove the socket of an earlier run: %w", err)
+		}
+	}
+	if err := os.Remove(dir); err != nil {
+		return fmt.Errorf("remove the sockets of an earlier run: %w", err)
+	}
+	return nil
+}
+
+func (r *running) applySample(ctx context.Context, documents []sample.Document) error {
+	if len(documents) == 0 {
+		return nil
+	}
+	r.say("applying the sample to namespace %s", r.options.Namespace)
+	c := r.system.Client()
+	if err := sample.Apply(ctx, c, r.options.Namespace, documents); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.options.SampleTimeout,
+		fmt.Errorf("not provisioned within %s; %s tells more", r.options.SampleTimeout, r.options.Dir.Log()))
+	defer cancel()
+	return sample.Wait(ctx, c, documents, func(line string) { r.say("%s", line) })
+}
+
+// wait returns when ctx ends or a part of the system does.
+func (r *running) wait(ctx context.Context) error {
+	parts := []*system.Component{r.system.Controller()}
+	for _, s := range r.stores {
+		parts = append(parts, r.system.Sidecar(s.driver.Name), r.system.Driver(s.driver.Name))
+	}
+	ended := make(chan *system.Component, len(parts))
+	for _, part := range parts {
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-part.Done():
+				ended <- part
+			}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case part := <-ended:
+		return fmt.Errorf("%s ended by itself: %w; %s tells more", part.Name(), part.Stop(), r.options.Dir.Log())
+	}
+}
+
+// unlessStopped hides errors that are only the echo of Ctrl-C.
+func (r *running) unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // that is what it is for
+	}
+	return err
+}
+
+// stop ends everything, the last started first.
+func (r *running) stop() error {
+	r.say("stopping")
+	var errs []error
+	if r.system != nil {
+		errs = append(errs, r.system.Stop())
+	}
+	for _, s := range r.stores {
+		errs = append(errs, s.stop())
+	}
+	if r.log != nil {
+		errs = append(errs, r.log.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// clientOf returns a client of the API server that a kubeconfig file names.
+func clientOf(kubeconfig string) (client.Client, error) {
+	config, err := clientConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("reach the API server: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,97 @@
+// Command cooper runs a whole COSI system on a laptop, without a cluster and
+// without Docker: `cooper up` starts it and shows a bucket claimed and a
+// credential granted, `cooper env` prints that credential for a shell, and
+// `cooper down` ends it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// A subcommand is one verb of cooper.
+type subcommand struct {
+	name, short string
+	// prepare defines the flags and returns what runs with them.
+	prepare func(*pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error
+}
+
+func subcommands() []subcommand {
+	return []subcommand{
+		{"up", "run the whole system until Ctrl-C", prepareUp},
+		{"env", "print how to reach it and the granted credential, for eval", prepareEnv},
+		{"down", "end it", prepareDown},
+		{"fakes s3", "run the S3 and IAM that up uses, alone", s3fakecmd.Prepare},
+	}
+}
+
+// run is the program without its process: it returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
+		fmt.Fprint(stdout, usage())
+		return serve.ExitOK
+	}
+	if args[0] == "version" || args[0] == "--version" {
+		fmt.Fprintln(stdout, "cooper", serve.Version())
+		return serve.ExitOK
+	}
+	for _, c := range subcommands() {
+		words := strings.Fields(c.name)
+		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
+			return c.run(ctx, args[len(words):], stdout, stderr)
+		}
+	}
+	fmt.Fprintf(stderr, "cooper: there is no command %q\n\n%s", args[0], usage())
+	return serve.ExitUsage
+}
+
+func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := pflag.NewFlagSet("cooper "+c.name, pflag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	do := c.prepare(flags)
+	flagenv.Describe(flags)
+	err := flagenv.Parse(flags, args, os.LookupEnv)
+	if errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintf(stdout, "cooper %s: %s\n\n%s", c.name, c.short, flags.FlagUsages())
+		return serve.ExitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "cooper %s: %v\n", c.name, err)
+		return serve.ExitUsage
+	}
+	if err := do(ctx, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "cooper %s: %v\n", c.name, err)
+		return serve.ExitError
+	}
+	return serve.ExitOK
+}
+
+func usage() string {
+	var text strings.Builder
+	text.WriteString("cooper runs a COSI system on this machine.\n\nCommands:\n")
+	for _, c := range subcommands() {
+		fmt.Fprintf(&text, "  %-8s %s\n", c.name, c.short)
+	}
+	text.WriteString("  version  print the version\n\ncooper COMMAND --help lists the flags of a command.\n")
+	return text.String()
+}

@@ -1,0 +1,182 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// build makes the program once for all tests of the package.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "cooper-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "cooper")
+	command := exec.Command("go", "build", "-o", path, ".")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return dir, errors.New(string(out))
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	m.Run()
+	if path, err := build(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatalf("build cooper: %v", err)
+	}
+	return path
+}
+
+// newData is a new directory for --data.
+func newData(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "data")
+}
+
+// upProcess is a `cooper up` that runs.
+type upProcess struct {
+	data    string
+	command *exec.Cmd
+	stderr  *bytes.Buffer
+	ended   chan error
+}
+
+func startUp(t *testing.T) *upProcess {
+	t.Helper()
+	return startUpIn(t, newData(t))
+}
+
+// startUpIn starts `cooper up` and returns when it reports that it is up.
+func startUpIn(t *testing.T, data string) *upProcess {
+	t.Helper()
+	up := &upProcess{data: data, command: exec.Command(program(t), "up", "--data", data), stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
+	stdout, err := up.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	up.command.Stderr = up.stderr
+	up.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := up.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = up.command.Process.Kill() })
+	lines := bufio.NewScanner(stdout)
+	ready := false
+	for !ready && lines.Scan() {
+		ready = strings.HasPrefix(lines.Text(), "Cooper is up")
+	}
+	go func() {
+		for lines.Scan() { // what else it prints is not of interest, but must be read
+		}
+		up.ended <- up.command.Wait()
+	}()
+	if !ready {
+		t.Fatalf("cooper up ended before it was up: %v\n%s", <-up.ended, up.stderr)
+	}
+	return up
+}
+
+// environment is what `cooper env` prints, as a shell reads it.
+func (up *upProcess) environment(t *testing.T) map[string]string {
+	t.Helper()
+	script := `set -a; eval "$("$0" env --data "$1")"; env -0`
+	command := exec.CommandContext(t.Context(), "sh", "-c", script, program(t), up.data)
+	command.Env = []string{"PATH=" + os.Getenv("PATH")}
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("cooper env: %v\n%s", err, stderrOf(err))
+	}
+	env := map[string]string{}
+	for pair := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	if env["AWS_ACCESS_KEY_ID"] == "" || env["KUBECONFIG"] == "" {
+		t.Fatalf("cooper env lacks a credential or a kubeconfig:\n%s", out)
+	}
+	return env
+}
+
+// shellEnvironment is the environment of a shell that did eval.
+func shellEnvironment(env map[string]string) []string {
+	var pairs []string
+	for name, value := range env {
+		pairs = append(pairs, name+"="+value)
+	}
+	return append(pairs, "HOME="+os.TempDir())
+}
+
+// kubectl runs the kubectl that `cooper env` puts on the PATH.
+func (up *upProcess) kubectl(t *testing.T, env map[string]string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(up.data, "bin", "kubectl"), args...)
+	command.Env = shellEnvironment(env)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// interrupt does what Ctrl-C does, and sees that nothing is left running.
+func (up *upProcess) interrupt(t *testing.T) {
+	t.Helper()
+	if err := up.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	up.awaitExit(t)
+}
+
+func (up *upProcess) awaitExit(t *testing.T) {
+	t.Helper()
+	if err := <-up.ended; err != nil {
+		t.Errorf("cooper up ended with %v:\n%s", err, up.stderr)
+	}
+	if left := processesUnder(t, up.data); len(left) > 0 {
+		t.Errorf("left running: %q", left)
+	}
+}
+
+// kill is kill -9.
+func (up *upProcess) kill(t *testing.T) {
+	t.Helper()
+	if err := up.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-up.ended
+}
+
+// processesUnder lists the processes whose program is called by a path below
+// the directory, as all children of a cooper are.
+func processesUnder(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && strings.HasPrefix(string(line), dir+"/") {
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}

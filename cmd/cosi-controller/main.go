@@ -1,0 +1,57 @@
+// Command cosi-controller is the COSI Controller: it binds BucketClaims to
+// Buckets and hands BucketAccesses to the sidecars. One instance of a cluster
+// works at a time.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/deploy"
+)
+
+func main() {
+	os.Exit(serve.Main(command(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func command() serve.Command {
+	o := controller.ManagerOptions{Controller: controller.Options{Registerer: ctrlmetrics.Registry}}
+	leaderElect := true
+	return serve.Command{
+		Name:  "cosi-controller",
+		Short: "the COSI Controller of KEP-1979 v1alpha2",
+		Flags: func(f *pflag.FlagSet) {
+			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
+			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
+			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
+			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease")
+			f.StringSliceVar(&o.Controller.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
+			f.IntVar(&o.Controller.Workers, "workers", controller.DefaultWorkers, "number of claims, and of accesses, worked on at a time")
+			f.DurationVar(&o.Controller.Resync, "resync", controller.DefaultResync, "longest time between two looks at an object that nobody changed")
+		},
+		Run: func(ctx context.Context, common serve.Common) error {
+			config, err := serve.RESTConfig(common.Kubeconfig)
+			if err != nil {
+				return err
+			}
+			o.Logger = common.Logger
+			if !leaderElect {
+				o.LeaderNamespace = ""
+			}
+			mgr, err := controller.NewManager(config, o)
+			if err != nil {
+				return err
+			}
+			if err := mgr.Start(ctx); err != nil {
+				return fmt.Errorf("stopped: %w", err)
+			}
+			return nil
+		},
+	}
+}

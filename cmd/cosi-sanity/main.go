@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command cosi-sanity holds a COSI driver, in whatever language, against the conformance suite;
+// sweeps what a crashed run left; and serves a strict driver for those who write a COSI system.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes.
+const (
+	exitConformant    = 0
+	exitNotConformant = 1
+	exitUsage         = 2
+	exitNotTested     = 3
+)
+
+const usage = `cosi-sanity holds a COSI driver against the conformance suite of v1alpha2.
+
+  cosi-sanity --endpoint unix:///run/cosi/cosi.sock      test a running driver
+  cosi-sanity --exec './driver --verbose'                start, restart and test a driver
+  cosi-sanity --config sanity.yaml                       the same from a file, with hooks
+  cosi-sanity --list | --explain BKT-CRT-006             what is tested, and why
+  cosi-sanity sweep --journal FILE --config sanity.yaml  remove what a crashed run left
+  cosi-sanity serve-strict --endpoint unix://...sock     a strict driver to test a sidecar with
+
+Exit codes: 0 every applicable MUST passed, 1 not, 2 wrong usage or configuration,
+3 the driver could not be tested.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// command runs one invocation and returns its exit code.
+func command(ctx context.Context, arguments []string, out, problems io.Writer) int {
+	run := runSuite
+	if len(arguments) > 0 {
+		switch arguments[0] {
+		case "sweep":
+			run, arguments = runSweep, arguments[1:]
+		case "serve-strict":
+			run, arguments = runStrict, arguments[1:]
+		case "run":
+			arguments = arguments[1:]
+		}
+	}
+	code, err := run(ctx, arguments, out, problems)
+	if errors.Is(err, errHelp) {
+		return exitConformant
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(problems, "cosi-sanity:", err)
+	}
+	return code
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// Variables that turn the test binary into a driver: the state of its store, and its defects.
+const (
+	asDriver    = "MEMDRIVER_STORE"
+	withDefects = "MEMDRIVER_DEFECTS"
+)
+
+func TestMain(m *testing.M) {
+	if store := os.Getenv(asDriver); store != "" {
+		os.Exit(serveDriver(store))
+	}
+	os.Exit(m.Run())
+}
+
+// serveDriver is the main of a driver process whose store is a file.
+func serveDriver(store string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM) //nolint:forbidigo // a main of its own
+	defer stop()
+	defects := memdriver.Defects{}
+	for name := range strings.SplitSeq(os.Getenv(withDefects), ",") {
+		defects[memdriver.Defect(name)] = true
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		return 1
+	}
+	program := memdriver.Program{
+		Driver:      memdriver.Options{Store: memdriver.NewStore(store), Profile: memdriver.Wide(), Defects: defects},
+		Environment: os.Environ(), Arguments: os.Args[1:], Directory: directory, Output: os.Stderr,
+	}
+	return program.Run(ctx)
+}
+
+// configured writes a configuration for the driver process and returns its path.
+func configured(t *testing.T, defects ...memdriver.Defect) string {
+	t.Helper()
+	dir := t.TempDir()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, len(defects))
+	for i, defect := range defects {
+		names[i] = string(defect)
+	}
+	path := filepath.Join(dir, "sanity.yaml")
+	text := fmt.Sprintf(`command: [%q]
+environment: {%s: %q, %s: %q}
+parameters: {bucket: {tier: hot}, incompatible: {tier: cold}, invalid: {tier: lukewarm}, access: {note: x}, invalidAccess: {note: invalid}}
+authentication: [Key, ServiceAccount]
+rotation: true
+dataPlane: {disabled: true}
+limits: {repeats: 3, names: 12, concurrency: 4, operations: 40, start: 20s}
+`, program, asDriver, filepath.Join(dir, "store.json"), withDefects, strings.Join(names, ","))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func invoke(t *testing.T, arguments ...string) (code int, out, problems string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = command(t.Context(), arguments, &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestADriverProcessPasses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code, out, problems := invoke(t, "--config", configured(t), "--journal", filepath.Join(dir, "journal"),
+		"--json", filepath.Join(dir, "report.json"), "--junit", filepath.Join(dir, "junit.xml"), "--fail-on", "advice")
+	if code != exitConformant {
+		t.Fatalf("want exit code 0, got %d\n%s\n%s", code, out, problems)
+	}
+	if !strings.Contains(out, "MUST ") || !strings.Contains(out, "passed         BKT-CRT-001") {
+		t.Errorf("the output lacks progress or verdict:\n%s", out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "journal")); err == nil {
+		t.Error("the journal of a clean run is left")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report struct {
+		Conformant bool
+		Cases      []struct{ ID, Outcome string }
+	}
+	if err := json.Unmarshal(text, &report); err != nil || !report.Conformant || len(report.Cases) != len(sanity.Cases()) {
+		t.Errorf("the JSON report: %v, conformant %v, %d cases", err, report.Conformant, len(report.Cases))
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "junit.xml")); err != nil {
+		t.Fatal(err)
+	}
+	var junit struct {
+		Suites []struct {
+			Tests int `xml:"tests,attr"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(text, &junit); err != nil || len(junit.Suites) != 3 || junit.Suites[0].Tests == 0 {
+		t.Errorf("the JUnit report: %v, %+v", err, junit)
+	}
+}
+
+func TestFailuresExplainThemselves(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		defect memdriver.Defect
+		focus  string
+		want   []string
+	}{
+		"a broken MUST": {
+			defect: memdriver.MissingDeleteFails, focus: "^BKT-DEL-002$",
+			want: []string{
+				"failed         BKT-DEL-002", "DriverDeleteBucket must answer OK, not Internal", "request: {", "answer:  Internal",
+				`"OK when OSP bucket already does not exist"`, "what to change: treat the backend's not-found as success", "MUST 0/1",
+			},
+		},
+		"a process that prints a secret": {
+			defect: memdriver.LogsSecrets, focus: "^(UDS-013|UDS-001)$",
+			want: []string{"failed         UDS-013", "the driver printed the value of a field", "SHOULD 0/1"},
+		},
+		"a file beside the socket": {
+			defect: memdriver.NeighbourFile, focus: "^UDS-006$", want: []string{`created "driver.lock" beside its socket`},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, problems := invoke(t, "--config", configured(t, tc.defect), "--focus", tc.focus, "--fail-on", "should")
+			if code != exitNotConformant {
+				t.Errorf("want exit code 1, got %d: %s", code, problems)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the output lacks %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	taken := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		arguments []string
+		code      int
+		want      string
+	}{
+		"no target":                {nil, exitUsage, "give --endpoint, --exec, or --config"},
+		"two targets":              {[]string{"--endpoint", "unix:///x.sock", "--exec", "x"}, exitUsage, "not both"},
+		"an unknown flag":          {[]string{"--fokus", "x"}, exitUsage, "unknown flag"},
+		"an argument":              {[]string{"driver"}, exitUsage, `unexpected argument "driver"`},
+		"a broken focus":           {[]string{"--exec", "x", "--focus", "("}, exitUsage, "--focus"},
+		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should or advice"},
+		"a TCP address":            {[]string{"--endpoint", "tcp://x"}, exitUsage, "only UNIX sockets"},
+		"an unknown case":          {[]string{"--explain", "BKT-999"}, exitUsage, "--list"},
+		"a journal that is taken":  {[]string{"--exec", "x", "--journal", taken}, exitUsage, "sweep it first"},
+		"a program that is absent": {[]string{"--exec", "no-such-driver", "--quiet"}, exitNotTested, ""},
+		"a sweep of nothing":       {[]string{"sweep", "--exec", "x"}, exitUsage, "--journal"},
+		"a strict driver on TCP":   {[]string{"serve-strict", "--endpoint", "tcp://x"}, exitUsage, "unix:///run/cosi/cosi.sock"},
+		"a missing configuration":  {[]string{"--config", "nowhere.yaml"}, exitUsage, "nowhere.yaml"},
+		"help is no mistake":       {[]string{"--help"}, exitConformant, "serve-strict"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, problems := invoke(t, tc.arguments...)
+			if code != tc.code || !strings.Contains(problems, tc.want) {
+				t.Errorf("want exit code %d and %q, got %d\n%s\n%s", tc.code, tc.want, code, out, problems)
+			}
+		})
+	}
+}
+
+func TestListAndExplain(t *testing.T) {
+	t.Parallel()
+	code, out, _ := invoke(t, "--list")
+	if lines := strings.Count(out, "\n"); code != exitConformant || lines != len(sanity.Cases()) {
+		t.Errorf("want a line for each of %d cases, got %d and exit code %d", len(sanity.Cases()), lines, code)
+	}
+	code, out, _ = invoke(t, "--explain", "acc-grt-020")
+	if code != exitConformant || !strings.Contains(out, "why MUST: OK means granted") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+func TestSweepOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	config, journal := configured(t), filepath.Join(t.TempDir(), "journal")
+	store := memdriver.NewStore(filepath.Join(filepath.Dir(config), "store.json"))
+	if err := (memdriver.Outside{Store: store}).MakeBucket(t.Context(), "somebody-elses"); err != nil {
+		t.Fatal(err)
+	}
+	line := `{"kind":"bucket","id":"cosi-sanity-x-1","request":{"bucketId":"cosi-sanity-x-1","parameters":{"tier":"hot"}}}` + "\n"
+	if err := os.WriteFile(journal, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (memdriver.Outside{Store: store}).MakeBucket(t.Context(), "cosi-sanity-x-1"); err != nil {
+		t.Fatal(err)
+	}
+	code, out, problems := invoke(t, "sweep", "--config", config, "--journal", journal)
+	if code != exitConformant || !strings.Contains(out, "removed bucket cosi-sanity-x-1") {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, problems)
+	}
+	left, err := store.Inventory()
+	if err != nil || len(left) != 1 || left[0].Name != "somebody-elses" {
+		t.Errorf("want only somebody else's bucket left, got %v, %v", left, err)
+	}
+}

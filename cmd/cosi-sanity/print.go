@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+func list(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, c := range sanity.Cases() {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Level, c.Title)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	return nil
+}
+
+func explain(out io.Writer, id string) (int, error) {
+	for _, c := range sanity.Cases() {
+		if strings.EqualFold(c.ID, id) {
+			_, err := io.WriteString(out, c.Explain())
+			return exitConformant, err
+		}
+	}
+	return exitUsage, fmt.Errorf("there is no case %s; --list shows all", id)
+}
+
+// progress shows results as they come: one line that changes on a terminal, lines elsewhere.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	total    int
+	counts   map[sanity.ResultKind]int
+}
+
+func newProgress(out io.Writer) *progress {
+	p := &progress{out: out, total: len(sanity.Cases()), counts: map[sanity.ResultKind]int{}}
+	if file, isFile := out.(*os.File); isFile {
+		info, err := file.Stat()
+		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return p
+}
+
+func (p *progress) show(result sanity.Result) {
+	p.counts[result.Outcome]++
+	if !p.terminal {
+		_, _ = fmt.Fprintf(p.out, "%-14s %-11s %-6s %s\n", result.Outcome, result.Case.ID, result.Case.Level, result.Case.Title)
+		return
+	}
+	done := 0
+	for _, n := range p.counts {
+		done += n
+	}
+	_, _ = fmt.Fprintf(p.out, "\r\x1b[K%d of at most %d cases, %d failed  %s", done, p.total, p.counts[sanity.Failed], result.Case.ID)
+	if result.Outcome == sanity.Failed {
+		_, _ = fmt.Fprintf(p.out, "\r\x1b[Kfailed %s %s: %s\n", result.Case.ID, result.Case.Level, result.Case.Title)
+	}
+}
+
+// summarize prints failures in full, what could not be checked by reason, and the verdict.
+func summarize(out io.Writer, report sanity.Report, book journalFile) {
+	_, _ = fmt.Fprintln(out)
+	for _, result := range report.Of(sanity.Failed) {
+		_, _ = fmt.Fprintln(out, result.Explain())
+	}
+	reasons := map[string][]string{}
+	var order []string
+	for _, kind := range []sanity.ResultKind{sanity.NotRun, sanity.NotApplicable} {
+		for _, result := range report.Of(kind) {
+			reason := fmt.Sprintf("%s: %s", kind, result.Reason)
+			if reasons[reason] == nil {
+				order = append(order, reason)
+			}
+			reasons[reason] = append(reasons[reason], result.Case.ID)
+		}
+	}
+	for _, reason := range order {
+		_, _ = fmt.Fprintf(out, "%s\n    %s\n", reason, strings.Join(reasons[reason], " "))
+	}
+	if !clean(report) {
+		_, _ = fmt.Fprintln(out, "\nleft behind; cosi-sanity sweep --journal "+book.file.Name()+" tries again:")
+		for _, result := range report.Results {
+			for _, leftover := range result.Leftovers {
+				_, _ = fmt.Fprintf(out, "    %s: %s\n", result.Case.ID, leftover)
+			}
+		}
+	}
+	_, _ = fmt.Fprintf(out, "\n%s (run %s, seed %d, %.1f s)\n%s\n", report.Driver, report.Run, report.Seed, report.Elapsed.Seconds(), report.Verdict())
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/cooper-cosi/cooper/sanity/strict"
+)
+
+// runStrict serves the strict driver until it is interrupted, prints violations as they happen, and
+// fails if there was one.
+func runStrict(ctx context.Context, arguments []string, out, problems io.Writer) (int, error) {
+	var endpoint string
+	var asJSON bool
+	flags := newFlags("cosi-sanity serve-strict", problems)
+	flags.StringVar(&endpoint, "endpoint", os.Getenv("COSI_ENDPOINT"), "address to serve on, unix:///path/to/driver.sock (default: COSI_ENDPOINT)")
+	flags.BoolVar(&asJSON, "json", false, "print violations as JSON, one a line")
+	if err := flags.Parse(arguments); err != nil {
+		return exitUsage, err
+	}
+	path, isUnix := strings.CutPrefix(endpoint, "unix://")
+	if !isUnix || !strings.HasSuffix(path, ".sock") {
+		return exitUsage, fmt.Errorf("--endpoint %q: give an address such as unix:///run/cosi/cosi.sock", endpoint)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return exitUsage, fmt.Errorf("listen: %w", err)
+	}
+	var mu sync.Mutex
+	checker := strict.New(strict.Options{OnViolation: func(v strict.Violation) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !asJSON {
+			_, _ = fmt.Fprintln(out, "VIOLATION", v)
+			return
+		}
+		// The standard output of a server is no place to fail.
+		_ = json.NewEncoder(out).Encode(v)
+	}})
+	server := strict.NewServer(checker, strict.NewDriver())
+	_, _ = fmt.Fprintf(problems, "strict driver %s on %s; interrupt it for the verdict\n", strict.DriverName, endpoint)
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case <-ctx.Done():
+		server.GracefulStop()
+	case err := <-ended:
+		return exitNotTested, fmt.Errorf("serve: %w", err)
+	}
+	violations, calls := checker.Violations(), checker.Calls()
+	_, _ = fmt.Fprintf(problems, "%d calls, %d violations\n", calls, len(violations))
+	switch {
+	case calls == 0:
+		return exitNotTested, errors.New("nobody called")
+	case len(violations) > 0:
+		return exitNotConformant, nil
+	}
+	return exitConformant, nil
+}

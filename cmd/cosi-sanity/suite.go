@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/settings"
+)
+
+var errHelp = pflag.ErrHelp
+
+// options are the flags of a run.
+type options struct {
+	target
+	focus, explain, json, junit, journal string
+	failOn, runID                        string
+	seed                                 uint64
+	list, quiet                          bool
+}
+
+// target says which driver, for run and sweep.
+type target struct {
+	config, endpoint, exec string
+}
+
+func (t *target) flags(flags *pflag.FlagSet) {
+	flags.StringVarP(&t.config, "config", "c", "", "YAML file with the target, parameters and hooks")
+	flags.StringVar(&t.endpoint, "endpoint", "", "address of a running driver, unix:///path/to/driver.sock")
+	flags.StringVar(&t.exec, "exec", "", "command line that starts the driver, split at blanks")
+}
+
+// load merges file and flags; flags win.
+func (t *target) load() (sanity.Config, error) {
+	var file settings.File
+	if t.config != "" {
+		var err error
+		if file, err = settings.Read(t.config); err != nil {
+			return sanity.Config{}, err
+		}
+	}
+	switch {
+	case t.endpoint != "" && t.exec != "":
+		return sanity.Config{}, errors.New("give --endpoint or --exec, not both")
+	case t.endpoint != "":
+		file.Endpoint, file.Command = t.endpoint, nil
+	case t.exec != "":
+		file.Endpoint, file.Command = "", strings.Fields(t.exec)
+	}
+	if file.Endpoint == "" && len(file.Command) == 0 {
+		return sanity.Config{}, errors.New("no driver to test: give --endpoint, --exec, or --config with one of them")
+	}
+	return file.Config()
+}
+
+func newFlags(name string, problems io.Writer) *pflag.FlagSet {
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	flags.SetOutput(problems)
+	flags.Usage = func() {
+		_, _ = fmt.Fprint(problems, usage, "\nFlags:\n", flags.FlagUsages())
+	}
+	return flags
+}
+
+func runSuite(ctx context.Context, arguments []string, out, problems io.Writer) (int, error) {
+	var o options
+	flags := newFlags("cosi-sanity", problems)
+	o.flags(flags)
+	o.own(flags)
+	if err := flags.Parse(arguments); err != nil {
+		return exitUsage, err
+	}
+	if flags.NArg() > 0 {
+		return exitUsage, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	}
+	switch {
+	case o.list:
+		return exitConformant, list(out)
+	case o.explain != "":
+		return explain(out, o.explain)
+	}
+	return o.run(ctx, out)
+}
+
+func (o *options) own(flags *pflag.FlagSet) {
+	flags.StringVar(&o.focus, "focus", "", "run only cases whose ID this regular expression matches")
+	flags.BoolVar(&o.list, "list", false, "list all cases and end")
+	flags.StringVar(&o.explain, "explain", "", "explain a case and end")
+	flags.StringVar(&o.json, "json", "", "write the report as JSON to this file; - is standard output")
+	flags.StringVar(&o.junit, "junit", "", "write the report as JUnit XML to this file")
+	flags.StringVar(&o.journal, "journal", "", "file that lists what the run made (default: in the temporary directory, removed when all is cleaned up)")
+	flags.StringVar(&o.failOn, "fail-on", "must", "least binding level whose failure fails the run: must, should or advice")
+	flags.StringVar(&o.runID, "run-id", "", "part of all names, 1 to 8 characters of a-z and 0-9 (default: random)")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of random choices (default: random, printed)")
+	flags.BoolVar(&o.quiet, "quiet", false, "print failures and the verdict only")
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) (int, error) {
+	levels, known := map[string][]sanity.Level{
+		"must": {sanity.Must}, "should": {sanity.Must, sanity.Should}, "advice": {sanity.Must, sanity.Should, sanity.Advice},
+	}[o.failOn]
+	if !known {
+		return exitUsage, fmt.Errorf("--fail-on %s: use must, should or advice", o.failOn)
+	}
+	config, err := o.load()
+	if err != nil {
+		return exitUsage, err
+	}
+	if config.Focus, err = focus(o.focus); err != nil {
+		return exitUsage, err
+	}
+	book, err := openJournal(o.journal)
+	if err != nil {
+		return exitUsage, err
+	}
+	config.Journal, config.RunID, config.Seed = book.file, o.runID, o.seed
+	if !o.quiet && o.json != "-" {
+		config.Progress = newProgress(out).show
+	}
+	report, err := sanity.Run(ctx, config)
+	if err != nil {
+		return exitUsage, errors.Join(err, book.close(true))
+	}
+	if err := o.write(report, out); err != nil {
+		return exitUsage, err
+	}
+	if o.json != "-" {
+		summarize(out, report, book)
+	}
+	return verdict(report, levels), book.close(clean(report) && ctx.Err() == nil)
+}
+
+func focus(pattern string) (func(string) bool, error) {
+	if pattern == "" {
+		return nil, nil //nolint:nilnil // no focus is a focus on everything
+	}
+	expression, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("--focus: %w", err)
+	}
+	return expression.MatchString, nil
+}
+
+// verdict turns a report into an exit code.
+func verdict(report sanity.Report, levels []sanity.Level) int {
+	if report.Driver == "" && len(report.Of(sanity.Passed)) == 0 {
+		return exitNotTested
+	}
+	for _, level := range levels {
+		if count := report.Count(level); count.Passed < count.Applicable {
+			return exitNotConformant
+		}
+	}
+	if report.Count(sanity.Must).Applicable == 0 && !report.Focused {
+		return exitNotTested
+	}
+	return exitConformant
+}
+
+func clean(report sanity.Report) bool {
+	for _, result := range report.Results {
+		if len(result.Leftovers) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *options) write(report sanity.Report, out io.Writer) error {
+	if o.json == "-" {
+		if err := report.WriteJSON(out); err != nil {
+			return err
+		}
+	} else if o.json != "" {
+		if err := writeFile(o.json, report.WriteJSON); err != nil {
+			return err
+		}
+	}
+	if o.junit != "" {
+		return writeFile(o.junit, report.WriteJUnit)
+	}
+	return nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// journalFile is the journal of a run.
+type journalFile struct {
+	file *os.File
+}
+
+func openJournal(path string) (journalFile, error) {
+	if path == "" {
+		file, err := os.CreateTemp("", "cosi-sanity-*.journal")
+		if err != nil {
+			return journalFile{}, fmt.Errorf("journal: %w", err)
+		}
+		return journalFile{file: file}, nil
+	}
+	file, err := os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return journalFile{}, fmt.Errorf("journal %s exists: sweep it first (cosi-sanity sweep --journal %s ...), or give another name", path, path)
+	}
+	if err != nil {
+		return journalFile{}, fmt.Errorf("journal: %w", err)
+	}
+	return journalFile{file: file}, nil
+}
+
+// close keeps the journal only if something may be left to sweep.
+func (j journalFile) close(remove bool) error {
+	err := j.file.Close()
+	if remove {
+		err = errors.Join(err, os.Remove(j.file.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+// Command cosi-sidecar is the COSI Sidecar: it runs beside one driver, calls it
+// over a UNIX socket, and writes the access Secrets. One instance for each
+// driver works at a time.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+func main() {
+	os.Exit(serve.Main(command(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// settings are what the flags came to.
+type settings struct {
+	connect     sidecar.ConnectOptions
+	manager     sidecar.ManagerOptions
+	leaderElect bool
+}
+
+func command() serve.Command {
+	s := &settings{leaderElect: true}
+	s.connect.Registerer = ctrlmetrics.Registry
+	s.manager.Sidecar.Registerer = ctrlmetrics.Registry
+	return serve.Command{
+		Name:  "cosi-sidecar",
+		Short: "the COSI Sidecar of KEP-1979 v1alpha2",
+		Flags: s.flags,
+		Run:   s.run,
+	}
+}
+
+func (s *settings) flags(f *pflag.FlagSet) {
+	f.StringVar(&s.connect.Address, "driver-address", "unix:///var/lib/cosi/cosi.sock", "UNIX socket of the driver, unix:///path/to/driver.sock")
+	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
+	f.StringVar(&s.manager.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
+	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
+	f.BoolVar(&s.leaderElect, "leader-elect", true, "hold the Lease of the driver name, so that several instances may run")
+	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; the same for all drivers of a cluster")
+	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment, such as store/s3-driver: the driver name belongs to it")
+	o := &s.manager.Sidecar
+	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
+	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time")
+	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "longest time between two looks at an object that nobody changed")
+	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "how often an access that waits for a Secret looks again")
+	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted anew although nothing changed; 0 means never")
+	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "repair access Secrets at once; needs the role "+deploy.SidecarWatchSecretsRole)
+}
+
+func (s *settings) run(ctx context.Context, common serve.Common) error {
+	config, err := serve.RESTConfig(common.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	s.connect.Logger, s.manager.Logger = common.Logger, common.Logger
+	switch {
+	case !s.leaderElect:
+		s.manager.LeaderNamespace = ""
+	case s.manager.Owner == "":
+		return errors.New("--owner is not set: give the namespace and name of this deployment, such as store/s3-driver, or --leader-elect=false if this is the only instance")
+	}
+	driver, err := sidecar.Connect(ctx, s.connect)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // ended while it waited for the driver
+		}
+		return err
+	}
+	defer driver.Close()
+	s.manager.Sidecar.Driver = driver
+	mgr, err := sidecar.NewManager(config, s.manager)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("stopped: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package flagenv_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		env  map[string]string
+		want time.Duration
+		err  string
+	}{
+		"the default stands when nothing is given":      {want: time.Minute},
+		"the environment replaces the default":          {env: map[string]string{"COOPER_RPC_TIMEOUT": "5s"}, want: 5 * time.Second},
+		"the command line wins over the environment":    {args: []string{"--rpc-timeout=7s"}, env: map[string]string{"COOPER_RPC_TIMEOUT": "5s"}, want: 7 * time.Second},
+		"a bad value in the environment names it":       {env: map[string]string{"COOPER_RPC_TIMEOUT": "soon"}, err: "environment variable COOPER_RPC_TIMEOUT"},
+		"an argument that is no flag is refused":        {args: []string{"start"}, err: `unexpected argument "start"; see --help`},
+		"a flag that does not exist is refused by name": {args: []string{"--tiemout=1s"}, err: "unknown flag: --tiemout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			got := flags.Duration("rpc-timeout", time.Minute, "deadline of an RPC")
+			err := flagenv.Parse(flags, tc.args, func(k string) (string, bool) { v, ok := tc.env[k]; return v, ok })
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("error: want %q, got %v", tc.err, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, *got)
+			}
+		})
+	}
+}
+
+func TestDescribe_names_the_variable(t *testing.T) {
+	t.Parallel()
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	flags.Duration("rpc-timeout", time.Minute, "deadline of an RPC")
+	flagenv.Describe(flags)
+	if usage := flags.FlagUsages(); !strings.Contains(usage, "deadline of an RPC [COOPER_RPC_TIMEOUT]") {
+		t.Errorf("usage lacks the variable:\n%s", usage)
+	}
+}
