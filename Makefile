@@ -1,0 +1,48 @@
+# Cooper's Makefile. Every target is described by the comment behind its name;
+# what takes more than a line is a script or a small Go program in hack/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Arguments that a user may give: make test PACKAGES=./sidecar/... TESTFLAGS='-run Bucket'
+PACKAGES ?= ./...
+TESTFLAGS ?= -race
+ARGS ?=
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' Makefile
+
+.PHONY: up
+up: bin/cooper ## run the whole system on this machine until Ctrl-C (ARGS= goes to cooper up)
+	@exec bin/cooper up $(ARGS)
+
+.PHONY: bin/cooper
+bin/cooper:
+	@CGO_ENABLED=0 go build -o $@ ./cmd/cooper
+
+.PHONY: test
+test: ## run all tests: unit, lifecycle, conformance, containers (PACKAGES=, TESTFLAGS=)
+	@bash hack/test.sh $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: verify
+verify: ## check that generated files are current, then vet, lint, go mod tidy and licences
+	@bash hack/verify.sh
+
+.PHONY: lint
+lint: ## run golangci-lint (ARGS=--fix repairs what it can)
+	@bash hack/lint.sh $(ARGS)
+
+.PHONY: generate
+generate: ## write all generated files again
+	@go generate ./...
+
+.PHONY: soak
+soak: ## test the lifecycle for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes
+	@go run ./hack/mutations
+	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag' -count=1 -timeout 12h -v
+
+.PHONY: bench
+bench: ## measure pairs of claim and access: latency, writes, CPU, memory (ARGS=-bursts=200,1000)
+	@go run ./bench $(ARGS)

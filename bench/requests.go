@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// requests are what controller and sidecar asked of the API server, from its
+// audit log. Events and Leases are not counted as writes.
+type requests struct {
+	byKind                 map[string]int // "user verb resource"
+	events, conflicts      int
+	secretReads, forbidden int
+}
+
+func (s *system) requests() (requests, error) {
+	found := requests{byKind: map[string]int{}}
+	for _, user := range []string{controllerUser, sidecarUser} {
+		entries, err := s.plane.AuditEvents(controlplane.AuditFilter{User: user})
+		if err != nil {
+			return found, err
+		}
+		for _, e := range entries {
+			found.add(e)
+		}
+	}
+	return found, nil
+}
+
+func (r *requests) add(e controlplane.AuditEvent) {
+	switch {
+	case e.Resource == "leases":
+	case e.Code == 409:
+		r.conflicts++
+	case e.Code == 403:
+		r.forbidden++
+	case e.Code >= 300:
+	case e.Resource == "events":
+		r.events++
+	case e.Verb == "get" && e.Resource == "secrets":
+		r.secretReads++
+	case slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb):
+		resource := e.Resource
+		if e.Subresource != "" {
+			resource += "/" + e.Subresource
+		}
+		r.byKind[e.User+" "+e.Verb+" "+resource]++
+	}
+}
+
+func (r requests) minus(earlier requests) requests {
+	left := requests{
+		byKind: map[string]int{}, events: r.events - earlier.events, conflicts: r.conflicts - earlier.conflicts,
+		secretReads: r.secretReads - earlier.secretReads, forbidden: r.forbidden - earlier.forbidden,
+	}
+	for kind, n := range r.byKind {
+		if n -= earlier.byKind[kind]; n > 0 {
+			left.byKind[kind] = n
+		}
+	}
+	return left
+}
+
+func (r requests) writes() int {
+	total := 0
+	for _, n := range r.byKind {
+		total += n
+	}
+	return total
+}
+
+// print prints the writes of each kind for each pair.
+func (r requests) print(pairs int) {
+	for _, kind := range slices.Sorted(maps.Keys(r.byKind)) {
+		fmt.Printf("|   %s | | | | | | %.2f | |\n", kind, float64(r.byKind[kind])/float64(pairs))
+	}
+	fmt.Printf("|   Events | | | | | | %.2f | |\n", float64(r.events)/float64(pairs))
+	if r.forbidden > 0 {
+		fmt.Printf("\n%d requests were forbidden\n", r.forbidden)
+	}
+}

@@ -1,0 +1,219 @@
+// Command s3fake measures the fake S3 next to bare gofakes3 and, where their programs are found, versitygw and MinIO:
+// start-up, put and get of 4 KiB and 16 MiB with 1 and 32 clients, and a listing of many keys. Every store but
+// gofakes3, which verifies nothing, checks each signature. It prints one line per measurement.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// settings are the flags.
+type settings struct {
+	duration       time.Duration
+	keys           int
+	only           string
+	versity, minio string
+}
+
+// target is a store to measure.
+type target struct {
+	name, url, access, secret string
+	started                   time.Duration
+	stop                      func() error
+}
+
+func main() {
+	var s settings
+	pflag.DurationVar(&s.duration, "duration", 2*time.Second, "how long each measurement runs")
+	pflag.IntVar(&s.keys, "keys", 100000, "keys to list")
+	pflag.StringVar(&s.only, "only", "", "measure only the store of this name")
+	pflag.StringVar(&s.versity, "versitygw", os.Getenv("VERSITYGW"), "path of the versitygw program")
+	pflag.StringVar(&s.minio, "minio", os.Getenv("MINIO"), "path of the minio program")
+	pflag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := s.run(ctx, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/s3fake:", err)
+		os.Exit(1)
+	}
+}
+
+func (s settings) run(ctx context.Context, out io.Writer) error {
+	fmt.Fprintf(out, "%-10s %-18s %8s %12s\n", "store", "what", "clients", "per second")
+	for _, start := range []func(context.Context, settings) (*target, error){startFake, startBare, startVersity, startMinIO} {
+		t, err := start(ctx, s)
+		if err != nil {
+			return err
+		}
+		if t == nil || (s.only != "" && s.only != t.name) {
+			continue
+		}
+		err = s.measure(ctx, out, t)
+		if err = errors.Join(err, t.stop()); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+func startFake(context.Context, settings) (*target, error) {
+	begin := time.Now()
+	s, err := s3fake.New(s3fake.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	root := s.Root()
+	return &target{"s3fake", s.URL(), root.AccessKeyID, root.SecretAccessKey, time.Since(begin), s.Close}, nil
+}
+
+func startBare(context.Context, settings) (*target, error) {
+	begin := time.Now()
+	s := httptest.NewServer(gofakes3.New(s3mem.New()).Server())
+	return &target{"gofakes3", s.URL, "any", "thing", time.Since(begin), func() error { s.Close(); return nil }}, nil
+}
+
+func (t *target) client() (*minio.Core, error) {
+	c, err := minio.NewCore(strings.TrimPrefix(t.url, "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(t.access, t.secret, ""), Region: "us-east-1",
+		Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a client: %w", err)
+	}
+	return c, nil
+}
+
+func (s settings) measure(ctx context.Context, out io.Writer, t *target) error {
+	fmt.Fprintf(out, "%-10s %-18s %8s %12s\n", t.name, "start", "", t.started.Round(10*time.Microsecond))
+	c, err := t.client()
+	if err != nil {
+		return err
+	}
+	if err := c.MakeBucket(ctx, "bench", minio.MakeBucketOptions{Region: "us-east-1"}); err != nil {
+		return fmt.Errorf("make a bucket: %w", err)
+	}
+	for _, size := range []int{4 << 10, 16 << 20} {
+		body := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+		put := func(n int64) error {
+			_, err := c.PutObject(ctx, "bench", fmt.Sprintf("o/%d", n%256), bytes.NewReader(body), int64(size), "", "", minio.PutObjectOptions{})
+			if err != nil {
+				return fmt.Errorf("put: %w", err)
+			}
+			return nil
+		}
+		get := func(int64) error {
+			r, _, _, err := c.GetObject(ctx, "bench", "o/0", minio.GetObjectOptions{})
+			if err != nil {
+				return fmt.Errorf("get: %w", err)
+			}
+			_, err = io.Copy(io.Discard, r)
+			return errors.Join(err, r.Close())
+		}
+		for _, clients := range []int{1, 32} {
+			for _, m := range []struct {
+				name string
+				do   func(int64) error
+			}{{"put", put}, {"get", get}} {
+				rate, err := s.rate(clients, m.do)
+				if err != nil {
+					return fmt.Errorf("%s of %d bytes: %w", m.name, size, err)
+				}
+				fmt.Fprintf(out, "%-10s %-18s %8d %12.0f\n", t.name, fmt.Sprintf("%s %d KiB", m.name, size>>10), clients, rate)
+			}
+		}
+	}
+	return s.listing(ctx, out, t, c)
+}
+
+// rate runs do from several clients for a while and returns calls per second.
+func (s settings) rate(clients int, do func(int64) error) (float64, error) {
+	var (
+		done  atomic.Int64
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		fatal error
+	)
+	if err := do(0); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	for range clients {
+		wg.Go(func() {
+			for time.Since(begin) < s.duration {
+				if err := do(done.Add(1)); err != nil {
+					mu.Lock()
+					fatal = err
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(done.Load()) / time.Since(begin).Seconds(), fatal
+}
+
+func (s settings) listing(ctx context.Context, out io.Writer, t *target, c *minio.Core) error {
+	if err := c.MakeBucket(ctx, "listing", minio.MakeBucketOptions{Region: "us-east-1"}); err != nil {
+		return fmt.Errorf("make a bucket: %w", err)
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, 16)
+	for range cap(errs) {
+		wg.Go(func() {
+			for n := next.Add(1); n <= int64(s.keys); n = next.Add(1) {
+				if _, err := c.PutObject(ctx, "listing", fmt.Sprintf("%03d/%08d", n%100, n), strings.NewReader("x"), 1, "", "", minio.PutObjectOptions{}); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return fmt.Errorf("fill the bucket to list: %w", err)
+	default:
+	}
+	begin, found := time.Now(), 0
+	for token := ""; ; {
+		page, err := c.ListObjectsV2("listing", "", "", token, "", 1000)
+		if err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		found += len(page.Contents)
+		if token = page.NextContinuationToken; !page.IsTruncated {
+			break
+		}
+	}
+	if found != s.keys {
+		return fmt.Errorf("listed %d keys, want %d", found, s.keys)
+	}
+	fmt.Fprintf(out, "%-10s %-18s %8d %12s\n", t.name, fmt.Sprintf("list %d keys", s.keys), 1, time.Since(begin).Round(time.Millisecond))
+	return nil
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// The users that controller and sidecar act as.
+const (
+	controllerUser = "bench-controller"
+	sidecarUser    = "bench-sidecar"
+	namespace      = "bench"
+)
+
+// grace is how long a process may take to end.
+const grace = 40 * time.Second
+
+// A system is all processes of a bench.
+type system struct {
+	plane    *controlplane.Plane
+	client   client.WithWatch
+	dir      string
+	programs map[string]*exec.Cmd
+	order    []string
+}
+
+// start starts everything. After an error, stop ends what was started.
+func start(ctx context.Context) (*system, error) {
+	s := &system{programs: map[string]*exec.Cmd{}}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "bench-"); err != nil {
+		return s, fmt.Errorf("directory: %w", err)
+	}
+	crds, err := deploy.CRDs()
+	if err != nil {
+		return s, err
+	}
+	if s.plane, err = controlplane.Start(ctx, controlplane.Options{CRDs: crds, Audit: true}); err != nil {
+		return s, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
+		return s, fmt.Errorf("scheme: %w", err)
+	}
+	config := s.plane.Config()
+	config.QPS = -1
+	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return s, fmt.Errorf("client: %w", err)
+	}
+	if err := s.allow(ctx); err != nil {
+		return s, err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar")
+	if output, err := build.CombinedOutput(); err != nil {
+		return s, fmt.Errorf("build the programs (run the bench in the root of the repository): %w\n%s", err, output)
+	}
+	return s, s.run()
+}
+
+func (s *system) run() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("own program: %w", err)
+	}
+	if err := s.launch("driver", self, "-serve-driver="+s.socket()); err != nil {
+		return err
+	}
+	if err := s.launchAs(controllerUser, "controller", filepath.Join(s.dir, "cosi-controller"), "--metrics-address="); err != nil {
+		return err
+	}
+	return s.launchSidecar("")
+}
+
+func (s *system) socket() string { return "unix://" + filepath.Join(s.dir, "driver.sock") }
+
+func (s *system) launchSidecar(metrics string) error {
+	return s.launchAs(sidecarUser, "sidecar", filepath.Join(s.dir, "cosi-sidecar"),
+		"--driver-address="+s.socket(), "--owner=bench/driver", "--metrics-address="+metrics)
+}
+
+// launchAs starts a program that reaches the API server as a user.
+func (s *system) launchAs(user, name, path string, arguments ...string) error {
+	config, err := s.plane.User(user)
+	if err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(s.dir, user)
+	if err := controlplane.WriteKubeconfig(kubeconfig, config, namespace); err != nil {
+		return err
+	}
+	return s.launch(name, path, append(arguments, "--kubeconfig="+kubeconfig, "--health-address=")...)
+}
+
+func (s *system) launch(name, path string, arguments ...string) error {
+	log, err := os.OpenFile(filepath.Join(s.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("log of the %s: %w", name, err)
+	}
+	command := exec.Command(path, arguments...)
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("start the %s: %w", name, err)
+	}
+	s.programs[name] = command
+	s.order = append(s.order, name)
+	return nil
+}
+
+// end stops a program and prints what it used.
+func (s *system) end(name string) error {
+	command := s.programs[name]
+	delete(s.programs, name)
+	if command == nil {
+		return nil
+	}
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the %s: %w", name, err)
+	}
+	late := time.AfterFunc(grace, func() { _ = command.Process.Kill() })
+	defer late.Stop()
+	err := command.Wait()
+	if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		fmt.Printf("%s: %v CPU, %d MiB at most\n", name, (command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Round(roundTo), usage.Maxrss/1024)
+	}
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(s.dir, name+".log")) // the first error counts
+		return fmt.Errorf("the %s failed: %w\n%s", name, err, log[max(0, len(log)-2000):])
+	}
+	return nil
+}
+
+// stop ends all, the last first.
+func (s *system) stop() error {
+	var errs []error
+	for _, v := range slices.Backward(s.order) {
+		errs = append(errs, s.end(v))
+	}
+	if s.plane != nil {
+		errs = append(errs, s.plane.Stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+// allow creates the roles as deployed, and binds them.
+func (s *system) allow(ctx context.Context) error {
+	for _, name := range []string{namespace, deploy.SystemNamespace} {
+		if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
+	}
+	manifests, err := deploy.RBAC()
+	if err != nil {
+		return err
+	}
+	for _, manifest := range manifests {
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
+		for {
+			object := &unstructured.Unstructured{}
+			err := decoder.Decode(object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("roles: %w", err)
+			}
+			if err := s.create(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(
+		s.bind(ctx, controllerUser, deploy.ControllerRole, deploy.ControllerLeaderRole),
+		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.SidecarLeaderRole))
+}
+
+func (s *system) bind(ctx context.Context, user, clusterRole, role string) error {
+	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}
+	return errors.Join(
+		s.create(ctx, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole},
+		}),
+		s.create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: user, Namespace: deploy.SystemNamespace}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		}))
+}
+
+func (s *system) create(ctx context.Context, object client.Object) error {
+	if err := s.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Program mutations tests the lifecycle tests: it builds in one named defect
+// after the other and asserts that the tests of the cases listed for it fail.
+// The source tree is never changed; go test gets each defect as an overlay.
+//
+//	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
+//	go run ./hack/mutations -sample 5       # five of them, drawn by the printed seed
+//	go run ./hack/mutations -only rotation  # those whose name holds the word
+//
+// It exits 1 if a defect was not found.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// patience is how long a mutated test waits for what will never happen.
+const patience = "8s"
+
+// basePatience is how long a test without a defect waits, which only delays
+// failures.
+const basePatience = "40s"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "mutations:", err)
+		os.Exit(1) //nolint:gocritic // stop only restores the signal handler
+	}
+}
+
+func run(ctx context.Context) error {
+	sample := flag.Int("sample", 0, "try only this many mutations; 0 means all")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
+	only := flag.String("only", "", "try only mutations whose name holds this text")
+	jobs := flag.Int("jobs", 1, "how many mutations to try at a time")
+	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write after a run of all mutations")
+	flag.Parse()
+	root, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("working directory: %w", err)
+	}
+	chosen := all()
+	if *only != "" {
+		chosen = slices.DeleteFunc(chosen, func(m mutation) bool { return !strings.Contains(m.Name, *only) })
+	}
+	if *sample > 0 {
+		fmt.Printf("seed %d\n", *seed)
+		r := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // a sample, no secret
+		r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+		chosen = chosen[:min(*sample, len(chosen))]
+	}
+	if failed, err := test(ctx, root, "", basePatience, patternsOf(chosen)); err != nil || len(failed) > 0 {
+		return errors.Join(fmt.Errorf("without any defect, %q fail: the run would prove nothing", failed), err)
+	}
+	results, missed, err := tryAll(ctx, root, chosen, *jobs)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d mutations, %d missed\n", len(chosen), missed)
+	if missed > 0 {
+		return fmt.Errorf("%d mutations were not found by every test that must find them", missed)
+	}
+	if *sample > 0 || *only != "" {
+		return nil
+	}
+	return writeCoverage(root, *coverage, results)
+}
+
+// tryAll tries the mutations and returns the tests that failed, by the name of
+// the mutation, and how many mutations were missed.
+func tryAll(ctx context.Context, root string, chosen []mutation, jobs int) (map[string][]string, int, error) {
+	var mu sync.Mutex
+	missed, results := 0, map[string][]string{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(jobs, 1))
+	for _, m := range chosen {
+		group.Go(func() error {
+			failed, err := m.try(ctx, root)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			results[m.Name] = failed
+			if problem := m.judge(failed); problem != "" {
+				missed++
+				fmt.Printf("MISSED  %s: %s\n", m.Name, problem)
+				return nil
+			}
+			fmt.Printf("found   %s\n", m.Name)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return results, missed, fmt.Errorf("run the mutations: %w", err)
+	}
+	return results, missed, nil
+}
+
+// judge says what must have failed and did not; empty means that all is well.
+func (m mutation) judge(failed []string) string {
+	var passed []string
+	for _, number := range m.Cases {
+		if !slices.ContainsFunc(failed, func(test string) bool { return caseOf(number).MatchString(test) }) {
+			passed = append(passed, fmt.Sprintf("case %d passes", number))
+		}
+	}
+	if m.Crash && !slices.Contains(failed, "TestCrash") {
+		passed = append(passed, "no crash point fails")
+	}
+	return strings.Join(passed, ", ")
+}
+
+// caseOf matches the names of the tests of a case.
+func caseOf(number int) *regexp.Regexp {
+	return regexp.MustCompile(fmt.Sprintf(`^TestCase(\d\d_)*%02d_`, number))
+}
+
+// try runs the tests that must find the mutation, and returns the names of
+// those that failed.
+func (m mutation) try(ctx context.Context, root string) ([]string, error) {
+	dir, err := os.MkdirTemp("", "mutation-")
+	if err != nil {
+		return nil, fmt.Errorf("directory for the overlay: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	failed, err := test(ctx, root, overlay, patience, patternsOf([]mutation{m}))
+	if err != nil {
+		return nil, fmt.Errorf("mutation %q: %w", m.Name, err)
+	}
+	return failed, nil
+}
+
+// patternsOf match the tests that must find the mutations.
+func patternsOf(ms []mutation) []string {
+	var patterns []string
+	for _, m := range ms {
+		for _, number := range m.Cases {
+			patterns = append(patterns, caseOf(number).String())
+		}
+		if m.Crash {
+			patterns = append(patterns, "^TestCrash$")
+		}
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns)
+}
+
+// test runs the tests that match a pattern and returns the names of those that
+// failed. It fails if none ran.
+func test(ctx context.Context, root, overlay, wait string, patterns []string) ([]string, error) {
+	command := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-count=1", "-parallel=8", "-timeout=20m",
+		"-overlay="+overlay, "-run="+strings.Join(patterns, "|"), "./lifecycle")
+	command.Dir = root
+	command.Env = append(os.Environ(), "COOPER_LIFECYCLE_PATIENCE="+wait, "COOPER_SOAK=1")
+	output, failure := command.Output()
+	failed, ran := parse(output)
+	if ran == 0 {
+		return nil, fmt.Errorf("no test ran (%w):\n%s", failure, output)
+	}
+	return failed, nil
+}
+
+// parse returns the names of the tests that failed, without subtests, and how
+// many ran.
+func parse(output []byte) (failed []string, ran int) {
+	lines := bufio.NewScanner(bytes.NewReader(output))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct{ Action, Test string }
+		if json.Unmarshal(lines.Bytes(), &event) != nil || event.Test == "" || strings.Contains(event.Test, "/") {
+			continue
+		}
+		switch event.Action {
+		case "run":
+			ran++
+		case "fail":
+			failed = append(failed, event.Test)
+		}
+	}
+	slices.Sort(failed)
+	return failed, ran
+}

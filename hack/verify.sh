@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Checks what a machine can check without running a test. Every check runs, so
+# that one run shows all that is wrong; the exit code is 1 if any failed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+
+failed=0
+check() { # check <name> <command...>: quiet when it passes
+  local name=$1 start=$SECONDS out
+  shift
+  if out=$("$@" 2>&1); then
+    printf 'ok    %-16s %3ds\n' "$name" $((SECONDS - start))
+  else
+    printf '%s\nFAIL  %-16s %3ds\n' "$(tail -n 80 <<<"$out")" "$name" $((SECONDS - start))
+    failed=1
+  fi
+}
+
+# tree names the content of the working tree, uncommitted and new files included.
+tree() {
+  local index
+  index=$(mktemp -u)
+  cp "$(git rev-parse --git-path index)" "$index"
+  GIT_INDEX_FILE=$index git add -A
+  GIT_INDEX_FILE=$index git write-tree
+  rm -f "$index"
+}
+
+generated() {
+  local before after
+  before=$(tree)
+  go generate ./... || return 1
+  after=$(tree)
+  git diff --stat --exit-code "$before" "$after" && return 0
+  echo "These generated files were not current. They are now: commit them."
+  return 1
+}
+
+formatted() {
+  local files
+  files=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
+  [ -z "$files" ] || { printf 'not formatted; run gofmt -w on:\n%s\n' "$files"; return 1; }
+}
+
+check generated generated
+check gofmt formatted
+check vet go vet ./...
+check golangci-lint bash hack/lint.sh
+check 'go mod tidy' go mod tidy -diff
+check licences go run ./hack/licences ./cmd/...
+exit "$failed"
