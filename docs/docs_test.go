@@ -1,0 +1,186 @@
+// Package docs_test checks the pages: that their commands work, that their links
+// lead somewhere, and that every decision is in the index.
+package docs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/internal/docblocks"
+)
+
+// root is the repository, seen from this directory.
+const root = ".."
+
+// pages returns the paths, relative to root, of all files that match.
+func pages(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range patterns {
+		matches, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range matches {
+			found = append(found, strings.TrimPrefix(filepath.ToSlash(match), root+"/"))
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("no page matches %q", patterns)
+	}
+	return found
+}
+
+func read(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestCommandsOnPages runs what a reader would paste, page by page: the pages
+// share the checkout, so they run one after the other.
+//
+//nolint:paralleltest,tparallel // see above
+func TestCommandsOnPages(t *testing.T) {
+	t.Parallel()
+	noteSources(t)
+	for _, page := range pages(t, "README.md", "docs/tutorial/*.md", "docs/howto/*.md") {
+		t.Run(page, func(t *testing.T) {
+			blocks, err := docblocks.Parse(page, read(t, page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			count := map[docblocks.Kind]int{}
+			for _, block := range blocks {
+				count[block.Kind]++
+			}
+			t.Logf("blocks by what becomes of them: %v", count)
+			if count[docblocks.Run]+count[docblocks.Until] == 0 {
+				return
+			}
+			needs(t, blocks, "aws")
+			script := filepath.Join(t.TempDir(), "page.sh")
+			if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), "bash", script)
+			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+			cmd.Dir = root
+			// A system of its own, beside one that the developer may be running.
+			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"))
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		})
+	}
+}
+
+// needs skips the test if the blocks call a program that is not installed.
+func needs(t *testing.T, blocks []docblocks.Block, program string) {
+	t.Helper()
+	called := slices.ContainsFunc(blocks, func(b docblocks.Block) bool {
+		return b.Kind == docblocks.Run && strings.Contains("\n"+b.Text, "\n"+program+" ")
+	})
+	if !called {
+		return
+	}
+	if out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput(); err != nil {
+		t.Skipf("the page calls %s, which does not answer: %v %s", program, err, out)
+	}
+}
+
+// noteSources looks into every directory of the module, so that the test cache
+// knows that the result depends on what the commands are built from.
+func noteSources(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && (entry.Name() == ".git" || entry.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestREADMEIsShort holds it to two screens of 50 lines.
+func TestREADMEIsShort(t *testing.T) {
+	t.Parallel()
+	if lines := strings.Count(read(t, "README.md"), "\n"); lines > 100 {
+		t.Errorf("README.md has %d lines; two screens are 100", lines)
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+	for _, page := range pages(t, "*.md", "docs/*.md", "docs/*/*.md", "tools/*.md") {
+		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			target := filepath.Join(root, filepath.Dir(page), match[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", page, match[1])
+			}
+		}
+	}
+}
+
+// TestDecisionRecords checks the shape of the records, that their numbers have no
+// gap, and that the index names each.
+func TestDecisionRecords(t *testing.T) {
+	t.Parallel()
+	sections := []string{"## Context", "## Options", "## Decision", "## Consequences"}
+	status := regexp.MustCompile(`\n\nStatus: (template|accepted|superseded by \d{4})\n`)
+	var index strings.Builder
+	for number, page := range pages(t, "docs/adr/0*.md") {
+		text := read(t, page)
+		first, _, _ := strings.Cut(text, "\n")
+		prefix := fmt.Sprintf("# %04d: ", number)
+		title, ok := strings.CutPrefix(first, prefix)
+		if !ok || !strings.HasPrefix(filepath.Base(page), prefix[2:6]+"-") {
+			t.Errorf("%s: want the number %s in its name and in its title, got %q", page, prefix[2:6], first)
+		}
+		if !status.MatchString(text) {
+			t.Errorf("%s: no line \"Status: accepted\" (or \"superseded by NNNN\") under the title", page)
+		}
+		headings := regexp.MustCompile(`(?m)^## .*$`).FindAllString(text, -1)
+		if !slices.Equal(headings, sections) {
+			t.Errorf("%s: sections are %q, want %q", page, headings, sections)
+		}
+		fmt.Fprintf(&index, "| [%04d](%s) | %s |\n", number, filepath.Base(page), title)
+	}
+	_, table, _ := strings.Cut(read(t, "docs/adr/README.md"), "|---|---|\n")
+	if diff := cmp.Diff(index.String(), table); diff != "" {
+		t.Errorf("docs/adr/README.md, the index (-want +got):\n%s", diff)
+	}
+}
+
+// TestGlossaryIsSorted keeps one place for each word.
+func TestGlossaryIsSorted(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "docs/glossary.md"), "|---|---|\n")
+	var words []string
+	for line := range strings.Lines(table) {
+		words = append(words, strings.ToLower(strings.TrimSpace(strings.Split(line, "|")[1])))
+	}
+	if !slices.IsSorted(words) {
+		t.Errorf("the words are not in order: %q", words)
+	}
+}
