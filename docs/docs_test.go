@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docs_test checks the pages: that their commands work, that their links
 // lead somewhere, and that every decision is in the index.
 package docs_test

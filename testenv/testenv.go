@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster, Docker or
 // a download of binaries.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command s3fake measures the fake S3 next to bare gofakes3 and, where their programs are found, versitygw and MinIO:
 // start-up, put and get of 4 KiB and 16 MiB with 1 and 32 clients, and a listing of many keys. Every store but
 // gofakes3, which verifies nothing, checks each signature. It prints one line per measurement.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cooper runs a whole COSI system on a laptop, without a cluster and
 // without Docker: `cooper up` starts it and shows a bucket claimed and a
 // credential granted, `cooper env` prints that credential for a shell, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cosi-controller is the COSI Controller: it binds BucketClaims to
 // Buckets and hands BucketAccesses to the sidecars. One instance of a cluster
 // works at a time.

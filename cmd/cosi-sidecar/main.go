@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cosi-sidecar is the COSI Sidecar: it runs beside one driver, calls it
 // over a UNIX socket, and writes the access Secrets. One instance for each
 // driver works at a time.

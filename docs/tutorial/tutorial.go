@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tutorial carries the manifests of the tutorial, so that `cooper up`
 // applies the very files that the text beside them shows. It holds files and their
 // names and must not import anything.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package s3driver is the COSI driver for S3: it makes buckets through the S3 API and accounts
 // through the API that the store has for them.
 //

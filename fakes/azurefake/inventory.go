@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package azurefake
 
 import "github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"

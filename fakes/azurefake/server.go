@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package azurefake is an Azure Blob service with its directory that enforces, in process: it verifies every
 // signature, evaluates stored access policies and role assignments at every call, and refuses what the service
 // refuses. Everything is served on one port. It can fail on demand (Faults), remembers every call (Calls) and shows

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package driverfake is a COSI driver for tests: it speaks the real contract over a UNIX socket and
 // keeps the rules of it, with an in-memory backend whose credentials can be tried (Works).
 //

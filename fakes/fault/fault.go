@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault makes fake services fail on demand and remembers every call they got. A Plan is a list of rules;
 // each rule matches calls (by operation, resource, caller and count) and says what happens to them: an error of
 // the real service, throttling, a delay, a dropped connection, or an effect whose answer is lost. The package

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package s3fake is an S3 with IAM, STS and EKS Pod Identity that enforces, in process: it verifies every
 // signature and evaluates every policy, so that a credential that should be refused is refused. Everything is served
 // on one port. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds (Inventory).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command conformance runs the conformance suite against the drivers of this repository and writes
 // docs/reference/conformance.md with the figures. With --check it compares instead.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command controlplane builds the API server and its companions for the tests,
 // if they are not in the user's cache yet, and prints where they are. The tests
 // would build them too; done before, it costs no test its deadline.

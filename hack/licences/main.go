@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command licences checks the licence of every module that is linked into the
 // given programs: it must be one of those that permit what Apache-2.0 permits.
 // It reads the licence files of the module cache and knows nothing of modules

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command testtotals runs `go test -json`, keeps passing tests quiet, shows the
 // output of failing ones, and ends with the true totals on a line of their own:
 //

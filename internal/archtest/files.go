@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package archtest
 
 import (
@@ -12,6 +14,10 @@ import (
 // maxFileLines is the length from which on a file is two files.
 const maxFileLines = 600
 
+// licenceHeader begins every file that somebody wrote, so that it carries its
+// licence wherever it is copied to.
+const licenceHeader = "// SPDX-License-Identifier: Apache-2.0"
+
 // File checks one Go source file; name is its path in the module.
 func File(name string, source []byte) []Violation {
 	fset := token.NewFileSet()
@@ -23,6 +29,9 @@ func File(name string, source []byte) []Violation {
 		return nil
 	}
 	var found []Violation
+	if !bytes.HasPrefix(source, []byte(licenceHeader+"\n\n")) {
+		found = append(found, Violation(fmt.Sprintf("%s: its first line is not %q, with an empty line after it", name, licenceHeader)))
+	}
 	if lines := bytes.Count(source, []byte("\n")); lines > maxFileLines {
 		found = append(found, Violation(fmt.Sprintf("%s: %d lines, at most %d: split it by subject", name, lines, maxFileLines)))
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package archtest holds the rules of the source tree that a compiler does not
 // know: who may import whom, how packages are named and documented, how long a
 // file may be. Its tests apply them to this module. Nothing imports it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backoff holds the two clocks of a reconcile: how long to wait after
 // a failure, and when to look again although nothing changed. It must not
 // decide whether something is retried.

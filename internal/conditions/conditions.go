@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package conditions sets the status conditions of COSI objects.
 //
 // It holds the closed list of reasons with the component that owns each, and

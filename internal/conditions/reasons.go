@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package conditions
 
 // An Owner is the component that may set a reason and take it back.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package credstore keeps the credentials that a storage backend shows only once, so that a driver
 // can answer the identical credential on every repeated grant.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docblocks finds the fenced code blocks of a Markdown page and turns
 // them into one shell script, so that a test can run what a reader would paste.
 // Every block is run, is output, or says why it is not run; anything else is an

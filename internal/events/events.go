@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package events holds the closed list of Event reasons and emits them on the
 // objects a user looks at. It must not decide when an Event is due.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics holds the metrics of controller and sidecar: the four of
 // KEP-1979 ("SLIs") with exactly its names, labels and bucket boundaries, and
 // the duration of each reconcile step. It is the one file to change when names

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scope limits a controller or sidecar to some namespaces, so that
 // many of them can share one API server. It holds the rule only; it must not
 // read objects.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package step runs a reconcile as a list of named steps.
 //
 // A step establishes one observable fact and says how the reconcile goes on

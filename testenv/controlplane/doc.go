@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controlplane builds and runs a Kubernetes API server with what belongs to it (etcd, the controllers that
 // end namespaces and collect garbage, kubectl) on this machine, for tests and for the laptop.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package system runs a whole COSI system in this process: control plane, controller, drivers and their sidecars, each
 // with exactly the rights that deploy/ gives it. Tests use it, and so does the laptop's cooper.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package flagenv lets every flag of a command be given by the environment as
 // well: --driver-endpoint by COOPER_DRIVER_ENDPOINT. A flag on the command line
 // wins. It must not define flags of its own.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package serve holds what the commands that run in a cluster share: the log,
 // the way to the API server, and the end by signal. It must not know what a
 // command does.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command example is a complete COSI driver, to start one's own from. Its backend is a directory
 // with one directory for each bucket and state.json. It may be killed at any point: state.json
 // changes atomically, and every call begins by looking at what is there. It serves no objects.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package awserr is the error that an AWS-shaped service answers with: an HTTP status, a code, a message and
 // the extra fields that some codes carry. It knows nothing of how a service writes it down; the front of each
 // fake does that.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blob keeps the bodies of objects and parts by a random ID: small ones wherever its Small store keeps
 // them, large ones in files, so that memory stays bounded whatever the size of an upload. It knows no bucket, key
 // or version.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checksum computes the additional checksums of Amazon S3 (x-amz-checksum-*), whole and composed from
 // parts. It knows their names and sizes, not where they travel.
 package checksum

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package journal keeps the last value of every key of a few tables, in memory only or in an append-only file
 // that survives the sudden death of the process. One Append is one write: after a crash either all of its
 // records are there or none. It interprets no value.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oidc verifies tokens of OpenID Connect issuers, such as service account tokens of a Kubernetes API server,
 // with keys that it fetches from the issuer. Whom to trust is its callers' business.
 package oidc

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package selfsigned makes certificates for fakes that serve TLS. They are of no use for anything else.
 package selfsigned
 

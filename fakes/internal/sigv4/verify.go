@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sigv4 verifies AWS Signature Version 4 as a service does: the Authorization header, presigned URLs,
 // the policy of a browser upload, and bodies sent in signed or unsigned chunks with or without trailers. It
 // verifies with a secret that its caller looks up; it neither stores credentials nor decides what they may do.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package s3fakecmd is the command that runs the fake S3 as a process of its own: flags, start-up messages, the admin
 // endpoint. It holds no behaviour of S3; that is package s3fake.
 package s3fakecmd

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package credstoretest is the conformance test of credential stores. It is for tests only.
 package credstoretest
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kube keeps a credential store in Kubernetes Secrets of the driver's own namespace.
 //
 // It is imported by the commands of drivers only. The driver needs a Role, not a ClusterRole, with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kinds knows which kinds the clients of the test environment work with. It must not talk to an API server.
 package kinds
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package systemtest starts whole systems for tests, on the control plane that the tests of a binary share. It must
 // add nothing but what ties a system to a test: its namespace, its messages and its end.
 package systemtest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rundir is the directory of one `cooper up`: who uses it, where its
 // files are, and what other commands need to know of what runs. It must not
 // start or stop anything.

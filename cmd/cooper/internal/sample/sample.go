@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sample applies manifests to a cluster and waits until what they
 // claim is provisioned. It must not know what the manifests hold beyond their
 // kinds.

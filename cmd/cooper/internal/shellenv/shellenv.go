@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package shellenv prints variables so that a POSIX shell can eval them. It
 // must not decide which ones.
 package shellenv

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package up runs a whole COSI system on a laptop for `cooper up`: control
 // plane, controller, and for each cloud a fake store, its driver and its
 // sidecar, all in this process but the control plane. It applies a sample and

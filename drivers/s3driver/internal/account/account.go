@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package account is what the ways to manage accounts have in common: a request for an account, and
 // the algorithm for credentials that a store shows only once.
 package account

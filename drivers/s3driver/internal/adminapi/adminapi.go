@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package adminapi calls administration APIs that stores add to S3: plain HTTP, signed as S3 is.
 package adminapi
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package apierror turns the errors of S3 and IAM into errors for users. The table is the one place
 // where a code of a store gets its meaning; a row says the same in every call, except for the few
 // calls where a code means something else.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bucket makes, describes and removes the buckets of one store through the S3 API.
 //
 // A bucket is ours if it carries our mark, tags that are written in the same call that creates it.

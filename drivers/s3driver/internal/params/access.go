@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package params
 
 import "github.com/cooper-cosi/cooper/drivers/driverkit"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package params reads the parameters that a BucketClass or BucketAccessClass may set for the S3
 // driver. It makes no calls: everything that is wrong with a parameter is said before anything is
 // made.

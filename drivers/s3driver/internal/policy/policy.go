@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package policy turns the access modes of COSI into IAM policy documents. It is pure: no calls, no
 // clock, and the same request always gives the same bytes.
 package policy

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command reference writes the configuration reference of the S3 driver, a page and a JSON schema,
 // from the configuration types, their comments, and the declared variables and parameters.
 package main

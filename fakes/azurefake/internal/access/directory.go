@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package access decides who calls and what they may do: account keys, shared access signatures of all kinds, tokens
 // of the directory and role assignments. It reads requests but answers none, and stores no data of users.
 package access

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package access
 
 // Operation is a call of the Blob service by the name that its API reference gives it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package azerr is the error that the Blob service answers: a status, a code and a sentence. It knows the codes that
 // several packages need and no request.
 package azerr

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blobapi is the REST interface of the Blob service: it reads requests, asks package access whether they are
 // allowed, and works on package store. It starts no listener and injects no fault.
 package blobapi

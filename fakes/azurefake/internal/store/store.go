@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store holds containers and blobs with their versions, snapshots, blocks and leases, and writes every change
 // to a journal before it is acknowledged. It knows neither HTTP nor who may do what.
 package store

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package eksapi answers the part of Amazon EKS that gives pods credentials: Pod Identity associations (service eks)
 // and AssumeRoleForPodIdentity (service eks-auth). Its caller has verified the signature; policies are asked here.
 package eksapi

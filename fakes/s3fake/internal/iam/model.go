@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package iam is the state of the fake's account: users, access keys, roles, managed policies, identity providers
 // and sessions, with the quotas, names and errors of AWS Identity and Access Management. It resolves an access key
 // to a principal with its policies. It knows no HTTP and evaluates nothing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package iampolicy parses, validates and evaluates IAM policy documents: identity policies, permissions
 // boundaries, role trust policies and bucket policies. It follows "IAM JSON policy elements reference" and
 // "Policy evaluation logic" of the IAM User Guide. It stores nothing and knows no HTTP.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package s3api answers the REST API of Amazon S3 over a store.Store: one file per resource. Its caller has found
 // out that a request is meant for S3; this package names the operation, verifies the signature, asks every policy
 // and only then touches the store. What it does not serve it answers with NotImplemented, never with something

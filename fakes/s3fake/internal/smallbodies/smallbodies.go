@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package smallbodies keeps small bodies in a storage backend of gofakes3. It knows nothing of what they are.
 package smallbodies
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package store is the state of the fake's S3: buckets, object versions and multipart uploads, with the rules
 // that keep them consistent (versioning, delete markers, locks, conditions). It knows no HTTP, no XML and no
 // permissions. Bodies are in a blob.Store; every change is written to a journal before it is visible.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package flock locks files between processes. The kernel drops a lock when its holder ends, however it ends.
 package flock
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gobuild builds programs from a Go module that exists only as a template, once per user.
 //
 // It must not know what it builds: the control plane is one module among others, and the tests build a tiny one.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package iamuser manages accounts as IAM users: one user an account, with one policy and at most
 // two access keys. It works with AWS and with stores that serve the same API.
 package iamuser

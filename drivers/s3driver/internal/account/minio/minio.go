@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package minio manages accounts on MinIO through its admin API: one policy an account, and one user
 // for each of its keys. The client is our own; no code of MinIO is linked.
 package minio

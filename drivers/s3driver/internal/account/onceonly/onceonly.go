@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package onceonly is the algorithm for credentials that a store shows only at their creation.
 //
 // It keeps one promise: a credential is answered only after it is in the credential store. A key at

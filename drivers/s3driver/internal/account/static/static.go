@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package static is for stores without accounts: everybody gets the one key pair that the
 // administrator configured. It is refused unless the class accepts exactly that.
 package static

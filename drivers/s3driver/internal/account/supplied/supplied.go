@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package supplied is the algorithm for stores that take a credential from their caller.
 //
 // The credential is made here and put into the credential store before the backend hears of it.

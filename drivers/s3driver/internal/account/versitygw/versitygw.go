@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package versitygw manages accounts on versitygw: users through its admin API, and their rights in
 // bucket policies, the only policies that its own accounts have.
 //
