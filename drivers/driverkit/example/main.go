@@ -114,9 +114,7 @@ func (d *driver) RevokeAccess(_ context.Context, request driverkit.RevokeAccessR
 }
 
 func (d *driver) info(bucketID string) driverkit.BucketInfo {
-	return driverkit.BucketInfo{S3: &driverkit.S3Bucket{
-		Name: bucketID, Endpoint: endpoint, Region: "local", Style: driverkit.PathStyle,
-	}}
+	return driverkit.BucketInfo{S3: &driverkit.S3Bucket{Name: bucketID, Endpoint: endpoint, Region: "local", Style: driverkit.PathStyle}}
 }
 
 func (d *driver) path(bucketID string) string {
