@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/onceonly"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -63,7 +63,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.C
 	}
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return credstore.Credential{}, account.StoreError(request.ID, err)
+		return credstore.Credential{}, onceonly.StoreError(request.ID, err)
 	}
 	found, err := u.ensureUser(ctx, request, storeID)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 )
 
@@ -32,7 +33,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	if err := u.Store.Delete(ctx, request.ID); err != nil {
-		return account.StoreError(request.ID, err)
+		return onceonly.StoreError(request.ID, err)
 	}
 	return nil
 }
@@ -43,7 +44,7 @@ func (u *Users) checkRevocable(ctx context.Context, name string, found user) err
 	}
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return account.StoreError(name, err)
+		return onceonly.StoreError(name, err)
 	}
 	return u.checkOwner(name, found, storeID)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/supplied"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
@@ -56,7 +57,7 @@ func (u *Users) Check(request account.Request) error {
 func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.Credential, error) {
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return credstore.Credential{}, account.StoreError(request.ID, err)
+		return credstore.Credential{}, onceonly.StoreError(request.ID, err)
 	}
 	hash, err := u.checkOwner(ctx, request.Name, storeID, driverkit.AlreadyExists)
 	if err != nil {
@@ -80,7 +81,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.C
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return account.StoreError(request.ID, err)
+		return onceonly.StoreError(request.ID, err)
 	}
 	if _, err := u.checkOwner(ctx, request.Name, storeID, driverkit.FailedPrecondition); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	if err := u.Store.Delete(ctx, request.ID); err != nil {
-		return account.StoreError(request.ID, err)
+		return onceonly.StoreError(request.ID, err)
 	}
 	return nil
 }

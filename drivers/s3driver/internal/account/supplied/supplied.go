@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -58,7 +59,7 @@ func reserve(ctx context.Context, store credstore.Store, request account.Request
 	case errors.Is(err, credstore.ErrNotFound):
 		entry = credstore.Entry{Account: request.ID, Notes: notes(request)}
 	case err != nil:
-		return credstore.Entry{}, account.StoreError(request.ID, err)
+		return credstore.Entry{}, onceonly.StoreError(request.ID, err)
 	case entry.Notes[noteParams] != request.Hash:
 		return credstore.Entry{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
 	case entry.Rotation == request.Rotation:
@@ -75,7 +76,7 @@ func reserve(ctx context.Context, store credstore.Store, request account.Request
 	entry.Rotation, entry.Current = request.Rotation, newCredential(request.Name)
 	stored, err := store.Put(ctx, entry)
 	if err != nil {
-		return credstore.Entry{}, account.StoreError(request.ID, err)
+		return credstore.Entry{}, onceonly.StoreError(request.ID, err)
 	}
 	return stored, nil
 }
@@ -103,7 +104,7 @@ func Remove(ctx context.Context, store credstore.Store, id string, keys Keys) er
 		return nil
 	}
 	if err != nil {
-		return account.StoreError(id, err)
+		return onceonly.StoreError(id, err)
 	}
 	known := []credstore.Credential{entry.Current}
 	if entry.Previous != nil {
@@ -124,7 +125,7 @@ func Buckets(ctx context.Context, store credstore.Store, id string) ([]string, e
 		return nil, nil
 	}
 	if err != nil {
-		return nil, account.StoreError(id, err)
+		return nil, onceonly.StoreError(id, err)
 	}
 	return strings.Split(entry.Notes[noteBuckets], " "), nil
 }
@@ -136,7 +137,7 @@ func IDs(ctx context.Context, store credstore.Store, id string) ([]string, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, account.StoreError(id, err)
+		return nil, onceonly.StoreError(id, err)
 	}
 	ids := []string{entry.Current.ID}
 	if entry.Previous != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/supplied"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
@@ -70,7 +71,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.C
 	}
 	entry, err := u.Store.Get(ctx, request.ID)
 	if err != nil {
-		return credstore.Credential{}, account.StoreError(request.ID, err)
+		return credstore.Credential{}, onceonly.StoreError(request.ID, err)
 	}
 	principals := []string{entry.Current.ID}
 	if entry.Previous != nil {
@@ -103,7 +104,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	if err := u.Store.Delete(ctx, request.ID); err != nil {
-		return account.StoreError(request.ID, err)
+		return onceonly.StoreError(request.ID, err)
 	}
 	return nil
 }

@@ -10,10 +10,10 @@ package onceonly
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
@@ -41,7 +41,7 @@ type Key struct {
 func Credential(ctx context.Context, store credstore.Store, id, rotation string, keys Keys) (credstore.Credential, error) {
 	entry, err := store.Get(ctx, id)
 	if err != nil && !errors.Is(err, credstore.ErrNotFound) {
-		return credstore.Credential{}, account.StoreError(id, err)
+		return credstore.Credential{}, StoreError(id, err)
 	}
 	entry.Account = id
 	live, err := keys.List(ctx)
@@ -80,7 +80,7 @@ func create(ctx context.Context, store credstore.Store, entry credstore.Entry, r
 	entry.Current, entry.Rotation = made, rotation
 	stored, err := store.Put(ctx, entry)
 	if err != nil {
-		return credstore.Credential{}, account.StoreError(entry.Account, err)
+		return credstore.Credential{}, StoreError(entry.Account, err)
 	}
 	return stored.Current, nil
 }
@@ -98,4 +98,18 @@ func removeUnknown(ctx context.Context, keys Keys, live []Key, entry credstore.E
 		}
 	}
 	return known, nil
+}
+
+// StoreError answers what a failure of the credential store means for the call about an account.
+func StoreError(id string, err error) error {
+	switch {
+	case errors.Is(err, credstore.ErrConflict):
+		return driverkit.Aborted("account %s is being changed by another process", id).WithDetail(err)
+	case errors.Is(err, credstore.ErrCorrupt):
+		return driverkit.FailedPrecondition("the stored credential of account %s is damaged; the driver's log says how to go on", id).WithDetail(err)
+	case errors.Is(err, credstore.ErrStoreID):
+		return driverkit.FailedPrecondition("credential store lost; the driver's log says how to go on").WithDetail(err)
+	default:
+		return driverkit.Unavailable("the credential store cannot be used").WithDetail(fmt.Errorf("account %s: %w", id, err))
+	}
 }
