@@ -37,6 +37,7 @@ func TestClaim_gets_a_Bucket_in_four_writes(t *testing.T) {
 		t.Errorf("want name bc-%s and no finalizer, got %s with %v", claim.UID, bucket.Name, bucket.Finalizers)
 	}
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	s.protectBucket(bucket)
 	s.provision(bucket)
 	s.untilProvisioned(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)

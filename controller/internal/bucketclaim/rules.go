@@ -132,14 +132,12 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 	}
 }
 
-// waitMessage tells whom the claim waits for. Until a sidecar has touched the
-// Bucket, it may be that there is none for that driver.
+// waitMessage tells whom the claim waits for, in words that stay true until the
+// Bucket is provisioned: what the sidecar does on the way is not worth a write
+// of the claim.
 func waitMessage(bucket *cosiapi.Bucket) string {
-	if bucket.Status.BucketID == "" && !cosiapi.HasProtection(bucket) {
-		return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If no such driver is installed, use another class",
-			bucket.Spec.DriverName, bucket.Name)
-	}
-	return fmt.Sprintf("Waiting for Bucket %q to be provisioned", bucket.Name)
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, see whether such a driver is installed",
+		bucket.Spec.DriverName, bucket.Name)
 }
 
 // validated is what the Controller makes of claim and Bucket together.

@@ -6,20 +6,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
 // A class may name a driver that nobody installed. No component is there to say
-// so, and the claim must not just wait.
-func TestWaitMessage_names_the_driver_until_its_sidecar_was_there(t *testing.T) {
+// so, and the claim must not just wait. A sidecar that is there, and adds its
+// finalizer and the ID, costs the claim no write.
+func TestApplyBucket_while_the_sidecar_is_at_work(t *testing.T) {
 	t.Parallel()
 	bucket := &cosiapi.Bucket{}
 	bucket.Name, bucket.Spec.DriverName = "bc-1", "nobody.example.com"
-	if got := waitMessage(bucket); !strings.Contains(got, `driver "nobody.example.com"`) || !strings.Contains(got, "use another class") {
-		t.Errorf("untouched Bucket: %s", got)
+	claim := &cosiapi.BucketClaim{}
+	applyBucket(claim, bucket)
+	message := conditionOf(claim.Status.Conditions, cosiapi.ConditionProvisioned).Message
+	if !strings.Contains(message, `driver "nobody.example.com"`) || !strings.Contains(message, "installed") {
+		t.Errorf("the claim does not tell whom it waits for: %s", message)
 	}
+	before := claim.Status.DeepCopy()
 	cosiapi.AddProtection(bucket)
-	if got := waitMessage(bucket); strings.Contains(got, "no such driver") {
-		t.Errorf("Bucket that a sidecar serves: %s", got)
+	bucket.Status.BucketID = "bc-1"
+	applyBucket(claim, bucket)
+	if diff := cmp.Diff(*before, claim.Status); diff != "" {
+		t.Errorf("status of the claim (-before +after):\n%s", diff)
 	}
 }
