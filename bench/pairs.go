@@ -128,19 +128,22 @@ func (s *system) pairs(ctx context.Context, of step) (result, error) {
 }
 
 func pair(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
-	return &cosiapi.BucketClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec:       cosiapi.BucketClaimSpec{BucketClassName: "bench", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
-		}, &cosiapi.BucketAccess{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: cosiapi.BucketAccessSpec{
-				BucketAccessClassName: "bench", Protocol: cosiapi.ProtocolS3,
-				BucketClaims: []cosiapi.BucketClaimAccess{{
-					BucketClaimName: name, AccessSecretName: name,
-					AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
-				}},
-			},
-		}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	claim := &cosiapi.BucketClaim{
+		ObjectMeta: meta,
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: "bench", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+	access := &cosiapi.BucketAccess{
+		ObjectMeta: meta,
+		Spec: cosiapi.BucketAccessSpec{
+			BucketAccessClassName: "bench", Protocol: cosiapi.ProtocolS3,
+			BucketClaims: []cosiapi.BucketClaimAccess{{
+				BucketClaimName: name, AccessSecretName: name,
+				AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+			}},
+		},
+	}
+	return claim, access
 }
 
 // sightings are when objects were first seen to be provisioned.
