@@ -8,11 +8,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/pflag"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
@@ -25,10 +27,12 @@ func main() {
 func command() serve.Command {
 	o := controller.ManagerOptions{Controller: controller.Options{Registerer: ctrlmetrics.Registry}}
 	leaderElect := true
+	api := apiserver.Access{}
 	return serve.Command{
 		Name:  "cosi-controller",
 		Short: "the COSI Controller of KEP-1979 v1alpha2",
 		Flags: func(f *pflag.FlagSet) {
+			api.Flags(f)
 			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
@@ -37,12 +41,12 @@ func command() serve.Command {
 			f.IntVar(&o.Controller.Workers, "workers", controller.DefaultWorkers, "number of claims, and of accesses, worked on at a time")
 			f.DurationVar(&o.Controller.Resync, "resync", controller.DefaultResync, "longest time between two looks at an object that nobody changed")
 		},
-		Run: func(ctx context.Context, common serve.Common) error {
-			config, err := serve.RESTConfig(common.Kubeconfig)
+		Run: func(ctx context.Context, log *slog.Logger) error {
+			o.Logger = apiserver.LogTo(log)
+			config, err := api.Config()
 			if err != nil {
 				return err
 			}
-			o.Logger = common.Logger
 			if !leaderElect {
 				o.LeaderNamespace = ""
 			}

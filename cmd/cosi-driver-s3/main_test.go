@@ -3,48 +3,34 @@
 package main
 
 import (
-	"bytes"
-	"context"
+	"maps"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// runAsMain makes the test binary the command itself.
-const runAsMain = "COSI_DRIVER_S3_TEST_MAIN"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(runAsMain) != "" {
-		main()
-		return
-	}
+	programtest.Main(main)
 	os.Exit(m.Run())
 }
 
-// command is the driver as a process of its own, with no other environment than the given one.
-func command(t *testing.T, environment map[string]string, arguments ...string) (*exec.Cmd, *bytes.Buffer) {
+// start starts the driver with no other environment than the given one.
+func start(t *testing.T, environment map[string]string, arguments ...string) *programtest.Process {
 	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	started := exec.CommandContext(context.WithoutCancel(t.Context()), executable, arguments...)
-	started.Env = []string{runAsMain + "=1"}
+	var pairs []string
 	for name, value := range environment {
-		started.Env = append(started.Env, name+"="+value)
+		pairs = append(pairs, name+"="+value)
 	}
-	output := &bytes.Buffer{}
-	started.Stdout, started.Stderr = output, output
-	return started, output
+	return programtest.Start(t, pairs, arguments...)
 }
 
 func TestProcessServesAndStops(t *testing.T) {
@@ -57,14 +43,15 @@ func TestProcessServesAndStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	endpoint, store := drivertest.Endpoint(t), t.TempDir()
+	endpoint, store, health := drivertest.Endpoint(t), t.TempDir(), programtest.FreeAddress(t)
 	environment := map[string]string{
 		"COSI_ENDPOINT":               endpoint,
 		"S3_DRIVER_ENDPOINT":          server.URL(),
 		"S3_DRIVER_ACCESS_KEY_ID":     server.Root().AccessKeyID,
 		"S3_DRIVER_SECRET_ACCESS_KEY": server.Root().SecretAccessKey,
-		"S3_DRIVER_CREDENTIAL_STORE":  "directory:" + store,
-		"S3_DRIVER_LOG_LEVEL":         "debug",
+		"COOPER_CREDENTIAL_STORE":     "directory:" + store,
+		"COOPER_LOG_LEVEL":            "debug",
+		"COOPER_HEALTH_ADDRESS":       health,
 	}
 	bucket := "bc-" + uuid.NewString()
 	request := &cosi.DriverGrantBucketAccessRequest{
@@ -75,10 +62,7 @@ func TestProcessServesAndStops(t *testing.T) {
 	}
 	var secrets []string
 	for range 2 {
-		started, output := command(t, environment)
-		if err := started.Start(); err != nil {
-			t.Fatal(err)
-		}
+		process := start(t, environment)
 		client := drivertest.Dial(t, endpoint)
 		if _, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
 			t.Error(err)
@@ -88,18 +72,17 @@ func TestProcessServesAndStops(t *testing.T) {
 			t.Error(err)
 		}
 		secrets = append(secrets, granted.GetCredentials().GetS3().GetAccessSecretKey())
-		if err := started.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := started.Wait(); err != nil {
-			t.Errorf("after SIGTERM: %v\n%s", err, output)
+		process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
+		process.Terminate()
+		if code := process.Exit(); code != 0 {
+			t.Errorf("after SIGTERM: exit code %d\n%s", code, process.Output())
 		}
 		if _, err := os.Stat(strings.TrimPrefix(endpoint, "unix://")); err == nil {
 			t.Error("the socket is left")
 		}
 		for _, secret := range append(secrets, server.Root().SecretAccessKey) {
-			if secret == "" || strings.Contains(output.String(), secret) {
-				t.Errorf("no secret, or one in the log:\n%s", output)
+			if secret == "" || strings.Contains(process.Output(), secret) {
+				t.Errorf("no secret, or one in the log:\n%s", process.Output())
 			}
 		}
 	}
@@ -114,34 +97,37 @@ func TestBadInput(t *testing.T) {
 	if err := os.WriteFile(file, []byte("backends: {a: {type: azure}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]struct {
+	busy := programtest.BusyAddress(t)
+	for name, tc := range map[string]struct {
 		environment map[string]string
 		arguments   []string
+		code        int
 		want        string
 	}{
-		"no credential store":        {nil, nil, "--credential-store is needed"},
-		"an unknown store":           {nil, []string{"--credential-store=vault:x"}, `"vault:x" is not one of`},
-		"a store without its path":   {nil, []string{"--credential-store=directory:"}, "directory:/path"},
-		"secrets outside of a pod":   {nil, []string{"--credential-store=kubernetes"}, "this is not a pod"},
-		"an unknown flag":            {nil, []string{"--nope"}, "--nope"},
-		"an argument that is none":   {nil, []string{"start"}, `unexpected argument "start"`},
-		"an unknown log level":       {nil, []string{"--log-level=loud"}, "debug, info, warn, error"},
-		"an unknown log format":      {nil, []string{"--log-format=xml"}, "text, json"},
-		"a file that is not there":   {nil, []string{"--config=/nowhere.yaml"}, "/nowhere.yaml"},
-		"a file with a mistake":      {nil, []string{"--config=" + file}, `backends.a.type: "azure"`},
-		"a variable with a mistake":  {map[string]string{"S3_DRIVER_ENDPOINT": "localhost:9000"}, nil, "backends.default.endpoint"},
-		"no socket to listen on":     {map[string]string{"S3_DRIVER_ENDPOINT": "http://localhost:1"}, []string{"--credential-store=memory"}, "COSI_ENDPOINT"},
-		"a socket of another scheme": {map[string]string{"COSI_ENDPOINT": "tcp://127.0.0.1:1"}, []string{"--credential-store=memory"}, "unix://"},
-	}
-	for name, test := range tests {
+		"no credential store":        {nil, nil, 2, "--credential-store is needed"},
+		"an unknown store":           {nil, []string{"--credential-store=vault:x"}, 2, `"vault:x" is not one of`},
+		"a store without its path":   {nil, []string{"--credential-store=directory:"}, 2, "directory:/path"},
+		"secrets outside of a Pod":   {nil, []string{"--credential-store=kubernetes"}, 2, "this is not a Pod"},
+		"no way to an API server":    {nil, []string{"--credential-store=kubernetes:store"}, 1, "--kubeconfig FILE"},
+		"an unknown flag":            {nil, []string{"--nope"}, 2, "unknown flag: --nope; see --help"},
+		"an argument that is none":   {nil, []string{"start"}, 2, `unexpected argument "start"; see --help`},
+		"an unknown log level":       {nil, []string{"--log-level=loud"}, 2, "debug, info, warn, error"},
+		"an unknown log format":      {nil, []string{"--log-format=xml"}, 2, "text, json"},
+		"a file that is not there":   {nil, []string{"--config=/nowhere.yaml"}, 1, "/nowhere.yaml"},
+		"a file with a mistake":      {nil, []string{"--config=" + file}, 1, `backends.a.type: "azure"`},
+		"a variable with a mistake":  {map[string]string{"S3_DRIVER_ENDPOINT": "localhost:9000"}, nil, 1, "backends.default.endpoint"},
+		"no socket to listen on":     {map[string]string{"COSI_ENDPOINT": ""}, nil, 2, "--endpoint or COSI_ENDPOINT: no endpoint is set; use unix:///"},
+		"a socket of another scheme": {nil, []string{"--endpoint=tcp://127.0.0.1:1"}, 2, `--endpoint or COSI_ENDPOINT: "tcp://127.0.0.1:1" is not a UNIX socket address; use unix:///`},
+		"a busy port for metrics":    {nil, []string{"--credential-store=memory", "--metrics-address=" + busy}, 1, "serving metrics: listen tcp " + busy},
+		"a busy port for health":     {nil, []string{"--credential-store=memory", "--health-address=" + busy}, 1, "serving health: listen tcp " + busy},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			started, output := command(t, test.environment, test.arguments...)
-			if err := started.Run(); err == nil {
-				t.Errorf("the process ended well:\n%s", output)
-			}
-			if !strings.Contains(output.String(), test.want) {
-				t.Errorf("output does not say %q:\n%s", test.want, output)
+			environment := map[string]string{"COSI_ENDPOINT": drivertest.Endpoint(t)}
+			maps.Copy(environment, tc.environment)
+			process := start(t, environment, tc.arguments...)
+			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
+				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
 			}
 		})
 	}
@@ -149,13 +135,13 @@ func TestBadInput(t *testing.T) {
 
 func TestHelpNamesEveryVariable(t *testing.T) {
 	t.Parallel()
-	started, output := command(t, nil, "--help")
-	if err := started.Run(); err != nil {
-		t.Errorf("--help: %v", err)
+	process := start(t, nil, "--help")
+	if code := process.Exit(); code != 0 {
+		t.Errorf("--help: exit code %d", code)
 	}
-	for _, want := range []string{"$COSI_ENDPOINT", "S3_DRIVER_ENDPOINT", "--credential-store"} {
-		if !strings.Contains(output.String(), want) {
-			t.Errorf("help does not say %s:\n%s", want, output)
+	for _, want := range []string{"[COSI_ENDPOINT]", "[COOPER_CREDENTIAL_STORE]", "[KUBECONFIG]", "--health-address", "  S3_DRIVER_ENDPOINT "} {
+		if !strings.Contains(process.Output(), want) {
+			t.Errorf("help does not say %s:\n%s", want, process.Output())
 		}
 	}
 }

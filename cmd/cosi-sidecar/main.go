@@ -7,13 +7,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/pflag"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -25,6 +26,7 @@ func main() {
 
 // settings are what the flags came to.
 type settings struct {
+	api         apiserver.Access
 	connect     sidecar.ConnectOptions
 	manager     sidecar.ManagerOptions
 	leaderElect bool
@@ -43,6 +45,7 @@ func command() serve.Command {
 }
 
 func (s *settings) flags(f *pflag.FlagSet) {
+	s.api.Flags(f)
 	f.StringVar(&s.connect.Address, "driver-address", "unix:///var/lib/cosi/cosi.sock", "UNIX socket of the driver, unix:///path/to/driver.sock")
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	f.StringVar(&s.manager.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
@@ -59,24 +62,25 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "repair access Secrets at once; needs the role "+deploy.SidecarWatchSecretsRole)
 }
 
-func (s *settings) run(ctx context.Context, common serve.Common) error {
-	config, err := serve.RESTConfig(common.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	s.connect.Logger, s.manager.Logger = common.Logger, common.Logger
+func (s *settings) run(ctx context.Context, log *slog.Logger) error {
+	logger := apiserver.LogTo(log)
+	s.connect.Logger, s.manager.Logger = logger, logger
 	switch {
 	case !s.leaderElect:
 		s.manager.LeaderNamespace = ""
 	case s.manager.Owner == "":
-		return errors.New("--owner is not set: give the namespace and name of this deployment, such as store/s3-driver, or --leader-elect=false if this is the only instance")
+		return serve.Usagef("--owner is not set: give the namespace and name of this deployment, such as store/s3-driver, or --leader-elect=false if this is the only instance")
+	}
+	config, err := s.api.Config()
+	if err != nil {
+		return err
 	}
 	driver, err := sidecar.Connect(ctx, s.connect)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // ended while it waited for the driver
 		}
-		return err
+		return serve.Usagef("--driver-address: %w", err)
 	}
 	defer driver.Close()
 	s.manager.Sidecar.Driver = driver

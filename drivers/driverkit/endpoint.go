@@ -27,25 +27,26 @@ const (
 )
 
 // SocketPath returns the path of an endpoint of the form unix:///path/to/driver.sock, the only one
-// the specification allows. Its errors say what is wrong and what to write instead.
+// the specification allows. Its errors say what is wrong and what to write instead; the caller
+// knows where the endpoint came from and says that.
 func SocketPath(endpoint string) (string, error) {
 	const form = "use unix:///path/to/driver.sock"
 	if endpoint == "" {
-		return "", fmt.Errorf("%s is not set; %s", EndpointVariable, form)
+		return "", fmt.Errorf("no endpoint is set; %s", form)
 	}
 	path, found := strings.CutPrefix(endpoint, "unix://")
 	switch {
 	case !found:
-		return "", fmt.Errorf("%s %q is not a UNIX socket address; %s", EndpointVariable, endpoint, form)
+		return "", fmt.Errorf("%q is not a UNIX socket address; %s", endpoint, form)
 	case !filepath.IsAbs(path):
-		return "", fmt.Errorf("%s %q has no absolute path; %s (three slashes)", EndpointVariable, endpoint, form)
+		return "", fmt.Errorf("%q has no absolute path; %s (three slashes)", endpoint, form)
 	case !strings.HasSuffix(path, ".sock") || strings.HasSuffix(path, "/.sock"):
-		return "", fmt.Errorf("%s %q does not end with a name and .sock; %s", EndpointVariable, endpoint, form)
+		return "", fmt.Errorf("%q does not end with a name and .sock; %s", endpoint, form)
 	case len(path) > maxSocketPath:
-		return "", fmt.Errorf("%s has a path of %d bytes, but the kernel allows %d for a socket; use a shorter directory: %s",
-			EndpointVariable, len(path), maxSocketPath, path)
+		return "", fmt.Errorf("the path has %d bytes, but the kernel allows %d for a socket; use a shorter directory: %s",
+			len(path), maxSocketPath, path)
 	case strings.ContainsRune(path, 0):
-		return "", fmt.Errorf("%s %q holds a zero byte; %s", EndpointVariable, endpoint, form)
+		return "", fmt.Errorf("%q holds a zero byte; %s", endpoint, form)
 	}
 	return filepath.Clean(path), nil
 }
@@ -85,13 +86,12 @@ func removeStale(ctx context.Context, path string) error {
 		return fmt.Errorf("looking for an old socket: %w", err)
 	}
 	if found.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s exists and is not a socket; remove it, or set %s to another path", path, EndpointVariable)
+		return fmt.Errorf("%s exists and is not a socket; remove it, or use another path", path)
 	}
 	dialer := net.Dialer{Timeout: probeTimeout}
 	connection, err := dialer.DialContext(ctx, "unix", path)
 	if err == nil {
-		return errors.Join(fmt.Errorf("another process already serves %s; stop it, or set %s to another path",
-			path, EndpointVariable), connection.Close())
+		return errors.Join(fmt.Errorf("another process already serves %s; stop it, or use another path", path), connection.Close())
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("cannot tell whether another process serves %s: %w", path, err)

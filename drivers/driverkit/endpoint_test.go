@@ -23,18 +23,18 @@ func TestSocketPath(t *testing.T) {
 		"a socket":       {"unix:///run/cosi/driver.sock", "/run/cosi/driver.sock", ""},
 		"not clean":      {"unix:///run//cosi/../driver.sock", "/run/driver.sock", ""},
 		"107 bytes":      {"unix://" + long[:102] + ".sock", long[:102] + ".sock", ""},
-		"not set":        {"", "", "COSI_ENDPOINT is not set; use unix:///path/to/driver.sock"},
-		"TCP":            {"tcp://:9000", "", `COSI_ENDPOINT "tcp://:9000" is not a UNIX socket address; use unix:///path/to/driver.sock`},
-		"only a path":    {"/run/d.sock", "", `COSI_ENDPOINT "/run/d.sock" is not a UNIX socket address; use unix:///path/to/driver.sock`},
-		"one slash":      {"unix:/run/d.sock", "", `COSI_ENDPOINT "unix:/run/d.sock" is not a UNIX socket address; use unix:///path/to/driver.sock`},
-		"a relative one": {"unix://run/d.sock", "", `COSI_ENDPOINT "unix://run/d.sock" has no absolute path; use unix:///path/to/driver.sock (three slashes)`},
-		"no .sock":       {"unix:///run/d", "", `COSI_ENDPOINT "unix:///run/d" does not end with a name and .sock; use unix:///path/to/driver.sock`},
-		"only .sock":     {"unix:///run/.sock", "", `COSI_ENDPOINT "unix:///run/.sock" does not end with a name and .sock; use unix:///path/to/driver.sock`},
+		"not set":        {"", "", "no endpoint is set; use unix:///path/to/driver.sock"},
+		"TCP":            {"tcp://:9000", "", `"tcp://:9000" is not a UNIX socket address; use unix:///path/to/driver.sock`},
+		"only a path":    {"/run/d.sock", "", `"/run/d.sock" is not a UNIX socket address; use unix:///path/to/driver.sock`},
+		"one slash":      {"unix:/run/d.sock", "", `"unix:/run/d.sock" is not a UNIX socket address; use unix:///path/to/driver.sock`},
+		"a relative one": {"unix://run/d.sock", "", `"unix://run/d.sock" has no absolute path; use unix:///path/to/driver.sock (three slashes)`},
+		"no .sock":       {"unix:///run/d", "", `"unix:///run/d" does not end with a name and .sock; use unix:///path/to/driver.sock`},
+		"only .sock":     {"unix:///run/.sock", "", `"unix:///run/.sock" does not end with a name and .sock; use unix:///path/to/driver.sock`},
 		"108 bytes": {
 			"unix://" + long + ".sock", "",
-			"COSI_ENDPOINT has a path of 108 bytes, but the kernel allows 107 for a socket; use a shorter directory: " + long + ".sock",
+			"the path has 108 bytes, but the kernel allows 107 for a socket; use a shorter directory: " + long + ".sock",
 		},
-		"a zero byte": {"unix:///a\x00b.sock", "", `COSI_ENDPOINT "unix:///a\x00b.sock" holds a zero byte; use unix:///path/to/driver.sock`},
+		"a zero byte": {"unix:///a\x00b.sock", "", `"unix:///a\x00b.sock" holds a zero byte; use unix:///path/to/driver.sock`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSocketInTheWay(t *testing.T) {
 		}
 		path := strings.TrimPrefix(client.Endpoint, "unix://")
 		wantError(t, serveError(t, &stub{}, driverkit.Options{Endpoint: client.Endpoint}),
-			"another process already serves "+path+"; stop it, or set COSI_ENDPOINT to another path")
+			"another process already serves "+path+"; stop it, or use another path")
 	})
 	t.Run("a file that is no socket is kept", func(t *testing.T) {
 		t.Parallel()
@@ -87,7 +87,7 @@ func TestSocketInTheWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantError(t, serveError(t, &stub{}, driverkit.Options{Endpoint: endpoint}),
-			path+" exists and is not a socket; remove it, or set COSI_ENDPOINT to another path")
+			path+" exists and is not a socket; remove it, or use another path")
 		if content, err := os.ReadFile(path); err != nil || string(content) != "kept" {
 			t.Errorf("the file now holds %q, %v", content, err)
 		}

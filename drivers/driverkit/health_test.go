@@ -5,6 +5,10 @@ package driverkit_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
 	"testing"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -64,4 +68,88 @@ func TestHealthOfTheBackend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHealthPages asks over HTTP, as a probe does.
+func TestHealthPages(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		driver driverkit.Driver
+		code   int
+		body   string
+	}{
+		"a backend that answers":             {&checkedDriver{}, http.StatusOK, "ok\n"},
+		"a backend that does not answer":     {&checkedDriver{failure: errors.New("refused")}, http.StatusServiceUnavailable, "the backend does not answer; the log says why\n"},
+		"a driver that cannot ask a backend": {&stub{}, http.StatusOK, "ok\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := freeAddress(t)
+			client := drivertest.Serve(t, test.driver, driverkit.Options{HealthAddress: address})
+			awaitBackend(t, client)
+			if code, body := get(t, "http://"+address+"/healthz"); code != http.StatusOK || body != "ok\n" {
+				t.Errorf("/healthz: want 200 and ok, got %d and %q", code, body)
+			}
+			if code, body := get(t, "http://"+address+"/readyz"); code != test.code || body != test.body {
+				t.Errorf("/readyz: want %d and %q, got %d and %q", test.code, test.body, code, body)
+			}
+		})
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	t.Parallel()
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	busy := listener.Addr().String()
+	for name, options := range map[string]driverkit.Options{
+		"serving metrics: ": {MetricsAddress: busy},
+		"serving health: ":  {HealthAddress: busy, MetricsAddress: "127.0.0.1:0"},
+	} {
+		options.Endpoint = drivertest.Endpoint(t)
+		if err := serveError(t, &stub{}, options); err == nil || !strings.HasPrefix(err.Error(), name) || !strings.Contains(err.Error(), busy) {
+			t.Errorf("want an error of %q that names %s, got %v", name, busy, err)
+		}
+	}
+}
+
+// awaitBackend returns when the backend of a driver was asked, if it has one.
+func awaitBackend(t *testing.T, client *drivertest.Client) {
+	t.Helper()
+	watch, err := healthpb.NewHealthClient(client.Conn).Watch(t.Context(), &healthpb.HealthCheckRequest{Service: driverkit.BackendService})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		answer, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.GetStatus() != healthpb.HealthCheckResponse_UNKNOWN {
+			return
+		}
+	}
+}
+
+func get(t *testing.T, url string) (code int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
 }

@@ -4,14 +4,10 @@ package driverkit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 )
@@ -58,44 +54,4 @@ func (m *metrics) intercept(
 	reply, err := handle(ctx, request)
 	m.duration.WithLabelValues(info.FullMethod, status.Code(err).String()).Observe(time.Since(start).Seconds())
 	return reply, err
-}
-
-// scrapeServer serves /metrics; its zero value serves nothing.
-type scrapeServer struct {
-	server *http.Server
-	done   chan struct{}
-}
-
-func serveMetrics(ctx context.Context, options Options) (scrapeServer, error) {
-	if options.MetricsAddress == "" {
-		return scrapeServer{}, nil
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", options.MetricsAddress)
-	if err != nil {
-		return scrapeServer{}, fmt.Errorf("serving metrics: %w", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{}))
-	made := scrapeServer{
-		server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second},
-		done:   make(chan struct{}),
-	}
-	go func() {
-		defer close(made.done)
-		if err := made.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			options.Logger.Error("metrics are no longer served", "error", err)
-		}
-	}()
-	options.Logger.InfoContext(ctx, "metrics are served", "address", listener.Addr().String())
-	return made, nil
-}
-
-func (s scrapeServer) stop() {
-	if s.server == nil {
-		return
-	}
-	// A scrape that is cut off harms nobody.
-	_ = s.server.Close()
-	<-s.done
 }

@@ -35,6 +35,10 @@ type Options struct {
 	Logger *slog.Logger
 	// MetricsAddress is a TCP address such as ":8080" to serve /metrics on. Default none.
 	MetricsAddress string
+	// HealthAddress is a TCP address such as ":8082" to serve /healthz and /readyz on, for what
+	// cannot ask for gRPC health: 200 while the driver serves, and 200 while its backend answers,
+	// else 503. Default none.
+	HealthAddress string
 	// Registry collects the metrics. Default a new one.
 	Registry *prometheus.Registry
 	// TracerProvider gets a span for each call. Default OpenTelemetry's global provider.
@@ -79,10 +83,16 @@ func (o Options) withDefaults() (Options, error) {
 // options set Endpoint, that is used instead of the environment.
 func Main(driver Driver, options Options) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	var err error
 	if options.Endpoint == "" {
 		options.Endpoint = os.Getenv(EndpointVariable)
+		if _, err = SocketPath(options.Endpoint); err != nil {
+			err = fmt.Errorf("%s: %w", EndpointVariable, err)
+		}
 	}
-	err := Serve(ctx, driver, options)
+	if err == nil {
+		err = Serve(ctx, driver, options)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "cannot serve the driver: %v\n", err)
@@ -110,13 +120,13 @@ func Serve(ctx context.Context, driver Driver, options Options) error {
 	if err != nil {
 		return err
 	}
-	scrape, err := serveMetrics(ctx, options)
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	defer scrape.stop()
 	server, healthy := newServer(driver, options, metrics)
-	if err := watchBackend(ctx, driver, healthy, options); err != nil {
+	pages, err := servePages(ctx, options, healthy)
+	defer pages.stop()
+	if err == nil {
+		err = watchBackend(ctx, driver, healthy, options)
+	}
+	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	options.Logger.InfoContext(ctx, "driver serves", "driver", info.Name, "endpoint", options.Endpoint,

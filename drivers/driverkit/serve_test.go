@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,7 +109,7 @@ func TestHealthMetricsAndStop(t *testing.T) {
 	wantStatus(t, err, codes.InvalidArgument, "bucket_id is required")
 	want := `cosi_driver_rpc_duration_seconds_count{driver_name="stub.example.com",grpc_status_code="InvalidArgument",` +
 		`method="/sigs.k8s.io.cosi.v1alpha2.Provisioner/DriverGetBucket"} 1`
-	if got := scrape(t, "http://"+address+"/metrics"); !strings.Contains(got, want) {
+	if _, got := get(t, "http://"+address+"/metrics"); !strings.Contains(got, want) {
 		t.Errorf("the metrics lack %s:\n%s", want, got)
 	}
 
@@ -174,20 +172,6 @@ func freeAddress(t *testing.T) string {
 	}
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
-}
-
-func scrape(t *testing.T, url string) string {
-	t.Helper()
-	response, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }
 
 // buffer is a bytes.Buffer for several goroutines.

@@ -57,8 +57,8 @@ func conformance(t *testing.T, on target, binary string) sanity.Config {
 		"S3_DRIVER_PUBLIC_ENDPOINT=" + on.backend.Endpoint,
 		"S3_DRIVER_ACCESS_KEY_ID=" + on.rootID,
 		"S3_DRIVER_SECRET_ACCESS_KEY=" + on.rootSecret,
-		"S3_DRIVER_CREDENTIAL_STORE=directory:" + t.TempDir(),
-		"S3_DRIVER_LOG_LEVEL=debug",
+		"COOPER_CREDENTIAL_STORE=directory:" + t.TempDir(),
+		"COOPER_LOG_LEVEL=debug",
 	}
 	if on.backend.IAM.Endpoint != "" {
 		environment = append(environment, "S3_DRIVER_IAM_ENDPOINT="+on.backend.IAM.Endpoint)

@@ -172,7 +172,7 @@ func s3OnFake(ctx context.Context, root, directory string) (sanity.Config, func(
 		Environment: []string{
 			"S3_DRIVER_ENDPOINT=" + server.URL(), "S3_DRIVER_ACCESS_KEY_ID=" + admin.AccessKeyID,
 			"S3_DRIVER_SECRET_ACCESS_KEY=" + admin.SecretAccessKey,
-			"S3_DRIVER_CREDENTIAL_STORE=directory:" + filepath.Join(directory, "credentials"),
+			"COOPER_CREDENTIAL_STORE=directory:" + filepath.Join(directory, "credentials"),
 		},
 		Params: sanity.Params{
 			Bucket: map[string]string{"versioning": "false"}, Incompatible: map[string]string{"versioning": "true"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package flagenv lets every flag of a command be given by the environment as
-// well: --driver-endpoint by COOPER_DRIVER_ENDPOINT. A flag on the command line
+// well: --driver-address by COOPER_DRIVER_ADDRESS. A flag on the command line
 // wins. It must not define flags of its own.
 package flagenv
 
@@ -17,29 +17,56 @@ import (
 // the contract between sidecar and driver keeps for itself.
 const Prefix = "COOPER_"
 
-// Variable is the name of the environment variable of a flag.
-func Variable(flag string) string {
-	return Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// annotation marks a flag whose variable somebody else has named.
+const annotation = "environment variable"
+
+// Name gives a flag a variable that is not of our making, such as KUBECONFIG.
+func Name(flag *pflag.Flag, variable string) {
+	if flag.Annotations == nil {
+		flag.Annotations = map[string][]string{}
+	}
+	flag.Annotations[annotation] = []string{variable}
+}
+
+// Variable is the name of the environment variable of a flag. It is empty for
+// flags that ask a question and end the program, which an environment cannot
+// mean: COOPER_VERSION names a version where images and charts are made.
+func Variable(flag *pflag.Flag) string {
+	if named := flag.Annotations[annotation]; len(named) > 0 {
+		return named[0]
+	}
+	if flag.Name == "help" || flag.Name == "version" {
+		return ""
+	}
+	return Prefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 }
 
 // Parse reads the arguments into the flags and then, for each flag that was
 // not given, its environment variable. lookup is os.LookupEnv outside of
 // tests. An argument that is no flag is an error.
 func Parse(flags *pflag.FlagSet, args []string, lookup func(string) (string, bool)) error {
-	if err := flags.Parse(args); err != nil {
-		return err // pflag names the flag, and callers look for pflag.ErrHelp
+	err := flags.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return pflag.ErrHelp
+	}
+	if err != nil {
+		return fmt.Errorf("%w; see --help", err) // pflag names the flag
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		value, ok := lookup(Variable(f.Name))
-		if f.Changed || !ok {
+		variable := Variable(f)
+		if f.Changed || variable == "" {
+			return
+		}
+		value, ok := lookup(variable)
+		if !ok {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("environment variable %s: %w", Variable(f.Name), err))
+			errs = append(errs, fmt.Errorf("environment variable %s: %w; see --help", variable, err))
 		}
 	})
 	return errors.Join(errs...)
@@ -47,5 +74,9 @@ func Parse(flags *pflag.FlagSet, args []string, lookup func(string) (string, boo
 
 // Describe adds the environment variable of each flag to its help text.
 func Describe(flags *pflag.FlagSet) {
-	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " [" + Variable(f.Name) + "]" })
+	flags.VisitAll(func(f *pflag.Flag) {
+		if variable := Variable(f); variable != "" {
+			f.Usage += " [" + variable + "]"
+		}
+	})
 }

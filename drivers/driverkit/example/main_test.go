@@ -250,7 +250,7 @@ func TestProcess(t *testing.T) {
 		var said bytes.Buffer
 		process.Stderr = &said
 		err := process.Run()
-		const want = `cannot serve the driver: COSI_ENDPOINT "tcp://:9000" is not a UNIX socket address; ` +
+		const want = `cannot serve the driver: COSI_ENDPOINT: "tcp://:9000" is not a UNIX socket address; ` +
 			"use unix:///path/to/driver.sock\n"
 		if code := process.ProcessState.ExitCode(); code != 1 || said.String() != want {
 			t.Errorf("exit code %d, %v, said %q", code, err, said.String())

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drivercmd is what the commands of all drivers share: where to listen,
+// log, metrics and health. It must not know any backend, nor Kubernetes.
+package drivercmd
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// A Program is the command of one driver.
+type Program struct {
+	// Name is the name of the program, Short what it does in a line.
+	Name, Short string
+	// Notes follow the flags in the help; empty, or whole lines.
+	Notes string
+	// Flags defines the flags that only this driver has.
+	Flags func(*pflag.FlagSet)
+	// New makes the driver as the flags say. It may add to the options that the
+	// driver is served with, and register metrics in their Registry.
+	New func(ctx context.Context, options *driverkit.Options) (driverkit.Driver, error)
+}
+
+// Main runs a driver until SIGINT or SIGTERM, and returns its exit code.
+func Main(p Program, args []string, stdout, stderr io.Writer) int {
+	options := driverkit.Options{Registry: prometheus.NewRegistry()}
+	return serve.Main(serve.Command{
+		Name: p.Name, Short: p.Short, Notes: p.Notes,
+		Flags: func(f *pflag.FlagSet) {
+			f.StringVar(&options.Endpoint, "endpoint", "", "socket to listen on, unix:///path/to/name.sock")
+			flagenv.Name(f.Lookup("endpoint"), driverkit.EndpointVariable)
+			f.StringVar(&options.MetricsAddress, "metrics-address", "", "TCP address that serves /metrics, other than the sidecar's in the same Pod; empty serves none")
+			f.StringVar(&options.HealthAddress, "health-address", "", "TCP address that serves /healthz and /readyz, which says whether the backend answers; empty serves none")
+			p.Flags(f)
+		},
+		Run: func(ctx context.Context, log *slog.Logger) error {
+			if _, err := driverkit.SocketPath(options.Endpoint); err != nil {
+				return serve.Usagef("--endpoint or %s: %w", driverkit.EndpointVariable, err)
+			}
+			options.Logger = log
+			driver, err := p.New(ctx, &options)
+			if err != nil {
+				return err
+			}
+			return driverkit.Serve(ctx, driver, options)
+		},
+	}, args, stdout, stderr)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drivercmd_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd"
+	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestMain(m *testing.M) {
+	programtest.Main(func() { os.Exit(drivercmd.Main(program(), os.Args[1:], os.Stdout, os.Stderr)) })
+	os.Exit(m.Run())
+}
+
+// driver is a driver whose backend answers while a file is not there.
+type driver struct {
+	driverkit.Driver
+
+	outage string
+}
+
+func (driver) Info() driverkit.Info {
+	return driverkit.Info{Name: "files.example.com", Protocols: []driverkit.Protocol{driverkit.S3}}
+}
+
+func (d driver) CheckBackend(context.Context) error {
+	if _, err := os.Stat(d.outage); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.New("the disk is on fire")
+}
+
+func program() drivercmd.Program {
+	d := driver{}
+	return drivercmd.Program{
+		Name: "cosi-driver-files", Short: "a driver for files", Notes: "\nAnd that is all.\n",
+		Flags: func(f *pflag.FlagSet) { f.StringVar(&d.outage, "outage", "", "file that stands for an outage") },
+		New: func(_ context.Context, o *driverkit.Options) (driverkit.Driver, error) {
+			if d.outage == "" {
+				return nil, errors.New("it does not know its outage")
+			}
+			o.Logger.Info("made")
+			return d, nil
+		},
+	}
+}
+
+func TestServes(t *testing.T) {
+	t.Parallel()
+	outage := t.TempDir() + "/outage"
+	for name, tc := range map[string]struct {
+		outage string
+		code   int
+		ready  string
+	}{
+		"a backend that answers":         {outage, http.StatusOK, "ok\n"},
+		"a backend that does not answer": {t.TempDir(), http.StatusServiceUnavailable, "the backend does not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endpoint, health, metrics := drivertest.Endpoint(t), programtest.FreeAddress(t), programtest.FreeAddress(t)
+			process := programtest.Start(t, []string{
+				"COSI_ENDPOINT=" + endpoint, "COOPER_OUTAGE=" + tc.outage, "COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json",
+			}, "--metrics-address="+metrics)
+			process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok\n")
+			process.AwaitPage("http://"+health+"/readyz", tc.code, tc.ready)
+			if _, err := drivertest.Dial(t, endpoint).DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{}); err != nil {
+				t.Error(err)
+			}
+			process.AwaitPage("http://"+metrics+"/metrics", http.StatusOK, `driver_name="files.example.com"`)
+			process.Terminate()
+			if code := process.Exit(); code != 0 {
+				t.Errorf("after SIGTERM: exit code %d", code)
+			}
+			if _, err := os.Stat(strings.TrimPrefix(endpoint, "unix://")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the socket is left: %v", err)
+			}
+			if got := process.Output(); !strings.Contains(got, `"msg":"made"`) {
+				t.Errorf("the log is not JSON:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		arguments []string
+		code      int
+		want      string
+	}{
+		"help":                        {[]string{"--help"}, 0, "cosi-driver-files: a driver for files"},
+		"the notes of the help":       {[]string{"--help"}, 0, "And that is all."},
+		"the variable of a flag":      {[]string{"--help"}, 0, "[COSI_ENDPOINT]"},
+		"version":                     {[]string{"--version"}, 0, "cosi-driver-files "},
+		"a driver that cannot be":     {nil, 1, "cosi-driver-files: it does not know its outage"},
+		"an endpoint that cannot be":  {[]string{"--endpoint=unix://a.sock"}, 2, `--endpoint or COSI_ENDPOINT: "unix://a.sock" has no absolute path`},
+		"an address that is no place": {[]string{"--outage=x", "--health-address=nowhere"}, 1, "serving health: listen tcp: address nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			process := programtest.Start(t, []string{"COSI_ENDPOINT=" + drivertest.Endpoint(t)}, tc.arguments...)
+			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
+				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
+			}
+		})
+	}
+}

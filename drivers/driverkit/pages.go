@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driverkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// pages are the HTTP servers beside the socket.
+type pages []page
+
+type page struct {
+	server *http.Server
+	done   chan struct{}
+}
+
+// servePages serves the metrics and the health of a driver where options ask for them. Also with an
+// error it returns what must be stopped.
+func servePages(ctx context.Context, options Options, healthy *health.Server) (pages, error) {
+	var made pages
+	if options.MetricsAddress != "" {
+		mux := http.NewServeMux()
+		mux.Handle("/metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{}))
+		if err := made.serve(ctx, "metrics", options.MetricsAddress, mux, options); err != nil {
+			return made, err
+		}
+	}
+	if options.HealthAddress != "" {
+		mux := http.NewServeMux()
+		mux.Handle("/healthz", healthPage(healthy, ""))
+		mux.Handle("/readyz", healthPage(healthy, BackendService))
+		if err := made.serve(ctx, "health", options.HealthAddress, mux, options); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
+}
+
+func (p *pages) serve(ctx context.Context, what, address string, handler http.Handler, options Options) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", what, err)
+	}
+	made := page{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, done: make(chan struct{})}
+	go func() {
+		defer close(made.done)
+		if err := made.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			options.Logger.Error(what+" is no longer served", "error", err)
+		}
+	}()
+	*p = append(*p, made)
+	options.Logger.InfoContext(ctx, "HTTP is served", "what", what, "address", listener.Addr().String())
+	return nil
+}
+
+func (p pages) stop() {
+	for _, made := range p {
+		// An answer that is cut off harms nobody.
+		_ = made.server.Close()
+		<-made.done
+	}
+}
+
+// healthPage answers as the gRPC health of a service does: 200 with "ok", else 503 with the reason.
+// A driver that cannot tell about its backend has no such service: it is ready as soon as it serves.
+func healthPage(healthy *health.Server, service string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer, err := healthy.Check(r.Context(), &healthpb.HealthCheckRequest{Service: service})
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		switch {
+		case err != nil, answer.GetStatus() == healthpb.HealthCheckResponse_SERVING:
+			_, _ = w.Write([]byte("ok\n"))
+		case answer.GetStatus() == healthpb.HealthCheckResponse_UNKNOWN:
+			http.Error(w, "the backend was not asked yet", http.StatusServiceUnavailable)
+		case service == BackendService:
+			http.Error(w, "the backend does not answer; the log says why", http.StatusServiceUnavailable)
+		default:
+			http.Error(w, "the driver stops", http.StatusServiceUnavailable)
+		}
+	})
+}
