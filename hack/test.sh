@@ -7,6 +7,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 go run ./hack/controlplane
 
+# MinIO and versitygw, if `go run ./hack/stores` has built them: without them the
+# tests that compare with them are skipped.
+stores=$(go run ./hack/stores --found)
+set -a
+eval "$stores"
+set +a
+
 # A package that takes longer than the timeout hangs. Tests wait for an API
 # server far more than they compute: twice as many of them run at once as a
 # small machine has cores.

@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
 // settings are the flags.
@@ -49,8 +50,8 @@ func main() {
 	pflag.DurationVar(&s.duration, "duration", 2*time.Second, "how long each measurement runs")
 	pflag.IntVar(&s.keys, "keys", 100000, "keys to list")
 	pflag.StringVar(&s.only, "only", "", "measure only the store of this name")
-	pflag.StringVar(&s.versity, "versitygw", os.Getenv("VERSITYGW"), "path of the versitygw program")
-	pflag.StringVar(&s.minio, "minio", os.Getenv("MINIO"), "path of the minio program")
+	pflag.StringVar(&s.versity, "versitygw", found(stores.VersityGW()), "path of the versitygw program")
+	pflag.StringVar(&s.minio, "minio", found(stores.MinIO()), "path of the minio program")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := s.run(ctx, os.Stdout)
@@ -59,6 +60,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench/s3fake:", err)
 		os.Exit(1)
 	}
+}
+
+// found is where a store's executable is, "" if it is nowhere: the store is not measured then.
+func found(s stores.Store) string {
+	path, err := s.Find()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "not measured:", err)
+	}
+	return path
 }
 
 func (s settings) run(ctx context.Context, out io.Writer) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -14,23 +15,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// findBinary answers the path of a real store's server, from the variable or from PATH. Without one
-// the test is skipped, except where the variable REQUIRE_STORES is set, as it is in CI.
-func findBinary(t *testing.T, variable, name string) string {
+// findBinary answers the path of a real store's server. Without one the test is skipped, except where the variable
+// REQUIRE_STORES is set.
+func findBinary(t *testing.T, store stores.Store) string {
 	t.Helper()
-	if path := os.Getenv(variable); path != "" {
-		return path
-	}
-	path, err := exec.LookPath(name)
+	path, err := store.Find()
 	if err == nil {
 		return path
 	}
-	if os.Getenv("REQUIRE_STORES") != "" {
-		t.Fatalf("%s is needed: install %s or set %s", name, name, variable)
+	if os.Getenv("REQUIRE_STORES") != "" || !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
 	}
-	t.Skipf("no %s: install it or set %s to test the driver with it", name, variable)
+	t.Skip(err)
 	return ""
 }
 
@@ -111,7 +111,7 @@ const (
 // startVersityIAM starts versitygw with its own IAM API, and answers the endpoints of S3 and IAM.
 func startVersityIAM(t *testing.T) (string, string) {
 	t.Helper()
-	path := findBinary(t, "VERSITYGW", "versitygw")
+	path := findBinary(t, stores.VersityGW())
 	directory, err := os.MkdirTemp("", "vgw")
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 // startVersity starts versitygw with accounts of its own, and answers its endpoint.
 func startVersity(t *testing.T) string {
 	t.Helper()
-	path := findBinary(t, "VERSITYGW", "versitygw")
+	path := findBinary(t, stores.VersityGW())
 	root := t.TempDir()
 	data, versions, iam := filepath.Join(root, "data"), filepath.Join(root, "versions"), filepath.Join(root, "iam")
 	for _, needed := range []string{data, versions, iam} {
@@ -155,7 +155,7 @@ func startVersity(t *testing.T) string {
 // startMinIO starts MinIO, and answers its endpoint.
 func startMinIO(t *testing.T) string {
 	t.Helper()
-	path := findBinary(t, "MINIO", "minio")
+	path := findBinary(t, stores.MinIO())
 	address := freeAddress(t)
 	startProcess(t, path, []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
 		"server", "--quiet", "--address", address, t.TempDir())

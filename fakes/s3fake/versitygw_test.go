@@ -24,6 +24,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
 // versityAdmin answers the one call of versitygw's own admin API that its test suite needs to make users, and
@@ -140,13 +141,13 @@ func typed(statement map[string]any) bool {
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// TestVersitygw runs versitygw's own integration tests, as a process, against the fake. It needs VERSITYGW to name
-// the binary: see docs/reference/s3fake.md.
+// TestVersitygw runs versitygw's own integration tests, as a process, against the fake: see docs/reference/s3fake.md.
+// VERSITYGW_OUT names a directory that receives their output.
 func TestVersitygw(t *testing.T) {
 	t.Parallel()
-	binary := os.Getenv("VERSITYGW")
-	if binary == "" {
-		t.Skip("VERSITYGW does not name the versitygw binary (go install github.com/versity/versitygw/cmd/versitygw@v1.8.0)")
+	binary, err := stores.VersityGW().Find()
+	if err != nil {
+		t.Skip(err)
 	}
 	s, err := s3fake.New(s3fake.Options{OpenBuckets: true})
 	if err != nil {
@@ -161,10 +162,14 @@ func TestVersitygw(t *testing.T) {
 	defer server.Close()
 	root := s.Root()
 	out := os.Getenv("VERSITYGW_OUT")
+	suites := []string{"full-flow --versioning-enabled", "full-flow", "iam", "s3-iam", "s3-iam-session"}
+	if out == "" && os.Getenv("COOPER_SOAK") == "" {
+		suites = []string{"iam"} // the others take minutes
+	}
 	if out == "" {
 		out = t.TempDir()
 	}
-	for _, args := range []string{"full-flow --versioning-enabled", "full-flow", "iam", "s3-iam", "s3-iam-session"} {
+	for _, args := range suites {
 		if only := os.Getenv("VERSITYGW_ONLY"); only != "" && only != args {
 			continue
 		}
