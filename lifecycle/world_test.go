@@ -338,9 +338,14 @@ func (l *logbook) showIfFailed(t *testing.T) {
 	t.Cleanup(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if t.Failed() && os.Getenv("COOPER_LIFECYCLE_LOG") != "" {
-			t.Logf("the end of the log:\n%s", strings.Join(l.lines[max(0, len(l.lines)-shown):], "\n"))
+		if !t.Failed() {
+			return
 		}
+		lines := l.lines
+		if os.Getenv("COOPER_LIFECYCLE_LOG") == "" {
+			lines = lines[max(0, len(lines)-shown):]
+		}
+		t.Logf("the end of the log (COOPER_LIFECYCLE_LOG=1 shows all):\n%s", strings.Join(lines, "\n"))
 	})
 }
 
