@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+func TestMain(m *testing.M) {
+	programtest.Main(main)
+	testenv.Main(m)
+}
+
+// TestServes starts the sidecar before its driver, on the socket that a dead
+// driver left, and sees it wait, work, tell how it is, and end.
+func TestServes(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	namespace, endpoint := env.Namespace(), drivertest.Endpoint(t)
+	leaveSocket(t, endpoint)
+	metrics, health := programtest.FreeAddress(t), programtest.FreeAddress(t)
+	process := programtest.Start(t, []string{
+		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
+		"COOPER_DRIVER_ADDRESS=" + endpoint, "COOPER_OWNER=" + namespace + "/driver",
+	}, "--metrics-address="+metrics, "--health-address="+health, "--leader-namespace="+namespace)
+	process.Await(`msg="Waiting for the driver" address=` + endpoint)
+	process.Await("connection refused")
+
+	name := namespace + ".example.com"
+	stop := startDriver(t, name, endpoint)
+	process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok")
+	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
+	process.AwaitPage("http://"+metrics+"/metrics", http.StatusOK, `cosi_sidecar_operation_duration_seconds_count{driver_name="`+name)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: sidecar.LeaseName(name)}}
+	process.Await("Successfully acquired lease")
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || lease.Annotations[sidecar.OwnerAnnotation] != namespace+"/driver" {
+		t.Errorf("the Lease: want it owned by %s/driver, got %v, %v", namespace, lease.Annotations, err)
+	}
+
+	stop()
+	process.AwaitPage("http://"+health+"/readyz", http.StatusInternalServerError, "driver")
+	process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok")
+	startDriver(t, name, endpoint)
+	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
+
+	process.Terminate()
+	if code := process.Exit(); code != 0 {
+		t.Errorf("after SIGTERM: exit code %d\n%s", code, process.Output())
+	}
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+		t.Errorf("the Lease after SIGTERM: want no holder, got %v, %v", lease.Spec.HolderIdentity, err)
+	}
+}
+
+// TestEndsWhileItWaits is the Pod that is deleted before its driver came up.
+func TestEndsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	process := programtest.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(env.Config(), "default")},
+		"--driver-address="+drivertest.Endpoint(t), "--leader-elect=false")
+	process.Await("Waiting for the driver")
+	process.Terminate()
+	if code := process.Exit(); code != 0 {
+		t.Errorf("after SIGTERM: exit code %d\n%s", code, process.Output())
+	}
+}
+
+// leaveSocket leaves a socket on which nobody listens, as a killed driver does.
+func leaveSocket(t *testing.T, endpoint string) {
+	t.Helper()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: strings.TrimPrefix(endpoint, "unix://")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(strings.TrimPrefix(endpoint, "unix://")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startDriver serves a driver; what it returns ends it.
+func startDriver(t *testing.T, name, endpoint string) (stop func()) {
+	t.Helper()
+	fake, err := driverfake.New(driverfake.Options{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := fake.Start(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	return func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestEnds starts the sidecar in ways that end by themselves.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	reached, endpoint := env.Kubeconfig(env.Config(), "default"), drivertest.Endpoint(t)
+	startDriver(t, "ends.example.com", endpoint)
+	busy := programtest.BusyAddress(t)
+	alone := []string{"--kubeconfig=" + reached, "--leader-elect=false", "--driver-address=" + endpoint}
+	for name, tc := range map[string]struct {
+		environment []string
+		arguments   []string
+		code        int
+		want        string
+	}{
+		"help names the variables":  {nil, []string{"--help"}, 0, "[COOPER_DRIVER_ADDRESS]"},
+		"version":                   {[]string{"COOPER_VERSION=no"}, []string{"--version"}, 0, "cosi-sidecar "},
+		"an unknown flag":           {nil, []string{"--driver=x"}, 2, "cosi-sidecar: unknown flag: --driver; see --help"},
+		"a bad variable":            {[]string{"COOPER_RPC_TIMEOUT=soon"}, nil, 2, `environment variable COOPER_RPC_TIMEOUT: invalid argument "soon"`},
+		"no owner":                  {nil, nil, 2, "--owner is not set: give the namespace and name of this deployment"},
+		"no way to the API server":  {nil, []string{"--leader-elect=false"}, 1, "say how to reach the API server with --kubeconfig FILE"},
+		"a driver behind TCP":       {nil, append(alone, "--driver-address=tcp://127.0.0.1:9000"), 2, `driver address "tcp://127.0.0.1:9000" does not begin with unix://; give it as unix:///path/to/driver.sock`},
+		"a driver that is no .sock": {nil, append(alone, "--driver-address=unix:///run/driver"), 2, `driver address "unix:///run/driver" does not name a file that ends in .sock`},
+		"a busy port for metrics":   {nil, append(alone, "--health-address=", "--metrics-address="+busy), 1, busy + ": bind: address already in use"},
+		"a busy port for health":    {nil, append(alone, "--metrics-address=", "--health-address="+busy), 1, busy + ": bind: address already in use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			process := programtest.Start(t, tc.environment, tc.arguments...)
+			if code := process.Exit(); code != tc.code || !strings.Contains(process.Output(), tc.want) {
+				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
+			}
+		})
+	}
+}
