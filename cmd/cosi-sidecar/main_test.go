@@ -45,7 +45,7 @@ func TestServes(t *testing.T) {
 	stop := startDriver(t, name, endpoint)
 	process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok")
 	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
-	process.AwaitPage("http://"+metrics+"/metrics", http.StatusOK, `cosi_sidecar_operation_duration_seconds_count{driver_name="`+name)
+	process.AwaitPage("http://"+metrics+"/metrics", http.StatusOK, "cosi_sidecar_operation_duration_seconds_count{")
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: sidecar.LeaseName(name)}}
 	process.Await("Successfully acquired lease")
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || lease.Annotations[sidecar.OwnerAnnotation] != namespace+"/driver" {
