@@ -20,7 +20,19 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	}
 	asked.Name = storeName("", request.Name, maxAccountName)
 	asked.ID = d.joinID(backend.name, asked.Name)
-	return asked.ID, backend.accounts.Check(asked)
+	return asked.ID, backend.check(request.AuthType, asked)
+}
+
+// check refuses what the backend cannot grant. It makes no calls.
+func (b *backend) check(authType driverkit.AuthType, asked account.Request) error {
+	switch {
+	case authType != driverkit.ServiceAccount:
+		return b.accounts.Check(asked)
+	case b.identities == nil:
+		return driverkit.InvalidArgument("authentication type %s is not supported by backend %s: its configuration has no iam.serviceAccounts; use %s", authType, b.name, driverkit.Key)
+	default:
+		return b.identities.Check(asked)
+	}
 }
 
 // GrantAccess implements driverkit.Driver.
@@ -37,6 +49,9 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	if asked.Name = name; !isAccountName(name) {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
+	if err := backend.check(request.AuthType, asked); err != nil {
+		return driverkit.Access{}, err
+	}
 	access := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
 	for i := range asked.Buckets {
 		region, err := backend.lookUp(ctx, &asked.Buckets[i])
@@ -45,15 +60,19 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		}
 		access.Buckets[request.Buckets[i].BucketID] = backend.info(asked.Buckets[i].Name, region)
 	}
-	credential, err := backend.accounts.Grant(ctx, asked)
-	if err != nil {
-		return driverkit.Access{}, apierror.Translate("account "+name, err)
+	access.Credential, err = backend.grant(ctx, request.AuthType, asked)
+	return access, apierror.Translate("account "+name, err)
+}
+
+// grant answers the credential; without a key for those who authenticate as their service account.
+func (b *backend) grant(ctx context.Context, authType driverkit.AuthType, asked account.Request) (driverkit.Credential, error) {
+	granted := driverkit.Credential{CertificateAuthority: b.certificateAuthority}
+	if authType == driverkit.ServiceAccount {
+		return granted, b.identities.Grant(ctx, asked)
 	}
-	access.Credential = driverkit.Credential{
-		S3:                   &driverkit.S3Credential{AccessKeyID: credential.ID, SecretKey: credential.Secret},
-		CertificateAuthority: backend.certificateAuthority,
-	}
-	return access, nil
+	key, err := b.accounts.Grant(ctx, asked)
+	granted.S3 = &driverkit.S3Credential{AccessKeyID: key.ID, SecretKey: key.Secret}
+	return granted, err
 }
 
 // RevokeAccess implements driverkit.Driver. The account ID tells what to remove; a missing bucket
@@ -63,13 +82,20 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 	if !isAccountName(name) {
 		return nil
 	}
-	granted := account.Request{ID: request.AccountID, Name: name}
+	granted := account.Request{ID: request.AccountID, Name: name, ServiceAccount: request.ServiceAccount}
 	for _, id := range request.BucketIDs {
 		if owner, bucket := d.splitID(id); owner == backend {
 			granted.Buckets = append(granted.Buckets, policy.Bucket{Name: bucket})
 		}
 	}
-	err := backend.accounts.Revoke(ctx, granted)
+	revoke := backend.accounts.Revoke
+	if request.AuthType == driverkit.ServiceAccount {
+		if backend.identities == nil {
+			return driverkit.FailedPrecondition("account %s was granted to a service account, but the configuration of backend %s has no iam.serviceAccounts any more; restore it until the account is revoked", name, backend.name)
+		}
+		revoke = backend.identities.Revoke
+	}
+	err := revoke(ctx, granted)
 	return apierror.Translate("account "+name, err)
 }
 
@@ -77,7 +103,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 // buckets are in the order of the request.
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
-	asked := account.Request{Rotation: spec.Rotation, AcceptShared: options.AcceptShared}
+	asked := account.Request{ServiceAccount: spec.ServiceAccount, Rotation: spec.Rotation, AcceptShared: options.AcceptShared}
 	var shared *backend
 	for _, wanted := range spec.Buckets {
 		backend, name := d.splitID(wanted.BucketID)

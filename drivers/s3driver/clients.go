@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
@@ -81,6 +82,14 @@ func newIAMClient(base aws.Config, backend BackendConfig) *iam.Client {
 	return iam.NewFromConfig(base, func(options *iam.Options) {
 		if backend.IAM.Endpoint != "" {
 			options.BaseEndpoint = aws.String(backend.IAM.Endpoint)
+		}
+	})
+}
+
+func newEKSClient(base aws.Config, backend BackendConfig) *eks.Client {
+	return eks.NewFromConfig(base, func(options *eks.Options) {
+		if endpoint := backend.IAM.ServiceAccounts.EKSEndpoint; endpoint != "" {
+			options.BaseEndpoint = aws.String(endpoint)
 		}
 	})
 }

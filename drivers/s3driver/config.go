@@ -113,7 +113,31 @@ type IAMConfig struct {
 	Path string `json:"path,omitempty"`
 	// PermissionsBoundary is the ARN of a policy that bounds every user.
 	PermissionsBoundary string `json:"permissionsBoundary,omitempty"`
+	// ServiceAccounts lets workloads authenticate as their Kubernetes service account. Unset, only
+	// keys are given out.
+	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
 }
+
+// ServiceAccountsConfig says how pods of a cluster get an IAM role: by EKS Pod Identity, by their
+// token, or by either.
+type ServiceAccountsConfig struct {
+	// EKSCluster is the name of the cluster at EKS, which gives its pods their roles (Pod Identity).
+	EKSCluster string `json:"eksCluster,omitempty"`
+	// EKSEndpoint is the URL of the EKS API. Default: AWS, or the endpoint of the store.
+	EKSEndpoint string `json:"eksEndpoint,omitempty"`
+	// OIDCProvider is the ARN of IAM's OpenID Connect provider of the cluster, whose tokens pods
+	// exchange for their role.
+	OIDCProvider string `json:"oidcProvider,omitempty"`
+	// Audience is whom those tokens must be for. Default: sts.amazonaws.com.
+	Audience string `json:"audience,omitempty"`
+	// RolePrefix begins the names of roles, which are <prefix>.<namespace>.<service account>. The
+	// drivers and clusters of one AWS account need different ones. Default: the cluster mark, or
+	// cosi without one.
+	RolePrefix string `json:"rolePrefix,omitempty"`
+}
+
+// enabled says whether workloads can authenticate as their service account.
+func (s ServiceAccountsConfig) enabled() bool { return s.EKSCluster != "" || s.OIDCProvider != "" }
 
 // ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
 // fields are errors.
@@ -149,7 +173,7 @@ func (c Config) complete() (Config, error) {
 	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
 	for _, name := range c.backendNames() {
-		backend := c.Backends[name].withDefaults(c.DriverName)
+		backend := c.Backends[name].withDefaults(c)
 		backends[name] = backend
 		problems = append(problems, backend.validate("backends."+name)...)
 		if !backendNamePattern.MatchString(name) {
@@ -167,6 +191,9 @@ func (c Config) complete() (Config, error) {
 var (
 	backendNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 	iamPathPattern     = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
+
+	oidcProviderPattern = regexp.MustCompile(`^arn:[a-z-]+:iam::[0-9]*:oidc-provider/.+$`)
+	rolePrefixPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$`)
 )
 
 func (c Config) validate() []error {
@@ -187,13 +214,19 @@ func (c Config) validate() []error {
 
 func (c Config) backendNames() []string { return slices.Sorted(maps.Keys(c.Backends)) }
 
-func (b BackendConfig) withDefaults(driverName string) BackendConfig {
+func (b BackendConfig) withDefaults(config Config) BackendConfig {
 	setDefault(&b.Region, "us-east-1")
 	switch b.Type {
 	case TypeAWS:
 		setDefault(&b.IAM.Partition, "aws")
-		setDefault(&b.IAM.Path, "/cosi/"+driverName+"/")
+		setDefault(&b.IAM.Path, "/cosi/"+config.DriverName+"/")
 		setDefault(&b.IAM.Endpoint, b.Endpoint)
+		if accounts := &b.IAM.ServiceAccounts; accounts.enabled() {
+			setDefault(&accounts.EKSEndpoint, b.Endpoint)
+			setDefault(&accounts.Audience, "sts.amazonaws.com")
+			setDefault(&accounts.RolePrefix, config.Cluster)
+			setDefault(&accounts.RolePrefix, "cosi")
+		}
 	case TypeMinIO, TypeVersityGW:
 		setDefault(&b.AdminEndpoint, b.Endpoint)
 	case TypeStatic:
@@ -217,6 +250,7 @@ func (b BackendConfig) validate(field string) []error {
 		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
 	}
 	b.validateAccounts(bad)
+	b.IAM.ServiceAccounts.validate(bad)
 	b.validateEndpoints(bad)
 	return problems
 }
@@ -253,12 +287,28 @@ func (b BackendConfig) validateAccounts(bad func(name, format string, args ...an
 	}
 }
 
+// validate checks how pods get a role.
+func (s ServiceAccountsConfig) validate(bad func(name, format string, args ...any)) {
+	if s == (ServiceAccountsConfig{}) {
+		return
+	}
+	if !s.enabled() {
+		bad("iam.serviceAccounts", "needs eksCluster, oidcProvider or both")
+	}
+	if s.OIDCProvider != "" && !oidcProviderPattern.MatchString(s.OIDCProvider) {
+		bad("iam.serviceAccounts.oidcProvider", "%q is not the ARN of an OpenID Connect provider, such as arn:aws:iam::111122223333:oidc-provider/oidc.example.com/id", s.OIDCProvider)
+	}
+	if s.enabled() && !rolePrefixPattern.MatchString(s.RolePrefix) {
+		bad("iam.serviceAccounts.rolePrefix", "%q must be 1 to 24 lower-case letters, digits and '-'", s.RolePrefix)
+	}
+}
+
 // validateEndpoints checks how the store is reached.
 func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...any)) {
 	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
 		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
 	}
-	for name, value := range map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "iam.endpoint": b.IAM.Endpoint, "adminEndpoint": b.AdminEndpoint} {
+	for name, value := range map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "iam.endpoint": b.IAM.Endpoint, "adminEndpoint": b.AdminEndpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint} {
 		if err := checkEndpoint(value); err != nil {
 			bad(name, "%v", err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/iamuser"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/role"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
@@ -76,6 +77,8 @@ type backend struct {
 	certificateAuthority string
 	buckets              *bucket.Store
 	accounts             accounts
+	// identities is nil if workloads cannot authenticate as their service account.
+	identities *role.Roles
 }
 
 // New makes a driver. It makes no calls: a store that is down does not keep the driver from
@@ -96,6 +99,7 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
+	locks := &role.Locks{}
 	for name, settings := range config.Backends {
 		wrap := func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
@@ -103,7 +107,7 @@ func New(options Options) (*Driver, error) {
 			}
 			return observer.wrap(name, next)
 		}
-		made, err := newBackend(config, name, settings, options.Credentials, wrap)
+		made, err := newBackend(config, name, settings, options.Credentials, locks, wrap)
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
 		}
@@ -114,7 +118,7 @@ func New(options Options) (*Driver, error) {
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, wrap wrapTransport) (*backend, error) {
+func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, locks *role.Locks, wrap wrapTransport) (*backend, error) {
 	base, err := newAWSConfig(context.Background(), settings, wrap)
 	if err != nil {
 		return nil, err
@@ -136,6 +140,7 @@ func newBackend(config Config, name string, settings BackendConfig, store credst
 		},
 	}
 	made.addAccounts(config, store, base)
+	made.addIdentities(config, locks, base)
 	return made, nil
 }
 
@@ -172,14 +177,48 @@ func (b *backend) addAccounts(config Config, store credstore.Store, base aws.Con
 	}
 }
 
+// addIdentities adds what workloads need in order to authenticate as their service account.
+func (b *backend) addIdentities(config Config, locks *role.Locks, base aws.Config) {
+	wanted := b.config.IAM.ServiceAccounts
+	if !wanted.enabled() {
+		return
+	}
+	b.identities = &role.Roles{
+		API:       newIAMClient(base, b.config),
+		Driver:    config.DriverName,
+		Cluster:   config.Cluster,
+		Path:      b.config.IAM.Path,
+		Prefix:    wanted.RolePrefix,
+		Boundary:  b.config.IAM.PermissionsBoundary,
+		Partition: b.config.IAM.Partition,
+		Locks:     locks,
+	}
+	if wanted.EKSCluster != "" {
+		b.identities.PodIdentity = &role.PodIdentity{API: newEKSClient(base, b.config), Cluster: wanted.EKSCluster, Driver: config.DriverName}
+	}
+	if wanted.OIDCProvider != "" {
+		b.identities.WebIdentity = &role.WebIdentity{Provider: wanted.OIDCProvider, Audience: wanted.Audience}
+	}
+}
+
+// authTypes are those of all backends together.
+func (d *Driver) authTypes() []driverkit.AuthType {
+	for _, backend := range d.backends {
+		if backend.identities != nil {
+			return []driverkit.AuthType{driverkit.Key, driverkit.ServiceAccount}
+		}
+	}
+	return []driverkit.AuthType{driverkit.Key}
+}
+
 // Info implements driverkit.Driver.
 func (d *Driver) Info() driverkit.Info {
 	return driverkit.Info{
 		Name:             d.config.DriverName,
 		Revision:         d.revision,
 		Protocols:        []driverkit.Protocol{driverkit.S3},
-		AuthTypes:        []driverkit.AuthType{driverkit.Key},
-		MultiBucket:      []driverkit.AuthType{driverkit.Key},
+		AuthTypes:        d.authTypes(),
+		MultiBucket:      d.authTypes(),
 		Modes:            policy.Modes(),
 		BucketParameters: params.BucketParameters(),
 		AccessParameters: params.AccessParameters(),

@@ -15,6 +15,8 @@ type Request struct {
 	Buckets []policy.Bucket
 	// Hash is equal for requests that ask for equal accounts.
 	Hash string
+	// ServiceAccount is whose access it is, if that is not a key's.
+	ServiceAccount driverkit.ServiceAccountRef
 	// Rotation asks for a new credential when it differs from the last one.
 	Rotation string
 	// AcceptShared says that the class accepts a key that others have too.

@@ -27,6 +27,7 @@ var (
 	foreign   = rule{driverkit.AlreadyExists, "this name belongs to somebody else at the store"}
 	notEmpty  = rule{driverkit.FailedPrecondition, "it is not empty"}
 	protected = rule{driverkit.FailedPrecondition, "the store protects it from this change"}
+	noCluster = rule{driverkit.FailedPrecondition, "EKS does not know the cluster; an administrator has to correct iam.serviceAccounts in the driver's configuration"}
 	missing   = rule{driverkit.NotFound, "it does not exist at the store"}
 	unknown   = rule{driverkit.Internal, "the store gave an answer that the driver does not expect; its log has the details"}
 )
@@ -138,12 +139,17 @@ var byOperation = withValueCodes(map[string]rule{
 	"DeleteObjects/AccessDenied": protected,
 	// The document names a user that was removed a moment ago.
 	"PutBucketPolicy/MalformedPolicy": settling,
+	// EKS does not see a role that was made a moment ago.
+	"CreatePodIdentityAssociation/InvalidParameter": settling,
+	"CreatePodIdentityAssociation/InvalidRequest":   settling,
+	"ListPodIdentityAssociations/ResourceNotFound":  noCluster,
 })
 
 func withValueCodes(rules map[string]rule) map[string]rule {
 	operations := []string{
 		"CreateBucket", "PutBucketVersioning", "PutBucketEncryption", "PutObjectLockConfiguration",
 		"PutBucketLifecycleConfiguration", "PutBucketCors", "PutBucketTagging", "CreateUser", "PutUserPolicy", "CreatePolicy",
+		"CreateRole", "PutRolePolicy", "UpdateAssumeRolePolicy",
 	}
 	codes := []string{"InvalidArgument", "InvalidRequest", "MalformedXML", "InvalidInput", "ValidationError", "NotImplemented", "InvalidParameterValue"}
 	for _, operation := range operations {

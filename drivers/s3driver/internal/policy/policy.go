@@ -146,6 +146,7 @@ type document struct {
 }
 
 type statement struct {
+	Sid      string   `json:"Sid,omitempty"`
 	Effect   string   `json:"Effect"`
 	Action   []string `json:"Action"`
 	Resource []string `json:"Resource"`
@@ -157,6 +158,8 @@ type Dialect struct {
 	Partition string
 	// Without lists actions that the store does not know, and would refuse the document for.
 	Without []string
+	// Mark, if set, becomes the ID of the first statement: letters and digits.
+	Mark string
 }
 
 // Build answers the policy document, without white space, that allows exactly the given access.
@@ -174,6 +177,9 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 		doc.allow(dialect.known(group.key.bucketActions()), names)
 	}
 	doc.allowKeys(buckets)
+	if len(doc.Statement) > 0 {
+		doc.Statement[0].Sid = dialect.Mark
+	}
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return "", fmt.Errorf("build the policy of %d buckets: %w", len(buckets), err)

@@ -183,7 +183,7 @@ func (a *API) create(r Request, cluster string) (any, error) {
 	if err := a.authorize(r, "iam:PassRole", in.RoleARN); err != nil {
 		return nil, err
 	}
-	if !trusts(role, r.Context, in.RoleARN) {
+	if !trusts(role, in.RoleARN, r.Context, a.sessionTags(cluster, in.Namespace, in.ServiceAccount)) {
 		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "Trust policy of role %s does not allow EKS Pod Identity to assume it.", in.RoleARN)
 	}
 	a.mu.Lock()
@@ -211,11 +211,26 @@ func (a *API) create(r Request, cluster string) (any, error) {
 	return envelope{*one}, nil
 }
 
-// trusts asks the role's trust policy about Pod Identity, which assumes roles and tags sessions.
-func trusts(role iam.Role, ctx iampolicy.Context, arn string) bool {
+// sessionTags are those that Pod Identity gives to a pod's session.
+func (a *API) sessionTags(cluster, namespace, account string) []iam.Tag {
+	return []iam.Tag{
+		{Key: "eks-cluster-arn", Value: a.arn("cluster/" + cluster)},
+		{Key: "eks-cluster-name", Value: cluster},
+		{Key: "kubernetes-namespace", Value: namespace},
+		{Key: "kubernetes-service-account", Value: account},
+	}
+}
+
+// trusts asks the role's trust policy about Pod Identity, which assumes roles and tags sessions. The policy can ask
+// for the tags.
+func trusts(role iam.Role, arn string, base iampolicy.Context, tags []iam.Tag) bool {
 	trust, err := iampolicy.ParseTrust(role.Trust)
 	if err != nil {
 		return false
+	}
+	ctx := maps.Clone(base)
+	for _, tag := range tags {
+		ctx.Set("aws:RequestTag/"+tag.Key, tag.Value)
 	}
 	for _, action := range []string{"sts:AssumeRole", "sts:TagSession"} {
 		if trust.Evaluate(iampolicy.Request{Action: action, Resource: arn, Context: ctx, Principal: iampolicy.Caller{Service: servicePrincipal}}) != iampolicy.Allow {
@@ -321,14 +336,9 @@ func (a *API) assume(r Request, cluster, issuer string) (any, error) {
 		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "There is no association for service account %s in namespace %s.", parts[3], parts[2])
 	}
 	role, ok := a.Account.RoleByARN(one.RoleARN)
-	if !ok || !trusts(role, r.Context, one.RoleARN) {
+	tags := a.sessionTags(cluster, parts[2], parts[3])
+	if !ok || !trusts(role, one.RoleARN, r.Context, tags) {
 		return nil, refused(http.StatusForbidden, "AccessDeniedException", "Role %s cannot be assumed by EKS Pod Identity.", one.RoleARN)
-	}
-	tags := []iam.Tag{
-		{Key: "eks-cluster-arn", Value: a.arn("cluster/" + cluster)},
-		{Key: "eks-cluster-name", Value: cluster},
-		{Key: "kubernetes-namespace", Value: parts[2]},
-		{Key: "kubernetes-service-account", Value: parts[3]},
 	}
 	s, err := a.Account.CreateSession(iam.NewSession{Role: role, Name: "eks-" + cluster + "-" + one.ID, Duration: 6 * time.Hour, Tags: tags})
 	if err != nil {

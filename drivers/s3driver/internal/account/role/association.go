@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+)
+
+// PodIdentity binds service accounts of one EKS cluster to roles.
+type PodIdentity struct {
+	// API is the client, with the driver's own credentials.
+	API associations
+	// Cluster is the name of the EKS cluster.
+	Cluster string
+	// Driver is marked on every association.
+	Driver string
+}
+
+// association is one that exists.
+type association struct{ id, roleARN string }
+
+// ensure makes sure that the service account is bound to the role. EKS binds it to one role only.
+func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef, arn string) error {
+	existing, exists, err := p.find(ctx, of)
+	if err == nil && !exists {
+		_, err = p.API.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
+			ClusterName: &p.Cluster, Namespace: &of.Namespace, ServiceAccount: &of.Name, RoleArn: &arn,
+			Tags: map[string]string{tagDriver: p.Driver},
+		})
+		if !apierror.Is(err, "ResourceInUse") {
+			return err
+		}
+		existing, exists, err = p.find(ctx, of)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !exists:
+		return driverkit.Aborted("the association of service account %s/%s is being changed by somebody else", of.Namespace, of.Name)
+	case existing.roleARN != arn:
+		return driverkit.AlreadyExists("service account %s/%s is bound to role %s by Pod Identity association %s, and EKS takes only one; use another service account, or remove that association",
+			of.Namespace, of.Name, existing.roleARN, existing.id)
+	}
+	return nil
+}
+
+// find answers the association of a service account, and whether there is one.
+func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) (association, bool, error) {
+	pages := eks.NewListPodIdentityAssociationsPaginator(p.API, &eks.ListPodIdentityAssociationsInput{
+		ClusterName: &p.Cluster, Namespace: &of.Namespace, ServiceAccount: &of.Name,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return association{}, false, err
+		}
+		for _, listed := range page.Associations {
+			out, err := p.API.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
+				ClusterName: &p.Cluster, AssociationId: listed.AssociationId,
+			})
+			if err != nil {
+				return association{}, false, err
+			}
+			return association{id: aws.ToString(listed.AssociationId), roleARN: aws.ToString(out.Association.RoleArn)}, true, nil
+		}
+	}
+	return association{}, false, nil
+}
+
+// remove removes the association of the service account with our role, whose ARN ends as given.
+// Others are left alone.
+func (p *PodIdentity) remove(ctx context.Context, of driverkit.ServiceAccountRef, suffix string) error {
+	existing, exists, err := p.find(ctx, of)
+	if err != nil || !exists || !strings.HasSuffix(existing.roleARN, suffix) {
+		return err
+	}
+	_, err = p.API.DeletePodIdentityAssociation(ctx, &eks.DeletePodIdentityAssociationInput{ClusterName: &p.Cluster, AssociationId: &existing.id})
+	if apierror.Is(err, "ResourceNotFound") {
+		return nil
+	}
+	return err
+}

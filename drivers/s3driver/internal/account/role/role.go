@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package role lets pods use buckets as their Kubernetes service account, without a key: one IAM
+// role for each service account, with one inline policy for each access. Pods get the role through
+// an association of EKS Pod Identity, or by exchanging their token, which the role then trusts.
+//
+// A role belongs to a service account and not to an access, since EKS has room for only one
+// association of a service account. It goes with the last access.
+package role
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+)
+
+// Names of the tags that mark a role as ours.
+const (
+	tagDriver         = "cosi-driver"
+	tagCluster        = "cosi-cluster"
+	tagServiceAccount = "cosi-service-account"
+)
+
+const (
+	// policyPrefix begins the names of the inline policies of accesses.
+	policyPrefix = "cosi-"
+	// maxRoleName is the longest name of a role.
+	maxRoleName = 64
+	// maxPolicies is for all inline policies of a role together, in characters without white space.
+	maxPolicies = 10240
+)
+
+// Roles manages the roles of one store. API, Driver, Path, Partition, Prefix and Locks are required,
+// and PodIdentity, WebIdentity or both.
+type Roles struct {
+	// API is the client, with the driver's own credentials.
+	API *iam.Client
+	// Driver and Cluster are marked on every role.
+	Driver, Cluster string
+	// Path groups the roles.
+	Path string
+	// Prefix begins the name of every role.
+	Prefix string
+	// Boundary is the ARN of the permissions boundary of every role; empty for none.
+	Boundary string
+	// Partition is the second part of ARNs.
+	Partition string
+	// PodIdentity is set to bind service accounts through EKS.
+	PodIdentity *PodIdentity
+	// WebIdentity is set to let roles trust tokens of the cluster.
+	WebIdentity *WebIdentity
+	// Locks keeps calls about one role apart.
+	Locks *Locks
+}
+
+// WebIdentity describes the tokens that roles trust.
+type WebIdentity struct {
+	// Provider is the ARN of IAM's OpenID Connect provider of the cluster.
+	Provider string
+	// Audience is whom tokens must be for.
+	Audience string
+}
+
+// Check answers why the access cannot be granted, or nil. It makes no calls.
+func (r *Roles) Check(request account.Request) error {
+	if request.ServiceAccount.Namespace == "" {
+		return driverkit.InvalidArgument("service_account_namespace is required: a name alone does not tell service accounts apart; use a sidecar that sends it")
+	}
+	_, err := r.document(request)
+	return err
+}
+
+func (r *Roles) document(request account.Request) (string, error) {
+	document, err := policy.Build(policy.Dialect{Partition: r.Partition, Mark: mark(request.Hash)}, request.Buckets)
+	if err != nil {
+		return "", err
+	}
+	if len(document) > maxPolicies {
+		return "", driverkit.InvalidArgument("the policy for %d buckets has %d characters, more than the %d that a role takes; ask for fewer buckets in one access",
+			len(request.Buckets), len(document), maxPolicies)
+	}
+	return document, nil
+}
+
+// mark names the access that a policy was made for. A statement's ID takes letters and digits only.
+func mark(hash string) string { return "cosi" + hash }
+
+// Grant makes sure that pods of the service account have exactly the requested access, beside that
+// of other accesses. Every step can be repeated after a failure at any point.
+func (r *Roles) Grant(ctx context.Context, request account.Request) error {
+	if err := r.Check(request); err != nil {
+		return err
+	}
+	name := r.name(request.ServiceAccount)
+	unlock, err := r.Locks.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	arn, err := r.ensureRole(ctx, name, request.ServiceAccount)
+	if err != nil {
+		return err
+	}
+	if err := r.putPolicy(ctx, name, request); err != nil {
+		return err
+	}
+	if r.PodIdentity == nil {
+		return nil
+	}
+	return r.PodIdentity.ensure(ctx, request.ServiceAccount, arn)
+}
+
+// name is the same for the same service account. A person can foretell it, for the annotation with
+// which pods find a role that they assume by a token, as long as it is short enough.
+func (r *Roles) name(of driverkit.ServiceAccountRef) string {
+	// The name of a namespace has no dots, so that the parts can be told apart.
+	if plain := r.Prefix + "." + of.Namespace + "." + of.Name; len(plain) <= maxRoleName {
+		return plain
+	}
+	const digits = 32
+	sum := sha256.Sum256([]byte(of.Namespace + "/" + of.Name))
+	return r.Prefix + ".h-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:digits])
+}
+
+// found is what matters of an existing role.
+type found struct {
+	arn   string
+	trust string
+	tags  map[string]string
+}
+
+// ensureRole makes the role with its marks, or checks the one that exists, and answers its ARN.
+func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.ServiceAccountRef) (string, error) {
+	trust, err := r.trust(of)
+	if err != nil {
+		return "", err
+	}
+	role, exists, err := r.read(ctx, name)
+	if err == nil && !exists {
+		role, err = r.create(ctx, name, of, trust)
+		if apierror.Is(err, "EntityAlreadyExists") {
+			role, _, err = r.read(ctx, name)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if !r.ours(role, of) {
+		return "", driverkit.AlreadyExists("role %s exists and was not made by this driver for service account %s/%s; it is left alone", name, of.Namespace, of.Name)
+	}
+	if role.trust == trust {
+		return role.arn, nil
+	}
+	// The configuration of the driver has changed.
+	_, err = r.API.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &name, PolicyDocument: &trust})
+	return role.arn, err
+}
+
+func (r *Roles) ours(role found, of driverkit.ServiceAccountRef) bool {
+	return role.tags[tagDriver] == r.Driver && role.tags[tagCluster] == r.Cluster && role.tags[tagServiceAccount] == of.Namespace+"/"+of.Name
+}
+
+func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAccountRef, trust string) (found, error) {
+	tags := map[string]string{tagDriver: r.Driver, tagServiceAccount: of.Namespace + "/" + of.Name}
+	if r.Cluster != "" {
+		tags[tagCluster] = r.Cluster
+	}
+	input := &iam.CreateRoleInput{RoleName: &name, Path: &r.Path, AssumeRolePolicyDocument: &trust}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	if r.Boundary != "" {
+		input.PermissionsBoundary = &r.Boundary
+	}
+	out, err := r.API.CreateRole(ctx, input)
+	if err != nil {
+		return found{}, err
+	}
+	return found{arn: aws.ToString(out.Role.Arn), trust: trust, tags: tags}, nil
+}
+
+// read answers a role, and whether it exists.
+func (r *Roles) read(ctx context.Context, name string) (found, bool, error) {
+	out, err := r.API.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+	if apierror.Is(err, "NoSuchEntity") {
+		return found{}, false, nil
+	}
+	if err != nil {
+		return found{}, false, err
+	}
+	role := found{arn: aws.ToString(out.Role.Arn), trust: plain(out.Role.AssumeRolePolicyDocument), tags: map[string]string{}}
+	for _, tag := range out.Role.Tags {
+		role.tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return role, true, nil
+}
+
+// plain is a document as IAM answers it, without the encoding of URLs.
+func plain(document *string) string {
+	text, err := url.QueryUnescape(aws.ToString(document))
+	if err != nil {
+		return aws.ToString(document)
+	}
+	return text
+}
+
+// putPolicy gives the role the policy of one access, unless the access was granted otherwise before.
+func (r *Roles) putPolicy(ctx context.Context, name string, request account.Request) error {
+	document, err := r.document(request)
+	if err != nil {
+		return err
+	}
+	policyName := aws.String(policyPrefix + request.Name)
+	existing, err := r.API.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &name, PolicyName: policyName})
+	switch {
+	case apierror.Is(err, "NoSuchEntity"):
+	case err != nil:
+		return err
+	case plain(existing.PolicyDocument) == document:
+		return nil
+	case !strings.Contains(plain(existing.PolicyDocument), `"`+mark(request.Hash)+`"`):
+		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+	}
+	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
+	if apierror.Is(err, "LimitExceeded") {
+		return driverkit.ResourceExhausted("role %s has no room for another access: IAM takes %d characters for all of them; use another service account for some", name, maxPolicies).WithDetail(err)
+	}
+	return err
+}
+
+// associations is the part of the EKS API that is used.
+type associations interface {
+	CreatePodIdentityAssociation(context.Context, *eks.CreatePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error)
+	DescribePodIdentityAssociation(context.Context, *eks.DescribePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
+	DeletePodIdentityAssociation(context.Context, *eks.DeletePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error)
+	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+}
