@@ -57,6 +57,9 @@ func (p *Plane) apiServer(o Options) (*envtest.APIServer, error) {
 	}
 	arguments := server.Configure()
 	arguments.Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	// Where others find the keys of service account tokens. The server would name an address of the machine, which
+	// its certificate does not have.
+	arguments.Set("external-hostname", loopback)
 	if p.auditLog == "" {
 		return server, nil
 	}

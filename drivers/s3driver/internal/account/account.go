@@ -3,7 +3,10 @@
 // Package account is what the ways to manage accounts have in common: a request for an account.
 package account
 
-import "github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+import (
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+)
 
 // Request asks for an account with exactly this access.
 type Request struct {
