@@ -192,7 +192,7 @@ var (
 	backendNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 	iamPathPattern     = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
 
-	oidcProviderPattern = regexp.MustCompile(`^arn:[a-z-]+:iam::[0-9]*:oidc-provider/.+$`)
+	oidcProviderPattern = regexp.MustCompile(`^arn:[a-z-]+:iam::\d*:oidc-provider/.+$`)
 	rolePrefixPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$`)
 )
 
@@ -308,7 +308,11 @@ func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...a
 	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
 		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
 	}
-	for name, value := range map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "iam.endpoint": b.IAM.Endpoint, "adminEndpoint": b.AdminEndpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint} {
+	endpoints := map[string]string{
+		"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "adminEndpoint": b.AdminEndpoint,
+		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
+	}
+	for name, value := range endpoints {
 		if err := checkEndpoint(value); err != nil {
 			bad(name, "%v", err)
 		}

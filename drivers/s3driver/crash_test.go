@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -129,7 +132,17 @@ type scenario struct {
 	call func(ctx context.Context, driver *s3driver.Driver, names names) error
 	// verify looks at the outcome and removes everything.
 	verify func(t *testing.T, run *run)
+	// needs is what not every store has.
+	needs capability
 }
+
+// capability is something that only some stores can do.
+type capability string
+
+const (
+	managedPolicies capability = "managed policies"
+	serviceAccounts capability = "service accounts"
+)
 
 // names are those of one cell of the matrix.
 type names struct{ bucket, account string }
@@ -147,17 +160,23 @@ type run struct {
 func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	scenarios := map[string]scenario{
-		"create":       {nothing, callCreate, verifyCreated},
-		"grant":        {prepareBucket, callGrant(""), verifyGranted("")},
-		"rotate":       {prepareGranted, callGrant("r1"), verifyRotated},
-		"revoke":       {prepareGranted, callRevoke, verifyRevoked},
-		"delete":       {prepareBucket, callDelete, verifyDeleted},
-		"delete data":  {prepareData, callDelete, verifyDeleted},
-		"whole revoke": {prepareRotated, callRevoke, verifyRevoked},
+		"create":       {prepare: nothing, call: callCreate, verify: verifyCreated},
+		"grant":        {prepare: prepareBucket, call: callGrant(""), verify: verifyGranted("")},
+		"rotate":       {prepare: prepareGranted, call: callGrant("r1"), verify: verifyRotated},
+		"revoke":       {prepare: prepareGranted, call: callRevoke, verify: verifyRevoked},
+		"delete":       {prepare: prepareBucket, call: callDelete, verify: verifyDeleted},
+		"delete data":  {prepare: prepareData, call: callDelete, verify: verifyDeleted},
+		"whole revoke": {prepare: prepareRotated, call: callRevoke, verify: verifyRevoked},
+
+		"grant managed":  {prepare: prepareMany, call: callGrantMany, verify: verifyGrantedMany, needs: managedPolicies},
+		"revoke managed": {prepare: prepareGrantedMany, call: callRevoke, verify: verifyRevokedMany, needs: managedPolicies},
+
+		"grant service account":  {prepare: prepareBucket, call: callGrantIdentity, verify: verifyGrantedIdentity, needs: serviceAccounts},
+		"revoke service account": {prepare: prepareIdentity, call: callRevokeIdentity, verify: verifyRevoked, needs: serviceAccounts},
 	}
 	onEveryTarget(t, func(t *testing.T, on target) {
 		for name, scenario := range scenarios {
-			if on.slow && name != "create" && name != "grant" && name != "revoke" {
+			if scenario.needs != "" && !slices.Contains(on.can, scenario.needs) {
 				continue
 			}
 			// One after the other, since each compares the whole inventory.
@@ -166,29 +185,54 @@ func TestCrashMatrix(t *testing.T) {
 	})
 }
 
+// cell is one place where the process dies.
+type cell struct {
+	at          int
+	afterEffect bool
+}
+
+// cellsOnRealStores is how many cells of each RPC are tried on a real store, where one takes long.
+const cellsOnRealStores = 4
+
 func runMatrix(t *testing.T, on target, scenario scenario) {
 	t.Helper()
-	cells := 0
-	for at := 1; ; at++ {
-		reached := false
-		for _, afterEffect := range []bool{false, true} {
-			// Of a reduced matrix the cells alternate.
-			if on.slow && afterEffect != (at%2 == 0) {
-				continue
-			}
-			crash := &crash{at: at, afterEffect: afterEffect}
-			runCell(t, on, scenario, crash)
-			reached = reached || crash.dead
-			cells++
-			if t.Failed() {
-				t.Fatalf("killed at call %d (after its effect: %t) of:\n%s", at, afterEffect, strings.Join(crash.calls, "\n"))
-			}
-		}
-		if !reached {
-			t.Logf("%d cells, those past the last call included, over %d calls", cells, at-1)
+	whole := &crash{}
+	runCell(t, on, scenario, whole)
+	var cells []cell
+	for at := range whole.calls {
+		cells = append(cells, cell{at + 1, false}, cell{at + 1, true})
+	}
+	if on.slow && os.Getenv("COOPER_SOAK") == "" {
+		cells = sampled(t, cells)
+	}
+	for _, cell := range cells {
+		if t.Failed() {
 			return
 		}
+		crash := &crash{at: cell.at, afterEffect: cell.afterEffect}
+		runCell(t, on, scenario, crash)
+		if t.Failed() || !crash.dead {
+			t.Errorf("killed (%t) at call %d (after its effect: %t) of:\n%s", crash.dead, cell.at, cell.afterEffect, strings.Join(crash.calls, "\n"))
+		}
 	}
+	t.Logf("%d cells over %d calls", len(cells), len(whole.calls))
+}
+
+// sampled picks some of the cells; COOPER_SEED repeats a choice.
+func sampled(t *testing.T, cells []cell) []cell {
+	t.Helper()
+	seed := rand.Uint64()
+	if given := os.Getenv("COOPER_SEED"); given != "" {
+		parsed, err := strconv.ParseUint(given, 10, 64)
+		if err != nil {
+			t.Fatalf("COOPER_SEED: %v", err)
+		}
+		seed = parsed
+	}
+	count := min(cellsOnRealStores, len(cells))
+	t.Logf("COOPER_SEED=%d chooses %d of %d cells; COOPER_SOAK=1 tries all", seed, count, len(cells))
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+	return cells[:count]
 }
 
 func runCell(t *testing.T, on target, scenario scenario, crash *crash) {
@@ -352,6 +396,123 @@ func verifyRotated(t *testing.T, run *run) {
 	previous := s3Client(run.target.backend.Endpoint, "us-east-1", entry.Previous.ID, entry.Previous.Secret.Reveal())
 	mustSucceed(t, putObject(t, previous, run.bucket, "by-previous-key"))
 	verifyGranted("r1")(t, run)
+}
+
+// grantManyOf asks for so different access to three buckets that the policy does not fit into a user.
+func grantManyOf(names names) driverkit.GrantAccessRequest {
+	request := grantOf(names, "")
+	all := driverkit.BucketAccess{ObjectData: driverkit.ReadWrite, ObjectMetadata: driverkit.ReadWrite, BucketMetadata: driverkit.ReadOnly}
+	request.Buckets = nil
+	for i, bucket := range bucketsOf(names) {
+		access := all
+		access.BucketID = bucket
+		if i == 1 {
+			access.BucketMetadata = driverkit.Any
+		}
+		if i == 2 {
+			access.ObjectMetadata = driverkit.ReadOnly
+		}
+		request.Buckets = append(request.Buckets, access)
+	}
+	return request
+}
+
+func bucketsOf(names names) []string {
+	return []string{names.bucket, names.bucket + "-2", names.bucket + "-3"}
+}
+
+func prepareMany(t *testing.T, driver *s3driver.Driver, run names) {
+	t.Helper()
+	for _, bucket := range bucketsOf(run) {
+		prepareBucket(t, driver, names{bucket: bucket})
+	}
+}
+
+func prepareGrantedMany(t *testing.T, driver *s3driver.Driver, names names) {
+	t.Helper()
+	prepareMany(t, driver, names)
+	if err := callGrantMany(t.Context(), driver, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func callGrantMany(ctx context.Context, driver *s3driver.Driver, names names) error {
+	_, err := driver.GrantAccess(ctx, grantManyOf(names))
+	return err
+}
+
+func verifyGrantedMany(t *testing.T, run *run) {
+	t.Helper()
+	access, err := run.driver.GrantAccess(t.Context(), grantManyOf(run.names))
+	mustSucceed(t, err)
+	again, err := run.driver.GrantAccess(t.Context(), grantManyOf(run.names))
+	mustSucceed(t, err)
+	if diff := cmp.Diff(access, again); diff != "" {
+		t.Errorf("a repeated grant answers something else:\n%s", diff)
+	}
+	found := ofRun(inventory(t, run.target, run.store), run.names)
+	if users, policies, keys := count(found, "user "), count(found, "policy arn:"), count(found, "key "); users != 1 || policies != 1 || keys != 1 {
+		t.Errorf("%d users, %d managed policies and %d keys, want one each: %v", users, policies, keys, found)
+	}
+	client := clientOf(access, run.bucket)
+	for _, bucket := range bucketsOf(run.names) {
+		mustSucceed(t, putObject(t, client, bucket, "key"))
+	}
+	mustSucceed(t, callRevoke(t.Context(), run.driver, run.names))
+	if code := apiCode(t, putObject(t, client, run.bucket, "key")); code != "InvalidAccessKeyId" {
+		t.Errorf("after revoke: %q", code)
+	}
+	verifyRevokedMany(t, run)
+}
+
+func verifyRevokedMany(t *testing.T, run *run) {
+	t.Helper()
+	if left := ofRun(inventory(t, run.target, run.store), run.names); len(left) != count(left, "bucket ") {
+		t.Errorf("left are %v, want only the buckets", left)
+	}
+	for _, bucket := range bucketsOf(run.names) {
+		mustSucceed(t, callDelete(t.Context(), run.driver, names{bucket: bucket}))
+	}
+}
+
+// identityOf is the service account of one cell.
+func identityOf(names names) driverkit.ServiceAccountRef {
+	return driverkit.ServiceAccountRef{Namespace: "ns", Name: names.account}
+}
+
+func callGrantIdentity(ctx context.Context, driver *s3driver.Driver, names names) error {
+	request := grantOf(names, "")
+	request.AuthType, request.ServiceAccount = driverkit.ServiceAccount, identityOf(names)
+	_, err := driver.GrantAccess(ctx, request)
+	return err
+}
+
+func callRevokeIdentity(ctx context.Context, driver *s3driver.Driver, names names) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: names.account, Protocol: driverkit.S3, AuthType: driverkit.ServiceAccount,
+		ServiceAccount: identityOf(names), BucketIDs: []string{names.bucket},
+	})
+}
+
+func prepareIdentity(t *testing.T, driver *s3driver.Driver, names names) {
+	t.Helper()
+	prepareBucket(t, driver, names)
+	if err := callGrantIdentity(t.Context(), driver, names); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func verifyGrantedIdentity(t *testing.T, run *run) {
+	t.Helper()
+	want := []string{
+		"association prod/ns/" + run.account, "bucket " + run.bucket,
+		"policy cosi.ns." + run.account + " cosi-" + run.account, "role cosi.ns." + run.account,
+	}
+	if diff := cmp.Diff(want, ofRun(inventory(t, run.target, run.store), run.names)); diff != "" {
+		t.Errorf("inventory (-want +got):\n%s", diff)
+	}
+	mustSucceed(t, callRevokeIdentity(t.Context(), run.driver, run.names))
+	verifyRevoked(t, run)
 }
 
 func verifyRevoked(t *testing.T, run *run) {

@@ -32,6 +32,8 @@ type target struct {
 	rootID, rootSecret string
 	// slow asks for a reduced crash matrix.
 	slow bool
+	// can is what not every store does.
+	can []capability
 	// accounts lists the accounts, keys and policies of the store.
 	accounts func(ctx context.Context) ([]string, error)
 }
@@ -45,7 +47,7 @@ func versityIAM(t *testing.T) target {
 			Type: s3driver.TypeAWS, Endpoint: endpoint, IAM: s3driver.IAMConfig{Endpoint: iamEndpoint},
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
 		},
-		rootID: rootAccessKey, rootSecret: rootSecretKey,
+		rootID: rootAccessKey, rootSecret: rootSecretKey, slow: true,
 		accounts: func(ctx context.Context) ([]string, error) {
 			return iamAccounts(ctx, iamEndpoint, rootAccessKey, rootSecretKey)
 		},
@@ -61,9 +63,7 @@ func versityAdmin(t *testing.T) target {
 // realMinIO is a MinIO process.
 func realMinIO(t *testing.T) target {
 	t.Helper()
-	on := adminTarget(s3driver.TypeMinIO, startMinIO(t))
-	on.slow = true
-	return on
+	return adminTarget(s3driver.TypeMinIO, startMinIO(t))
 }
 
 func adminTarget(kind s3driver.BackendType, endpoint string) target {
@@ -72,7 +72,7 @@ func adminTarget(kind s3driver.BackendType, endpoint string) target {
 			Type: kind, Endpoint: endpoint,
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
 		},
-		rootID: rootAccessKey, rootSecret: rootSecretKey,
+		rootID: rootAccessKey, rootSecret: rootSecretKey, slow: true,
 		accounts: func(ctx context.Context) ([]string, error) { return adminAccounts(ctx, kind, endpoint) },
 	}
 }
@@ -80,7 +80,9 @@ func adminTarget(kind s3driver.BackendType, endpoint string) target {
 // ourFake is the fake of this repository: S3 and IAM on one port.
 func ourFake(t *testing.T) target {
 	t.Helper()
-	on, _ := startFake(t, s3fake.Options{})
+	on, _ := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	on.can = []capability{managedPolicies, serviceAccounts}
 	return on
 }
 
@@ -117,6 +119,15 @@ func startFake(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 				for policy := range user.Inline {
 					lines = append(lines, "policy "+user.Name+" "+policy)
 				}
+			}
+			for _, role := range held.Roles {
+				lines = append(lines, "role "+role.Name)
+				for policy := range role.Inline {
+					lines = append(lines, "policy "+role.Name+" "+policy)
+				}
+			}
+			for _, association := range held.Associations {
+				lines = append(lines, "association "+association)
 			}
 			for _, policy := range held.Policies {
 				lines = append(lines, "policy "+policy)

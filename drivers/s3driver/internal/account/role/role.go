@@ -244,8 +244,8 @@ func (r *Roles) putPolicy(ctx context.Context, name string, request account.Requ
 
 // associations is the part of the EKS API that is used.
 type associations interface {
-	CreatePodIdentityAssociation(context.Context, *eks.CreatePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error)
-	DescribePodIdentityAssociation(context.Context, *eks.DescribePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
-	DeletePodIdentityAssociation(context.Context, *eks.DeletePodIdentityAssociationInput, ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error)
+	CreatePodIdentityAssociation(ctx context.Context, in *eks.CreatePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error)
+	DescribePodIdentityAssociation(ctx context.Context, in *eks.DescribePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
+	DeletePodIdentityAssociation(ctx context.Context, in *eks.DeletePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error)
 	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
 }
