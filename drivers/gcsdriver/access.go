@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver
+
+import (
+	"context"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
+)
+
+// AccountID implements driverkit.IDGenerator.
+func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest) (string, error) {
+	backend, _, err := d.accessRequest(request.AccessSpec)
+	if err != nil {
+		return "", err
+	}
+	return d.joinID(backend.name, names.Fit("", request.Name, names.MaxAccount)), nil
+}
+
+// GrantAccess implements driverkit.Driver.
+func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	backend, asked, err := d.accessRequest(request.AccessSpec)
+	if err != nil {
+		return driverkit.Access{}, err
+	}
+	owner, name := d.splitID(request.AccountID)
+	if owner != backend {
+		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q belongs to backend %s, but the buckets belong to backend %s", request.AccountID, owner.name, backend.name)
+	}
+	if !names.IsAccount(name) {
+		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
+	}
+	asked.ID, asked.Name = request.AccountID, name
+	access := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
+	for i, bucket := range asked.Buckets {
+		// Before anything is made, since a missing bucket may take long to appear.
+		if _, err := backend.buckets.Get(ctx, bucket.Name); err != nil {
+			return driverkit.Access{}, apierror.Translate("bucket "+bucket.Name, err)
+		}
+		access.Buckets[request.Buckets[i].BucketID] = backend.info(bucket.Name)
+	}
+	if request.AuthType == driverkit.ServiceAccount {
+		err := backend.accounts.GrantPrincipal(ctx, asked)
+		return access, apierror.Translate("account "+name, err)
+	}
+	credential, err := backend.accounts.GrantKeys(ctx, asked)
+	if err != nil {
+		return driverkit.Access{}, apierror.Translate("account "+name, err)
+	}
+	access.Credential = driverkit.Credential{GCS: &credential, CertificateAuthority: backend.certificateAuthority}
+	return access, nil
+}
+
+// RevokeAccess implements driverkit.Driver. The account ID tells what to remove; a missing bucket
+// blocks nothing.
+func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
+	backend, name := d.splitID(request.AccountID)
+	if !names.IsAccount(name) {
+		return nil
+	}
+	granted := account.Request{ID: request.AccountID, Name: name}
+	for _, id := range request.BucketIDs {
+		if owner, bucket := d.splitID(id); owner == backend && names.CouldExist(bucket) {
+			granted.Buckets = append(granted.Buckets, account.Bucket{Name: bucket})
+		}
+	}
+	revoke := backend.accounts.RevokeKeys
+	if request.AuthType == driverkit.ServiceAccount {
+		revoke = backend.accounts.RevokePrincipal
+	}
+	return apierror.Translate("account "+name, revoke(ctx, granted))
+}
+
+// accessRequest reads what is asked, and finds the one backend that holds all the buckets. The
+// buckets are in the order of the request.
+func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
+	options := params.ParseAccess(spec.Parameters)
+	asked := account.Request{Rotation: spec.Rotation, Credentials: options.Credentials}
+	s3Client := spec.AuthType == driverkit.Key && options.Credentials.WantsHMAC() && !options.NoBucketReader
+	var shared *backend
+	for _, wanted := range spec.Buckets {
+		backend, name := d.splitID(wanted.BucketID)
+		if shared != nil && shared != backend {
+			return nil, account.Request{}, driverkit.OutOfRange("the buckets belong to different backends (%s, %s), and no account reaches both; make one access for each", shared.name, backend.name)
+		}
+		shared = backend
+		if !names.CouldExist(name) {
+			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of Cloud Storage", wanted.BucketID)
+		}
+		granted, err := backend.roles.For(roles.Asked{
+			ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata, S3Client: s3Client,
+		})
+		if err != nil {
+			return nil, account.Request{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+		}
+		asked.Buckets = append(asked.Buckets, account.Bucket{Name: name, Roles: granted})
+	}
+	if shared == nil {
+		return nil, account.Request{}, driverkit.InvalidArgument("buckets is required")
+	}
+	if err := shared.identify(spec, &asked); err != nil {
+		return nil, account.Request{}, err
+	}
+	hash, err := requestHash(spec)
+	asked.Hash = hash
+	return shared, asked, err
+}
+
+// identify finds the principal of a Kubernetes service account.
+func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) error {
+	if spec.AuthType != driverkit.ServiceAccount {
+		return nil
+	}
+	switch {
+	case b.config.WorkloadIdentity.Pool == "":
+		return driverkit.InvalidArgument("authentication type ServiceAccount is not supported by backend %s: its configuration has no workloadIdentity; use Key", b.name)
+	case spec.ServiceAccount.Namespace == "":
+		return driverkit.InvalidArgument("service_account_namespace is required: Google knows a service account by namespace and name")
+	}
+	asked.Principal = b.config.WorkloadIdentity.principal(spec.ServiceAccount.Namespace, spec.ServiceAccount.Name)
+	return nil
+}
+
+// requestHash is equal for requests that ask for equal accounts. It is made of what was asked, not of
+// the roles that this became, so that an administrator can change those.
+func requestHash(spec driverkit.AccessSpec) (string, error) {
+	return digest(struct {
+		Buckets        []driverkit.BucketAccess
+		AuthType       driverkit.AuthType
+		ServiceAccount driverkit.ServiceAccountRef
+		Parameters     driverkit.Values
+	}{spec.Buckets, spec.AuthType, spec.ServiceAccount, spec.Parameters})
+}

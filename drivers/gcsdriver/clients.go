@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+	iam "google.golang.org/api/iam/v1"
+	"google.golang.org/api/option"
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+)
+
+// scope of the tokens: what the driver may do is for IAM to say.
+const scope = "https://www.googleapis.com/auth/cloud-platform"
+
+// clients are those of one project.
+type clients struct {
+	storage *storage.Service
+	iam     *iam.Service
+}
+
+// newClients makes the clients. From the network up, a request is sent through what wrap makes of
+// the transport, repeated, and given a token, which is asked for in the same way.
+func newClients(ctx context.Context, settings BackendConfig, authority string, wrap wrapTransport) (clients, error) {
+	transport := wrap(newTransport(authority))
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport})
+	client := &http.Client{Transport: &oauth2.Transport{Source: newTokens(ctx, settings.CredentialsFile), Base: call.Retry{Next: transport}}}
+	var made clients
+	var err error
+	if made.storage, err = storage.NewService(ctx, clientOptions(client, settings.Endpoint, "/storage/v1/")...); err != nil {
+		return clients{}, fmt.Errorf("make the client of Cloud Storage: %w", err)
+	}
+	if made.iam, err = iam.NewService(ctx, clientOptions(client, settings.IAMEndpoint, "/")...); err != nil {
+		return clients{}, fmt.Errorf("make the client of IAM: %w", err)
+	}
+	return made, nil
+}
+
+func clientOptions(client *http.Client, endpoint, path string) []option.ClientOption {
+	options := []option.ClientOption{option.WithHTTPClient(client)}
+	if endpoint != "" {
+		options = append(options, option.WithEndpoint(strings.TrimRight(endpoint, "/")+path))
+	}
+	return options
+}
+
+func newTransport(authority string) http.RoundTripper {
+	base, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	own := base.Clone()
+	// Many calls go to one host at a time.
+	own.MaxIdleConnsPerHost = 64
+	if authority != "" {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(authority))
+		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	}
+	return own
+}
+
+// newTokens answers the driver's own tokens, from a file or from where Google's clients look by
+// themselves. The latter is looked at with the first call, so that a driver starts without.
+func newTokens(ctx context.Context, file string) oauth2.TokenSource {
+	if file != "" {
+		return &fileTokens{ctx: ctx, file: file}
+	}
+	return &defaultTokens{ctx: ctx}
+}
+
+// fileTokens are made by the credentials of a file, such as that of a mounted Secret, which is read
+// again when it changes.
+type fileTokens struct {
+	ctx  context.Context //nolint:containedctx // has the HTTP client, and is how oauth2 takes it
+	file string
+
+	mu     sync.Mutex
+	read   []byte
+	source oauth2.TokenSource
+}
+
+// Token implements oauth2.TokenSource.
+func (f *fileTokens) Token() (*oauth2.Token, error) {
+	data, err := os.ReadFile(f.file)
+	if err != nil {
+		return nil, fmt.Errorf("read the driver's credentials: %w", err)
+	}
+	f.mu.Lock()
+	if f.source == nil || !bytes.Equal(data, f.read) {
+		source, err := parseCredentials(f.ctx, data)
+		if err != nil {
+			f.mu.Unlock()
+			return nil, fmt.Errorf("read the driver's credentials: %s: %w", f.file, err)
+		}
+		f.read, f.source = data, source
+	}
+	source := f.source
+	f.mu.Unlock()
+	return source.Token()
+}
+
+// parseCredentials reads a file as Google makes it. What its type is, it says itself; the clients want
+// it said by who trusts the file, which is the administrator, by naming it.
+func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, error) {
+	var file struct {
+		Type google.CredentialsType `json:"type"`
+	}
+	// The error of the decoder could quote the key.
+	if json.Unmarshal(data, &file) != nil || file.Type == "" {
+		return nil, errors.New("it is not a credentials file of Google's")
+	}
+	credentials, err := google.CredentialsFromJSONWithType(ctx, data, file.Type, scope)
+	if err != nil {
+		return nil, fmt.Errorf("credentials of type %q: %w", file.Type, err)
+	}
+	return credentials.TokenSource, nil
+}
+
+// defaultTokens are those of application default credentials.
+type defaultTokens struct {
+	ctx context.Context //nolint:containedctx // has the HTTP client, and is how oauth2 takes it
+
+	mu     sync.Mutex
+	source oauth2.TokenSource
+}
+
+// Token implements oauth2.TokenSource.
+func (d *defaultTokens) Token() (*oauth2.Token, error) {
+	d.mu.Lock()
+	if d.source == nil {
+		found, err := google.DefaultTokenSource(d.ctx, scope)
+		if err != nil {
+			d.mu.Unlock()
+			return nil, fmt.Errorf("find the driver's credentials: %w", err)
+		}
+		d.source = found
+	}
+	source := d.source
+	d.mu.Unlock()
+	return source.Token()
+}

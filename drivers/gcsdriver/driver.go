@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/bucket"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+// Options are what New needs.
+type Options struct {
+	// Config is the configuration. Defaults are filled in, so that a program need not.
+	Config Config
+	// Credentials keeps what Google shows only once. Required.
+	Credentials credstore.Store
+	// WrapTransport, if set, is put around the transport of every call to Google: to observe calls, or
+	// to let them fail.
+	WrapTransport func(http.RoundTripper) http.RoundTripper
+	// Registerer takes the metrics of calls to Google. Default none.
+	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each call to Google. Default OpenTelemetry's global provider.
+	TracerProvider trace.TracerProvider
+}
+
+// Driver implements driverkit.Driver and driverkit.IDGenerator.
+type Driver struct {
+	config   Config
+	revision string
+	backends map[string]*backend
+}
+
+var (
+	_ driverkit.Driver      = (*Driver)(nil)
+	_ driverkit.IDGenerator = (*Driver)(nil)
+
+	_ driverkit.BackendChecker = (*Driver)(nil)
+)
+
+// backend is one configured project.
+type backend struct {
+	name                 string
+	config               BackendConfig
+	certificateAuthority string
+	roles                roles.Table
+	buckets              *bucket.Store
+	accounts             *account.Project
+}
+
+// New makes a driver. It makes no calls: an endpoint that is down does not keep the driver from
+// starting.
+func New(options Options) (*Driver, error) {
+	config, err := options.Config.complete()
+	if err != nil {
+		return nil, fmt.Errorf("make the GCS driver: %w", err)
+	}
+	if options.Credentials == nil {
+		return nil, errors.New("make the GCS driver: it needs a credential store")
+	}
+	driver := &Driver{config: config, backends: map[string]*backend{}}
+	if driver.revision, err = config.revision(); err != nil {
+		return nil, err
+	}
+	observer, err := newObserver(config.DriverName, options.Registerer, options.TracerProvider)
+	if err != nil {
+		return nil, err
+	}
+	for name, settings := range config.Backends {
+		wrap := func(next http.RoundTripper) http.RoundTripper {
+			if options.WrapTransport != nil {
+				next = options.WrapTransport(next)
+			}
+			return observer.wrap(name, next)
+		}
+		made, err := newBackend(config, name, settings, options.Credentials, wrap)
+		if err != nil {
+			return nil, fmt.Errorf("backend %s: %w", name, err)
+		}
+		driver.backends[name] = made
+	}
+	return driver, nil
+}
+
+type wrapTransport func(http.RoundTripper) http.RoundTripper
+
+func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, wrap wrapTransport) (*backend, error) {
+	authority, err := settings.certificateAuthority()
+	if err != nil {
+		return nil, err
+	}
+	clients, err := newClients(context.Background(), settings, authority, wrap)
+	if err != nil {
+		return nil, err
+	}
+	return &backend{
+		name:                 name,
+		config:               settings,
+		certificateAuthority: authority,
+		roles:                settings.Roles.table().Defaults(),
+		buckets: &bucket.Store{
+			API: clients.storage, Project: settings.Project, Location: settings.Location,
+			Driver: config.DriverName, Cluster: config.Cluster,
+		},
+		accounts: &account.Project{
+			ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: policy.NewEditor(clients.storage),
+			Store: store, Driver: config.DriverName, Cluster: config.Cluster,
+		},
+	}, nil
+}
+
+// Info implements driverkit.Driver. ServiceAccount is among the types if some backend can serve it.
+func (d *Driver) Info() driverkit.Info {
+	authTypes := []driverkit.AuthType{driverkit.Key}
+	for _, backend := range d.config.Backends {
+		if backend.WorkloadIdentity.Pool != "" && len(authTypes) == 1 {
+			authTypes = append(authTypes, driverkit.ServiceAccount)
+		}
+	}
+	return driverkit.Info{
+		Name:             d.config.DriverName,
+		Revision:         d.revision,
+		Protocols:        []driverkit.Protocol{driverkit.GCS},
+		AuthTypes:        authTypes,
+		MultiBucket:      authTypes,
+		Modes:            roles.Modes(),
+		BucketParameters: params.BucketParameters(),
+		AccessParameters: params.AccessParameters(),
+	}
+}
+
+// CheckBackend implements driverkit.BackendChecker: Cloud Storage answers for every project, and
+// accepts the driver's own credentials. That listing buckets is denied is an answer too.
+func (d *Driver) CheckBackend(ctx context.Context) error {
+	var problems []error
+	for _, name := range d.config.backendNames() {
+		backend := d.backends[name]
+		_, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
+			return backend.buckets.API.Buckets.List(backend.config.Project).MaxResults(1).Context(ctx).Do()
+		})
+		if err != nil && !apierror.Is(err, http.StatusForbidden) {
+			problems = append(problems, fmt.Errorf("backend %s: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// revision changes with what appears in answers: projects and certificate authorities. The roles are
+// in it too, so that their change reaches the accesses that exist.
+func (c Config) revision() (string, error) {
+	type visible struct {
+		Project, Authority string
+		Roles              RolesConfig
+	}
+	all := map[string]visible{}
+	for name, backend := range c.Backends {
+		authority, err := backend.certificateAuthority()
+		if err != nil {
+			return "", fmt.Errorf("backend %s: %w", name, err)
+		}
+		all[name] = visible{backend.Project, authority, backend.Roles}
+	}
+	return digest(all)
+}
+
+// digest answers 32 hexadecimal digits that are equal for equal values.
+func digest(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("compute a hash: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// info describes a bucket of the backend.
+func (b *backend) info(name string) driverkit.BucketInfo {
+	return driverkit.BucketInfo{GCS: &driverkit.GCSBucket{ProjectID: b.config.Project, BucketName: name}}
+}

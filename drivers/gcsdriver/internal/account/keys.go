@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package account
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+
+	iam "google.golang.org/api/iam/v1"
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// States of a HMAC key ("HMAC keys"). A key must be inactive before it can be deleted.
+const (
+	stateActive   = "ACTIVE"
+	stateInactive = "INACTIVE"
+	stateDeleted  = "DELETED"
+)
+
+// nothing is the answer of calls that have none.
+type nothing struct{}
+
+// hmacKeys are the HMAC keys of one service account.
+type hmacKeys struct {
+	project *Project
+	email   string
+}
+
+// List implements onceonly.Keys.
+func (k hmacKeys) List(ctx context.Context) ([]onceonly.Key, error) {
+	var keys []onceonly.Key
+	token := ""
+	for {
+		page, err := call.Do(ctx, call.Storage, "projects.hmacKeys.list", func(ctx context.Context) (*storage.HmacKeysMetadata, error) {
+			return k.api().List(k.project.ID).ServiceAccountEmail(k.email).PageToken(token).Context(ctx).Do()
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range page.Items {
+			if key.State != stateDeleted {
+				keys = append(keys, onceonly.Key{ID: key.AccessId, Active: key.State == stateActive})
+			}
+		}
+		if token = page.NextPageToken; token == "" {
+			return keys, nil
+		}
+	}
+}
+
+// Create implements onceonly.Keys.
+func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
+	made, err := call.DoOnce(ctx, call.Storage, "projects.hmacKeys.create", func(ctx context.Context) (*storage.HmacKey, error) {
+		return k.api().Create(k.project.ID, k.email).Context(ctx).Do()
+	})
+	if err != nil {
+		return credstore.Credential{}, err
+	}
+	if made.Metadata == nil {
+		return credstore.Credential{}, errors.New("make a HMAC key: the answer has no metadata")
+	}
+	return credstore.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
+}
+
+// Delete implements onceonly.Keys. Both steps can be repeated: a key that is inactive already stays so.
+func (k hmacKeys) Delete(ctx context.Context, id string) error {
+	updated, err := call.Do(ctx, call.Storage, "projects.hmacKeys.update", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
+		return k.api().Update(k.project.ID, id, &storage.HmacKeyMetadata{State: stateInactive}).Context(ctx).Do()
+	})
+	if err != nil || updated.State == stateDeleted {
+		return unlessMissing(err)
+	}
+	_, err = call.Do(ctx, call.Storage, "projects.hmacKeys.delete", func(ctx context.Context) (nothing, error) {
+		return nothing{}, k.api().Delete(k.project.ID, id).Context(ctx).Do()
+	})
+	return apierror.Translate("HMAC key "+id, unlessMissing(err))
+}
+
+func (k hmacKeys) api() *storage.ProjectsHmacKeysService { return k.project.Storage.Projects.HmacKeys }
+
+// jsonKeys are the keys of one service account that were made by users, and not by Google itself.
+type jsonKeys struct {
+	project *Project
+	email   string
+}
+
+// List implements onceonly.Keys.
+func (k jsonKeys) List(ctx context.Context) ([]onceonly.Key, error) {
+	found, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.keys.list", func(ctx context.Context) (*iam.ListServiceAccountKeysResponse, error) {
+		return k.api().List(k.project.resource(k.email)).KeyTypes("USER_MANAGED").Context(ctx).Do()
+	})
+	if err != nil {
+		return nil, err
+	}
+	var keys []onceonly.Key
+	for _, key := range found.Keys {
+		keys = append(keys, onceonly.Key{ID: path.Base(key.Name), Active: !key.Disabled})
+	}
+	return keys, nil
+}
+
+// Create implements onceonly.Keys.
+func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
+	made, err := call.DoOnce(ctx, call.IAM, "projects.serviceAccounts.keys.create", func(ctx context.Context) (*iam.ServiceAccountKey, error) {
+		return k.api().Create(k.project.resource(k.email), &iam.CreateServiceAccountKeyRequest{
+			PrivateKeyType: "TYPE_GOOGLE_CREDENTIALS_FILE",
+		}).Context(ctx).Do()
+	})
+	if err != nil {
+		return credstore.Credential{}, err
+	}
+	return parseKey(made.PrivateKeyData)
+}
+
+// parseKey reads the file that a user would download.
+func parseKey(encoded string) (credstore.Credential, error) {
+	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return credstore.Credential{}, errors.New("make a service account key: the answer is not base64")
+	}
+	var file struct {
+		PrivateKeyID string `json:"private_key_id"`
+		PrivateKey   string `json:"private_key"`
+	}
+	// The error of the decoder could quote the key.
+	if json.Unmarshal(data, &file) != nil || file.PrivateKeyID == "" || file.PrivateKey == "" {
+		return credstore.Credential{}, errors.New("make a service account key: the answer is not a credentials file")
+	}
+	return credstore.Credential{ID: file.PrivateKeyID, Secret: cosi.NewSecret(file.PrivateKey)}, nil
+}
+
+// Delete implements onceonly.Keys.
+func (k jsonKeys) Delete(ctx context.Context, id string) error {
+	_, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.keys.delete", func(ctx context.Context) (*iam.Empty, error) {
+		return k.api().Delete(fmt.Sprintf("%s/keys/%s", k.project.resource(k.email), id)).Context(ctx).Do()
+	})
+	return unlessMissing(err)
+}
+
+func (k jsonKeys) api() *iam.ProjectsServiceAccountsKeysService {
+	return k.project.IAM.Projects.ServiceAccounts.Keys
+}

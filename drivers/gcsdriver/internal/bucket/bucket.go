@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bucket makes, describes and removes the buckets of one project.
+//
+// A bucket is ours if it is in our project and carries our mark, labels that are written in the same
+// call that creates it. A bucket without the mark is never adopted, changed or removed.
+package bucket
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
+)
+
+// Names of the labels that mark a bucket as ours.
+const (
+	labelDriver  = params.LabelPrefix + "driver"
+	labelCluster = params.LabelPrefix + "cluster"
+	labelParams  = params.LabelPrefix + "params"
+)
+
+// Store is one project as this package needs it. All fields but Cluster are required.
+type Store struct {
+	// API is the client, with the driver's own credentials.
+	API *storage.Service
+	// Project is the ID of the project that buckets are made in.
+	Project string
+	// Location of buckets that ask for none.
+	Location string
+	// Driver and Cluster are marked on every bucket.
+	Driver, Cluster string
+}
+
+// Ensure makes sure that the bucket exists as asked. It can be repeated after a failure at any point:
+// the bucket is made in one call, with everything that is asked of it, and one that exists is not
+// touched again, so that what an administrator changed later stays.
+func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) error {
+	found, err := s.get(ctx, name)
+	if apierror.IsMissing(err) {
+		err = s.insert(ctx, name, want)
+		if err == nil {
+			return nil
+		}
+		if !apierror.Is(err, http.StatusConflict) {
+			return err
+		}
+		// The name was taken in between, maybe by a call of ours whose answer was lost.
+		found, err = s.get(ctx, name)
+		if apierror.IsMissing(err) {
+			return driverkit.Aborted("bucket %s was deleted while it was being made; the driver tries again", name).WithDetail(err)
+		}
+	}
+	if apierror.Is(err, http.StatusForbidden) {
+		return s.explainDenial(ctx, name, err)
+	}
+	if err != nil {
+		return err
+	}
+	return s.check(ctx, name, found, want)
+}
+
+// Describe makes sure that a bucket exists that somebody else made, and that it is as asked. It
+// changes nothing.
+func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) error {
+	found, err := s.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	if differences := compare(found, want); len(differences) > 0 {
+		return driverkit.AlreadyExists("bucket %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
+	}
+	return nil
+}
+
+// Get answers an existing bucket, NotFound without one.
+func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
+	found, err := s.get(ctx, name)
+	if apierror.IsMissing(err) {
+		return nil, driverkit.NotFound("bucket %s does not exist", name).WithDetail(err)
+	}
+	return found, err
+}
+
+// get answers the API's own error for a missing bucket.
+func (s *Store) get(ctx context.Context, name string) (*storage.Bucket, error) {
+	return call.Do(ctx, call.Storage, "buckets.get", func(ctx context.Context) (*storage.Bucket, error) {
+		return s.API.Buckets.Get(name).Context(ctx).Do()
+	})
+}
+
+func (s *Store) insert(ctx context.Context, name string, want params.Bucket) error {
+	_, err := call.Do(ctx, call.Storage, "buckets.insert", func(ctx context.Context) (*storage.Bucket, error) {
+		return s.API.Buckets.Insert(s.Project, s.wanted(name, want)).Context(ctx).Do()
+	})
+	return err
+}
+
+// wanted is the bucket as it is made. Access control lists are off on every bucket: the driver grants
+// by IAM alone.
+func (s *Store) wanted(name string, want params.Bucket) *storage.Bucket {
+	made := &storage.Bucket{
+		Name:         name,
+		Location:     s.Location,
+		StorageClass: want.StorageClass,
+		Lifecycle:    want.Lifecycle,
+		Cors:         want.CORS,
+		Labels:       s.labels(want),
+		IamConfiguration: &storage.BucketIamConfiguration{
+			PublicAccessPrevention:   want.PublicAccessPrevention,
+			UniformBucketLevelAccess: &storage.BucketIamConfigurationUniformBucketLevelAccess{Enabled: true},
+		},
+	}
+	if want.Location != "" {
+		made.Location = want.Location
+	}
+	if want.Versioning {
+		made.Versioning = &storage.BucketVersioning{Enabled: true}
+	}
+	if want.SoftDeleteSeconds != nil {
+		made.SoftDeletePolicy = &storage.BucketSoftDeletePolicy{
+			RetentionDurationSeconds: *want.SoftDeleteSeconds, ForceSendFields: []string{"RetentionDurationSeconds"},
+		}
+	}
+	if want.RetentionSeconds > 0 {
+		made.RetentionPolicy = &storage.BucketRetentionPolicy{RetentionPeriod: want.RetentionSeconds}
+	}
+	if want.KMSKey != "" {
+		made.Encryption = &storage.BucketEncryption{DefaultKmsKeyName: want.KMSKey}
+	}
+	return made
+}
+
+func (s *Store) labels(want params.Bucket) map[string]string {
+	labels := map[string]string{labelDriver: labelValue(s.Driver), labelParams: want.Hash}
+	if s.Cluster != "" {
+		labels[labelCluster] = s.Cluster
+	}
+	maps.Copy(labels, want.Labels)
+	return labels
+}
+
+// labelValue writes a driver's name with the letters of a label: it has no '_' of its own, and dots
+// are the only letters of it that a label cannot have.
+func labelValue(driver string) string { return strings.ReplaceAll(driver, ".", "_") }
+
+// owned says whether a bucket carries our mark.
+func (s *Store) owned(found *storage.Bucket) bool {
+	return found.Labels[labelDriver] == labelValue(s.Driver) && found.Labels[labelCluster] == s.Cluster
+}
+
+// check compares an existing bucket with the one that is asked for. A mark alone would not do: whoever
+// learns the name of a bucket before it is made could make it, mark and all, in a project of theirs.
+func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, want params.Bucket) error {
+	if !s.owned(found) {
+		return foreign(name)
+	}
+	ours, err := s.inProject(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case !ours:
+		return foreign(name)
+	case found.Labels[labelParams] != want.Hash:
+		return driverkit.AlreadyExists("bucket %s exists with other parameters than these", name)
+	}
+	return nil
+}
+
+// inProject says whether our project has the bucket.
+func (s *Store) inProject(ctx context.Context, name string) (bool, error) {
+	page, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
+		// Names are in order, so the one that is nothing but the prefix is the first.
+		return s.API.Buckets.List(s.Project).Prefix(name).MaxResults(1).Context(ctx).Do()
+	})
+	if err != nil {
+		return false, err
+	}
+	return len(page.Items) > 0 && page.Items[0].Name == name, nil
+}
+
+// explainDenial tells somebody else's bucket, which is terminal, from one of ours that the driver may
+// not read.
+func (s *Store) explainDenial(ctx context.Context, name string, denial error) error {
+	if ours, err := s.inProject(ctx, name); err != nil || ours {
+		return denial
+	}
+	return foreign(name).WithDetail(denial)
+}
+
+func foreign(name string) *driverkit.Error {
+	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
+}
+
+// compare answers how an existing bucket differs from what is asked of it. Only what is asked is
+// compared.
+func compare(found *storage.Bucket, want params.Bucket) []string {
+	var differences []string
+	differ := func(asked bool, format string, value any) {
+		if asked {
+			differences = append(differences, fmt.Sprintf(format, value))
+		}
+	}
+	differ(want.Location != "" && !strings.EqualFold(want.Location, found.Location), "its location is %s", found.Location)
+	differ(want.StorageClass != "" && want.StorageClass != found.StorageClass, "its storage class is %s", found.StorageClass)
+	differ(want.Versioning && (found.Versioning == nil || !found.Versioning.Enabled), "it has no versioning%s", "")
+	retention := int64(0)
+	if found.RetentionPolicy != nil {
+		retention = found.RetentionPolicy.RetentionPeriod
+	}
+	differ(want.RetentionSeconds > retention, "it retains objects for %d seconds", retention)
+	softDelete := int64(0)
+	if found.SoftDeletePolicy != nil {
+		softDelete = found.SoftDeletePolicy.RetentionDurationSeconds
+	}
+	differ(want.SoftDeleteSeconds != nil && *want.SoftDeleteSeconds != softDelete, "deleted objects are kept for %d seconds", softDelete)
+	key := ""
+	if found.Encryption != nil {
+		key = found.Encryption.DefaultKmsKeyName
+	}
+	differ(want.KMSKey != "" && want.KMSKey != key, "its key is %q", key)
+	for label, value := range want.Labels {
+		differ(found.Labels[label] != value, "its label "+label+" is %q", found.Labels[label])
+	}
+	return differences
+}

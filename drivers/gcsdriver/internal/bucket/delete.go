@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+)
+
+// deletions is how many objects are deleted at a time. Each is a call of its own.
+const deletions = 16
+
+// nothing is the answer of calls that have none.
+type nothing struct{}
+
+// Delete makes sure that the bucket does not exist. A bucket that is not empty is refused unless
+// nonEmpty allows to empty it, old versions included; retention and holds are never bypassed. What was
+// removed before a failure stays removed, so that repeated calls come to an end.
+func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
+	found, err := s.get(ctx, name)
+	if err != nil {
+		return unlessMissing(err)
+	}
+	if !s.owned(found) {
+		return driverkit.FailedPrecondition("bucket %s does not carry the mark of this driver, so it is not deleted; delete it by hand if it is not needed", name)
+	}
+	err = s.remove(ctx, name)
+	if !apierror.Is(err, http.StatusConflict) {
+		return unlessMissing(err)
+	}
+	if !nonEmpty {
+		return driverkit.FailedPrecondition("bucket %s is not empty; empty it, or set deletionPolicy Retain on its Bucket to keep it (new buckets are emptied if their class sets deleteNonEmpty)", name).WithDetail(err)
+	}
+	if err := s.empty(ctx, name); err != nil {
+		return unlessMissing(err)
+	}
+	return unlessMissing(s.remove(ctx, name))
+}
+
+func (s *Store) remove(ctx context.Context, name string) error {
+	_, err := call.Do(ctx, call.Storage, "buckets.delete", func(ctx context.Context) (nothing, error) {
+		return nothing{}, s.API.Buckets.Delete(name).Context(ctx).Do()
+	})
+	return err
+}
+
+// empty deletes every version of every object. The first page is read again and again: what was on
+// it is gone.
+func (s *Store) empty(ctx context.Context, name string) error {
+	for {
+		page, err := call.Do(ctx, call.Storage, "objects.list", func(ctx context.Context) (*storage.Objects, error) {
+			return s.API.Objects.List(name).Versions(true).Fields("items(name,generation)", "nextPageToken").Context(ctx).Do()
+		})
+		if err != nil {
+			return err
+		}
+		if err := s.deleteObjects(ctx, name, page.Items); err != nil {
+			return err
+		}
+		if page.NextPageToken == "" {
+			return nil
+		}
+	}
+}
+
+func (s *Store) deleteObjects(ctx context.Context, name string, objects []*storage.Object) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(deletions)
+	for _, object := range objects {
+		group.Go(func() error {
+			_, err := call.Do(ctx, call.Storage, "objects.delete", func(ctx context.Context) (nothing, error) {
+				return nothing{}, s.API.Objects.Delete(name, object.Name).Generation(object.Generation).Context(ctx).Do()
+			})
+			if protected(err) {
+				return driverkit.FailedPrecondition("bucket %s holds objects that are protected, by retention or a hold for example; it is deleted when they can be", name).WithDetail(err)
+			}
+			return unlessMissing(err)
+		})
+	}
+	return group.Wait()
+}
+
+// protected says whether an object must not be deleted yet.
+func protected(err error) bool {
+	for _, code := range apierror.Codes(err) {
+		if code == "retentionPolicyNotMet" || code == "objectUnderActiveHold" {
+			return true
+		}
+	}
+	return false
+}
+
+func unlessMissing(err error) error {
+	if apierror.IsMissing(err) {
+		return nil
+	}
+	return err
+}

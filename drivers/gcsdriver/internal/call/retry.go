@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Attempts is how often a call is tried. A problem that lasts longer is for the sidecar to repeat.
+const Attempts = 3
+
+// Pause waits before the attempt with this number, counted from 1 for the first repetition: 100 ms,
+// 200 ms and so on, spread by half, at most 3 s. It ends with the context.
+func Pause(ctx context.Context, attempt int) error {
+	wait := min(100*time.Millisecond<<min(attempt-1, 6), 3*time.Second)
+	timer := time.NewTimer(wait/2 + rand.N(wait)) //nolint:gosec // spreads load, guards nothing
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // the end of the call, as the caller made it
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Retry repeats requests that failed for a moment, as Google's "Retry strategy" asks: on 408, 429,
+// 500, 502, 503, 504, and when the connection broke. All that the driver sends may be repeated,
+// except for what DoOnce marks.
+type Retry struct {
+	// Next sends one request.
+	Next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r Retry) RoundTrip(request *http.Request) (*http.Response, error) {
+	for attempt := 1; ; attempt++ {
+		sent, err := again(request, attempt)
+		if err != nil {
+			return nil, err
+		}
+		response, err := r.Next.RoundTrip(sent)
+		if attempt == Attempts || once(request.Context()) || !momentary(response, err) {
+			return response, err
+		}
+		if response != nil {
+			// A connection is used again only after its answer was read.
+			_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
+			_ = response.Body.Close()
+		}
+		if err := Pause(request.Context(), attempt); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// again answers the request for an attempt: a body is read only once.
+func again(request *http.Request, attempt int) (*http.Request, error) {
+	if attempt == 1 || request.Body == nil || request.Body == http.NoBody {
+		return request, nil
+	}
+	if request.GetBody == nil {
+		return nil, errors.New("repeat a request: its body cannot be read again")
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return nil, fmt.Errorf("repeat a request: %w", err)
+	}
+	fresh := request.Clone(request.Context())
+	fresh.Body = body
+	return fresh, nil
+}
+
+func momentary(response *http.Response, err error) bool {
+	if err != nil {
+		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	return slices.Contains([]int{
+		http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	}, response.StatusCode)
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package names turns the names that COSI proposes into names that Google takes. It is pure: the same
+// name always gives the same one, and two different names never give the same one. Names are never
+// truncated: what is cut off may be what tells two of them apart.
+package names
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// MaxBucket is the longest bucket name without dots.
+	MaxBucket = 63
+	// MaxAccount is the longest account name that the driver makes.
+	MaxAccount = 64
+	// hashMark begins names that stand for a longer or stranger one. A proposed name that begins with
+	// it is hashed too, so that the two kinds never meet.
+	hashMark = "h-"
+	// hashDigits is 160 bits in base 32.
+	hashDigits = 32
+	// accountDigits is 130 bits in base 32, which is what a service account ID has room for; a UUID
+	// has 128.
+	accountDigits = 26
+)
+
+var (
+	// plain is a proposed name that is taken as it is: without dots, which end the name of the
+	// backend in an ID and make a bucket name a domain name, and without '_', which IDs do not have.
+	plain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	// bucket is Google's rule for names without dots ("Bucket naming requirements").
+	bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{1,61}[a-z0-9]$`)
+	// uuidText is the one way to write a UUID that base 32 gives back.
+	uuidText = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+	digits = base32.StdEncoding.WithPadding(base32.NoPadding)
+)
+
+// Fit answers the proposed name if it fits into limit bytes after prefix, and a hash of it otherwise.
+func Fit(prefix, proposed string, limit int) string {
+	fits := len(prefix)+len(proposed) <= limit && len(prefix)+len(proposed) >= 3
+	if fits && plain.MatchString(proposed) && !strings.HasPrefix(proposed, hashMark) && CheckReserved(prefix+proposed) == nil {
+		return prefix + proposed
+	}
+	return prefix + hashMark + encode(hash(proposed), hashDigits)
+}
+
+// IsAccount says whether Fit can have made an account's name.
+func IsAccount(name string) bool { return len(name) <= MaxAccount && plain.MatchString(name) }
+
+// CheckBucket says why a name cannot be that of a new bucket; nil if it can.
+func CheckBucket(name string) error {
+	switch {
+	case strings.Contains(name, "."):
+		return errors.New("has dots: Google takes it for a domain name, and wants proof that it is yours")
+	case !bucket.MatchString(name):
+		return errors.New("must have 3 to 63 lower-case letters, digits, '-' and '_', and begin and end with a letter or digit")
+	}
+	return CheckReserved(name)
+}
+
+// CheckReserved refuses the names that Google keeps for itself, and their "close misspellings".
+func CheckReserved(name string) error {
+	if strings.HasPrefix(name, "goog") {
+		return errors.New(`begins with "goog", which Google reserves`)
+	}
+	for _, word := range []string{"google", "g00gle", "go0gle", "g0ogle", "googie", "goog1e"} {
+		if strings.Contains(name, word) {
+			return fmt.Errorf("has %q in it, which Google reserves", word)
+		}
+	}
+	return nil
+}
+
+// CouldExist says whether a bucket can have this name, dots included.
+func CouldExist(name string) bool {
+	if len(name) > 222 {
+		return false
+	}
+	for part := range strings.SplitSeq(name, ".") {
+		if len(part) > MaxBucket || !anyPart.MatchString(part) {
+			return false
+		}
+	}
+	return len(name) >= 3
+}
+
+var anyPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
+
+// ServiceAccount answers the service account ID for an account's name: 6 to 30 lower-case letters,
+// digits and '-' is what Google takes. The name "ba-" and a UUID becomes "ba-" and the UUID in base
+// 32, 29 characters from which the UUID can be read again; any other becomes "bx-" and a hash.
+func ServiceAccount(name string) string {
+	if text, found := strings.CutPrefix(name, "ba-"); found && uuidText.MatchString(text) {
+		id := uuid.MustParse(text)
+		return "ba-" + encode(id[:], accountDigits)
+	}
+	return "bx-" + encode(hash(name), accountDigits)
+}
+
+// AccountOf answers the account's name that a service account ID of ServiceAccount was made from, if
+// it can be read from it.
+func AccountOf(id string) (string, bool) {
+	text, found := strings.CutPrefix(id, "ba-")
+	if !found || len(text) != accountDigits {
+		return "", false
+	}
+	raw, err := digits.DecodeString(strings.ToUpper(text))
+	if err != nil {
+		return "", false
+	}
+	parsed, err := uuid.FromBytes(raw)
+	if err != nil {
+		return "", false
+	}
+	name := "ba-" + parsed.String()
+	return name, ServiceAccount(name) == id
+}
+
+func hash(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+func encode(data []byte, length int) string {
+	return strings.ToLower(digits.EncodeToString(data)[:length])
+}

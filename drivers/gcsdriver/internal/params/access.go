@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package params
+
+import "github.com/cooper-cosi/cooper/drivers/driverkit"
+
+// Keys of BucketAccessClass parameters.
+const (
+	keyCredentials  = "credentials"
+	keyBucketReader = "bucketReader"
+)
+
+// Credentials says which credentials an access with keys gets.
+type Credentials string
+
+// The kinds of credentials.
+const (
+	// HMAC is a key pair for the XML API, which S3 clients use.
+	HMAC Credentials = "hmac"
+	// JSON is a service account key, which Google's clients use.
+	JSON Credentials = "json"
+	// Both are an HMAC pair and a service account key of the same account.
+	Both Credentials = "both"
+)
+
+// WantsHMAC says whether a HMAC pair is asked for.
+func (c Credentials) WantsHMAC() bool { return c != JSON }
+
+// WantsJSON says whether a service account key is asked for.
+func (c Credentials) WantsJSON() bool { return c == JSON || c == Both }
+
+// Access is what a BucketAccessClass asks of an account.
+type Access struct {
+	Credentials Credentials
+	// NoBucketReader leaves out the role by which S3 clients find the bucket.
+	NoBucketReader bool
+}
+
+// AccessParameters declares what a BucketAccessClass may set.
+func AccessParameters() driverkit.Parameters {
+	return driverkit.Parameters{
+		keyCredentials: {
+			Description: "Credentials of an access with keys: hmac (a key pair for S3 clients), json (a service account key for Google's clients) or both. Default: hmac.",
+			Check:       driverkit.OneOf(string(HMAC), string(JSON), string(Both)),
+		},
+		keyBucketReader: {
+			Description: "false leaves out roles/storage.legacyBucketReader, by which S3 clients ask whether a bucket exists. Accesses that read objects with an HMAC pair have it otherwise. Default: true.",
+			Check:       driverkit.Boolean,
+		},
+	}
+}
+
+// ParseAccess reads the parameters of a class, which the kit has checked.
+func ParseAccess(values driverkit.Values) Access {
+	return Access{
+		Credentials:    Credentials(values.Or(keyCredentials, string(HMAC))),
+		NoBucketReader: values[keyBucketReader] == "false",
+	}
+}

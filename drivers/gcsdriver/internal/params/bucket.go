@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package params reads the parameters that a BucketClass or BucketAccessClass may set for the driver
+// of Google Cloud Storage. It makes no calls: everything that is wrong with a parameter is said
+// before anything is made.
+package params
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
+)
+
+// Keys of BucketClass parameters.
+const (
+	keyBackend        = "backend"
+	keyNamePrefix     = "namePrefix"
+	keyLocation       = "location"
+	keyStorageClass   = "storageClass"
+	keyVersioning     = "versioning"
+	keyPublicAccess   = "publicAccessPrevention"
+	keySoftDelete     = "softDeleteSeconds"
+	keyRetention      = "retentionSeconds"
+	keyKMSKey         = "kmsKeyName"
+	keyLifecycle      = "lifecycle"
+	keyCORS           = "cors"
+	keyLabels         = "labels"
+	keyDeleteNonEmpty = "deleteNonEmpty"
+)
+
+// LabelPrefix begins the labels that are the driver's own.
+const LabelPrefix = "cosi-"
+
+const (
+	// MaxLabels bounds the labels of the parameter: a bucket has at most 64, some of which are the
+	// driver's.
+	MaxLabels = 60
+	// Soft delete keeps objects not at all, or from 7 to 90 days ("Soft delete").
+	minSoftDelete = 7 * 24 * 3600
+	maxSoftDelete = 90 * 24 * 3600
+	// maxRetention is 100 years, the longest of "Retention policies".
+	maxRetention = 3155760000
+)
+
+// PublicAccessEnforced is the value of public access prevention of a bucket that can never be public.
+const PublicAccessEnforced = "enforced"
+
+// Bucket is what a BucketClass asks of a bucket.
+type Bucket struct {
+	// Backend is the name of the backend; empty for the default one.
+	Backend string
+	// NamePrefix begins the bucket's name.
+	NamePrefix string
+	// Location is in upper case, as Google answers it; empty for that of the backend.
+	Location string
+	// StorageClass is empty for Google's default, STANDARD.
+	StorageClass string
+	Versioning   bool
+	// PublicAccessPrevention is enforced or inherited.
+	PublicAccessPrevention string
+	// SoftDeleteSeconds is nil for Google's default, 0 for none.
+	SoftDeleteSeconds *int64
+	// RetentionSeconds is 0 without retention.
+	RetentionSeconds int64
+	// KMSKey is the full name of the key that encrypts new objects; empty for Google's own.
+	KMSKey    string
+	Lifecycle *storage.BucketLifecycle
+	CORS      []*storage.BucketCors
+	Labels    map[string]string
+	// DeleteNonEmpty deletes the bucket with what is in it.
+	DeleteNonEmpty bool
+	// Hash is equal for parameters that make equal buckets.
+	Hash string
+}
+
+// BucketParameters declares what a BucketClass may set.
+func BucketParameters() driverkit.Parameters {
+	return driverkit.Parameters{
+		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
+		keyNamePrefix:     {Description: `Begins the name of every bucket of the class: lower-case letters, digits and '-', at most 23 bytes; Google reserves "goog" at the beginning and "google" anywhere.`, Check: checkPrefix},
+		keyLocation:       {Description: "Region, dual-region or multi-region of the bucket, such as EUROPE-WEST1 or EU. Default: the location of the backend.", Check: checkLocation},
+		keyStorageClass:   {Description: "STANDARD, NEARLINE, COLDLINE or ARCHIVE. Default: STANDARD.", Check: driverkit.OneOf("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE")},
+		keyVersioning:     {Description: "true keeps old versions of objects.", Check: driverkit.Boolean},
+		keyPublicAccess:   {Description: "enforced keeps anybody from making the bucket public; inherited leaves that to the project. Default: enforced.", Check: driverkit.OneOf(PublicAccessEnforced, "inherited")},
+		keySoftDelete:     {Description: "Seconds for which deleted objects can be restored, and are billed: 0, or 604800 (7 days) to 7776000 (90 days). Default: Google's, which is 7 days.", Check: checkSoftDelete},
+		keyRetention:      {Description: "Seconds for which an object cannot be deleted or overwritten.", Check: checkRetention},
+		keyKMSKey:         {Description: "Cloud KMS key that encrypts new objects, as projects/P/locations/L/keyRings/R/cryptoKeys/K. Default: Google's own keys.", Check: checkKey},
+		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of the JSON API: {"rule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}]}.`, Check: checkJSON[storage.BucketLifecycle]},
+		keyCORS:           {Description: `CORS configuration as a JSON list, in the form of the JSON API: [{"origin": ["https://example.com"], "method": ["GET"]}].`, Check: checkJSON[[]*storage.BucketCors]},
+		keyLabels:         {Description: "Labels of the bucket as a JSON object of strings, at most 60; keys must not begin with cosi-.", Check: checkLabels},
+		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects and their versions. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
+	}
+}
+
+// ParseBucket reads the parameters of a class. Its errors are driverkit errors of the code
+// InvalidArgument.
+func ParseBucket(values driverkit.Values) (Bucket, error) {
+	bucket := Bucket{
+		Backend:                values[keyBackend],
+		NamePrefix:             values[keyNamePrefix],
+		Location:               strings.ToUpper(values[keyLocation]),
+		StorageClass:           values[keyStorageClass],
+		Versioning:             values.Bool(keyVersioning),
+		PublicAccessPrevention: values.Or(keyPublicAccess, PublicAccessEnforced),
+		KMSKey:                 values[keyKMSKey],
+		DeleteNonEmpty:         values.Bool(keyDeleteNonEmpty),
+		Hash:                   hash(values),
+	}
+	if text, set := values[keySoftDelete]; set {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return Bucket{}, invalid(keySoftDelete, err)
+		}
+		bucket.SoftDeleteSeconds = &seconds
+	}
+	if text, set := values[keyRetention]; set {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return Bucket{}, invalid(keyRetention, err)
+		}
+		bucket.RetentionSeconds = seconds
+	}
+	if err := bucket.parseDocuments(values); err != nil {
+		return Bucket{}, err
+	}
+	return bucket, nil
+}
+
+func (b *Bucket) parseDocuments(values driverkit.Values) error {
+	var err error
+	if b.Lifecycle, err = parseOptional[storage.BucketLifecycle](values[keyLifecycle]); err != nil {
+		return invalid(keyLifecycle, err)
+	}
+	cors, err := parseOptional[[]*storage.BucketCors](values[keyCORS])
+	if err != nil {
+		return invalid(keyCORS, err)
+	}
+	if cors != nil {
+		b.CORS = *cors
+	}
+	if b.Labels, err = parseLabels(values[keyLabels]); err != nil {
+		return invalid(keyLabels, err)
+	}
+	return nil
+}
+
+// DeleteNonEmpty reads the one parameter that deletion needs. Parameters of an older version of the
+// driver do not keep it from deleting.
+func DeleteNonEmpty(values driverkit.Values) bool { return values.Bool(keyDeleteNonEmpty) }
+
+// hash leaves out what does not change the bucket: where and under which name it is says its ID, and
+// how it is deleted says the request to delete it.
+func hash(values driverkit.Values) string {
+	relevant := maps.Clone(values)
+	maps.DeleteFunc(relevant, func(key, _ string) bool {
+		return slices.Contains([]string{keyBackend, keyNamePrefix, keyDeleteNonEmpty}, key)
+	})
+	return relevant.Hash()
+}
+
+func invalid(key string, err error) error {
+	return driverkit.InvalidArgument("parameter %s %v", key, err)
+}
+
+var (
+	prefixPattern   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,22}$`)
+	locationPattern = regexp.MustCompile(`^[A-Za-z0-9-]{2,40}$`)
+	keyPattern      = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$`)
+	labelKeyPattern = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
+	labelPattern    = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
+)
+
+func checkPrefix(value string) error {
+	if !prefixPattern.MatchString(value) {
+		return fmt.Errorf("is %q, but must be 1 to 23 lower-case letters, digits and '-', not beginning with '-'", value)
+	}
+	if err := names.CheckReserved(value); err != nil {
+		return fmt.Errorf("is %q, which %w", value, err)
+	}
+	return nil
+}
+
+func checkLocation(value string) error {
+	if !locationPattern.MatchString(value) {
+		return fmt.Errorf("is %q, but must be a location such as EU or EUROPE-WEST1", value)
+	}
+	return nil
+}
+
+func checkSoftDelete(value string) error {
+	if value == "0" || driverkit.Integer(minSoftDelete, maxSoftDelete)(value) == nil {
+		return nil
+	}
+	return fmt.Errorf("is %q, but must be 0 or a number from %d to %d", value, minSoftDelete, maxSoftDelete)
+}
+
+func checkRetention(value string) error {
+	if seconds, err := strconv.ParseInt(value, 10, 64); err != nil || seconds < 1 || seconds > maxRetention {
+		return fmt.Errorf("is %q, but must be a number from 1 to %d", value, int64(maxRetention))
+	}
+	return nil
+}
+
+func checkKey(value string) error {
+	if !keyPattern.MatchString(value) {
+		return fmt.Errorf("is %q, but must be the full name of a key, projects/P/locations/L/keyRings/R/cryptoKeys/K, without a version", value)
+	}
+	return nil
+}
+
+func checkJSON[T any](value string) error {
+	_, err := parseOptional[T](value)
+	return err
+}
+
+// parseOptional reads a configuration in the form of the JSON API. Empty is nil.
+func parseOptional[T any](value string) (*T, error) {
+	if value == "" {
+		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
+	}
+	decoder := json.NewDecoder(strings.NewReader(value))
+	decoder.DisallowUnknownFields()
+	parsed := new(T)
+	if err := decoder.Decode(parsed); err != nil {
+		return nil, fmt.Errorf("is not the expected JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has text after the JSON value")
+	}
+	return parsed, nil
+}
+
+func checkLabels(value string) error {
+	_, err := parseLabels(value)
+	return err
+}
+
+func parseLabels(value string) (map[string]string, error) {
+	labels, err := parseOptional[map[string]string](value)
+	if err != nil {
+		return nil, fmt.Errorf(`is not a JSON object of strings such as {"team":"a"}: %w`, err)
+	}
+	if labels == nil {
+		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
+	}
+	if len(*labels) > MaxLabels {
+		return nil, fmt.Errorf("has %d labels, more than %d", len(*labels), MaxLabels)
+	}
+	for _, key := range slices.Sorted(maps.Keys(*labels)) {
+		switch text := (*labels)[key]; {
+		case strings.HasPrefix(key, LabelPrefix):
+			return nil, fmt.Errorf("has the label %q: keys that begin with %s are reserved", key, LabelPrefix)
+		case !labelKeyPattern.MatchString(key) || !labelPattern.MatchString(text):
+			return nil, fmt.Errorf("has the label %q: keys begin with a lower-case letter; keys and values have at most 63 lower-case letters, digits, '_' and '-'", key)
+		}
+	}
+	return *labels, nil
+}

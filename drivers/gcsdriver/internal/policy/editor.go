@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"hash/fnv"
+	"net/http"
+	"strings"
+
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+)
+
+const (
+	// stripes is how many buckets can be edited at a time by this process.
+	stripes = 64
+	// settleAttempts is how often one call tries to bind a member that Google does not know yet: for
+	// ten to fifteen seconds. It takes up to a minute in rare cases, which the next call waits out.
+	settleAttempts = 8
+)
+
+// Editor edits the policies of buckets. Several processes may edit one policy: Google refuses what
+// was made from an old one, and the editor begins anew. Within one process edits of a bucket wait for
+// each other, which needs fewer calls.
+type Editor struct {
+	api   *storage.Service
+	locks [stripes]chan struct{}
+}
+
+// NewEditor answers an editor with the driver's own credentials.
+func NewEditor(api *storage.Service) *Editor {
+	made := &Editor{api: api}
+	for i := range made.locks {
+		made.locks[i] = make(chan struct{}, 1)
+	}
+	return made
+}
+
+// Edit changes the policy of a bucket. It calls change, maybe several times, which says whether it
+// changed the policy that it got; if not, nothing is written. The error for a missing bucket is the
+// API's.
+func (e *Editor) Edit(ctx context.Context, bucket string, change func(*storage.Policy) (bool, error)) error {
+	unlock, err := e.lock(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for attempt, unknown := 1, 0; ; attempt++ {
+		current, err := e.read(ctx, bucket)
+		if err != nil {
+			return err
+		}
+		changed, err := change(current)
+		if err != nil || !changed {
+			return err
+		}
+		err = e.write(ctx, bucket, current)
+		switch {
+		case err == nil:
+			return nil
+		case unknownMember(err):
+			if unknown++; unknown >= settleAttempts {
+				return driverkit.Unavailable("bucket %s: the new account has not reached all of Google Cloud yet; the driver tries again", bucket).WithDetail(err)
+			}
+		case !apierror.Is(err, http.StatusConflict, http.StatusPreconditionFailed, http.StatusTooManyRequests):
+			return err
+		}
+		if err := call.Pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Editor) read(ctx context.Context, bucket string) (*storage.Policy, error) {
+	return call.Do(ctx, call.Storage, "buckets.getIamPolicy", func(ctx context.Context) (*storage.Policy, error) {
+		return e.api.Buckets.GetIamPolicy(bucket).OptionsRequestedPolicyVersion(version).Context(ctx).Do()
+	})
+}
+
+// write sends the policy with the etag that was read.
+func (e *Editor) write(ctx context.Context, bucket string, edited *storage.Policy) error {
+	edited.Version = version
+	_, err := call.Do(ctx, call.Storage, "buckets.setIamPolicy", func(ctx context.Context) (*storage.Policy, error) {
+		return e.api.Buckets.SetIamPolicy(bucket, edited).Context(ctx).Do()
+	})
+	return err
+}
+
+// unknownMember says whether a policy was refused because a service account in it does not exist,
+// which is so for a while after it was made.
+func unknownMember(err error) bool {
+	return apierror.Is(err, http.StatusBadRequest) && strings.Contains(apierror.Message(err), "does not exist")
+}
+
+func (e *Editor) lock(ctx context.Context, bucket string) (unlock func(), err error) {
+	hash := fnv.New32a()
+	// A hash never fails to write.
+	_, _ = hash.Write([]byte(bucket))
+	held := e.locks[hash.Sum32()%stripes]
+	select {
+	case held <- struct{}{}:
+		return func() { <-held }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err() //nolint:wrapcheck // the end of the call, as the caller made it
+	}
+}
