@@ -48,14 +48,20 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
 	}
-	started := &Server{served: make(chan error, 1)}
-	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d}).intercept))
-	started.server = grpc.NewServer(options...)
-	cosi.RegisterIdentityServer(started.server, d)
-	cosi.RegisterProvisionerServer(started.server, d)
-	healthpb.RegisterHealthServer(started.server, health.NewServer())
+	started := &Server{served: make(chan error, 1), server: d.NewServer()}
 	go func() { started.served <- started.server.Serve(listener) }()
 	return started, nil
+}
+
+// NewServer returns a server with the driver's services that listens nowhere yet, for a test that
+// plays the process around them itself.
+func (d *Driver) NewServer() *grpc.Server {
+	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d}).intercept))
+	server := grpc.NewServer(options...)
+	cosi.RegisterIdentityServer(server, d)
+	cosi.RegisterProvisionerServer(server, d)
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	return server
 }
 
 // Stop ends the server at once, as the death of a process would: connections break, contexts of

@@ -29,10 +29,8 @@ func TestDriversConform(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, result := range o.report.Results {
-				if result.Outcome == sanity.Failed || result.Outcome == sanity.NotRun || len(result.Leftovers) > 0 {
-					t.Error(result.Explain())
-				}
+			if failures := o.failures(); failures != "" {
+				t.Error(failures)
 			}
 			line := fmt.Sprintf("| %s | %s | %s | %s |", o.about, o.report.Count(sanity.Must), o.report.Count(sanity.Should), o.report.Count(sanity.Advice))
 			if !bytes.Contains(written, []byte(line)) {

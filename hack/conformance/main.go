@@ -44,6 +44,9 @@ func run(ctx context.Context, root string, check bool) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
+		if failures := o.failures(); failures != "" {
+			return fmt.Errorf("%s does not conform:\n%s", t.name, failures)
+		}
 		outcomes = append(outcomes, o)
 	}
 	text := render(outcomes)

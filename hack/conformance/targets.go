@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -40,8 +41,20 @@ type outcome struct {
 	report sanity.Report
 }
 
+// failures explains what a driver of this repository must not do: fail a case, or leave something.
+func (o outcome) failures() string {
+	var text strings.Builder
+	for _, result := range o.report.Results {
+		if result.Outcome == sanity.Failed || result.Outcome == sanity.NotRun || len(result.Leftovers) > 0 {
+			text.WriteString(result.Explain())
+		}
+	}
+	return text.String()
+}
+
 func targets() []target {
 	return []target{
+		{"driverfake", "fakes/driverfake: S3 and Azure, keys and service accounts; its backend cannot be made to fail", fakeTarget},
 		{"memdriver-wide", "fakes/driverfake/memdriver: S3 and Azure, keys and service accounts, one credential for several buckets", memory(memdriver.Wide())},
 		{"memdriver-narrow", "fakes/driverfake/memdriver: GCS, keys, one bucket at a time", memory(memdriver.Narrow())},
 		{"example", "drivers/driverkit/example, as a process; it has no data plane", example},

@@ -152,6 +152,11 @@ func (d *Driver) disallowOn(bucket *bucketState, account string) {
 // answer is the last thing between the driver and the wire: the log, and what defects do to a
 // status.
 func (d *Driver) answer(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if err := ctx.Err(); err != nil {
+		// The caller gave up before the handler had its turn, and may have gone on to remove what
+		// this call would make.
+		return nil, status.FromContextError(err).Err()
+	}
 	response, err := handle(ctx, request)
 	if message, isMessage := response.(proto.Message); isMessage && err == nil {
 		text := cosi.RedactedString(message)

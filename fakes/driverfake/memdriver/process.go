@@ -37,6 +37,9 @@ COSI_ENDPOINT        address to listen on, such as unix:///run/cosi/cosi.sock
 // Program is one run of the driver as a process, real or not.
 type Program struct {
 	Driver Options
+	// NewServer returns the server of another driver that is to run as this process, instead of
+	// Driver, which then has the defects of the process only. Nil: Driver's own.
+	NewServer func() (*grpc.Server, error)
 	// Environment is the environment as KEY=value, and Arguments what follows the program's name.
 	Environment []string
 	Arguments   []string
@@ -127,15 +130,20 @@ func (p *Program) serve(ctx context.Context, path string) error {
 	defer cancel()
 	options := p.Driver
 	options.Log = slog.New(slog.NewTextHandler(p.Output, nil))
-	driver := New(options)
-	server := p.server(driver, cancel)
+	server, err := p.server(New(options), cancel)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(listener) }()
 	<-ctx.Done()
 	return p.stop(server, listener, path, stopped)
 }
 
-func (p *Program) server(driver *Driver, cancel func()) *grpc.Server {
+func (p *Program) server(driver *Driver, cancel func()) (*grpc.Server, error) {
+	if p.NewServer != nil {
+		return p.NewServer()
+	}
 	options := []grpc.ServerOption{grpc.ChainUnaryInterceptor(p.count, driver.answer)}
 	if p.has(EndsWithClient) {
 		options = append(options, grpc.StatsHandler(endOfConnection{end: cancel}))
@@ -151,7 +159,7 @@ func (p *Program) server(driver *Driver, cancel func()) *grpc.Server {
 	if !p.has(NoProvisioner) {
 		cosi.RegisterProvisionerServer(server, driver)
 	}
-	return server
+	return server, nil
 }
 
 // besides is what defects leave beside the socket and in the working directory.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"google.golang.org/grpc"
+
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 )
@@ -19,6 +21,8 @@ type Launcher struct {
 	Store   *Store
 	Profile Profile
 	Defects Defects
+	// NewServer is that of Program: another driver as this process.
+	NewServer func() (*grpc.Server, error)
 }
 
 // Launch implements sanity.Launcher.
@@ -29,6 +33,7 @@ func (l Launcher) Launch(ctx context.Context, launch sanity.Launch) (sanity.Inst
 	i.program = &Program{
 		Driver:      Options{Store: l.Store, Profile: l.Profile, Defects: l.Defects},
 		Environment: launch.Environment, Arguments: launch.Arguments, Directory: launch.Directory, Output: launch.Stdout,
+		NewServer: l.NewServer,
 	}
 	go func() {
 		defer close(i.done)
