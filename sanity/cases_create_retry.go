@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-
-	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 func createRetryCases() []Case {
@@ -70,25 +68,27 @@ func createRetryCases() []Case {
 				if !can {
 					c.notApplicable("there is no fixture hook for somebody else's bucket")
 				}
-				if err := c.note(note{Kind: noteForeign, ID: b.id}); err != nil {
-					c.Fail("%v", err)
-				}
-				if err := fixture.TakeName(c.ctx, b.id); err != nil {
-					c.Fail("the fixture hook failed: %v", err)
-				}
-				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.AlreadyExists)
 				// It was not made, so it must not be deleted either: only the fixture removes it.
-				c.disown(b)
+				c.takeName(fixture, b.id)
+				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.AlreadyExists)
 			},
 		},
 	}
 }
 
-// disown strikes a bucket that the driver refused to make from the notes.
-func (c *C) disown(b *bucket) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.settleNotes(exchange{request: &cosi.DriverDeleteBucketRequest{BucketId: b.id}})
+// takeName makes somebody else's bucket. Until the hook says that it made it, it may be a bucket that
+// was there before, and nothing of the suite may remove that.
+func (c *C) takeName(fixture ForeignFixture, id string) {
+	n := note{Kind: noteForeign, ID: id, Unsure: true}
+	if err := c.note(n); err != nil {
+		c.Fail("%v", err)
+	}
+	if err := fixture.TakeName(c.ctx, id); err != nil {
+		c.Fail("the fixture hook failed: %v", err)
+	}
+	if err := c.confirm(n); err != nil {
+		c.Fail("%v", err)
+	}
 }
 
 // dropped makes a call whose answer is lost on the way.

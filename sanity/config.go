@@ -130,9 +130,10 @@ type Fixture interface {
 // ForeignFixture is a Fixture that can also take names for somebody else.
 type ForeignFixture interface {
 	Fixture
-	// TakeName makes the bucket that the driver would make for bucketID, owned by somebody else.
+	// TakeName makes the bucket that the driver would make for bucketID, owned by somebody else. If
+	// there is one already it must fail: what TakeName has made is removed by FreeName.
 	TakeName(ctx context.Context, bucketID string) error
-	// FreeName removes it again.
+	// FreeName removes it again; removing a missing one is no error.
 	FreeName(ctx context.Context, bucketID string) error
 }
 

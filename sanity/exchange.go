@@ -84,12 +84,12 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
 	c, _ := ctx.Value(caseKey{}).(*C)
+	fault, _ := ctx.Value(wireKey{}).(wire)
 	if c != nil {
-		if err := c.journal(asked); err != nil {
+		if err := c.journal(asked, fault == wireTwice); err != nil {
 			return err
 		}
 	}
-	fault, _ := ctx.Value(wireKey{}).(wire)
 	if fault == wireTwice {
 		// The first of the two answers is nobody's.
 		_ = invoke(ctx, method, request, reply, conn, options...)

@@ -28,9 +28,17 @@ type note struct {
 	// DriverGrantBucketAccessRequest, as JSON. Requests hold no credentials.
 	Request json.RawMessage `json:"request,omitempty"`
 
+	// Unsure says that a hook was asked to make the thing and has not yet said that it did: it may
+	// be somebody's own, and is never removed.
+	Unsure bool `json:"unsure,omitempty"`
+
 	message proto.Message
 	// refused says that the driver refused the request as invalid, so that nothing should exist.
 	refused bool
+	// made says that an answer, or the lack of one, leaves it possible that the thing is the
+	// suite's; calls counts the requests that have no answer yet.
+	made  bool
+	calls int
 }
 
 const (
@@ -62,49 +70,76 @@ func (j *journal) write(n note) error {
 	return nil
 }
 
-// journal notes what a request may make.
-func (c *C) journal(request proto.Message) error {
-	var n note
+// journal notes what a request may make. Of a request that goes out twice only one answer comes
+// back, which proves nothing.
+func (c *C) journal(request proto.Message, twice bool) error {
+	n, makes, err := noteOf(request)
+	if err != nil || !makes {
+		return err
+	}
+	n.calls, n.made = 1, twice
+	return c.note(n)
+}
+
+// noteOf returns what a request makes, if it makes something.
+func noteOf(request proto.Message) (n note, makes bool, err error) {
 	switch r := request.(type) {
 	case *cosi.DriverCreateBucketRequest:
 		n = note{Kind: noteBucket, ID: r.GetBucketId()}
 	case *cosi.DriverGrantBucketAccessRequest:
 		n = note{Kind: noteAccount, ID: r.GetAccountId()}
-	default:
-		return nil
 	}
 	if n.ID == "" {
-		return nil
+		return note{}, false, nil
 	}
 	body, err := protojson.Marshal(request)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return note{}, false, fmt.Errorf("journal: %w", err)
 	}
 	n.Request, n.message = body, proto.Clone(request)
-	return c.note(n)
+	return n, true, nil
 }
 
 // note writes down a thing once; a repeated request moves it to the end.
 func (c *C) note(n note) error {
 	c.mu.Lock()
-	known := slices.ContainsFunc(c.notes, n.same)
-	if known && n.Kind == noteAccount {
-		// The first grant decides what the account is; a refused second one must not replace it.
+	at := slices.IndexFunc(c.notes, n.same)
+	if at < 0 {
+		c.notes = append(c.notes, n)
 		c.mu.Unlock()
+		return c.suite.book.write(n)
+	}
+	defer c.mu.Unlock()
+	known := c.notes[at]
+	n.calls, n.made = n.calls+known.calls, n.made || known.made
+	if n.Kind == noteAccount {
+		// The first grant decides what the account is; a refused second one must not replace it.
+		n.Request, n.message, n.refused = known.Request, known.message, known.refused
+		c.notes[at] = n
 		return nil
 	}
-	c.notes = append(slices.DeleteFunc(c.notes, n.same), n)
-	c.mu.Unlock()
-	if known {
-		return nil
+	c.notes = append(slices.Delete(c.notes, at, at+1), n)
+	return nil
+}
+
+// confirm writes that a hook has made what it was asked for.
+func (c *C) confirm(n note) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.Unsure = false
+	for i, known := range c.notes {
+		if known.same(n) {
+			c.notes[i] = n
+		}
 	}
 	return c.suite.book.write(n)
 }
 
 func (n note) same(other note) bool { return n.Kind == other.Kind && n.ID == other.ID }
 
-// settleNotes strikes what the driver says is gone. The caller holds c.mu.
+// settleNotes strikes what the driver says is gone, or was never the suite's. The caller holds c.mu.
 func (c *C) settleNotes(x exchange) {
+	c.settleMaking(x)
 	if x.status.Code() != codes.OK {
 		c.markRefused(x)
 		return
@@ -119,9 +154,41 @@ func (c *C) settleNotes(x exchange) {
 		return
 	}
 	if slices.ContainsFunc(c.notes, gone.same) {
-		c.notes = slices.DeleteFunc(c.notes, gone.same)
-		// A missing line only makes a later sweep ask again.
-		_ = c.suite.book.write(gone)
+		c.strike(gone)
+	}
+}
+
+// strike takes a thing off the notes. The caller holds c.mu.
+func (c *C) strike(n note) {
+	c.notes = slices.DeleteFunc(c.notes, n.same)
+	// A missing line only makes a later sweep ask again.
+	_ = c.suite.book.write(note{Kind: n.Kind, ID: n.ID, Gone: true})
+}
+
+// settleMaking takes in the answer to a request that makes something. A thing of which every answer
+// says AlreadyExists is somebody else's: to remove it would destroy what the suite has not made. The
+// caller holds c.mu.
+func (c *C) settleMaking(x exchange) {
+	n, makes, err := noteOf(x.request)
+	if err != nil || !makes {
+		return
+	}
+	code := x.status.Code()
+	at := slices.IndexFunc(c.notes, n.same)
+	if at < 0 {
+		if code == codes.OK {
+			// A removal was answered while this was under way.
+			n.made = true
+			c.notes = append(c.notes, n)
+			_ = c.suite.book.write(n)
+		}
+		return
+	}
+	known := &c.notes[at]
+	known.calls--
+	known.made = known.made || code != codes.AlreadyExists
+	if known.calls == 0 && !known.made {
+		c.strike(*known)
 	}
 }
 
@@ -188,6 +255,9 @@ func (c *C) remove(ctx context.Context, n note) error {
 		fixture, can := c.suite.config.Fixture.(ForeignFixture)
 		if !can {
 			return errors.New("there is no fixture hook to remove it with")
+		}
+		if n.Unsure {
+			return errors.New("the fixture hook never said that it had made it, so it may be somebody's own and is left as it is")
 		}
 		return fixture.FreeName(ctx, n.ID)
 	default:

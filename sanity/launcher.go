@@ -74,7 +74,7 @@ func (e Exec) Launch(_ context.Context, launch Launch) (Instance, error) {
 	command.Env = launch.Environment
 	command.Dir = launch.Directory
 	command.Stdout, command.Stderr = launch.Stdout, launch.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.SysProcAttr = ownGroup()
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the driver: %w", err)
 	}

@@ -3,7 +3,7 @@
 package sanity
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,28 +53,44 @@ func Sweep(ctx context.Context, config Config, journalText io.Reader) (Swept, er
 }
 
 // readJournal returns the things that were asked for and not struck.
-func readJournal(text io.Reader) ([]note, error) {
-	var notes []note
-	scanner := bufio.NewScanner(text)
-	scanner.Buffer(nil, 4<<20)
-	for line := 1; scanner.Scan(); line++ {
-		var n note
-		if err := json.Unmarshal(scanner.Bytes(), &n); err != nil {
-			return nil, fmt.Errorf("line %d of the journal: %w", line, err)
-		}
-		if n.Gone {
-			notes = slices.DeleteFunc(notes, n.same)
-			continue
-		}
-		if err := n.decode(); err != nil {
-			return nil, fmt.Errorf("line %d of the journal: %w", line, err)
-		}
-		notes = append(notes, n)
-	}
-	if err := scanner.Err(); err != nil {
+func readJournal(journal io.Reader) ([]note, error) {
+	text, err := io.ReadAll(journal)
+	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}
+	var notes []note
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			// The run was killed while it wrote this, and had not asked for anything yet.
+			break
+		}
+		if notes, err = addLine(notes, line); err != nil {
+			return nil, fmt.Errorf("line %d of the journal: %w", number, err)
+		}
+	}
 	return notes, nil
+}
+
+func addLine(notes []note, line []byte) ([]note, error) {
+	var n note
+	if err := json.Unmarshal(line, &n); err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(notes, n.same)
+	if n.Gone {
+		return slices.DeleteFunc(notes, n.same), nil
+	}
+	if err := n.decode(); err != nil {
+		return nil, err
+	}
+	if at >= 0 {
+		// A hook has made what it was asked for: the later line counts, in the place of the first.
+		notes[at] = n
+		return notes, nil
+	}
+	return append(notes, n), nil
 }
 
 func (n *note) decode() error {

@@ -19,8 +19,10 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// Variables that turn the test binary into a driver: the state of its store, and its defects.
+// Variables that turn the test binary into a driver, the state of its store and its defects, and
+// into the command itself.
 const (
+	asCommand   = "SANITY_COMMAND"
 	asDriver    = "MEMDRIVER_STORE"
 	withDefects = "MEMDRIVER_DEFECTS"
 )
@@ -28,6 +30,9 @@ const (
 func TestMain(m *testing.M) {
 	if store := os.Getenv(asDriver); store != "" {
 		os.Exit(serveDriver(store))
+	}
+	if os.Getenv(asCommand) != "" {
+		main()
 	}
 	os.Exit(m.Run())
 }

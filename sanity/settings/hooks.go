@@ -32,7 +32,8 @@ type Hooks struct {
 	MakeBucket   Command `json:"makeBucket,omitempty"`
 	RemoveBucket Command `json:"removeBucket,omitempty"`
 	BucketID     string  `json:"bucketID,omitempty"`
-	// TakeName makes somebody else's bucket in the place of SANITY_BUCKET_ID, FreeName removes it.
+	// TakeName makes somebody else's bucket in the place of SANITY_BUCKET_ID, and fails if there is
+	// one already; FreeName removes it, and succeeds if it is missing.
 	TakeName Command `json:"takeName,omitempty"`
 	FreeName Command `json:"freeName,omitempty"`
 	// Break and Mend are by fault: down, login-refused.

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// TestKilledRunIsSwept kills the command with SIGKILL while the store holds things of its run, and
+// sweeps by the journal: all of the run goes, and nothing else.
+func TestKilledRunIsSwept(t *testing.T) {
+	t.Parallel()
+	config, journal := configured(t), filepath.Join(t.TempDir(), "journal")
+	file := filepath.Join(filepath.Dir(config), "store.json")
+	store := memdriver.NewStore(file)
+	if err := (memdriver.Outside{Store: store}).MakeBucket(t.Context(), "somebody-elses"); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output bytes.Buffer
+	command := exec.CommandContext(t.Context(), program, "--config", config, "--journal", journal, "--focus", "^(BKT|ACC|LIF)-")
+	command.Env = append(os.Environ(), asCommand+"=1")
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "an account of the run", func() bool {
+		left, err := store.Inventory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(strings.Join(names(left), " "), "account cosi-sanity-")
+	})
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err == nil {
+		t.Fatalf("the run ended before it was killed:\n%s", &output)
+	}
+	if runtime.GOOS == "linux" {
+		until(t, "the end of the killed run's driver", func() bool { return !driverRuns(t, file) })
+	}
+	left, err := store.Inventory()
+	if err != nil || len(left) < 2 {
+		t.Fatalf("the killed run should leave something, got %v, %v", left, err)
+	}
+	code, out, problems := invoke(t, "sweep", "--config", config, "--journal", journal)
+	if code != exitConformant || !strings.Contains(out, "nothing left of the run") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, problems)
+	}
+	left, err = store.Inventory()
+	if err != nil || len(left) != 1 || left[0].Name != "somebody-elses" {
+		t.Errorf("want only somebody else's bucket left, got %v, %v", left, err)
+	}
+	if _, err := os.Stat(journal); err == nil {
+		t.Error("the journal is there still")
+	}
+}
+
+func names(resources []sanity.Resource) []string {
+	found := make([]string, len(resources))
+	for i, r := range resources {
+		found[i] = r.Kind + " " + r.Name
+	}
+	return found
+}
+
+// until waits for something that can be observed.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ticker, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-limit:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// driverRuns looks for a driver process on the store.
+func driverRuns(t *testing.T, store string) bool {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		// A process may end while we look, and those of others cannot be read.
+		environment, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(environment, []byte(asDriver+"="+store)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sanity_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// crowded is a backend in which somebody is quicker: the bucket is there when the hook comes.
+type crowded struct{ memdriver.Outside }
+
+func (c crowded) TakeName(ctx context.Context, id string) error {
+	if err := c.Outside.TakeName(ctx, id); err != nil {
+		return err
+	}
+	return c.Outside.TakeName(ctx, id)
+}
+
+// interrupted is a backend whose hook makes the bucket, and the run is killed before it says so.
+type interrupted struct {
+	memdriver.Outside
+
+	kill func()
+}
+
+func (i interrupted) TakeName(ctx context.Context, id string) error {
+	i.kill()
+	return i.Outside.TakeName(ctx, id)
+}
+
+// TestBucketsOfOthersStay lets the run meet buckets that it has not made where it would make its
+// own, and then sweeps its journal: neither may remove them, although the driver would.
+func TestBucketsOfOthersStay(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		focus   string
+		before  func(t *testing.T, outside memdriver.Outside)
+		fixture func(outside memdriver.Outside, book *torn) sanity.Fixture
+		left    int
+		failed  int
+	}{
+		"the ID of a first bucket is somebody's": {
+			focus: "BKT-CRT-001",
+			before: func(t *testing.T, outside memdriver.Outside) {
+				t.Helper()
+				if err := outside.TakeName(t.Context(), "cosi-sanity-own-bkt-crt-001-1"); err != nil {
+					t.Fatal(err)
+				}
+			},
+			left: 1, failed: 1,
+		},
+		"the hook finds a bucket where it should make one": {
+			focus:   "BKT-CRT-020",
+			fixture: func(outside memdriver.Outside, _ *torn) sanity.Fixture { return crowded{outside} },
+			left:    1, failed: 1,
+		},
+		"the run is killed while the hook works": {
+			focus: "BKT-CRT-020",
+			fixture: func(outside memdriver.Outside, book *torn) sanity.Fixture {
+				return interrupted{outside, func() { book.closed = true }}
+			},
+			// The run itself, which goes on in this test, knows that the hook came back.
+			left: 0,
+		},
+		"the hook makes somebody else's bucket, and all goes well": {focus: "BKT-CRT-020", left: 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := memdriver.NewStore("")
+			outside := memdriver.Outside{Store: store}
+			config := memdriver.Config(store, memdriver.Wide())
+			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide()}
+			config.Limits, config.RunID = small(), "own"
+			config.Focus = func(id string) bool { return id == tc.focus }
+			var book torn
+			config.Journal = &book
+			if tc.fixture != nil {
+				config.Fixture = tc.fixture(outside, &book)
+			}
+			if tc.before != nil {
+				tc.before(t, outside)
+			}
+			report, err := sanity.Run(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantBuckets(t, store, tc.left, "the run", report)
+			if got := len(report.Of(sanity.Failed)); got != tc.failed {
+				t.Errorf("want %d failed cases, got %d", tc.failed, got)
+			}
+			if _, err := sanity.Sweep(t.Context(), config, bytes.NewReader(book.Bytes())); err != nil {
+				t.Fatal(err)
+			}
+			wantBuckets(t, store, tc.left, "the sweep", report)
+		})
+	}
+}
+
+func wantBuckets(t *testing.T, store *memdriver.Store, want int, after string, report sanity.Report) {
+	t.Helper()
+	left, err := store.Inventory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != want {
+		t.Errorf("want %d things after %s, got %v", want, after, left)
+		for _, result := range report.Results {
+			t.Log(result.Explain())
+		}
+	}
+}
+
+// TestSweepLeavesWhatNobodyIsSureOf sweeps the journal of a run that was killed while a hook worked.
+func TestSweepLeavesWhatNobodyIsSureOf(t *testing.T) {
+	t.Parallel()
+	const unsure = `{"kind":"foreign","id":"taken","unsure":true}` + "\n"
+	tests := map[string]struct {
+		journal string
+		left    int
+		failed  string
+	}{
+		"the hook did not say that it made it": {unsure, 1, "may be somebody's own"},
+		"the hook said that it made it":        {unsure + `{"kind":"foreign","id":"taken"}` + "\n", 0, ""},
+		"the hook removed it again":            {unsure + `{"kind":"foreign","id":"taken","gone":true}` + "\n", 1, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := memdriver.NewStore("")
+			if err := (memdriver.Outside{Store: store}).TakeName(t.Context(), "taken"); err != nil {
+				t.Fatal(err)
+			}
+			config := memdriver.Config(store, memdriver.Wide())
+			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide()}
+			swept, err := sanity.Sweep(t.Context(), config, strings.NewReader(tc.journal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(swept.Failed, "\n"); tc.failed == "" && got != "" || !strings.Contains(got, tc.failed) {
+				t.Errorf("want a failure with %q, got %q", tc.failed, got)
+			}
+			wantBuckets(t, store, tc.left, "the sweep", sanity.Report{})
+		})
+	}
+}
