@@ -24,10 +24,10 @@ const (
 )
 
 // scope is the credential scope: everything after the access key ID in a Credential.
-type scope struct{ date, region, service string }
+type scope struct{ date, region, service, terminator string }
 
 func (s scope) String() string {
-	return s.date + "/" + s.region + "/" + s.service + "/" + terminator
+	return s.date + "/" + s.region + "/" + s.service + "/" + s.terminator
 }
 
 func hmacSHA256(key []byte, data string) []byte {
@@ -43,11 +43,11 @@ func hexSHA256(data []byte) string {
 
 // signingKey derives the key of one day, region and service
 // (Signature Version 4, "Calculate the signature").
-func signingKey(secret string, s scope) []byte {
-	k := hmacSHA256([]byte("AWS4"+secret), s.date)
+func signingKey(prefix, secret string, s scope) []byte {
+	k := hmacSHA256([]byte(prefix+secret), s.date)
 	k = hmacSHA256(k, s.region)
 	k = hmacSHA256(k, s.service)
-	return hmacSHA256(k, terminator)
+	return hmacSHA256(k, s.terminator)
 }
 
 func sign(key []byte, stringToSign string) string {
@@ -133,14 +133,14 @@ func canonicalQuery(raw, omit string) string {
 	return strings.Join(encoded, "&")
 }
 
-// canonicalURI is the path as it is signed: encoded once for S3, twice for every other service.
+// canonicalURI is the path as it is signed: encoded once for the two object stores, twice for every other service.
 func canonicalURI(r *http.Request, service string) string {
 	path := r.URL.Path
 	if path == "" {
 		path = "/"
 	}
 	once := Encode(path, true)
-	if service == "s3" {
+	if service == "s3" || service == "storage" {
 		return once
 	}
 	return Encode(once, true)
@@ -203,6 +203,6 @@ func canonicalRequest(r *http.Request, service string, signed []string, omitQuer
 	}, "\n")
 }
 
-func stringToSign(amzDate string, s scope, canonical string) string {
+func stringToSign(algorithm, amzDate string, s scope, canonical string) string {
 	return algorithm + "\n" + amzDate + "\n" + s.String() + "\n" + hexSHA256([]byte(canonical))
 }

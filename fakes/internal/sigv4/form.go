@@ -37,7 +37,7 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 	credential := fields["x-amz-credential"]
 	c := &claim{mode: Form, signature: fields["x-amz-signature"], securityToken: fields["x-amz-security-token"]}
 	var err error
-	if c.accessKeyID, c.scope, err = parseCredential(credential, v.Expect, formMalformed(credential)); err != nil {
+	if c.accessKeyID, c.scope, err = parseCredential(credential, v.Expect, AWS, formMalformed(credential)); err != nil {
 		return nil, err
 	}
 	if err := c.setDate(fields["x-amz-date"]); err != nil {
@@ -47,7 +47,7 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := signingKey(secret, c.scope)
+	key := signingKey(AWS.keyPrefix, secret, c.scope)
 	if !equalSignature(sign(key, fields["policy"]), c.signature) {
 		return nil, awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
 			"The request signature we calculated does not match the signature you provided. Check your key and signing method.").

@@ -3,6 +3,7 @@
 package sigv4
 
 import (
+	"crypto/rsa"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -28,6 +29,7 @@ const (
 
 // claim is what a request says about its own signature, not yet verified.
 type claim struct {
+	dialect       Dialect
 	mode          Mode
 	accessKeyID   string
 	scope         scope
@@ -37,6 +39,8 @@ type claim struct {
 	amzDate       string
 	signedAt      time.Time
 	expires       time.Duration
+	// keys verify an asymmetric signature.
+	keys []*rsa.PublicKey
 }
 
 // malformed words an error in the credential the way each mode does.
@@ -68,14 +72,14 @@ func InvalidArgument(name, value, message string) *awserr.Error {
 }
 
 // parseCredential splits "AKID/date/region/service/aws4_request" and compares it with what this endpoint is.
-func parseCredential(credential string, want Expect, bad malformed) (string, scope, error) {
+func parseCredential(credential string, want Expect, d Dialect, bad malformed) (string, scope, error) {
 	parts := strings.Split(credential, "/")
 	if len(parts) != 5 || parts[0] == "" {
 		return "", scope{}, bad("the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\".")
 	}
-	s := scope{date: parts[1], region: parts[2], service: parts[3]}
-	if parts[4] != terminator {
-		return "", s, bad("incorrect terminal %q. This endpoint uses \"aws4_request\".", parts[4])
+	s := scope{date: parts[1], region: parts[2], service: parts[3], terminator: d.terminator}
+	if parts[4] != d.terminator {
+		return "", s, bad("incorrect terminal %q. This endpoint uses %q.", parts[4], d.terminator)
 	}
 	if s.service != want.Service {
 		return "", s, bad("incorrect service %q. This endpoint belongs to %q.", s.service, want.Service)
@@ -90,7 +94,7 @@ func parseCredential(credential string, want Expect, bad malformed) (string, sco
 }
 
 // parseHeader reads an Authorization header. The date and its distance from now are judged later.
-func parseHeader(r *http.Request, want Expect) (*claim, error) {
+func parseHeader(r *http.Request, want Expect, d Dialect) (*claim, error) {
 	auth := r.Header.Get("Authorization")
 	kind, rest, ok := strings.Cut(auth, " ")
 	if !ok {
@@ -99,20 +103,20 @@ func parseHeader(r *http.Request, want Expect) (*claim, error) {
 	if kind == "AWS" {
 		return nil, errSigV2
 	}
-	if kind != algorithm {
+	if kind != d.algorithm {
 		return nil, InvalidArgument("Authorization", kind, "Unsupported Authorization Type")
 	}
 	fields, err := headerFields(rest)
 	if err != nil {
 		return nil, err
 	}
-	c := &claim{mode: Header, securityToken: r.Header.Get("X-Amz-Security-Token")}
-	if c.accessKeyID, c.scope, err = parseCredential(fields["Credential"], want, headerMalformed); err != nil {
+	c := &claim{dialect: d, mode: Header, securityToken: r.Header.Get(d.header + "Security-Token")}
+	if c.accessKeyID, c.scope, err = parseCredential(fields["Credential"], want, d, headerMalformed); err != nil {
 		return nil, err
 	}
 	c.signedHeaders = splitHeaders(fields["SignedHeaders"])
 	c.signature = fields["Signature"]
-	return c, c.setDate(requestDate(r))
+	return c, c.setDate(requestDate(r, d))
 }
 
 // headerFields splits "Credential=..., SignedHeaders=..., Signature=...".
@@ -140,9 +144,9 @@ func headerFields(rest string) (map[string]string, error) {
 
 func splitHeaders(list string) []string { return strings.Split(strings.ToLower(list), ";") }
 
-// requestDate is X-Amz-Date, or Date converted to its format, or "" when neither is usable.
-func requestDate(r *http.Request) string {
-	if v := r.Header.Get("X-Amz-Date"); v != "" {
+// requestDate is X-Amz-Date or X-Goog-Date, or Date converted to its format, or "" when neither is usable.
+func requestDate(r *http.Request, d Dialect) string {
+	if v := r.Header.Get(d.header + "Date"); v != "" {
 		return v
 	}
 	v := r.Header.Get("Date")
@@ -167,39 +171,40 @@ func (c *claim) setDate(amzDate string) error {
 // maxExpires is the longest life of a presigned URL: one week.
 const maxExpires = 604800
 
-// parseQueryClaim reads the X-Amz-* parameters of a presigned URL.
-func parseQueryClaim(r *http.Request, want Expect) (*claim, error) {
+// parseQueryClaim reads the X-Amz-* or X-Goog-* parameters of a presigned URL.
+func parseQueryClaim(r *http.Request, want Expect, d Dialect) (*claim, error) {
 	q := make(map[string]string, 8)
 	for _, p := range parseQuery(r.URL.RawQuery) {
-		if _, seen := q[p.name]; !seen {
-			q[p.name] = p.value
+		name := strings.Replace(p.name, d.header, "X-", 1)
+		if _, seen := q[name]; !seen && name != p.name {
+			q[name] = p.value
 		}
 	}
-	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Expires"} {
+	for _, name := range []string{"X-Algorithm", "X-Credential", "X-Signature", "X-Date", "X-SignedHeaders", "X-Expires"} {
 		if q[name] == "" {
-			return nil, queryError("Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.")
+			return nil, queryError("Query-string authentication version 4 requires the %[1]sAlgorithm, %[1]sCredential, %[1]sSignature, %[1]sDate, %[1]sSignedHeaders, and %[1]sExpires parameters.", d.header)
 		}
 	}
-	switch q["X-Amz-Algorithm"] {
-	case algorithm:
+	switch q["X-Algorithm"] {
+	case d.algorithm:
 	case "AWS4-ECDSA-P256-SHA256":
 		return nil, queryError("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"")
 	default:
 		return nil, queryError("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256 and AWS4-ECDSA-P256-SHA256\"")
 	}
-	c := &claim{mode: Query, signature: q["X-Amz-Signature"], securityToken: q["X-Amz-Security-Token"]}
+	c := &claim{dialect: d, mode: Query, signature: q["X-Signature"], securityToken: q["X-Security-Token"]}
 	var err error
-	if c.accessKeyID, c.scope, err = parseCredential(q["X-Amz-Credential"], want, queryMalformed); err != nil {
+	if c.accessKeyID, c.scope, err = parseCredential(q["X-Credential"], want, d, queryMalformed); err != nil {
 		return nil, err
 	}
-	c.signedHeaders = splitHeaders(q["X-Amz-SignedHeaders"])
-	if err := c.setDate(q["X-Amz-Date"]); err != nil {
-		return nil, queryError("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"")
+	c.signedHeaders = splitHeaders(q["X-SignedHeaders"])
+	if err := c.setDate(q["X-Date"]); err != nil {
+		return nil, queryError("%sDate must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"", d.header)
 	}
 	if day := c.amzDate[:8]; day != c.scope.date {
-		return nil, queryError("Invalid credential date %q. This date is not the same as X-Amz-Date: %q.", c.scope.date, day)
+		return nil, queryError("Invalid credential date %q. This date is not the same as %sDate: %q.", c.scope.date, d.header, day)
 	}
-	return c, c.setExpires(q["X-Amz-Expires"])
+	return c, c.setExpires(q["X-Expires"])
 }
 
 func (c *claim) setExpires(v string) error {

@@ -95,11 +95,11 @@ func (v Verifier) serviceHeader(r *http.Request, auth string) (*claim, error) {
 			return nil, incomplete("Authorization header requires '%s' parameter. %s", name, hashed)
 		}
 	}
-	c := &claim{mode: Header, signature: fields["Signature"], signedHeaders: splitHeaders(fields["SignedHeaders"]), securityToken: r.Header.Get("X-Amz-Security-Token")}
+	c := &claim{dialect: AWS, mode: Header, signature: fields["Signature"], signedHeaders: splitHeaders(fields["SignedHeaders"]), securityToken: r.Header.Get("X-Amz-Security-Token")}
 	if err := v.serviceCredential(c, fields["Credential"]); err != nil {
 		return nil, err
 	}
-	date := requestDate(r)
+	date := requestDate(r, AWS)
 	if date == "" {
 		return nil, incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. %s", hashed)
 	}
@@ -126,7 +126,7 @@ func (v Verifier) serviceQuery(r *http.Request) (*claim, error) {
 			return nil, incomplete("AWS query-string parameters must include '%s'. Re-examine the query-string parameters.", name)
 		}
 	}
-	c := &claim{mode: Query, signature: q["X-Amz-Signature"], signedHeaders: splitHeaders(q["X-Amz-SignedHeaders"]), securityToken: q["X-Amz-Security-Token"]}
+	c := &claim{dialect: AWS, mode: Query, signature: q["X-Amz-Signature"], signedHeaders: splitHeaders(q["X-Amz-SignedHeaders"]), securityToken: q["X-Amz-Security-Token"]}
 	if err := v.serviceCredential(c, q["X-Amz-Credential"]); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (v Verifier) serviceCredential(c *claim, credential string) error {
 	if len(parts) != 5 {
 		return incomplete("Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '%s'", credential)
 	}
-	c.accessKeyID, c.scope = parts[0], scope{date: parts[1], region: parts[2], service: parts[3]}
+	c.accessKeyID, c.scope = parts[0], scope{date: parts[1], region: parts[2], service: parts[3], terminator: terminator}
 	switch {
 	case parts[4] != terminator:
 		return badScope(http.StatusForbidden, "Credential should be scoped with a valid terminator: 'aws4_request'.")

@@ -9,6 +9,7 @@
 package sigv4
 
 import (
+	"crypto/rsa"
 	"encoding/hex"
 	"net/http"
 	"slices"
@@ -54,6 +55,10 @@ type Lookup func(accessKeyID, token string) (secret string, err error)
 type Verifier struct {
 	Expect Expect
 	Lookup Lookup
+	// Dialect is the one to verify; AWS by default.
+	Dialect Dialect
+	// Keys are the public keys of the credential, a service account, in the dialect GoogleRSA.
+	Keys func(credential string) ([]*rsa.PublicKey, error)
 	// Now is the service's clock.
 	Now func() time.Time
 	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it
@@ -93,11 +98,11 @@ func (v Verifier) Verify(r *http.Request) (*Verified, error) {
 }
 
 func (v Verifier) verifyHeader(r *http.Request) (*Verified, error) {
-	c, err := parseHeader(r, v.Expect)
+	c, err := parseHeader(r, v.Expect, v.Dialect.orAWS())
 	if err != nil {
 		return nil, err
 	}
-	secret, err := v.Lookup(c.accessKeyID, c.securityToken)
+	secret, err := v.lookup(c)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +116,7 @@ func (v Verifier) verifyHeader(r *http.Request) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSignedHeaders(r, c.signedHeaders); err != nil {
+	if err := checkSignedHeaders(r, c); err != nil {
 		return nil, err
 	}
 	if payload != EmptySHA256 && len(payload) == 64 && r.ContentLength == 0 {
@@ -124,7 +129,7 @@ func (v Verifier) verifyHeader(r *http.Request) (*Verified, error) {
 }
 
 func (v Verifier) verifyQuery(r *http.Request) (*Verified, error) {
-	c, err := parseQueryClaim(r, v.Expect)
+	c, err := parseQueryClaim(r, v.Expect, v.Dialect.orAWS())
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +143,23 @@ func (v Verifier) verifyQuery(r *http.Request) (*Verified, error) {
 	case c.signedAt.After(now.Add(maxSkew)):
 		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Request is not valid yet.")
 	}
-	secret, err := v.Lookup(c.accessKeyID, c.securityToken)
+	secret, err := v.lookup(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSignedHeaders(r, c.signedHeaders); err != nil {
+	if err := checkSignedHeaders(r, c); err != nil {
 		return nil, err
 	}
-	return c.compare(r, secret, presignedPayload(r), "X-Amz-Signature")
+	return c.compare(r, secret, presignedPayload(r, c.dialect), c.dialect.header+"Signature")
+}
+
+// lookup finds what the claim is to be verified with.
+func (v Verifier) lookup(c *claim) (secret string, err error) {
+	if !c.dialect.asymmetric {
+		return v.Lookup(c.accessKeyID, c.securityToken)
+	}
+	c.keys, err = v.Keys(c.accessKeyID)
+	return "", err
 }
 
 func (v Verifier) checkSkew(c *claim) error {
@@ -162,7 +176,11 @@ func (v Verifier) checkSkew(c *claim) error {
 
 // payloadHash reads x-amz-content-sha256, which S3 demands.
 func (v Verifier) payloadHash(r *http.Request) (string, error) {
-	h := r.Header.Get("X-Amz-Content-Sha256")
+	d := v.Dialect.orAWS()
+	h := r.Header.Get(d.header + "Content-Sha256")
+	if h == "" && d != AWS {
+		return UnsignedPayload, nil
+	}
 	if h == "" {
 		return "", errMissingSHA256
 	}
@@ -183,28 +201,29 @@ func validPayloadHash(h string) bool {
 }
 
 // presignedPayload is the payload hash a presigned URL was signed with.
-func presignedPayload(r *http.Request) string {
-	if h := r.Header.Get("X-Amz-Content-Sha256"); h != "" {
+func presignedPayload(r *http.Request, d Dialect) string {
+	if h := r.Header.Get(d.header + "Content-Sha256"); h != "" {
 		return h
 	}
 	for _, p := range parseQuery(r.URL.RawQuery) {
-		if p.name == "X-Amz-Content-Sha256" {
+		if p.name == d.header+"Content-Sha256" {
 			return p.value
 		}
 	}
 	return UnsignedPayload
 }
 
-// checkSignedHeaders refuses a request whose Host or x-amz-* headers are outside the signature: anybody on the
+// checkSignedHeaders refuses a request whose Host or x-amz-* (x-goog-*) headers are outside the signature: anybody on the
 // way could have added them.
-func checkSignedHeaders(r *http.Request, signed []string) error {
+func checkSignedHeaders(r *http.Request, c *claim) error {
+	signed, prefix := c.signedHeaders, strings.ToLower(c.dialect.header)
 	var missing []string
 	if !slices.Contains(signed, "host") {
 		missing = append(missing, "host")
 	}
 	for name := range r.Header {
 		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, "x-amz-") && !slices.Contains(signed, lower) {
+		if strings.HasPrefix(lower, prefix) && !slices.Contains(signed, lower) {
 			missing = append(missing, lower)
 		}
 	}
@@ -219,8 +238,14 @@ func checkSignedHeaders(r *http.Request, signed []string) error {
 // compare computes the signature and compares it with the request's.
 func (c *claim) compare(r *http.Request, secret, payload, omitQuery string) (*Verified, error) {
 	canonical := canonicalRequest(r, c.scope.service, c.signedHeaders, omitQuery, payload)
-	toSign := stringToSign(c.amzDate, c.scope, canonical)
-	key := signingKey(secret, c.scope)
+	toSign := stringToSign(c.dialect.algorithm, c.amzDate, c.scope, canonical)
+	if c.dialect.asymmetric {
+		if !signedBy(c.keys, toSign, c.signature) {
+			return nil, mismatch(c, toSign, canonical)
+		}
+		return c.verified(nil, payload), nil
+	}
+	key := signingKey(c.dialect.keyPrefix, secret, c.scope)
 	if !equalSignature(sign(key, toSign), c.signature) {
 		return nil, mismatch(c, toSign, canonical)
 	}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
+)
+
+// adminID is the account ID of the administrator of every project.
+const adminID = "cooper-admin"
+
+// adminRoles let the administrator do everything that is served.
+var adminRoles = []string{
+	"roles/owner", "roles/storage.admin", "roles/storage.hmacKeyAdmin", "roles/iam.serviceAccountAdmin", "roles/iam.serviceAccountKeyAdmin",
+	"roles/iam.serviceAccountTokenCreator", "roles/iam.roleAdmin", "roles/resourcemanager.projectIamAdmin",
+}
+
+// openAdmin makes the administrator of a project, once.
+func (s *Server) openAdmin(project string) error {
+	_, err := s.directory.CreateAccount(project, adminID, "Administrator of the fake", "")
+	switch e := gcserr.From(err); {
+	case err == nil:
+	case e.Reason == "alreadyExists":
+		return nil
+	default:
+		return fmt.Errorf("make the administrator of project %s: %w", project, err)
+	}
+	return s.Grant(project, "serviceAccount:"+s.AdminEmail(project), adminRoles...)
+}
+
+// AdminEmail is the service account that may do everything in a project; "" means the first project.
+func (s *Server) AdminEmail(project string) string {
+	return adminID + "@" + s.projectOr(project) + ".iam.gserviceaccount.com"
+}
+
+func (s *Server) projectOr(project string) string {
+	if project == "" {
+		return s.options.Projects[0].ID
+	}
+	return project
+}
+
+// ProjectID is the ID of the first project.
+func (s *Server) ProjectID() string { return s.options.Projects[0].ID }
+
+// ProjectNumber is the number of a project, "" for one that does not exist.
+func (s *Server) ProjectNumber(project string) string {
+	p, err := s.directory.Project(s.projectOr(project))
+	if err != nil {
+		return ""
+	}
+	return p.Number
+}
+
+// AdminKey returns a JSON key file of the administrator of the first project. The token_uri in it is below base, the
+// address under which clients reach the server; "" means URL. The key is made at the first call and stays the same.
+func (s *Server) AdminKey(base string) ([]byte, error) {
+	if base == "" {
+		base = s.URL()
+	}
+	if base == "" {
+		return nil, errors.New("a key file has the server's address: start it first, or give the address")
+	}
+	a, err := s.directory.Account("-", s.AdminEmail(""))
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.directory.Secret("admin-key", func() ([]byte, error) {
+		k, private, err := s.directory.CreateKey(a.Email)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(adminKey{k.ID, private})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the administrator's key: %w", err)
+	}
+	var k adminKey
+	if err := json.Unmarshal(raw, &k); err != nil {
+		return nil, fmt.Errorf("read the administrator's key: %w", err)
+	}
+	return rest.CredentialsFile(a, k.ID, k.Private, base)
+}
+
+type adminKey struct {
+	ID      string `json:"id"`
+	Private []byte `json:"private"`
+}
+
+// HMAC is an HMAC key.
+type HMAC struct{ AccessID, Secret string }
+
+// String implements fmt.Stringer without the secret.
+func (h HMAC) String() string { return h.AccessID + ":[redacted]" }
+
+// GoString implements fmt.GoStringer without the secret.
+func (h HMAC) GoString() string { return h.String() }
+
+// NewHMAC makes an HMAC key for a service account, by its email.
+func (s *Server) NewHMAC(email string) (HMAC, error) {
+	a, err := s.directory.Account("-", email)
+	if err != nil {
+		return HMAC{}, err
+	}
+	k, err := s.directory.CreateHMAC(a.Project, email)
+	return HMAC{k.AccessID, k.Secret}, err
+}
+
+// NewAccount makes a service account in a project ("" is the first) and answers its email.
+func (s *Server) NewAccount(project, id string) (string, error) {
+	a, err := s.directory.CreateAccount(s.projectOr(project), id, "", "")
+	return a.Email, err
+}
+
+// Token makes an access token for a service account, as the metadata server of a machine would. No scopes means
+// cloud-platform.
+func (s *Server) Token(email string, scopes ...string) (string, error) {
+	if len(scopes) == 0 {
+		scopes = []string{"https://www.googleapis.com/auth/cloud-platform"}
+	}
+	return s.directory.IssueToken(email, identity.Lifetime, scopes...)
+}
+
+// TokenFor is Token with a life of its own.
+func (s *Server) TokenFor(email string, life time.Duration, scopes ...string) (string, error) {
+	return s.directory.IssueToken(email, life, scopes...)
+}
+
+// Grant gives a member, such as serviceAccount:EMAIL, roles on a project ("" is the first).
+func (s *Server) Grant(project, member string, roles ...string) error {
+	_, err := s.directory.SetProjectPolicy(s.projectOr(project), func(p policy.Policy) (policy.Policy, error) {
+		next := policy.Policy{Sequence: p.Sequence + 1, Bindings: append([]policy.Binding(nil), p.Bindings...), UIDs: p.UIDs}
+		for _, role := range roles {
+			next.Bindings = append(next.Bindings, policy.Binding{Role: role, Members: []string{member}})
+		}
+		return next, nil
+	})
+	if err != nil {
+		return fmt.Errorf("grant %v to %s: %w", roles, member, err)
+	}
+	return nil
+}
+
+// NewRole makes a custom role in a project ("" is the first) and answers its name.
+func (s *Server) NewRole(project, id string, permissions ...string) (string, error) {
+	r, err := s.directory.PutRole(s.projectOr(project), id, identity.Role{Title: id, Permissions: permissions}, true)
+	return r.Name, err
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gcserr is the error that Google's services answer with. One value has everything that the JSON API, the
+// XML API, the newer APIs (google.rpc.Status) and the token endpoints want to know; each writes down its part.
+package gcserr
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+// Error is a refusal as the real service words it.
+type Error struct {
+	// Status is the HTTP status of the answer.
+	Status int
+	// Reason is the reason of the JSON API, for example notFound, and the error of a token endpoint.
+	Reason string
+	// Code is the code of the XML API, for example NoSuchKey.
+	Code string
+	// RPC is the status of the newer APIs, for example NOT_FOUND; it follows from Status when empty.
+	RPC string
+	// Message is the sentence for people.
+	Message string
+	// Details follow the message in XML.
+	Details string
+}
+
+// New returns an error.
+func New(status int, reason, code, message string) *Error {
+	return &Error{Status: status, Reason: reason, Code: code, Message: message}
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d): %s", e.Name(), e.Status, e.Message) }
+
+// Name is the most telling code of the error.
+func (e *Error) Name() string {
+	if e.Reason != "" {
+		return e.Reason
+	}
+	return e.Code
+}
+
+// Is reports equality by status and codes, so that errors.Is works against a value of a table.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Status == e.Status && t.Reason == e.Reason && t.Code == e.Code
+}
+
+// Say returns a copy with another message.
+func (e *Error) Say(format string, args ...any) *Error {
+	c := *e
+	c.Message = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// RPCStatus is the canonical code of the error.
+func (e *Error) RPCStatus() string {
+	if e.RPC != "" {
+		return e.RPC
+	}
+	names := map[int]string{
+		http.StatusBadRequest: "INVALID_ARGUMENT", http.StatusUnauthorized: "UNAUTHENTICATED", http.StatusForbidden: "PERMISSION_DENIED",
+		http.StatusNotFound: "NOT_FOUND", http.StatusConflict: "ALREADY_EXISTS", http.StatusPreconditionFailed: "FAILED_PRECONDITION",
+		http.StatusTooManyRequests: "RESOURCE_EXHAUSTED", http.StatusNotImplemented: "UNIMPLEMENTED", http.StatusServiceUnavailable: "UNAVAILABLE",
+		http.StatusGatewayTimeout: "DEADLINE_EXCEEDED", http.StatusRequestedRangeNotSatisfiable: "OUT_OF_RANGE",
+	}
+	if name := names[e.Status]; name != "" {
+		return name
+	}
+	return "INTERNAL"
+}
+
+// From returns err as an *Error: a refusal of the signature package in this package's form, anything else as a
+// failure of the service.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*awserr.Error](err); ok {
+		return New(e.Status, "", e.Code, e.Message)
+	}
+	return New(http.StatusInternalServerError, "backendError", "InternalError", "We encountered an internal error. Please try again. ("+err.Error()+")")
+}
+
+// The refusals of Cloud Storage ("HTTP status and error codes" for JSON and for XML).
+var (
+	Invalid             = New(http.StatusBadRequest, "invalid", "InvalidArgument", "Invalid argument.")
+	Required            = New(http.StatusBadRequest, "required", "InvalidArgument", "Required")
+	Parse               = New(http.StatusBadRequest, "parseError", "MalformedXML", "Parse Error")
+	BadDigest           = New(http.StatusBadRequest, "invalid", "BadDigest", "The provided hash does not match the content.")
+	BucketName          = New(http.StatusBadRequest, "invalid", "InvalidBucketName", "The specified bucket is not valid.")
+	Unauthorized        = New(http.StatusUnauthorized, "authError", "AuthenticationRequired", "Invalid Credentials")
+	Forbidden           = New(http.StatusForbidden, "forbidden", "AccessDenied", "Access denied.")
+	Scope               = New(http.StatusForbidden, "insufficientPermissions", "InsufficientScope", "Provided scope(s) are not authorized")
+	Retention           = New(http.StatusForbidden, "retentionPolicyNotMet", "RetentionPolicyNotMet", "The object is subject to the bucket's retention policy or object retention and cannot be deleted or overwritten.")
+	Hold                = New(http.StatusForbidden, "objectUnderActiveHold", "ObjectUnderActiveHold", "The object is under active hold and cannot be deleted or overwritten.")
+	NoBucket            = New(http.StatusNotFound, "notFound", "NoSuchBucket", "The specified bucket does not exist.")
+	NoObject            = New(http.StatusNotFound, "notFound", "NoSuchKey", "The specified key does not exist.")
+	NoUpload            = New(http.StatusNotFound, "notFound", "NoSuchUpload", "The requested upload was not found.")
+	NotFound            = New(http.StatusNotFound, "notFound", "NotFound", "Not Found")
+	Method              = New(http.StatusMethodNotAllowed, "methodNotAllowed", "MethodNotAllowed", "The specified method is not allowed against this resource.")
+	BucketExists        = New(http.StatusConflict, "conflict", "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.")
+	BucketTaken         = New(http.StatusConflict, "conflict", "BucketAlreadyExists", "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.")
+	BucketNotEmpty      = New(http.StatusConflict, "conflict", "BucketNotEmpty", "The bucket you tried to delete is not empty.")
+	Conflict            = New(http.StatusConflict, "conflict", "Conflict", "Conflict")
+	LengthRequired      = New(http.StatusLengthRequired, "required", "MissingContentLength", "You must provide the Content-Length HTTP header.")
+	Precondition        = New(http.StatusPreconditionFailed, "conditionNotMet", "PreconditionFailed", "At least one of the pre-conditions you specified did not hold.")
+	NotModified         = New(http.StatusNotModified, "notModified", "NotModified", "Not Modified")
+	TooLarge            = New(http.StatusRequestEntityTooLarge, "uploadTooLarge", "EntityTooLarge", "The upload is larger than the maximum.")
+	Range               = New(http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "InvalidRange", "The requested range cannot be satisfied.")
+	RateLimit           = New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "Rate limit exceeded.")
+	Unimplemented       = New(http.StatusNotImplemented, "notImplemented", "NotImplemented", "This fake does not serve that.")
+	FailedPrecondition  = &Error{Status: http.StatusBadRequest, Reason: "failedPrecondition", Code: "InvalidArgument", RPC: "FAILED_PRECONDITION", Message: "Precondition check failed."}
+	InvalidGrant        = New(http.StatusBadRequest, "invalid_grant", "", "Invalid grant.")
+	InvalidTokenRequest = New(http.StatusBadRequest, "invalid_request", "", "Invalid request.")
+)

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"cmp"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+const accountDomain = ".iam.gserviceaccount.com"
+
+// accountID is the documented form: 6 to 30 characters, a letter first, no hyphen last.
+var accountID = regexp.MustCompile(`^[a-z][-a-z0-9]{4,28}[a-z0-9]$`)
+
+// The lengths that names and texts may have ("projects.serviceAccounts" in the IAM API reference), in bytes.
+const (
+	maxDisplayName = 100
+	maxDescription = 256
+)
+
+// CreateAccount adds a service account to a project.
+func (d *Directory) CreateAccount(project, id, displayName, description string) (Account, error) {
+	switch {
+	case !accountID.MatchString(id):
+		return Account{}, gcserr.Invalid.Say("The account ID %q does not have a length between 6 and 30 or does not match [a-z]([-a-z0-9]*[a-z0-9]).", id)
+	case len(displayName) > maxDisplayName:
+		return Account{}, gcserr.Invalid.Say("The display name is too long: at most %d bytes are allowed.", maxDisplayName)
+	case len(description) > maxDescription:
+		return Account{}, gcserr.Invalid.Say("The description is too long: at most %d bytes are allowed.", maxDescription)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.project(project)
+	if p == nil {
+		return Account{}, noProject(project)
+	}
+	a := Account{Project: p.ID, Email: id + "@" + p.ID + accountDomain, UniqueID: digits(21), DisplayName: displayName, Description: description}
+	if d.accounts[a.Email] != nil {
+		return Account{}, gcserr.New(http.StatusConflict, "alreadyExists", "Conflict", "Service account "+id+" already exists within project projects/"+p.ID+".")
+	}
+	n := 0
+	for _, other := range d.accounts {
+		if other.Project == p.ID {
+			n++
+		}
+	}
+	if n >= MaxAccounts {
+		return Account{}, gcserr.RateLimit.Say("Maximum number of service accounts on project reached.")
+	}
+	if err := d.keep(tableAccounts, a.Email, &a); err != nil {
+		return Account{}, err
+	}
+	d.accounts[a.Email] = &a
+	return a, nil
+}
+
+// Account returns a service account by email or unique ID. project is the project in its name, "-" for any.
+func (d *Directory) Account(project, name string) (Account, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	a := d.account(name)
+	if p := d.project(project); a == nil || (project != "-" && (p == nil || p.ID != a.Project)) {
+		return Account{}, noAccount(name)
+	}
+	return *a, nil
+}
+
+func noAccount(name string) error {
+	return gcserr.New(http.StatusNotFound, "notFound", "NotFound", "Unknown service account: "+name)
+}
+
+func (d *Directory) account(name string) *Account {
+	if a := d.accounts[name]; a != nil {
+		return a
+	}
+	if strings.Contains(name, "@") {
+		return nil
+	}
+	for _, a := range d.accounts {
+		if a.UniqueID == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// Accounts returns the service accounts of a project in the order of their emails; "" means all projects.
+func (d *Directory) Accounts(project string) []Account {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	var out []Account
+	for _, a := range d.accounts {
+		if project == "" || a.Project == project {
+			out = append(out, *a)
+		}
+	}
+	slices.SortFunc(out, func(a, b Account) int { return cmp.Compare(a.Email, b.Email) })
+	return out
+}
+
+// UpdateAccount changes a service account through change, which gets a copy and may refuse.
+func (d *Directory) UpdateAccount(email string, change func(*Account) error) (Account, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.accounts[email]
+	if a == nil {
+		return Account{}, noAccount(email)
+	}
+	next := *a
+	if err := change(&next); err != nil {
+		return Account{}, err
+	}
+	if len(next.DisplayName) > maxDisplayName || len(next.Description) > maxDescription {
+		return Account{}, gcserr.Invalid.Say("The display name or the description is too long.")
+	}
+	if err := d.keep(tableAccounts, email, &next); err != nil {
+		return Account{}, err
+	}
+	d.accounts[email] = &next
+	return next, nil
+}
+
+// DeleteAccount removes a service account with its keys. Its HMAC keys stop working; bindings that name it stay, for
+// a deleted member.
+func (d *Directory) DeleteAccount(email string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.accounts[email]
+	if a == nil {
+		return noAccount(email)
+	}
+	records := []journal.Record{journal.Delete(tableAccounts, email)}
+	var gone []*Key
+	for _, k := range d.keys {
+		if k.Email == email {
+			gone = append(gone, k)
+			records = append(records, journal.Delete(tableKeys, k.ID))
+		}
+	}
+	if err := d.journal.Append(records...); err != nil {
+		return err
+	}
+	delete(d.accounts, email)
+	for _, k := range gone {
+		delete(d.keys, k.ID)
+	}
+	return nil
+}

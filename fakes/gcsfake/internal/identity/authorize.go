@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+)
+
+// Target is what a permission is asked on.
+type Target struct {
+	// Project is the ID of the project.
+	Project string
+	// Policy is the policy of the resource below the project, nil for none.
+	Policy *policy.Policy
+	// Resource is what conditions see.
+	Resource policy.Resource
+}
+
+// Allowed reports whether the caller has the permission: by the policy of the project or that of the resource.
+func (d *Directory) Allowed(c Caller, permission string, on Target) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	now := d.now()
+	p := d.projects[on.Project]
+	if p != nil && p.Policy.Allows(c.Caller, permission, on.Resource, unlocked{d}, nil, now) {
+		return true
+	}
+	if on.Policy == nil {
+		return false
+	}
+	standing := func(kind, project string) bool {
+		role := map[string]string{"projectOwner": "roles/owner", "projectEditor": "roles/editor", "projectViewer": "roles/viewer"}[kind]
+		of := d.projects[project]
+		return of != nil && of.Policy.Binds(c.Caller, role)
+	}
+	return on.Policy.Allows(c.Caller, permission, on.Resource, unlocked{d}, standing, now)
+}
+
+// unlocked is the directory's roles for a caller that holds the lock.
+type unlocked struct{ d *Directory }
+
+// Grants implements policy.Roles.
+func (u unlocked) Grants(role, permission string) bool { return u.d.grants(role, permission) }
+
+// Level is how much an OAuth scope has to allow.
+type Level int
+
+// The levels of Cloud Storage's scopes ("Cloud Storage OAuth 2.0 scopes"), and that of the other services.
+const (
+	Read Level = iota + 1
+	Write
+	Control
+	Cloud
+)
+
+const scopePrefix = "https://www.googleapis.com/auth/"
+
+// InScope reports whether the caller's token may be used at a level, whoever the caller is.
+func (c Caller) InScope(l Level) bool {
+	if c.Scopes == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.Scopes, func(scope string) bool {
+		name, _ := strings.CutPrefix(scope, scopePrefix)
+		switch name {
+		case "cloud-platform":
+			return true
+		case "devstorage.full_control":
+			return l <= Control
+		case "devstorage.read_write":
+			return l <= Write
+		case "devstorage.read_only", "cloud-platform.read-only":
+			return l == Read
+		case "iam":
+			return l == Cloud
+		}
+		return false
+	})
+}

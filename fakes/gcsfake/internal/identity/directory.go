@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package identity is the directory of the fake: projects with their allow policies, service accounts, their keys
+// and HMAC keys, custom roles, workload identity pools and the tokens of all of them. It decides who may do what. It
+// knows no bucket and no HTTP.
+package identity
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Tables of the journal.
+const (
+	tableProjects = "iam.project"
+	tableAccounts = "iam.account"
+	tableKeys     = "iam.key"
+	tableHMAC     = "iam.hmac"
+	tableRoles    = "iam.role"
+	tableSecrets  = "iam.secret"
+)
+
+// The documented limits ("Quotas and limits" of IAM; "HMAC keys" of Cloud Storage).
+const (
+	MaxAccounts = 100
+	MaxKeys     = 10
+	MaxHMACKeys = 10
+)
+
+// Project is a project with its allow policy.
+type Project struct {
+	ID     string        `json:"id"`
+	Number string        `json:"number"`
+	Policy policy.Policy `json:"policy"`
+}
+
+// Account is a service account.
+type Account struct {
+	Project     string        `json:"project"`
+	Email       string        `json:"email"`
+	UniqueID    string        `json:"uniqueId"`
+	DisplayName string        `json:"displayName,omitempty"`
+	Description string        `json:"description,omitempty"`
+	Disabled    bool          `json:"disabled,omitempty"`
+	Policy      policy.Policy `json:"policy"`
+}
+
+// Options are what a directory is made of.
+type Options struct {
+	Journal journal.Journal
+	// Projects are made when the journal does not have them.
+	Projects []Project
+	Now      func() time.Time
+}
+
+// Directory holds everything; its methods are safe for concurrent use.
+type Directory struct {
+	journal journal.Journal
+	now     func() time.Time
+
+	mu       sync.RWMutex
+	projects map[string]*Project
+	accounts map[string]*Account
+	keys     map[string]*Key
+	hmac     map[string]*HMACKey
+	roles    map[string]*Role
+	pools    map[string]Pool
+	secrets  map[string][]byte
+}
+
+// New returns the directory that the journal describes.
+func New(o Options) (*Directory, error) {
+	d := &Directory{
+		journal: o.Journal, now: o.Now, projects: map[string]*Project{}, accounts: map[string]*Account{}, keys: map[string]*Key{},
+		hmac: map[string]*HMACKey{}, roles: map[string]*Role{}, pools: map[string]Pool{}, secrets: map[string][]byte{},
+	}
+	err := errors.Join(
+		load(d, tableProjects, d.projects), load(d, tableAccounts, d.accounts), load(d, tableKeys, d.keys), load(d, tableHMAC, d.hmac),
+		load(d, tableRoles, d.roles), load(d, tableSecrets, d.secrets))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range o.Projects {
+		if err := d.addProject(p); err != nil {
+			return nil, err
+		}
+	}
+	return d, d.openTokenSecret()
+}
+
+func load[V any](d *Directory, table string, into map[string]V) error {
+	for key, raw := range d.journal.Table(table) {
+		var v V
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
+		}
+		into[key] = v
+	}
+	return nil
+}
+
+// keep writes values by their keys; nil removes one.
+func (d *Directory) keep(table, key string, value any) error {
+	if !journal.Writes(d.journal) {
+		return nil
+	}
+	rec, err := journal.Put(table, key, value)
+	if err != nil {
+		return err
+	}
+	return d.journal.Append(rec)
+}
+
+func (d *Directory) addProject(p Project) error {
+	if d.projects[p.ID] != nil {
+		return nil
+	}
+	if p.Number == "" {
+		p.Number = digits(12)
+	}
+	if err := d.keep(tableProjects, p.ID, &p); err != nil {
+		return err
+	}
+	d.projects[p.ID] = &p
+	return nil
+}
+
+// digits returns a random decimal number of n digits that does not begin with 0.
+func digits(n int64) string {
+	ten := big.NewInt(10)
+	low := new(big.Int).Exp(ten, big.NewInt(n-1), nil)
+	v, _ := rand.Int(rand.Reader, new(big.Int).Mul(low, big.NewInt(9))) // never fails: crypto/rand ends the process instead
+	return v.Add(v, low).String()
+}
+
+// Project returns a project by ID or number.
+func (d *Directory) Project(name string) (Project, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	p := d.project(name)
+	if p == nil {
+		return Project{}, noProject(name)
+	}
+	return *p, nil
+}
+
+func noProject(name string) error {
+	return gcserr.New(http.StatusNotFound, "notFound", "UserProjectMissing", "Unknown project id: "+name)
+}
+
+func (d *Directory) project(name string) *Project {
+	if p := d.projects[name]; p != nil {
+		return p
+	}
+	for _, p := range d.projects {
+		if p.Number == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// ProjectPolicy returns a project's allow policy.
+func (d *Directory) ProjectPolicy(name string) (policy.Policy, error) {
+	p, err := d.Project(name)
+	return p.Policy, err
+}
+
+// SetProjectPolicy changes a project's policy through change, which gets the current one and may refuse.
+func (d *Directory) SetProjectPolicy(name string, change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.project(name)
+	if p == nil {
+		return policy.Policy{}, noProject(name)
+	}
+	next := *p
+	var err error
+	if next.Policy, err = change(p.Policy); err != nil {
+		return policy.Policy{}, err
+	}
+	if err := d.keep(tableProjects, p.ID, &next); err != nil {
+		return policy.Policy{}, err
+	}
+	d.projects[p.ID] = &next
+	return next.Policy, nil
+}
+
+// SetAccountPolicy changes the policy of a service account.
+func (d *Directory) SetAccountPolicy(email string, change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
+	var out policy.Policy
+	_, err := d.UpdateAccount(email, func(a *Account) error {
+		var err error
+		a.Policy, err = change(a.Policy)
+		out = a.Policy
+		return err
+	})
+	return out, err
+}
+
+// UIDs returns the unique IDs of the service accounts among members; ok is false, with the member's name, when one
+// does not exist. It must not be called from within a change of a policy here.
+func (d *Directory) UIDs(bindings []policy.Binding) (uids map[string]string, missing string) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.uids(bindings)
+}
+
+func (d *Directory) uids(bindings []policy.Binding) (uids map[string]string, missing string) {
+	uids = map[string]string{}
+	for _, b := range bindings {
+		for _, m := range b.Members {
+			email, ok := strings.CutPrefix(m, "serviceAccount:")
+			if !ok || !strings.HasSuffix(email, accountDomain) {
+				continue
+			}
+			a := d.accounts[email]
+			if a == nil {
+				return nil, email
+			}
+			uids[m] = a.UniqueID
+		}
+	}
+	return uids, ""
+}
+
+// Gone returns the members of a policy that were deleted since it was set, as the policy shows them from now on:
+// deleted:serviceAccount:NAME?uid=NUMBER.
+func (d *Directory) Gone(p policy.Policy) map[string]string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	gone := map[string]string{}
+	for member, uid := range p.UIDs {
+		email := strings.TrimPrefix(member, "serviceAccount:")
+		if a := d.accounts[email]; a == nil || a.UniqueID != uid {
+			gone[member] = "deleted:" + member + "?uid=" + uid
+		}
+	}
+	return gone
+}

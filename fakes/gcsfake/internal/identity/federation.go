@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
+)
+
+// gkePool ends the name of the workload identity pool that a project's GKE clusters have.
+const gkePool = ".svc.id.goog"
+
+// Pool is a workload identity pool with one OpenID Connect provider.
+type Pool struct {
+	// Project is the ID of its project, ID that of the pool, Provider that of the provider.
+	Project, ID, Provider string
+	// Issuer is the iss of the tokens that it accepts; their keys are fetched from there.
+	Issuer string
+	// Audiences are the accepted aud values. By default they are the provider's own name, and for a pool of GKE
+	// (PROJECT.svc.id.goog) the pool's ID.
+	Audiences []string
+}
+
+// AddPool adds a pool.
+func (d *Directory) AddPool(p Pool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	project := d.project(p.Project)
+	if project == nil {
+		return noProject(p.Project)
+	}
+	if p.Provider == "" {
+		p.Provider = "kubernetes"
+	}
+	p.Project = project.Number
+	d.pools[p.audience()] = p
+	return nil
+}
+
+// resource is the pool's name, as it stands in principals.
+func (p Pool) resource() string {
+	return "//iam.googleapis.com/projects/" + p.Project + "/locations/global/workloadIdentityPools/" + p.ID
+}
+
+// audience is the provider's name, which is the audience of an exchange.
+func (p Pool) audience() string { return p.resource() + "/providers/" + p.Provider }
+
+func (p Pool) accepts(audiences []string) bool {
+	want := p.Audiences
+	if len(want) == 0 {
+		want = []string{p.audience(), "https:" + p.audience()}
+		if strings.HasSuffix(p.ID, gkePool) {
+			want = append(want, p.ID)
+		}
+	}
+	return slices.ContainsFunc(audiences, func(a string) bool { return slices.Contains(want, a) })
+}
+
+// principals are the names of a subject: its own, and those of the sets that it is in.
+func (p Pool) principals(subject string) (principal string, sets []string) {
+	sets = []string{"principalSet:" + p.resource() + "/*"}
+	if name, ok := strings.CutPrefix(subject, "system:serviceaccount:"); ok && strings.HasSuffix(p.ID, gkePool) {
+		ns, sa, _ := strings.Cut(name, ":")
+		sets = append(sets, "principalSet:"+p.resource()+"/namespace/"+ns)
+		return "principal:" + p.resource() + "/subject/ns/" + ns + "/sa/" + sa, sets
+	}
+	return "principal:" + p.resource() + "/subject/" + subject, sets
+}
+
+// pool finds the pool of an exchange's audience, in either of its documented forms.
+func (d *Directory) pool(audience string) (Pool, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if p, ok := d.pools[audience]; ok {
+		return p, true
+	}
+	if rest, ok := strings.CutPrefix(audience, "identitynamespace:"); ok {
+		id, provider, _ := strings.Cut(rest, ":")
+		for _, p := range d.pools {
+			if p.ID == id && (provider == p.Provider || provider == p.Issuer) {
+				return p, true
+			}
+		}
+	}
+	return Pool{}, false
+}
+
+// ExchangeFederated is the token exchange of the Security Token Service: it returns an access token for the subject
+// of another issuer's token ("Method: token" in the STS reference).
+func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, audience, token, scope string) (string, error) {
+	p, ok := d.pool(audience)
+	if !ok {
+		return "", &gcserr.Error{Status: 400, Reason: "invalid_target", Message: `The target service indicated by the "audience" parameters is invalid. This might either be because the pool or provider is disabled or deleted or because it doesn't exist.`}
+	}
+	claims, err := oidc.Peek(token)
+	switch {
+	case err != nil:
+		return "", gcserr.InvalidTokenRequest.Say("Invalid value for \"subject_token\": not a JWT.")
+	case claims.Issuer != p.Issuer:
+		return "", gcserr.InvalidGrant.Say("The issuer in ID Token %s does not match the expected ones.", claims.Issuer)
+	case !p.accepts(claims.Audiences):
+		return "", gcserr.InvalidGrant.Say("The audience in ID Token %v does not match the expected audience.", claims.Audiences)
+	case claims.Subject == "":
+		return "", gcserr.InvalidGrant.Say("The mapped google.subject is empty.")
+	}
+	err = oidc.Verifier{Client: client, Now: d.now}.Verify(ctx, token, p.Issuer)
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return "", gcserr.InvalidGrant.Say("ID Token is stale to sign-in.")
+	case errors.Is(err, oidc.ErrIssuer):
+		return "", gcserr.InvalidGrant.Say("Error connecting to the given credential's issuer: %v", err)
+	case err != nil:
+		return "", gcserr.InvalidGrant.Say("Unable to verify the ID Token signature.")
+	}
+	principal, sets := p.principals(claims.Subject)
+	return d.issue(grant{Principal: principal, Sets: sets, Scopes: strings.Fields(scope), Expires: d.now().Add(Lifetime).Unix()})
+}
+
+// Impersonate issues a token for a service account to a caller who may have one.
+func (d *Directory) Impersonate(email string, life time.Duration, scopes []string) (string, error) {
+	return d.IssueToken(email, life, scopes...)
+}

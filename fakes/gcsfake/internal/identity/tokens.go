@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+)
+
+// Caller is who a request is from.
+type Caller struct {
+	policy.Caller
+
+	// Name is the email of a service account or the name of a federated principal; "" for an anonymous caller.
+	Name string
+	// Scopes are the OAuth scopes of the token; nil means all, as with an HMAC signature.
+	Scopes []string
+}
+
+// Anonymous is the caller without credentials.
+func Anonymous() Caller { return Caller{Caller: policy.Caller{Members: []string{"allUsers"}}} }
+
+// Lifetime is how long access tokens live.
+const Lifetime = time.Hour
+
+const (
+	tokenPrefix   = "ya29."
+	tokenSecret   = "token"
+	secretBytes   = 32
+	maxAssertions = time.Hour
+	allowedSkew   = 5 * time.Minute
+)
+
+// openTokenSecret makes the key that signs access tokens, once: tokens outlive the process.
+func (d *Directory) openTokenSecret() error {
+	if len(d.secrets[tokenSecret]) == secretBytes {
+		return nil
+	}
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // never fails: crypto/rand ends the process instead
+	d.secrets[tokenSecret] = secret
+	return d.keep(tableSecrets, tokenSecret, secret)
+}
+
+// Secret returns a secret text of the fake's own, kept with the directory, and makes it with invent when there is
+// none yet.
+func (d *Directory) Secret(name string, invent func() ([]byte, error)) ([]byte, error) {
+	d.mu.RLock()
+	known := d.secrets[name]
+	d.mu.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := invent()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.secrets[name] = made
+	return made, d.keep(tableSecrets, name, made)
+}
+
+// grant is what an access token says.
+type grant struct {
+	// Account is the email of a service account, Principal the name of a federated one.
+	Account   string   `json:"a,omitempty"`
+	UID       string   `json:"u,omitempty"`
+	Principal string   `json:"p,omitempty"`
+	Sets      []string `json:"s,omitempty"`
+	Scopes    []string `json:"c,omitempty"`
+	Expires   int64    `json:"e"`
+}
+
+func (d *Directory) mac(payload string) []byte {
+	h := hmac.New(sha256.New, d.secrets[tokenSecret])
+	h.Write([]byte(payload))
+	return h.Sum(nil)
+}
+
+func (d *Directory) issue(g grant) (string, error) {
+	raw, err := json.Marshal(g)
+	if err != nil {
+		return "", fmt.Errorf("encode a token: %w", err)
+	}
+	payload := base64.RawURLEncoding.EncodeToString(raw)
+	return tokenPrefix + payload + "." + base64.RawURLEncoding.EncodeToString(d.mac(payload)), nil
+}
+
+// IssueToken makes an access token for a service account, as its metadata server would.
+func (d *Directory) IssueToken(email string, life time.Duration, scopes ...string) (string, error) {
+	a, err := d.Account("-", email)
+	if err != nil {
+		return "", err
+	}
+	return d.issue(grant{Account: a.Email, UID: a.UniqueID, Scopes: scopes, Expires: d.now().Add(life).Unix()})
+}
+
+// Authenticate finds out who a bearer token is for. The service account of a token must still be there and enabled.
+func (d *Directory) Authenticate(token string) (Caller, error) {
+	rest, ok := strings.CutPrefix(token, tokenPrefix)
+	if !ok {
+		if strings.Count(token, ".") == 2 {
+			return d.authenticateJWT(token)
+		}
+		return Caller{}, gcserr.Unauthorized
+	}
+	payload, sum, _ := strings.Cut(rest, ".")
+	mac, err := base64.RawURLEncoding.DecodeString(sum)
+	if err != nil || !hmac.Equal(mac, d.mac(payload)) {
+		return Caller{}, gcserr.Unauthorized
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return Caller{}, gcserr.Unauthorized
+	}
+	var g grant
+	if err := json.Unmarshal(raw, &g); err != nil || d.now().Unix() >= g.Expires {
+		return Caller{}, gcserr.Unauthorized
+	}
+	if g.Account == "" {
+		members := slices.Concat([]string{g.Principal}, g.Sets, []string{"allAuthenticatedUsers", "allUsers"})
+		return Caller{Caller: policy.Caller{Members: members}, Name: g.Principal, Scopes: g.Scopes}, nil
+	}
+	c, err := d.AccountCaller(g.Account, g.UID)
+	c.Scopes = g.Scopes
+	return c, err
+}
+
+// AccountCaller is the caller that a service account is; uid, unless "", must be its unique ID.
+func (d *Directory) AccountCaller(email, uid string) (Caller, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	a := d.accounts[email]
+	if a == nil || a.Disabled || (uid != "" && uid != a.UniqueID) {
+		return Caller{}, gcserr.Unauthorized
+	}
+	members := []string{"serviceAccount:" + email, "allAuthenticatedUsers", "allUsers"}
+	return Caller{Caller: policy.Caller{Members: members, UID: a.UniqueID}, Name: email}, nil
+}
+
+// HMACSecret finds the secret of an active HMAC key whose service account is still there and enabled.
+func (d *Directory) HMACSecret(accessID string) (secret string, c Caller, err error) {
+	d.mu.RLock()
+	k := d.hmac[accessID]
+	d.mu.RUnlock()
+	if k == nil || k.State != Active {
+		return "", Caller{}, invalidAccessID
+	}
+	if c, err = d.AccountCaller(k.Email, k.UID); err != nil {
+		return "", Caller{}, invalidAccessID
+	}
+	return k.Secret, c, nil
+}
+
+var invalidAccessID = gcserr.New(403, "forbidden", "InvalidAccessKeyId", "The User Id you provided does not exist in our records.")
+
+// assertion is what a JWT says that a service account signed.
+type assertion struct {
+	jwt.RegisteredClaims
+
+	Scope string `json:"scope"`
+}
+
+// verifySigned checks a JWT that a service account signed with one of its keys.
+func (d *Directory) verifySigned(token string) (*assertion, Account, error) {
+	var a Account
+	claims := &assertion{}
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithTimeFunc(d.now), jwt.WithExpirationRequired(), jwt.WithLeeway(allowedSkew))
+	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+		var err error
+		if a, err = d.Account("-", claims.Issuer); err != nil {
+			return nil, errNoAccount
+		}
+		kid, _ := t.Header["kid"].(string)
+		return d.publicKeys(a.Email, kid)
+	})
+	return claims, a, err
+}
+
+var errNoAccount = errors.New("account not found")
+
+// publicKeys are the keys that may verify a JWT: the one that it names, or all of the account.
+func (d *Directory) publicKeys(email, kid string) (jwt.VerificationKeySet, error) {
+	set := jwt.VerificationKeySet{}
+	for _, k := range d.Keys(email) {
+		if k.Disabled || (kid != "" && k.ID != kid) {
+			continue
+		}
+		pub, err := k.PublicKey()
+		if err != nil {
+			return set, err
+		}
+		set.Keys = append(set.Keys, pub)
+	}
+	if len(set.Keys) == 0 {
+		return set, errors.New("no such key")
+	}
+	return set, nil
+}
+
+// authenticateJWT accepts a JWT that a service account signed itself instead of an access token ("Service account
+// authorization without OAuth").
+func (d *Directory) authenticateJWT(token string) (Caller, error) {
+	claims, a, err := d.verifySigned(token)
+	if err != nil || a.Disabled || (claims.Subject != "" && claims.Subject != a.Email) || (len(claims.Audience) == 0 && claims.Scope == "") {
+		return Caller{}, gcserr.Unauthorized
+	}
+	c, err := d.AccountCaller(a.Email, a.UniqueID)
+	c.Scopes = strings.Fields(claims.Scope)
+	if len(c.Scopes) == 0 {
+		c.Scopes = nil // the audience, a service, takes the place of scopes
+	}
+	return c, err
+}
+
+// ExchangeAssertion is the JWT bearer grant of the token endpoint: it returns an access token for the service account
+// that signed the assertion ("Using OAuth 2.0 for Server to Server Applications"). audience reports whether an aud
+// means this endpoint.
+func (d *Directory) ExchangeAssertion(token string, audience func(string) bool) (string, error) {
+	claims, a, err := d.verifySigned(token)
+	switch {
+	case errors.Is(err, errNoAccount):
+		return "", gcserr.InvalidGrant.Say("Invalid grant: account not found")
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return "", gcserr.InvalidGrant.Say("Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.")
+	case err != nil:
+		return "", gcserr.InvalidGrant.Say("Invalid JWT Signature.")
+	case a.Disabled:
+		return "", gcserr.InvalidGrant.Say("Invalid grant: account disabled")
+	case claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > maxAssertions+allowedSkew || claims.IssuedAt.After(d.now().Add(allowedSkew)):
+		return "", gcserr.InvalidGrant.Say("Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.")
+	case !slices.ContainsFunc(claims.Audience, audience):
+		return "", gcserr.InvalidGrant.Say("Invalid JWT: Failed audience check.")
+	case claims.Subject != "" && claims.Subject != a.Email:
+		return "", &gcserr.Error{Status: 401, Reason: "unauthorized_client", Message: "Client is unauthorized to retrieve access tokens using this method, or client not authorized for any of the scopes requested."}
+	case claims.Scope == "":
+		return "", &gcserr.Error{Status: 400, Reason: "invalid_scope", Message: "Invalid OAuth scope or ID token audience provided."}
+	}
+	return d.issue(grant{Account: a.Email, UID: a.UniqueID, Scopes: strings.Fields(claims.Scope), Expires: d.now().Add(Lifetime).Unix()})
+}

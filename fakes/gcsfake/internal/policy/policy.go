@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy holds IAM allow policies and evaluates them: roles, members and conditions. It knows neither who
+// exists nor what resources there are.
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Condition limits a binding with a CEL expression.
+type Condition struct {
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Expression  string `json:"expression"`
+}
+
+// Binding gives members a role.
+type Binding struct {
+	Role      string     `json:"role"`
+	Members   []string   `json:"members,omitempty"`
+	Condition *Condition `json:"condition,omitempty"`
+}
+
+// Policy is an allow policy.
+type Policy struct {
+	Bindings []Binding `json:"bindings,omitempty"`
+	// Sequence changes with every change; the etag is made of it.
+	Sequence uint64 `json:"sequence"`
+	// UIDs are the unique IDs that the service accounts among the members had when the policy was set: a deleted and
+	// recreated account is somebody else.
+	UIDs map[string]string `json:"uids,omitempty"`
+}
+
+// Conditional reports whether any binding has a condition.
+func (p *Policy) Conditional() bool {
+	return slices.ContainsFunc(p.Bindings, func(b Binding) bool { return b.Condition != nil })
+}
+
+// Caller is who asks, as far as policies can name him.
+type Caller struct {
+	// Members are all names of the caller in bindings, for example serviceAccount:a@p.iam.gserviceaccount.com and
+	// allAuthenticatedUsers.
+	Members []string
+	// UID is the unique ID of a service account.
+	UID string
+}
+
+// Resource is what is asked for.
+type Resource struct {
+	// Name is the full name in conditions, for example projects/_/buckets/b/objects/o.
+	Name string
+	// Type is the type in conditions, for example storage.googleapis.com/Object.
+	Type string
+	// Service is the service in conditions.
+	Service string
+	// ListPrefix is the prefix of a listing, which conditions see as storage.googleapis.com/objectListPrefix.
+	ListPrefix string
+}
+
+// Roles finds the permissions of a role.
+type Roles interface {
+	// Grants reports whether a role includes a permission.
+	Grants(role, permission string) bool
+}
+
+// Allows reports whether p gives the caller the permission on the resource. owners expands the convenience members
+// projectOwner, projectEditor and projectViewer: it returns whether the caller has that standing in that project.
+func (p *Policy) Allows(c Caller, permission string, on Resource, roles Roles, standing func(kind, project string) bool, now time.Time) bool {
+	for i := range p.Bindings {
+		b := &p.Bindings[i]
+		if !roles.Grants(b.Role, permission) || !p.binds(b, c, standing) {
+			continue
+		}
+		if b.Condition == nil || holds(b.Condition.Expression, on, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Binds reports whether any binding of p without a condition gives the caller the role.
+func (p *Policy) Binds(c Caller, role string) bool {
+	for i := range p.Bindings {
+		if p.Bindings[i].Role == role && p.Bindings[i].Condition == nil && p.binds(&p.Bindings[i], c, nil) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Policy) binds(b *Binding, c Caller, standing func(kind, project string) bool) bool {
+	for _, m := range b.Members {
+		if kind, project, ok := strings.Cut(m, ":"); ok && standing != nil && strings.HasPrefix(kind, "project") {
+			if standing(kind, project) {
+				return true
+			}
+			continue
+		}
+		if !slices.Contains(c.Members, m) {
+			continue
+		}
+		if uid := p.UIDs[m]; strings.HasPrefix(m, "serviceAccount:") && uid != "" && uid != c.UID {
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// WithoutConditions is the policy as a reader of version 1 sees it: conditional bindings have a role that says so
+// and no condition ("Policies with conditional role bindings" in the IAM documentation).
+func (p *Policy) WithoutConditions() []Binding {
+	out := make([]Binding, len(p.Bindings))
+	for i, b := range p.Bindings {
+		out[i] = b
+		if b.Condition != nil {
+			sum := sha256.Sum256([]byte(b.Condition.Expression))
+			out[i].Role += "_withcond_" + hex.EncodeToString(sum[:])[:20]
+			out[i].Condition = nil
+		}
+	}
+	return out
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+)
+
+// showAccount is a service account as the API shows it.
+func showAccount(a identity.Account) map[string]any {
+	out := map[string]any{
+		"name": "projects/" + a.Project + "/serviceAccounts/" + a.Email, "projectId": a.Project, "uniqueId": a.UniqueID, "email": a.Email,
+		"oauth2ClientId": a.UniqueID, "etag": "MDEwMjE5MjA=",
+	}
+	for name, v := range map[string]string{"displayName": a.DisplayName, "description": a.Description} {
+		if v != "" {
+			out[name] = v
+		}
+	}
+	if a.Disabled {
+		out["disabled"] = true
+	}
+	return out
+}
+
+// account returns the service account of the call after asking for permissions on it.
+func (c *Call) account(permissions ...string) (identity.Account, error) {
+	a, err := c.api.dir.Account(c.vars["project"], c.vars["account"])
+	if err != nil {
+		if p, noProject := c.api.dir.Project(c.vars["project"]); noProject == nil && len(permissions) > 0 {
+			if _, refused := c.needProject(permissions[0], p.ID); refused != nil {
+				return a, refused
+			}
+		}
+		return a, err
+	}
+	for _, p := range permissions {
+		r := policy.Resource{Name: "projects/-/serviceAccounts/" + a.UniqueID, Type: "iam.googleapis.com/ServiceAccount", Service: "iam.googleapis.com"}
+		if !c.api.dir.Allowed(c.caller, p, identity.Target{Project: a.Project, Policy: &a.Policy, Resource: r}) {
+			if c.caller.Name == "" {
+				return a, gcserr.Unauthorized.Say("Request is missing required authentication credential.")
+			}
+			return a, gcserr.Forbidden.Say("Permission '%s' denied on resource (or it may not exist).", p)
+		}
+	}
+	return a, nil
+}
+
+func (c *Call) createAccount(w http.ResponseWriter) error {
+	p, err := c.needProject("iam.serviceAccounts.create", c.vars["project"])
+	if err != nil {
+		return err
+	}
+	var req struct {
+		AccountID      string `json:"accountId"`
+		ServiceAccount struct {
+			DisplayName string `json:"displayName"`
+			Description string `json:"description"`
+		} `json:"serviceAccount"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	c.vars["account"] = req.AccountID
+	a, err := c.api.dir.CreateAccount(p.ID, req.AccountID, req.ServiceAccount.DisplayName, req.ServiceAccount.Description)
+	if err != nil {
+		return err
+	}
+	return answer(w, showAccount(a))
+}
+
+func (c *Call) listAccounts(w http.ResponseWriter) error {
+	p, err := c.needProject("iam.serviceAccounts.list", c.vars["project"])
+	if err != nil {
+		return err
+	}
+	size, _, err := c.number("pageSize")
+	if err != nil {
+		return err
+	}
+	after, err := c.pageToken()
+	if err != nil {
+		return err
+	}
+	const most, usual = 100, 20
+	if size <= 0 {
+		size = usual
+	}
+	size = min(size, most)
+	items, next := []any{}, ""
+	for _, a := range c.api.dir.Accounts(p.ID) {
+		if a.Email <= after {
+			continue
+		}
+		if int64(len(items)) == size {
+			next = newPageToken(items[size-1].(map[string]any)["email"].(string), 0)
+			break
+		}
+		items = append(items, showAccount(a))
+	}
+	out := map[string]any{"accounts": items}
+	if next != "" {
+		out["nextPageToken"] = next
+	}
+	return answer(w, out)
+}
+
+func (c *Call) getAccount(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccounts.get")
+	if err != nil {
+		return err
+	}
+	return answer(w, showAccount(a))
+}
+
+func (c *Call) patchAccount(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccounts.update")
+	if err != nil {
+		return err
+	}
+	var req struct {
+		ServiceAccount struct {
+			DisplayName string `json:"displayName"`
+			Description string `json:"description"`
+		} `json:"serviceAccount"`
+		UpdateMask string `json:"updateMask"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	if req.UpdateMask == "" {
+		return gcserr.Invalid.Say("The update mask is required.")
+	}
+	a, err = c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error {
+		for field := range strings.SplitSeq(req.UpdateMask, ",") {
+			switch strings.TrimSpace(field) {
+			case "displayName", "display_name":
+				a.DisplayName = req.ServiceAccount.DisplayName
+			case "description":
+				a.Description = req.ServiceAccount.Description
+			default:
+				return gcserr.Invalid.Say("The field %q cannot be changed.", field)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, showAccount(a))
+}
+
+func (c *Call) deleteAccount(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccounts.delete")
+	if err != nil {
+		return err
+	}
+	if err := c.api.dir.DeleteAccount(a.Email); err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}
+
+func (c *Call) disableAccount(w http.ResponseWriter) error {
+	return c.setDisabled(w, "iam.serviceAccounts.disable", true)
+}
+
+func (c *Call) enableAccount(w http.ResponseWriter) error {
+	return c.setDisabled(w, "iam.serviceAccounts.enable", false)
+}
+
+func (c *Call) setDisabled(w http.ResponseWriter, permission string, disabled bool) error {
+	a, err := c.account(permission)
+	if err != nil {
+		return err
+	}
+	if _, err := c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error { a.Disabled = disabled; return nil }); err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}
+
+func (c *Call) getAccountPolicy(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccounts.getIamPolicy")
+	if err != nil {
+		return err
+	}
+	version, _, err := c.number("options.requestedPolicyVersion")
+	if err != nil {
+		return err
+	}
+	return answer(w, c.api.show(a.Policy, version))
+}
+
+func (c *Call) setAccountPolicy(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccounts.setIamPolicy")
+	if err != nil {
+		return err
+	}
+	return c.setPolicy(w, func(change func(policy.Policy) (policy.Policy, error)) (policy.Policy, error) {
+		return c.api.dir.SetAccountPolicy(a.Email, change)
+	})
+}
+
+func (c *Call) generateAccessToken(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccounts.getAccessToken")
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Scope    []string `json:"scope"`
+		Lifetime string   `json:"lifetime"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	life := identity.Lifetime
+	if req.Lifetime != "" {
+		if life, err = time.ParseDuration(req.Lifetime); err != nil || life <= 0 || life > identity.Lifetime {
+			return gcserr.Invalid.Say("The lifetime %q must be more than 0s and at most 3600s.", req.Lifetime)
+		}
+	}
+	if len(req.Scope) == 0 {
+		return gcserr.Invalid.Say("The scope is required.")
+	}
+	if a.Disabled {
+		return &gcserr.Error{Status: http.StatusNotFound, Reason: "notFound", Message: "Not found; Gaia id not found for email " + a.Email}
+	}
+	token, err := c.api.dir.Impersonate(a.Email, life, req.Scope)
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]string{"accessToken": token, "expireTime": c.api.now().Add(life).UTC().Format(time.RFC3339)})
+}
+
+// keyLife is the end of keys without an end.
+const keyLife = "9999-12-31T23:59:59Z"
+
+func showKey(k identity.Key, project string) map[string]any {
+	out := map[string]any{
+		"name":           "projects/" + project + "/serviceAccounts/" + k.Email + "/keys/" + k.ID,
+		"validAfterTime": k.Created.UTC().Format(time.RFC3339), "validBeforeTime": keyLife,
+		"keyAlgorithm": "KEY_ALG_RSA_2048", "keyOrigin": k.Origin, "keyType": "USER_MANAGED",
+	}
+	if k.Disabled {
+		out["disabled"] = true
+	}
+	return out
+}
+
+func (c *Call) createKey(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccountKeys.create")
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Type      string `json:"privateKeyType"`
+		Algorithm string `json:"keyAlgorithm"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	if !slices.Contains([]string{"", "TYPE_UNSPECIFIED", "TYPE_GOOGLE_CREDENTIALS_FILE"}, req.Type) {
+		return gcserr.Unimplemented.Say("This fake makes keys of type TYPE_GOOGLE_CREDENTIALS_FILE only.")
+	}
+	if !slices.Contains([]string{"", "KEY_ALG_UNSPECIFIED", "KEY_ALG_RSA_2048"}, req.Algorithm) {
+		return gcserr.Unimplemented.Say("This fake makes keys of KEY_ALG_RSA_2048 only.")
+	}
+	k, private, err := c.api.dir.CreateKey(a.Email)
+	if err != nil {
+		return err
+	}
+	file, err := CredentialsFile(a, k.ID, private, c.base())
+	if err != nil {
+		return err
+	}
+	out := showKey(k, a.Project)
+	out["privateKeyType"], out["privateKeyData"] = "TYPE_GOOGLE_CREDENTIALS_FILE", base64.StdEncoding.EncodeToString(file)
+	return answer(w, out)
+}
+
+// CredentialsFile is the JSON key file of a service account, whose token endpoint is below base.
+func CredentialsFile(a identity.Account, keyID string, private []byte, base string) ([]byte, error) {
+	return json.MarshalIndent(map[string]string{
+		"type": "service_account", "project_id": a.Project, "private_key_id": keyID, "private_key": string(private), "client_email": a.Email,
+		"client_id": a.UniqueID, "auth_uri": "https://accounts.google.com/o/oauth2/auth", "token_uri": base + "/token",
+		"auth_provider_x509_cert_url": "https://www.googleapis.com/oauth2/v1/certs",
+		"client_x509_cert_url":        "https://www.googleapis.com/robot/v1/metadata/x509/" + strings.ReplaceAll(a.Email, "@", "%40"), "universe_domain": "googleapis.com",
+	}, "", "  ")
+}
+
+func (c *Call) listKeys(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccountKeys.list")
+	if err != nil {
+		return err
+	}
+	items := []any{}
+	types := c.query["keyTypes"]
+	if len(types) == 0 || slices.Contains(types, "USER_MANAGED") {
+		for _, k := range c.api.dir.Keys(a.Email) {
+			items = append(items, showKey(k, a.Project))
+		}
+	}
+	return answer(w, map[string]any{"keys": items})
+}
+
+func (c *Call) getKey(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccountKeys.get")
+	if err != nil {
+		return err
+	}
+	k, err := c.api.dir.Key(a.Email, c.vars["key"])
+	if err != nil {
+		return err
+	}
+	return answer(w, showKey(k, a.Project))
+}
+
+func (c *Call) deleteKey(w http.ResponseWriter) error {
+	a, err := c.account("iam.serviceAccountKeys.delete")
+	if err != nil {
+		return err
+	}
+	if err := c.api.dir.DeleteKey(a.Email, c.vars["key"]); err != nil {
+		return err
+	}
+	return answer(w, struct{}{})
+}

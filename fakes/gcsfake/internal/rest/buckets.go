@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// newBucket is a validated new bucket.
+func (c *Call) newBucket(name string, p identity.Project, fields map[string]json.RawMessage) (store.Bucket, error) {
+	if err := checkBucketName(name); err != nil {
+		return store.Bucket{}, err
+	}
+	cfg := config{}
+	if err := cfg.merge(fields); err != nil {
+		return store.Bucket{}, err
+	}
+	cfg.set("location", strings.ToUpper(cfg.text("location")))
+	if cfg.text("location") == "" {
+		cfg.set("location", "US")
+	}
+	if cfg.text("storageClass") == "" {
+		cfg.set("storageClass", "STANDARD")
+	}
+	b := store.Bucket{Name: name, Project: p.ID, Config: cfg}
+	if c.query.Get("enableObjectRetention") == "true" {
+		cfg.set("objectRetention", map[string]string{"mode": "Enabled"})
+	} else {
+		delete(cfg, "objectRetention")
+	}
+	now := c.api.now()
+	if err := cfg.check(); err != nil {
+		return store.Bucket{}, err
+	}
+	if err := c.derive(cfg, nil, now); err != nil {
+		return store.Bucket{}, err
+	}
+	if err := b.Parse(); err != nil {
+		return store.Bucket{}, gcserr.Invalid.Say("%v", err)
+	}
+	b.Policy = defaultPolicy(&b)
+	return b, nil
+}
+
+// derive completes what the service adds to a configuration: since when a policy is in force, and its defaults.
+func (c *Call) derive(cfg, old config, now time.Time) error {
+	const softDeleteDefault = `{"retentionDurationSeconds":"604800"}`
+	if cfg["softDeletePolicy"] == nil {
+		cfg["softDeletePolicy"] = json.RawMessage(softDeleteDefault)
+	}
+	for _, name := range []string{"softDeletePolicy", "retentionPolicy"} {
+		if cfg[name] == nil || string(cfg[name]) == string(old[name]) {
+			continue
+		}
+		merged, err := mergePatch(cfg[name], json.RawMessage(`{"effectiveTime":"`+stamp(now)+`"}`))
+		if err != nil {
+			return err
+		}
+		cfg[name] = merged
+	}
+	return c.deriveAccess(cfg, now)
+}
+
+// deriveAccess completes the access configuration. bucketPolicyOnly is the older name of uniform access.
+func (c *Call) deriveAccess(cfg config, now time.Time) error {
+	var iam struct {
+		Uniform struct {
+			Enabled    bool   `json:"enabled"`
+			LockedTime string `json:"lockedTime,omitempty"`
+		} `json:"uniformBucketLevelAccess"`
+		Old struct {
+			Enabled    bool   `json:"enabled"`
+			LockedTime string `json:"lockedTime,omitempty"`
+		} `json:"bucketPolicyOnly"`
+		Prevention string `json:"publicAccessPrevention"`
+	}
+	if cfg["iamConfiguration"] != nil {
+		if err := parseJSON(cfg["iamConfiguration"], &iam); err != nil {
+			return err
+		}
+	}
+	if iam.Prevention == "" || iam.Prevention == "unspecified" {
+		iam.Prevention = "inherited"
+	}
+	const lockAfter = 90 * 24 * time.Hour
+	switch {
+	case !iam.Uniform.Enabled:
+		iam.Uniform.LockedTime = ""
+	case iam.Uniform.LockedTime == "":
+		iam.Uniform.LockedTime = stamp(now.Add(lockAfter))
+	}
+	iam.Old = iam.Uniform
+	cfg.set("iamConfiguration", iam)
+	return nil
+}
+
+// defaultPolicy is what new buckets have ("IAM roles for Cloud Storage", "Basic roles").
+func defaultPolicy(b *store.Bucket) policy.Policy {
+	owners := []string{"projectEditor:" + b.Project, "projectOwner:" + b.Project}
+	viewers := []string{"projectViewer:" + b.Project}
+	p := policy.Policy{Sequence: 1, Bindings: []policy.Binding{
+		{Role: "roles/storage.legacyBucketOwner", Members: owners},
+		{Role: "roles/storage.legacyBucketReader", Members: viewers},
+	}}
+	if b.Settings.IAM.Uniform.Enabled {
+		p.Bindings = append(p.Bindings,
+			policy.Binding{Role: "roles/storage.legacyObjectOwner", Members: owners},
+			policy.Binding{Role: "roles/storage.legacyObjectReader", Members: viewers})
+	}
+	return p
+}
+
+// checkACLs refuses access control lists: they are not served, and with uniform access not allowed at all.
+func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error {
+	used := fields["acl"] != nil || fields["defaultObjectAcl"] != nil
+	for _, name := range []string{"predefinedAcl", "predefinedDefaultObjectAcl", "destinationPredefinedAcl"} {
+		used = used || c.query.Has(name)
+	}
+	switch {
+	case !used:
+		return nil
+	case uniform:
+		return gcserr.Invalid.Say("Cannot use ACL API to update bucket policy when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
+	}
+	return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
+}
+
+func (c *Call) insertBucket(w http.ResponseWriter) error {
+	if c.query.Get("project") == "" {
+		return gcserr.Required.Say("Required parameter: project")
+	}
+	p, err := c.needProject("storage.buckets.create", c.query.Get("project"))
+	if err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := c.readJSON(&fields); err != nil {
+		return err
+	}
+	name := config(fields).text("name")
+	c.vars["bucket"] = name
+	if name == "" {
+		return gcserr.Required.Say("Required")
+	}
+	if c.query.Get("enableObjectRetention") == "true" {
+		if _, err := c.needProject("storage.buckets.enableObjectRetention", p.ID); err != nil {
+			return err
+		}
+	}
+	b, err := c.newBucket(name, p, fields)
+	if err != nil {
+		return err
+	}
+	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
+		return err
+	}
+	if b, err = c.api.store.CreateBucket(b); err != nil {
+		return err
+	}
+	return c.answerBucket(w, &b, true)
+}
+
+// bucketETag is the etag of a bucket resource.
+func bucketETag(b *store.Bucket) string {
+	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(b.Metageneration, 10)))
+}
+
+// resource is a bucket as the JSON API shows it.
+func (c *Call) resource(b *store.Bucket) map[string]any {
+	out := map[string]any{}
+	for name, value := range b.Config {
+		out[name] = value
+	}
+	p, _ := c.api.dir.Project(b.Project) // projects are never removed
+	location := b.Settings.Location
+	maps.Copy(out, map[string]any{
+		"kind": "storage#bucket", "id": b.Name, "name": b.Name, "selfLink": "https://www.googleapis.com/storage/v1/b/" + b.Name,
+		"projectNumber": p.Number, "generation": strconv.FormatInt(b.Generation, 10), "metageneration": strconv.FormatInt(b.Metageneration, 10),
+		"timeCreated": stamp(b.Created), "updated": stamp(b.Updated), "etag": bucketETag(b), "locationType": locationType(location),
+	})
+	if out["rpo"] == nil && locationType(location) != "region" {
+		out["rpo"] = "DEFAULT"
+	}
+	return out
+}
+
+func (c *Call) answerBucket(w http.ResponseWriter, b *store.Bucket, isNew bool) error {
+	if c.query.Get("projection") == "full" && !isNew {
+		if err := c.need("storage.buckets.getIamPolicy", b, ""); err != nil {
+			return err
+		}
+	}
+	return answer(w, c.resource(b))
+}
+
+// bucket returns the bucket of the call after asking for a permission on it.
+func (c *Call) bucket(permissions ...string) (*store.Bucket, error) {
+	b, err := c.api.store.Bucket(c.vars["bucket"])
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range permissions {
+		if err := c.need(p, b, ""); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (c *Call) getBucket(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.get")
+	if err != nil {
+		return err
+	}
+	if err := c.metaCondition(b.Metageneration, true); err != nil {
+		return err
+	}
+	return c.answerBucket(w, b, false)
+}
+
+// metaCondition checks ifMetagenerationMatch and its opposite. reading makes the latter's refusal 304.
+func (c *Call) metaCondition(is int64, reading bool) error {
+	return c.condition("ifMetageneration", is, reading)
+}
+
+func (c *Call) condition(name string, is int64, reading bool) error {
+	if want, ok, err := c.number(name + "Match"); err != nil || (ok && want != is) {
+		return orPrecondition(err)
+	}
+	want, ok, err := c.number(name + "NotMatch")
+	switch {
+	case err != nil:
+		return err
+	case ok && want == is && reading:
+		return gcserr.NotModified
+	case ok && want == is:
+		return gcserr.Precondition
+	}
+	return nil
+}
+
+func orPrecondition(err error) error {
+	if err != nil {
+		return err
+	}
+	return gcserr.Precondition
+}
+
+// number reads a query parameter.
+func (c *Call) number(name string) (v int64, ok bool, err error) {
+	if !c.query.Has(name) {
+		return 0, false, nil
+	}
+	if v, err = strconv.ParseInt(c.query.Get(name), 10, 64); err != nil {
+		return 0, false, gcserr.Invalid.Say("Invalid value for %s: %q.", name, c.query.Get(name))
+	}
+	return v, true, nil
+}
+
+func (c *Call) listBuckets(w http.ResponseWriter) error {
+	if c.query.Get("project") == "" {
+		return gcserr.Required.Say("Required parameter: project")
+	}
+	p, err := c.needProject("storage.buckets.list", c.query.Get("project"))
+	if err != nil {
+		return err
+	}
+	if c.query.Get("projection") == "full" {
+		if _, err := c.needProject("storage.buckets.getIamPolicy", p.ID); err != nil {
+			return err
+		}
+	}
+	limit, err := c.pageSize()
+	if err != nil {
+		return err
+	}
+	after, err := c.pageToken()
+	if err != nil {
+		return err
+	}
+	items := []any{}
+	next := ""
+	for _, b := range c.api.store.Buckets(p.ID) {
+		if b.Name <= after || !strings.HasPrefix(b.Name, c.query.Get("prefix")) {
+			continue
+		}
+		if len(items) == limit {
+			next = newPageToken(items[limit-1].(map[string]any)["name"].(string), 0)
+			break
+		}
+		items = append(items, c.resource(&b))
+	}
+	out := map[string]any{"kind": "storage#buckets", "items": items}
+	if next != "" {
+		out["nextPageToken"] = next
+	}
+	return answer(w, out)
+}
+
+const defaultPage = 1000
+
+func (c *Call) pageSize() (int, error) {
+	n, ok, err := c.number("maxResults")
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok:
+		return defaultPage, nil
+	case n < 1:
+		return 0, gcserr.Invalid.Say("Invalid value for maxResults: %d.", n)
+	}
+	return int(min(n, defaultPage)), nil
+}
+
+type pageToken struct {
+	Name       string `json:"n"`
+	Generation int64  `json:"g,omitempty"`
+}
+
+func newPageToken(name string, generation int64) string {
+	raw, err := json.Marshal(pageToken{name, generation})
+	if err != nil { // plain values only: never
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// pageToken is the name after which to go on, "" for the first page.
+func (c *Call) pageToken() (string, error) {
+	t, err := parsePageToken(c.query.Get("pageToken"))
+	return t.Name, err
+}
+
+func parsePageToken(token string) (pageToken, error) {
+	var t pageToken
+	if token == "" {
+		return t, nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(token)
+	if err != nil || json.Unmarshal(raw, &t) != nil {
+		return t, gcserr.Invalid.Say("Invalid page token.")
+	}
+	return t, nil
+}
+
+func (c *Call) patchBucket(w http.ResponseWriter) error {
+	return c.changeBucket(w, func(cfg config, fields map[string]json.RawMessage) error { return cfg.merge(fields) })
+}
+
+// updateBucket replaces the configuration; location and class stay when they are not given.
+func (c *Call) updateBucket(w http.ResponseWriter) error {
+	return c.changeBucket(w, func(cfg config, fields map[string]json.RawMessage) error {
+		for _, name := range writable {
+			if !slices.Contains([]string{"location", "storageClass", "objectRetention"}, name) {
+				delete(cfg, name)
+			}
+		}
+		return cfg.merge(fields)
+	})
+}
+
+func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string]json.RawMessage) error) error {
+	b, err := c.bucket("storage.buckets.update")
+	if err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := c.readJSON(&fields); err != nil {
+		return err
+	}
+	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
+		return err
+	}
+	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
+		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
+			return err
+		}
+		old := config(maps.Clone(b.Config))
+		cfg := config(b.Config)
+		if err := apply(cfg, fields); err != nil {
+			return err
+		}
+		return c.checkChange(b, cfg, old)
+	})
+	if err != nil {
+		return err
+	}
+	return c.answerBucket(w, &next, false)
+}
+
+// checkChange refuses changes that are not allowed any more, and completes the rest.
+func (c *Call) checkChange(b *store.Bucket, cfg, old config) error {
+	if fixed := strings.ToUpper(cfg.text("location")); fixed != old.text("location") {
+		return gcserr.Invalid.Say("The location of a bucket cannot be changed.")
+	}
+	cfg["location"] = old["location"]
+	if string(cfg["objectRetention"]) != string(old["objectRetention"]) {
+		return gcserr.Invalid.Say("Object retention cannot be changed on an existing bucket.")
+	}
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	if err := c.checkRetentionChange(b, cfg); err != nil {
+		return err
+	}
+	if b.Settings.IAM.PublicAccessPrevention != "" && prevention(cfg) != prevention(old) {
+		if err := c.need("storage.buckets.setIamPolicy", b, ""); err != nil {
+			return err
+		}
+	}
+	return c.derive(cfg, old, c.api.now())
+}
+
+func prevention(cfg config) string {
+	var v view
+	raw, err := json.Marshal(cfg)
+	if err != nil || json.Unmarshal(raw, &v) != nil || v.IAM == nil || v.IAM.Prevention == "" {
+		return "inherited"
+	}
+	return v.IAM.Prevention
+}
+
+// checkRetentionChange lets a locked retention policy only grow ("Bucket Lock").
+func (c *Call) checkRetentionChange(b *store.Bucket, cfg config) error {
+	if !b.Settings.Retention.IsLocked {
+		return nil
+	}
+	next := store.Bucket{Name: b.Name, Config: cfg}
+	if err := next.Parse(); err != nil {
+		return gcserr.Invalid.Say("%v", err)
+	}
+	if next.Settings.Retention.Period < b.Settings.Retention.Period || !next.Settings.Retention.IsLocked {
+		return gcserr.Forbidden.Say("Cannot reduce retention duration of a locked Retention Policy for bucket '%s'.", b.Name)
+	}
+	return nil
+}
+
+func (c *Call) deleteBucket(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.delete")
+	if err != nil {
+		return err
+	}
+	err = c.api.store.DeleteBucket(b.Name, func(b store.Bucket) error { return c.metaCondition(b.Metageneration, false) })
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (c *Call) lockRetention(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.update")
+	if err != nil {
+		return err
+	}
+	if !c.query.Has("ifMetagenerationMatch") {
+		return gcserr.Required.Say("Required parameter: ifMetagenerationMatch")
+	}
+	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
+		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
+			return err
+		}
+		if b.Settings.Retention.Period == 0 {
+			return gcserr.Invalid.Say("Bucket '%s' does not have a Retention Policy.", b.Name)
+		}
+		merged, err := mergePatch(b.Config["retentionPolicy"], json.RawMessage(`{"isLocked":true}`))
+		b.Config["retentionPolicy"] = merged
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.answerBucket(w, &next, false)
+}

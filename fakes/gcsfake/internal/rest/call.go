@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rest is the HTTP front of the fake: Cloud Storage's JSON and XML APIs, the IAM API, the parts of Resource
+// Manager and IAM Credentials that go with it, the OAuth token endpoint and the Security Token Service. It finds out
+// what a request is and who it is from, asks whether he may, and has the store and the directory do it.
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+)
+
+// Options are what an API is made of.
+type Options struct {
+	Store     *store.Store
+	Directory *identity.Directory
+	// Issuers fetches the keys of issuers of federated tokens.
+	Issuers *http.Client
+	Now     func() time.Time
+}
+
+// API serves all endpoints.
+type API struct {
+	store   *store.Store
+	dir     *identity.Directory
+	issuers *http.Client
+	now     func() time.Time
+	routes  []route
+}
+
+// New returns an API.
+func New(o Options) *API {
+	a := &API{store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now}
+	a.routes = routes()
+	return a
+}
+
+// flavour is how errors are written.
+type flavour int
+
+const (
+	inJSON flavour = iota
+	inRPC
+	inOAuth
+	inXML
+)
+
+// Call is a request whose operation is known.
+type Call struct {
+	// Operation is its name: that of the discovery document for JSON, xml.NAME for XML.
+	Operation string
+
+	api      *API
+	r        *http.Request
+	flavour  flavour
+	level    identity.Level
+	handler  func(*Call, http.ResponseWriter) error
+	vars     map[string]string
+	query    url.Values
+	caller   identity.Caller
+	verified *sigv4.Verified
+	// early is the outcome of a bearer token's verification, once somebody has asked for it.
+	early *verdict
+}
+
+// verdict is who a bearer token is for.
+type verdict struct {
+	caller identity.Caller
+	err    error
+}
+
+// bearer verifies a bearer token, once.
+func (c *Call) bearer(token string) (identity.Caller, error) {
+	if c.early == nil {
+		who, err := c.api.dir.Authenticate(token)
+		c.early = &verdict{who, err}
+	}
+	return c.early.caller, c.early.err
+}
+
+// Prepare finds out what a request is.
+func (a *API) Prepare(r *http.Request) *Call {
+	c := &Call{api: a, r: r, query: r.URL.Query()}
+	c.route()
+	return c
+}
+
+// Resource names what the call is about: bucket, bucket/object or the path of another resource.
+func (c *Call) Resource() string {
+	if b := c.vars["bucket"]; b != "" {
+		if o := c.vars["object"]; o != "" {
+			return b + "/" + o
+		}
+		return b
+	}
+	for _, name := range []string{"account", "accessId", "role", "project"} {
+		if v := c.vars[name]; v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// Principal is the verified caller, or the one claimed by a request that is not verified yet.
+func (c *Call) Principal() string {
+	if c.caller.Name != "" {
+		return c.caller.Name
+	}
+	return c.claimed()
+}
+
+// claimed reads who a request says to be from, without verifying anything: rules of faults match before the call.
+func (c *Call) claimed() string {
+	if token, ok := bearer(c.r.Header.Get("Authorization")); ok {
+		who, _ := c.bearer(token) // nobody, if it is not valid
+		return who.Name
+	}
+	credential := c.query.Get("X-Goog-Credential") + c.query.Get("X-Amz-Credential")
+	if _, rest, ok := strings.Cut(c.r.Header.Get("Authorization"), "Credential="); ok {
+		credential = rest
+	}
+	id, _, _ := strings.Cut(credential, "/")
+	return id
+}
+
+// Claimed is the access ID that a signature claims, verified or not.
+func (c *Call) Claimed() string {
+	if c.verified != nil {
+		return c.verified.AccessKeyID
+	}
+	return c.claimed()
+}
+
+// Serve answers the call and returns the error that was answered, nil for success.
+func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
+	err := c.authenticate()
+	if err == nil && !c.caller.InScope(c.level) && c.flavour != inOAuth {
+		err = gcserr.Scope
+	}
+	if err == nil {
+		err = c.handler(c, w)
+	}
+	if err == nil {
+		return nil
+	}
+	e := gcserr.From(err)
+	c.Fail(w, e)
+	return e
+}
+
+// authenticate verifies whatever credentials the request has.
+func (c *Call) authenticate() error {
+	c.caller = identity.Anonymous()
+	if c.flavour == inOAuth {
+		return nil
+	}
+	auth := c.r.Header.Get("Authorization")
+	if token, ok := bearer(auth); ok {
+		who, err := c.bearer(token)
+		if err == nil {
+			c.caller = who
+		}
+		return err
+	}
+	if d, ok := sigv4.DialectOf(c.r); ok && c.flavour == inXML {
+		return c.verify(d)
+	}
+	if auth != "" {
+		return gcserr.Unauthorized
+	}
+	return nil
+}
+
+// bearer takes the token out of an Authorization header.
+func bearer(auth string) (string, bool) {
+	kind, token, _ := strings.Cut(auth, " ")
+	return strings.TrimSpace(token), strings.EqualFold(kind, "Bearer") || strings.EqualFold(kind, "OAuth")
+}
+
+// verify checks a signature of the XML API ("V4 signing process"; AWS's dialect as in "Simple migration from Amazon
+// S3"). The location in the scope is not checked: the service accepts any.
+func (c *Call) verify(d sigv4.Dialect) error {
+	var caller identity.Caller
+	v := sigv4.Verifier{
+		Dialect: d, Expect: sigv4.Expect{Service: "storage"}, Now: c.api.now,
+		Lookup: func(accessID, _ string) (secret string, err error) {
+			secret, caller, err = c.api.dir.HMACSecret(accessID)
+			return secret, err
+		},
+	}
+	if d == sigv4.AWS {
+		v.Expect.Service = "s3"
+	}
+	v.Keys = c.signers(&caller)
+	verified, err := v.Verify(c.r)
+	if err != nil {
+		return err
+	}
+	c.verified, c.caller = verified, caller
+	return nil
+}
+
+// need asks for a permission on a bucket, and on an object of it unless name is "".
+func (c *Call) need(permission string, b *store.Bucket, name string) error {
+	if c.may(permission, b, name) {
+		return nil
+	}
+	what := "bucket"
+	if name != "" {
+		what = "object"
+	}
+	return c.refused(permission, "the Google Cloud Storage "+what)
+}
+
+func (c *Call) may(permission string, b *store.Bucket, name string) bool {
+	r := policy.Resource{Name: "projects/_/buckets/" + b.Name, Type: "storage.googleapis.com/Bucket", Service: "storage.googleapis.com", ListPrefix: c.query.Get("prefix")}
+	if name != "" {
+		r.Name, r.Type = r.Name+"/objects/"+name, "storage.googleapis.com/Object"
+	}
+	return c.api.dir.Allowed(c.caller, permission, identity.Target{Project: b.Project, Policy: public(b), Resource: r})
+}
+
+// public is a bucket's policy as it is in force: public access prevention takes the public out of it.
+func public(b *store.Bucket) *policy.Policy {
+	if b.Settings.IAM.PublicAccessPrevention != "enforced" {
+		return &b.Policy
+	}
+	out := b.Policy
+	out.Bindings = nil
+	for _, binding := range b.Policy.Bindings {
+		if !isPublic(binding.Members) {
+			out.Bindings = append(out.Bindings, binding)
+			continue
+		}
+		var members []string
+		for _, m := range binding.Members {
+			if !isPublic([]string{m}) {
+				members = append(members, m)
+			}
+		}
+		binding.Members = members
+		out.Bindings = append(out.Bindings, binding)
+	}
+	return &out
+}
+
+func isPublic(members []string) bool {
+	for _, m := range members {
+		if m == "allUsers" || m == "allAuthenticatedUsers" {
+			return true
+		}
+	}
+	return false
+}
+
+// refused is the answer to a caller without a permission: 401 if he has not said who he is.
+func (c *Call) refused(permission, on string) error {
+	if c.caller.Name == "" {
+		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", "Anonymous caller does not have "+permission+" access to "+on+". Permission '"+permission+"' denied on resource (or it may not exist).")
+		if c.flavour == inXML {
+			e.Status = http.StatusForbidden
+		}
+		return e
+	}
+	return gcserr.Forbidden.Say("%s does not have %s access to %s. Permission '%s' denied on resource (or it may not exist).", c.caller.Name, permission, on, permission)
+}
+
+// needProject asks for a permission on a project, which must exist.
+func (c *Call) needProject(permission, project string) (identity.Project, error) {
+	p, err := c.api.dir.Project(project)
+	if err != nil {
+		return p, err
+	}
+	r := policy.Resource{Name: "projects/" + p.Number, Type: "cloudresourcemanager.googleapis.com/Project", Service: "cloudresourcemanager.googleapis.com"}
+	if !c.api.dir.Allowed(c.caller, permission, identity.Target{Project: p.ID, Resource: r}) {
+		return p, c.refused(permission, "the Google Cloud project")
+	}
+	return p, nil
+}
+
+// maxJSON bounds the documents that are read.
+const maxJSON = 4 << 20
+
+// readJSON reads the body into v; an empty body leaves v alone.
+func (c *Call) readJSON(v any) error {
+	raw, err := io.ReadAll(io.LimitReader(c.r.Body, maxJSON+1))
+	switch {
+	case err != nil:
+		return gcserr.Parse.Say("The request body could not be read.")
+	case len(raw) > maxJSON:
+		return gcserr.TooLarge
+	case len(raw) == 0:
+		return nil
+	}
+	return parseJSON(raw, v)
+}
+
+func parseJSON(raw []byte, v any) error {
+	if err := json.Unmarshal(raw, v); err != nil {
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return gcserr.Invalid.Say("Invalid value at '%s' (%s).", t.Field, t.Value)
+		}
+		return gcserr.Parse.Say("Parse Error: %v", err)
+	}
+	return nil
+}
+
+// answer writes a JSON document.
+func answer(w http.ResponseWriter, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, raw)
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, raw []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // the client is gone: nobody to tell
+}
+
+// base is the scheme and host under which the client reaches this server.
+func (c *Call) base() string {
+	scheme := "http"
+	if c.r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + c.r.Host
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

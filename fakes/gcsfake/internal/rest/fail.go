@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"strconv"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+)
+
+// Fail answers with an error in the form of the endpoint.
+func (c *Call) Fail(w http.ResponseWriter, e *gcserr.Error) {
+	w.Header().Del("Content-Length")
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="https://accounts.google.com/"`)
+	}
+	if e.Status == http.StatusNotModified || c.r.Method == http.MethodHead {
+		w.WriteHeader(e.Status)
+		return
+	}
+	if c.flavour == inXML {
+		failXML(w, e)
+		return
+	}
+	raw, err := json.Marshal(c.failure(e))
+	if err != nil { // strings only: cannot be
+		raw = []byte("{}")
+	}
+	writeJSON(w, e.Status, raw)
+}
+
+type errorItem struct {
+	Message string `json:"message"`
+	Domain  string `json:"domain"`
+	Reason  string `json:"reason"`
+}
+
+// failure is the document of an error that is not XML.
+func (c *Call) failure(e *gcserr.Error) any {
+	switch c.flavour {
+	case inOAuth:
+		return map[string]string{"error": e.Reason, "error_description": e.Message}
+	case inRPC:
+		return map[string]any{"error": map[string]any{
+			"code": e.Status, "message": e.Message, "status": e.RPCStatus(),
+			"errors": []errorItem{{e.Message, "global", reasonOf(e)}},
+		}}
+	}
+	return map[string]any{"error": map[string]any{
+		"code": e.Status, "message": e.Message, "errors": []errorItem{{e.Message, "global", reasonOf(e)}},
+	}}
+}
+
+// reasonOf is the error's reason in the JSON API, also for one that was made for XML.
+func reasonOf(e *gcserr.Error) string {
+	if e.Reason != "" {
+		return e.Reason
+	}
+	return map[int]string{http.StatusBadRequest: "invalid", http.StatusForbidden: "forbidden", http.StatusUnauthorized: "authError"}[e.Status]
+}
+
+func failXML(w http.ResponseWriter, e *gcserr.Error) {
+	code := e.Code
+	if code == "" {
+		code = e.Reason
+	}
+	var b bytes.Buffer
+	b.WriteString("<?xml version='1.0' encoding='UTF-8'?><Error>")
+	element(&b, "Code", code)
+	element(&b, "Message", e.Message)
+	if e.Details != "" {
+		element(&b, "Details", e.Details)
+	}
+	b.WriteString("</Error>")
+	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(b.Bytes()) // the client is gone: nobody to tell
+}
+
+func element(b *bytes.Buffer, name, value string) {
+	b.WriteString("<" + name + ">")
+	_ = xml.EscapeText(b, []byte(value)) // a buffer never fails
+	b.WriteString("</" + name + ">")
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+func (c *Call) insertObject(w http.ResponseWriter) error {
+	if c.query.Has("upload_id") { // some clients POST their chunks
+		return c.continueUpload(w)
+	}
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	if c.r.Header.Get("X-Goog-Encryption-Algorithm") != "" {
+		return gcserr.Unimplemented.Say("This fake does not serve customer-supplied encryption keys.")
+	}
+	if err := c.checkACLs(nil, b.Settings.IAM.Uniform.Enabled); err != nil {
+		return err
+	}
+	switch c.query.Get("uploadType") {
+	case "media":
+		return c.insertMedia(w, b)
+	case "multipart":
+		return c.insertMultipart(w, b)
+	case "resumable":
+		return c.startResumable(w, b)
+	}
+	return gcserr.Invalid.Say("Invalid value for uploadType: %q.", c.query.Get("uploadType"))
+}
+
+// insertion is an object on its way in.
+type insertion struct {
+	object store.Object
+	fields objectFields
+}
+
+// describe reads the object resource of an upload.
+func (c *Call) describe(b *store.Bucket, raw []byte, contentType string) (*insertion, error) {
+	in := &insertion{object: store.Object{Bucket: b.Name}}
+	present := map[string]json.RawMessage{}
+	if len(raw) > 0 {
+		if err := parseJSON(raw, &in.fields); err != nil {
+			return nil, err
+		}
+		if err := parseJSON(raw, &present); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.checkACLs(present, b.Settings.IAM.Uniform.Enabled); err != nil {
+		return nil, err
+	}
+	if err := in.fields.apply(&in.object.Attributes, present); err != nil {
+		return nil, err
+	}
+	in.object.Name = in.fields.Name
+	if in.object.Name == "" {
+		in.object.Name = c.query.Get("name")
+	}
+	c.vars["object"] = in.object.Name
+	if in.object.ContentType == "" {
+		in.object.ContentType = contentType
+	}
+	if enc := c.query.Get("contentEncoding"); enc != "" {
+		in.object.ContentEncoding = enc
+	}
+	in.object.KMSKeyName = c.query.Get("kmsKeyName")
+	return in, c.creates(b, in.object.Name, &in.object.Attributes)
+}
+
+func (c *Call) insertMedia(w http.ResponseWriter, b *store.Bucket) error {
+	in, err := c.describe(b, nil, c.r.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	body, err := c.api.receive(c.r.Body)
+	if err != nil {
+		return err
+	}
+	in.fields.MD5, in.fields.CRC32C = headerSums(c.r.Header)
+	return c.finishInsert(w, in, body)
+}
+
+func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received) error {
+	if err := body.checkSums(in.fields.MD5, in.fields.CRC32C); err != nil {
+		c.api.store.Discard(body.segment)
+		return err
+	}
+	o, err := c.keep(in.object, body, c.overwriting(in.object.Name))
+	if err != nil {
+		return err
+	}
+	return c.answerObject(w, o)
+}
+
+// insertMultipart reads the resource and the body from one multipart/related request (RFC 2387).
+func (c *Call) insertMultipart(w http.ResponseWriter, b *store.Bucket) error {
+	kind, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || !strings.HasPrefix(kind, "multipart/") || params["boundary"] == "" {
+		return gcserr.Invalid.Say("A multipart upload needs the content type multipart/related with a boundary.")
+	}
+	parts := multipart.NewReader(c.r.Body, params["boundary"])
+	meta, err := parts.NextRawPart()
+	if err != nil {
+		return gcserr.Invalid.Say("The multipart body has no metadata part.")
+	}
+	raw, err := readAll(meta, maxJSON)
+	if err != nil {
+		return err
+	}
+	media, err := parts.NextRawPart()
+	if err != nil {
+		return gcserr.Invalid.Say("The multipart body has no media part.")
+	}
+	in, err := c.describe(b, raw, media.Header.Get("Content-Type"))
+	if err != nil {
+		return err
+	}
+	body, err := c.api.receive(media)
+	if err != nil {
+		return err
+	}
+	if _, err := parts.NextRawPart(); !errors.Is(err, io.EOF) {
+		c.api.store.Discard(body.segment)
+		return gcserr.Invalid.Say("The multipart body does not end after the media part.")
+	}
+	return c.finishInsert(w, in, body)
+}
+
+// resumption is what a resumable upload remembers from its start: who may finish it, and under which conditions.
+type resumption struct {
+	Query  url.Values   `json:"query"`
+	Caller callerRecord `json:"caller"`
+	MD5    string       `json:"md5,omitempty"`
+	CRC32C string       `json:"crc32c,omitempty"`
+	Total  int64        `json:"total"`
+}
+
+func (c *Call) startResumable(w http.ResponseWriter, b *store.Bucket) error {
+	raw, err := readAll(c.r.Body, maxJSON)
+	if err != nil {
+		return err
+	}
+	in, err := c.describe(b, raw, c.r.Header.Get("X-Upload-Content-Type"))
+	if err != nil {
+		return err
+	}
+	state := resumption{Query: c.query, Caller: recordCaller(c.caller), MD5: in.fields.MD5, CRC32C: in.fields.CRC32C, Total: -1}
+	if n, err := strconv.ParseInt(c.r.Header.Get("X-Upload-Content-Length"), 10, 64); err == nil {
+		state.Total = n
+	}
+	location, err := c.startUpload(in.object, state)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", c.base()+"/upload/storage/v1/b/"+url.PathEscape(b.Name)+"/o?uploadType=resumable&upload_id="+location)
+	w.Header().Set("X-Guploader-Uploadid", location)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (c *Call) startUpload(o store.Object, state resumption) (id string, err error) {
+	extra, err := json.Marshal(state)
+	if err != nil {
+		return "", err
+	}
+	u, err := c.api.store.StartUpload(store.Upload{Bucket: o.Bucket, Name: o.Name, Attributes: o.Attributes, Extra: extra})
+	return u.ID, err
+}
+
+// contentRange is "bytes first-last/total" with unknown parts as -1.
+type contentRange struct{ first, last, total int64 }
+
+// parseContentRange reads the forms that resumable uploads use: a range, or "*" for a question about the state.
+func parseContentRange(header string, length int64) (contentRange, error) {
+	bad := gcserr.Invalid.Say("Failed to parse Content-Range header: %q.", header)
+	if header == "" {
+		return contentRange{0, length - 1, length}, nil
+	}
+	text, ok := strings.CutPrefix(header, "bytes ")
+	span, total, hasTotal := strings.Cut(text, "/")
+	if !ok || !hasTotal {
+		return contentRange{}, bad
+	}
+	out := contentRange{-1, -1, -1}
+	var err error
+	if total != "*" {
+		if out.total, err = strconv.ParseInt(total, 10, 64); err != nil || out.total < 0 {
+			return out, bad
+		}
+	}
+	if span == "*" {
+		return out, nil
+	}
+	first, last, _ := strings.Cut(span, "-")
+	if out.first, err = strconv.ParseInt(first, 10, 64); err != nil || out.first < 0 {
+		return out, bad
+	}
+	if last == "*" {
+		return out, nil
+	}
+	if out.last, err = strconv.ParseInt(last, 10, 64); err != nil || out.last < out.first || (out.total >= 0 && out.last >= out.total) {
+		return out, bad
+	}
+	return out, nil
+}
+
+// upload finds the upload of a call. Its ID is all that a client needs to go on ("Resumable uploads", "session
+// URIs").
+func (c *Call) upload() (store.Upload, resumption, error) {
+	u, err := c.api.store.Upload(c.query.Get("upload_id"))
+	if err != nil {
+		return u, resumption{}, err
+	}
+	var state resumption
+	if err := json.Unmarshal(u.Extra, &state); err != nil {
+		return u, state, err
+	}
+	c.vars["object"] = u.Name
+	return u, state, nil
+}
+
+func (c *Call) cancelUpload(w http.ResponseWriter) error {
+	u, _, err := c.upload()
+	if err != nil {
+		return err
+	}
+	if err := c.api.store.CancelUpload(u.ID); err != nil {
+		return err
+	}
+	const clientClosed = 499
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(clientClosed)
+	return nil
+}
+
+// continueUpload takes a chunk, or answers what has arrived.
+func (c *Call) continueUpload(w http.ResponseWriter) error {
+	if o := c.api.store.Completed(c.query.Get("upload_id")); o != nil {
+		return c.answerObject(w, o)
+	}
+	u, state, err := c.upload()
+	if err != nil {
+		return err
+	}
+	cr, err := parseContentRange(c.r.Header.Get("Content-Range"), c.r.ContentLength)
+	if err != nil {
+		return err
+	}
+	if cr.first > u.Size {
+		return gcserr.New(http.StatusServiceUnavailable, "backendError", "ServiceUnavailable", "The chunk begins after the bytes that have been received.")
+	}
+	if cr.total >= 0 {
+		state.Total = cr.total
+	}
+	next, err := c.takeChunk(u, cr)
+	if err != nil {
+		return err
+	}
+	switch {
+	case cr.total >= 0 && next.Size == cr.total, cr.total < 0 && c.r.Header.Get("Content-Range") == "":
+		return c.finishResumable(w, next, state)
+	case cr.total >= 0 && next.Size > cr.total:
+		return gcserr.Invalid.Say("The upload has received %d bytes, more than its size of %d.", next.Size, cr.total)
+	}
+	c.incomplete(w, next.Size)
+	return nil
+}
+
+// incomplete is the answer to an upload that wants more: 308, which some clients ask not to get as their HTTP library
+// takes it for a redirect.
+func (c *Call) incomplete(w http.ResponseWriter, size int64) {
+	if size > 0 {
+		w.Header().Set("Range", "bytes=0-"+strconv.FormatInt(size-1, 10))
+	}
+	w.Header().Set("Content-Length", "0")
+	if c.r.Header.Get("X-Guploader-No-308") == "yes" {
+		w.Header().Set("X-Http-Status-Code-Override", "308")
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	w.WriteHeader(http.StatusPermanentRedirect)
+}
+
+const chunkUnit = 256 << 10
+
+// takeChunk keeps the bytes of a request that the upload does not have yet.
+func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) {
+	if cr.first < 0 {
+		return u, nil
+	}
+	if _, err := io.CopyN(io.Discard, c.r.Body, u.Size-cr.first); err != nil && !errors.Is(err, io.EOF) {
+		return u, readError(err)
+	}
+	sum := newMD5()
+	if u.MD5State != nil {
+		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(u.MD5State); err != nil {
+			return u, err
+		}
+	}
+	body, err := c.api.receive(io.TeeReader(c.r.Body, sum))
+	if err != nil {
+		return u, err
+	}
+	next := u
+	next.Segments = append(append([]store.Segment(nil), u.Segments...), body.segment)
+	next.Size += body.size
+	if cr.last >= 0 && next.Size != max(cr.last+1, u.Size) {
+		c.api.store.Discard(body.segment)
+		return u, gcserr.Invalid.Say("The body has %d bytes, the Content-Range says something else.", body.size)
+	}
+	last := (cr.total >= 0 && next.Size == cr.total) || c.r.Header.Get("Content-Range") == ""
+	if !last && next.Size%chunkUnit != 0 {
+		c.api.store.Discard(body.segment)
+		return u, gcserr.Invalid.Say("Invalid request. There were %d byte(s) in the request body. There should have been a multiple of %d.", body.size, chunkUnit)
+	}
+	if next.MD5State, err = sum.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {
+		return u, err
+	}
+	next.CRC32C = combineCRC(u.CRC32C, body.crc, body.size)
+	if err := c.api.store.Extend(u, next); err != nil {
+		c.api.store.Discard(body.segment)
+		return u, err
+	}
+	return next, nil
+}
+
+// finishResumable makes the object. Who started the upload must still be allowed to.
+func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resumption) error {
+	sum := newMD5()
+	if u.MD5State != nil {
+		if err := sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(u.MD5State); err != nil {
+			return err
+		}
+	}
+	body := received{size: u.Size, md5: sum.Sum(nil), crc: u.CRC32C}
+	if err := body.checkSums(state.MD5, state.CRC32C); err != nil {
+		return errors.Join(err, c.api.store.CancelUpload(u.ID))
+	}
+	c.query, c.caller = state.Query, state.Caller.caller()
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	if err := c.creates(b, u.Name, &u.Attributes); err != nil {
+		return err
+	}
+	o, err := c.api.store.FinishUpload(u.ID, store.Object{
+		Bucket: u.Bucket, Name: u.Name, Attributes: u.Attributes, Segments: u.Segments, Size: u.Size, MD5: body.md5, CRC32C: u.CRC32C,
+	}, c.overwriting(u.Name))
+	if err != nil {
+		return err
+	}
+	if c.flavour == inXML {
+		c.xmlStored(w, o)
+		return nil
+	}
+	return c.answerObject(w, o)
+}
+
+// isEmpty reports whether a document has nothing but space.
+func isEmpty(raw []byte) bool { return len(bytes.TrimSpace(raw)) == 0 }

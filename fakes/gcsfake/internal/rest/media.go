@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// span is a range of bytes: from first, length bytes.
+type span struct{ first, length int64 }
+
+// rangeOf reads a Range header; partial is false when the whole is meant. What is not a single range of bytes is
+// ignored (RFC 9110, section 14.2).
+func rangeOf(header string, size int64) (s span, partial bool, err error) {
+	whole := span{0, size}
+	text, ok := strings.CutPrefix(header, "bytes=")
+	from, to, isRange := strings.Cut(text, "-")
+	if !ok || !isRange || strings.Contains(text, ",") {
+		return whole, false, nil
+	}
+	if from == "" {
+		n, err := strconv.ParseInt(to, 10, 64)
+		if err != nil {
+			return whole, false, nil
+		}
+		if n == 0 || size == 0 {
+			return whole, false, gcserr.Range
+		}
+		n = min(n, size)
+		return span{size - n, n}, true, nil
+	}
+	first, err := strconv.ParseInt(from, 10, 64)
+	if err != nil {
+		return whole, false, nil
+	}
+	if first >= size {
+		return whole, false, gcserr.Range
+	}
+	last := size - 1
+	if to != "" {
+		if last, err = strconv.ParseInt(to, 10, 64); err != nil || last < first {
+			return whole, false, nil
+		}
+		last = min(last, size-1)
+	}
+	return span{first, last - first + 1}, true, nil
+}
+
+// xmlETag is the etag of the XML API: the MD5 of the body in hex where there is one.
+func xmlETag(o *store.Object) string {
+	if o.MD5 != nil {
+		return `"` + hex.EncodeToString(o.MD5) + `"`
+	}
+	return `"-` + o.ETag() + `"`
+}
+
+// objectHeaders are the headers of an object's media.
+func objectHeaders(h http.Header, o *store.Object, xml bool) {
+	set := func(name, value string) {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	contentType := o.ContentType
+	if contentType == "" {
+		contentType = "application/octet-stream"
+	}
+	set("Content-Type", contentType)
+	set("Content-Encoding", o.ContentEncoding)
+	set("Content-Language", o.ContentLanguage)
+	set("Content-Disposition", o.ContentDisposition)
+	set("Cache-Control", o.CacheControl)
+	set("Last-Modified", o.Updated.UTC().Format(http.TimeFormat))
+	h.Set("Accept-Ranges", "bytes")
+	h.Set("ETag", o.ETag())
+	h.Set("X-Goog-Generation", strconv.FormatInt(o.Generation, 10))
+	h.Set("X-Goog-Metageneration", strconv.FormatInt(o.Metageneration, 10))
+	h.Set("X-Goog-Stored-Content-Length", strconv.FormatInt(o.Size, 10))
+	h.Set("X-Goog-Storage-Class", o.StorageClass)
+	encoding := o.ContentEncoding
+	if encoding == "" {
+		encoding = "identity"
+	}
+	h.Set("X-Goog-Stored-Content-Encoding", encoding)
+	h.Add("X-Goog-Hash", "crc32c="+encodeCRC(o.CRC32C))
+	if o.MD5 != nil {
+		h.Add("X-Goog-Hash", "md5="+base64.StdEncoding.EncodeToString(o.MD5))
+	}
+	if o.Components > 0 {
+		h.Set("X-Goog-Component-Count", strconv.Itoa(o.Components))
+	}
+	if xml {
+		h.Set("ETag", xmlETag(o))
+	}
+}
+
+// serveMedia sends an object's body, or a range of it. It opens the generation that o is.
+func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
+	open, release, err := c.api.store.Open(o.Bucket, o.Name, o.Generation)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if transcodes(c.r, o) {
+		return c.serveDecompressed(w, open)
+	}
+	s, partial, err := rangeOf(c.r.Header.Get("Range"), o.Size)
+	if err != nil {
+		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(o.Size, 10))
+		return err
+	}
+	w.Header().Set("Content-Length", strconv.FormatInt(s.length, 10))
+	status := http.StatusOK
+	if partial {
+		status = http.StatusPartialContent
+		w.Header().Set("Content-Range", "bytes "+strconv.FormatInt(s.first, 10)+"-"+strconv.FormatInt(s.first+s.length-1, 10)+"/"+strconv.FormatInt(o.Size, 10))
+	}
+	w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		_ = c.api.store.Read(w, open.Segments, s.first, s.length) // the answer has begun: the client sees it end too early
+	}
+	return nil
+}
+
+// transcodes reports whether an object is to be decompressed on its way ("Transcoding of gzip-compressed files").
+func transcodes(r *http.Request, o *store.Object) bool {
+	return o.ContentEncoding == "gzip" && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && !strings.Contains(o.CacheControl, "no-transform")
+}
+
+func (c *Call) serveDecompressed(w http.ResponseWriter, o *store.Object) error {
+	h := w.Header()
+	h.Del("Content-Encoding")
+	h.Set("Warning", "214 UploadServer gunzipped")
+	w.WriteHeader(http.StatusOK)
+	if c.r.Method == http.MethodHead {
+		return nil
+	}
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(c.api.store.Read(writer, o.Segments, 0, o.Size)) }()
+	z, err := gzip.NewReader(reader)
+	if err == nil {
+		_, _ = io.Copy(w, z) //nolint:gosec // the size is the client's own business; the answer has begun
+	}
+	_ = reader.Close() // never fails; ends the goroutine
+	return nil
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// checkObjectName refuses what "Object naming requirements" refuses.
+func checkObjectName(name string) error {
+	const maxName = 1024
+	switch {
+	case name == "":
+		return gcserr.Required.Say("Required")
+	case len(name) > maxName, !utf8.ValidString(name), strings.ContainsAny(name, "\r\n"), name == ".", name == "..", strings.HasPrefix(name, ".well-known/acme-challenge/"):
+		return gcserr.New(http.StatusBadRequest, "invalid", "InvalidObjectName", "Disallowed unicode characters present in object name, or a reserved or too long name.")
+	}
+	return nil
+}
+
+// generation reads the parameter of that name; 0 is the live one.
+func (c *Call) generation() (int64, error) {
+	g, _, err := c.number("generation")
+	return g, err
+}
+
+// objectConditions checks the preconditions on the generation that a request concerns, nil for none.
+func (c *Call) objectConditions(o *store.Object, reading bool) error {
+	var generation, metageneration int64
+	if o != nil {
+		generation, metageneration = o.Generation, o.Metageneration
+	}
+	if err := c.condition("ifGeneration", generation, reading); err != nil {
+		return err
+	}
+	if o == nil && !c.query.Has("ifMetagenerationMatch") {
+		return nil
+	}
+	return c.condition("ifMetageneration", metageneration, reading)
+}
+
+// overwriting guards a write: the caller needs one more permission where there is an object already, and the
+// preconditions must hold.
+func (c *Call) overwriting(name string) store.Guard {
+	return func(b *store.Bucket, current *store.Object) error {
+		if current != nil {
+			if err := c.need("storage.objects.delete", b, name); err != nil {
+				return err
+			}
+		}
+		return c.objectConditions(current, false)
+	}
+}
+
+// creates asks for the permissions to create an object, before its body is read.
+func (c *Call) creates(b *store.Bucket, name string, a *store.Attributes) error {
+	if err := checkObjectName(name); err != nil {
+		return err
+	}
+	if err := c.need("storage.objects.create", b, name); err != nil {
+		return err
+	}
+	if a.Retention != nil {
+		if b.Settings.ObjectRetention.Mode == "" {
+			return gcserr.Invalid.Say("Object retention is not enabled on bucket '%s'.", b.Name)
+		}
+		return c.need("storage.objects.setRetention", b, name)
+	}
+	return nil
+}
+
+func (c *Call) answerObject(w http.ResponseWriter, o *store.Object) error {
+	b, err := c.api.store.Bucket(o.Bucket)
+	if err != nil {
+		return err
+	}
+	return answer(w, showObject(o, b))
+}
+
+// object returns the generation that the call names, after asking for a permission on it.
+func (c *Call) object(permission string) (*store.Object, *store.Bucket, error) {
+	b, err := c.bucket()
+	if err != nil {
+		return nil, nil, err
+	}
+	name := c.vars["object"]
+	if err := c.need(permission, b, name); err != nil {
+		return nil, b, err
+	}
+	g, err := c.generation()
+	if err != nil {
+		return nil, b, err
+	}
+	return c.api.store.Get(b.Name, name, g)
+}
+
+func (c *Call) getObject(w http.ResponseWriter) error {
+	o, b, err := c.object("storage.objects.get")
+	if err != nil {
+		return err
+	}
+	if err := c.objectConditions(o, true); err != nil {
+		return err
+	}
+	if c.query.Get("projection") == "full" {
+		if err := c.need("storage.objects.getIamPolicy", b, o.Name); err != nil {
+			return err
+		}
+	}
+	if c.query.Get("alt") == "media" {
+		objectHeaders(w.Header(), o, false)
+		return c.serveMedia(w, o)
+	}
+	w.Header().Set("ETag", o.ETag())
+	return answer(w, showObject(o, b))
+}
+
+// listQuery reads the parameters of a listing.
+func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
+	limit, err := c.pageSize()
+	if err != nil {
+		return store.Query{}, err
+	}
+	token, err := parsePageToken(c.query.Get("pageToken"))
+	if err != nil {
+		return store.Query{}, err
+	}
+	q := store.Query{
+		Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"), From: c.query.Get("startOffset"), To: c.query.Get("endOffset"),
+		After: token.Name, AfterGeneration: token.Generation, Versions: c.query.Get("versions") == "true",
+		TrailingDelimiter: c.query.Get("includeTrailingDelimiter") == "true", Max: limit,
+	}
+	if glob := c.query.Get("matchGlob"); glob != "" {
+		if _, err := path.Match(glob, ""); err != nil {
+			return q, gcserr.Invalid.Say("Invalid matchGlob: %q.", glob)
+		}
+		if strings.ContainsAny(glob, "{}") || strings.Contains(glob, "**") {
+			return q, gcserr.Unimplemented.Say("This fake serves matchGlob without ** and {}.")
+		}
+		q.Match = func(name string) bool {
+			ok, _ := path.Match(glob, name) // checked above
+			return ok
+		}
+	}
+	if c.query.Get("softDeleted") == "true" {
+		return q, gcserr.Unimplemented.Say("This fake keeps the soft delete policy of buckets but no soft-deleted objects.")
+	}
+	return q, nil
+}
+
+func (c *Call) listObjects(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.objects.list")
+	if err != nil {
+		return err
+	}
+	if c.query.Get("projection") == "full" {
+		if err := c.need("storage.objects.getIamPolicy", b, ""); err != nil {
+			return err
+		}
+	}
+	q, err := c.listQuery(b)
+	if err != nil {
+		return err
+	}
+	page, err := c.api.store.List(q)
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Kind     string           `json:"kind"`
+		Next     string           `json:"nextPageToken,omitempty"`
+		Prefixes []string         `json:"prefixes,omitempty"`
+		Items    []objectResource `json:"items,omitempty"`
+	}{Kind: "storage#objects", Prefixes: page.Prefixes, Items: make([]objectResource, len(page.Objects))}
+	for i, o := range page.Objects {
+		out.Items[i] = showObject(o, b)
+	}
+	if page.More {
+		out.Next = newPageToken(page.Last, page.LastGeneration)
+	}
+	return answer(w, out)
+}
+
+// objectChange reads an object resource and remembers which fields it had.
+func (c *Call) objectChange() (f objectFields, present map[string]json.RawMessage, err error) {
+	raw, err := readAll(c.r.Body, maxJSON)
+	if err != nil {
+		return f, nil, err
+	}
+	if len(raw) == 0 {
+		return f, map[string]json.RawMessage{}, nil
+	}
+	if err := parseJSON(raw, &f); err != nil {
+		return f, nil, err
+	}
+	return f, present, parseJSON(raw, &present)
+}
+
+func (c *Call) patchObject(w http.ResponseWriter) error {
+	return c.changeObject(w, func(*store.Attributes) {})
+}
+
+// updateObject replaces the attributes: what is not sent goes away.
+func (c *Call) updateObject(w http.ResponseWriter) error {
+	return c.changeObject(w, func(a *store.Attributes) {
+		*a = store.Attributes{StorageClass: a.StorageClass, KMSKeyName: a.KMSKeyName, Retention: a.Retention, CustomTime: a.CustomTime}
+	})
+}
+
+func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attributes)) error {
+	o, b, err := c.object("storage.objects.update")
+	if err != nil {
+		return err
+	}
+	f, present, err := c.objectChange()
+	if err != nil {
+		return err
+	}
+	if err := c.checkACLs(present, b.Settings.IAM.Uniform.Enabled); err != nil {
+		return err
+	}
+	g, err := c.generation()
+	if err != nil {
+		return err
+	}
+	next, err := c.api.store.Update(b.Name, o.Name, g, func(b *store.Bucket, o *store.Object) error {
+		before := *o
+		before.Metageneration--
+		if err := c.objectConditions(&before, false); err != nil {
+			return err
+		}
+		class := o.StorageClass
+		o.Metadata = maps.Clone(o.Metadata)
+		prepare(&o.Attributes)
+		if err := f.apply(&o.Attributes, present); err != nil {
+			return err
+		}
+		if o.StorageClass != class {
+			return gcserr.Invalid.Say("The storage class of an object cannot be changed by a metadata update; rewrite the object.")
+		}
+		return c.checkRetention(b, &before, o)
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, showObject(next, b))
+}
+
+// checkRetention lets an object's own retention be reduced only while unlocked, with a permission of its own and said
+// expressly ("Object Retention Lock").
+func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) error {
+	old, now := before.Retention, after.Retention
+	if old == now || (old != nil && now != nil && *old == *now) {
+		return nil
+	}
+	if b.Settings.ObjectRetention.Mode == "" {
+		return gcserr.Invalid.Say("Object retention is not enabled on bucket '%s'.", b.Name)
+	}
+	if err := c.need("storage.objects.setRetention", b, before.Name); err != nil {
+		return err
+	}
+	reduced := old != nil && (now == nil || now.Until.Before(old.Until))
+	unlocked := old != nil && old.Mode == "Locked" && (now == nil || now.Mode != "Locked")
+	switch {
+	case !reduced && !unlocked:
+		return nil
+	case old.Mode == "Locked":
+		return gcserr.Retention.Say("Object '%s/%s' has a locked retention, which cannot be reduced.", before.Bucket, before.Name)
+	case c.query.Get("overrideUnlockedRetention") != "true":
+		return gcserr.Retention.Say("Reducing the retention of object '%s/%s' needs overrideUnlockedRetention.", before.Bucket, before.Name)
+	}
+	return c.need("storage.objects.overrideUnlockedRetention", b, before.Name)
+}
+
+func (c *Call) deleteObject(w http.ResponseWriter) error {
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	if err := c.need("storage.objects.delete", b, c.vars["object"]); err != nil {
+		return err
+	}
+	g, err := c.generation()
+	if err != nil {
+		return err
+	}
+	err = c.api.store.Delete(b.Name, c.vars["object"], g, func(_ *store.Bucket, o *store.Object) error { return c.objectConditions(o, false) })
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+)
+
+func (c *Call) createRole(w http.ResponseWriter) error {
+	p, err := c.needProject("iam.roles.create", c.vars["project"])
+	if err != nil {
+		return err
+	}
+	var req struct {
+		RoleID string        `json:"roleId"`
+		Role   identity.Role `json:"role"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	r, err := c.api.dir.PutRole(p.ID, req.RoleID, req.Role, true)
+	if err != nil {
+		return err
+	}
+	return answer(w, r)
+}
+
+func (c *Call) listRoles(w http.ResponseWriter) error {
+	p, err := c.needProject("iam.roles.list", c.vars["project"])
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"roles": c.api.dir.Roles(p.ID)})
+}
+
+// role returns the name of the call's role after asking for a permission.
+func (c *Call) role(permission string) (project, name string, err error) {
+	p, err := c.needProject(permission, c.vars["project"])
+	return p.ID, "projects/" + p.ID + "/roles/" + c.vars["role"], err
+}
+
+func (c *Call) getRole(w http.ResponseWriter) error {
+	_, name, err := c.role("iam.roles.get")
+	if err != nil {
+		return err
+	}
+	r, err := c.api.dir.Role(name)
+	if err != nil {
+		return err
+	}
+	return answer(w, r)
+}
+
+func (c *Call) patchRole(w http.ResponseWriter) error {
+	project, name, err := c.role("iam.roles.update")
+	if err != nil {
+		return err
+	}
+	r, err := c.api.dir.Role(name)
+	if err != nil {
+		return err
+	}
+	if err := c.readJSON(&r); err != nil {
+		return err
+	}
+	if r, err = c.api.dir.PutRole(project, c.vars["role"], r, false); err != nil {
+		return err
+	}
+	return answer(w, r)
+}
+
+func (c *Call) deleteRole(w http.ResponseWriter) error {
+	_, name, err := c.role("iam.roles.delete")
+	if err != nil {
+		return err
+	}
+	r, err := c.api.dir.Role(name)
+	if err != nil {
+		return err
+	}
+	if err := c.api.dir.DeleteRole(name); err != nil {
+		return err
+	}
+	return answer(w, r)
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+)
+
+// route is one operation of the JSON-shaped APIs.
+type route struct {
+	method, pattern string
+	operation       string
+	level           identity.Level
+	handler         func(*Call, http.ResponseWriter) error
+
+	segments []string
+}
+
+func routes() []route {
+	all := slices.Concat(bucketRoutes, objectRoutes, projectRoutes, accountRoutes, tokenRoutes)
+	for i := range all {
+		all[i].segments = strings.Split(strings.TrimPrefix(all[i].pattern, "/"), "/")
+	}
+	return all
+}
+
+// Operations returns the names of all served operations.
+func Operations() []string {
+	var out []string
+	for _, r := range routes() {
+		if !slices.Contains(out, r.operation) {
+			out = append(out, r.operation)
+		}
+	}
+	return append(out, xmlOperations()...)
+}
+
+var bucketRoutes = []route{
+	{method: "POST", pattern: "/storage/v1/b", operation: "storage.buckets.insert", level: identity.Write, handler: (*Call).insertBucket},
+	{method: "GET", pattern: "/storage/v1/b", operation: "storage.buckets.list", level: identity.Read, handler: (*Call).listBuckets},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.get", level: identity.Read, handler: (*Call).getBucket},
+	{method: "PATCH", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.patch", level: identity.Control, handler: (*Call).patchBucket},
+	{method: "PUT", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.update", level: identity.Control, handler: (*Call).updateBucket},
+	{method: "DELETE", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.delete", level: identity.Write, handler: (*Call).deleteBucket},
+	{method: "POST", pattern: "/storage/v1/b/{bucket}/lockRetentionPolicy", operation: "storage.buckets.lockRetentionPolicy", level: identity.Control, handler: (*Call).lockRetention},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.getIamPolicy", level: identity.Control, handler: (*Call).getBucketPolicy},
+	{method: "PUT", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.setIamPolicy", level: identity.Control, handler: (*Call).setBucketPolicy},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam/testPermissions", operation: "storage.buckets.testIamPermissions", level: identity.Read, handler: (*Call).testBucketPermissions},
+}
+
+var objectRoutes = []route{
+	{method: "POST", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
+	{method: "PUT", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).continueUpload},
+	{method: "DELETE", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).cancelUpload},
+	{method: "POST", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
+	{method: "PUT", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).continueUpload},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.list", level: identity.Read, handler: (*Call).listObjects},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},
+	{method: "GET", pattern: "/download/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},
+	{method: "PATCH", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.patch", level: identity.Write, handler: (*Call).patchObject},
+	{method: "PUT", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.update", level: identity.Write, handler: (*Call).updateObject},
+	{method: "DELETE", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.delete", level: identity.Write, handler: (*Call).deleteObject},
+	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{object}/compose", operation: "storage.objects.compose", level: identity.Write, handler: (*Call).composeObject},
+	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/copyTo/b/{bucket}/o/{object}", operation: "storage.objects.copy", level: identity.Write, handler: (*Call).copyObject},
+	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", operation: "storage.objects.rewrite", level: identity.Write, handler: (*Call).rewriteObject},
+}
+
+var projectRoutes = []route{
+	{method: "GET", pattern: "/storage/v1/projects/{project}/serviceAccount", operation: "storage.projects.serviceAccount.get", level: identity.Read, handler: (*Call).serviceAgent},
+	{method: "POST", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.create", level: identity.Control, handler: (*Call).createHMAC},
+	{method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.list", level: identity.Read, handler: (*Call).listHMAC},
+	{method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.get", level: identity.Read, handler: (*Call).getHMAC},
+	{method: "PUT", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.update", level: identity.Control, handler: (*Call).updateHMAC},
+	{method: "DELETE", pattern: "/storage/v1/projects/{project}/hmacKeys/{accessId}", operation: "storage.projects.hmacKeys.delete", level: identity.Control, handler: (*Call).deleteHMAC},
+	{method: "GET", pattern: "/v1/projects/{project}", operation: "cloudresourcemanager.projects.get", level: identity.Cloud, handler: (*Call).getProject},
+	{method: "POST", pattern: "/v1/projects/{project}:getIamPolicy", operation: "cloudresourcemanager.projects.getIamPolicy", level: identity.Cloud, handler: (*Call).getProjectPolicy},
+	{method: "POST", pattern: "/v1/projects/{project}:setIamPolicy", operation: "cloudresourcemanager.projects.setIamPolicy", level: identity.Cloud, handler: (*Call).setProjectPolicy},
+	{method: "POST", pattern: "/v1/projects/{project}:testIamPermissions", operation: "cloudresourcemanager.projects.testIamPermissions", level: identity.Cloud, handler: (*Call).testProjectPermissions},
+}
+
+var accountRoutes = []route{
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.create", level: identity.Cloud, handler: (*Call).createAccount},
+	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts", operation: "iam.projects.serviceAccounts.list", level: identity.Cloud, handler: (*Call).listAccounts},
+	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.get", level: identity.Cloud, handler: (*Call).getAccount},
+	{method: "PATCH", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.patch", level: identity.Cloud, handler: (*Call).patchAccount},
+	{method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}", operation: "iam.projects.serviceAccounts.delete", level: identity.Cloud, handler: (*Call).deleteAccount},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:disable", operation: "iam.projects.serviceAccounts.disable", level: identity.Cloud, handler: (*Call).disableAccount},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:enable", operation: "iam.projects.serviceAccounts.enable", level: identity.Cloud, handler: (*Call).enableAccount},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:getIamPolicy", operation: "iam.projects.serviceAccounts.getIamPolicy", level: identity.Cloud, handler: (*Call).getAccountPolicy},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:setIamPolicy", operation: "iam.projects.serviceAccounts.setIamPolicy", level: identity.Cloud, handler: (*Call).setAccountPolicy},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:generateAccessToken", operation: "iamcredentials.projects.serviceAccounts.generateAccessToken", level: identity.Cloud, handler: (*Call).generateAccessToken},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.create", level: identity.Cloud, handler: (*Call).createKey},
+	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.list", level: identity.Cloud, handler: (*Call).listKeys},
+	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.get", level: identity.Cloud, handler: (*Call).getKey},
+	{method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.delete", level: identity.Cloud, handler: (*Call).deleteKey},
+	{method: "POST", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.create", level: identity.Cloud, handler: (*Call).createRole},
+	{method: "GET", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.list", level: identity.Cloud, handler: (*Call).listRoles},
+	{method: "GET", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.get", level: identity.Cloud, handler: (*Call).getRole},
+	{method: "PATCH", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.patch", level: identity.Cloud, handler: (*Call).patchRole},
+	{method: "DELETE", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.delete", level: identity.Cloud, handler: (*Call).deleteRole},
+}
+
+var tokenRoutes = []route{
+	{method: "POST", pattern: "/token", operation: "oauth2.token", handler: (*Call).token},
+	{method: "POST", pattern: "/v1/token", operation: "sts.token", handler: (*Call).exchangeToken},
+}
+
+// route finds the operation. What is under none of the JSON-shaped prefixes is the XML API.
+func (c *Call) route() {
+	path := c.r.URL.EscapedPath()
+	c.flavour = flavourOf(path)
+	if c.flavour == inXML {
+		c.routeXML()
+		return
+	}
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i := range segments {
+		if s, err := url.PathUnescape(segments[i]); err == nil {
+			segments[i] = s
+		}
+	}
+	known := false
+	for i := range c.api.routes {
+		r := &c.api.routes[i]
+		vars, ok := match(r.segments, segments)
+		if !ok {
+			continue
+		}
+		known = true
+		if r.method == c.r.Method {
+			c.Operation, c.level, c.handler, c.vars = r.operation, r.level, r.handler, vars
+			return
+		}
+	}
+	c.Operation, c.level = "unknown", identity.Read
+	c.handler = func(*Call, http.ResponseWriter) error {
+		if known {
+			return gcserr.Method
+		}
+		return gcserr.NotFound
+	}
+}
+
+func flavourOf(path string) flavour {
+	switch {
+	case path == "/token", path == "/v1/token":
+		return inOAuth
+	case strings.HasPrefix(path, "/v1/projects/"):
+		return inRPC
+	}
+	for _, prefix := range []string{"/storage/v1/", "/upload/storage/v1/", "/resumable/upload/storage/v1/", "/download/storage/v1/"} {
+		if strings.HasPrefix(path, prefix) {
+			return inJSON
+		}
+	}
+	return inXML
+}
+
+// match compares a path with a pattern. A verb after a colon belongs to the last segment.
+func match(pattern, segments []string) (map[string]string, bool) {
+	if len(pattern) != len(segments) {
+		return nil, false
+	}
+	for i, p := range pattern {
+		if !strings.HasPrefix(p, "{") && p != segments[i] {
+			return nil, false
+		}
+	}
+	vars := map[string]string{}
+	for i, p := range pattern {
+		if !strings.HasPrefix(p, "{") {
+			continue
+		}
+		name, verb, hasVerb := strings.Cut(strings.TrimPrefix(p, "{"), "}")
+		value := segments[i]
+		if hasVerb && verb != "" {
+			var ok bool
+			if value, ok = strings.CutSuffix(value, verb); !ok {
+				return nil, false
+			}
+		}
+		if value == "" {
+			return nil, false
+		}
+		vars[name] = value
+	}
+	return vars, true
+}

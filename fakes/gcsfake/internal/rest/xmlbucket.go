@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+const xmlNamespace = "http://doc.s3.amazonaws.com/2006-03-01"
+
+func (c *Call) xmlListBuckets(w http.ResponseWriter) error {
+	if c.caller.Name == "" {
+		return c.refused("storage.buckets.list", "the Google Cloud project")
+	}
+	p, err := c.needProject("storage.buckets.list", c.project())
+	if err != nil {
+		return err
+	}
+	type entry struct{ Name, CreationDate string }
+	var out struct {
+		XMLName xml.Name `xml:"ListAllMyBucketsResult"`
+		Xmlns   string   `xml:"xmlns,attr"`
+		Owner   struct{ ID string }
+		Buckets struct{ Bucket []entry }
+	}
+	out.Xmlns, out.Owner.ID = xmlNamespace, p.Number
+	for _, b := range c.api.store.Buckets(p.ID) {
+		out.Buckets.Bucket = append(out.Buckets.Bucket, entry{b.Name, stamp(b.Created)})
+	}
+	return answerXML(w, out)
+}
+
+func (c *Call) xmlPutBucket(w http.ResponseWriter) error {
+	if c.caller.Name == "" {
+		return c.refused("storage.buckets.create", "the Google Cloud project")
+	}
+	p, err := c.needProject("storage.buckets.create", c.project())
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Location     string `xml:"LocationConstraint"`
+		StorageClass string
+	}
+	if err := c.readXML(&req); err != nil {
+		return err
+	}
+	fields := map[string]json.RawMessage{}
+	cfg := config(fields)
+	if req.Location != "" {
+		cfg.set("location", req.Location)
+	}
+	if req.StorageClass != "" {
+		cfg.set("storageClass", req.StorageClass)
+	}
+	b, err := c.newBucket(c.vars["bucket"], p, fields)
+	if err != nil {
+		return err
+	}
+	if b, err = c.api.store.CreateBucket(b); err != nil {
+		return err
+	}
+	w.Header().Set("Location", "/"+b.Name)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (c *Call) xmlHeadBucket(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.get")
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Goog-Metageneration", strconv.FormatInt(b.Metageneration, 10))
+	w.Header().Set("X-Goog-Storage-Class", b.Settings.StorageClass)
+	w.Header().Set("X-Goog-Bucket-Location", b.Settings.Location)
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (c *Call) xmlDeleteBucket(w http.ResponseWriter) error { return c.deleteBucket(w) }
+
+func (c *Call) xmlLocation(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.get")
+	if err != nil {
+		return err
+	}
+	return answerXML(w, struct {
+		XMLName  xml.Name `xml:"LocationConstraint"`
+		Xmlns    string   `xml:"xmlns,attr"`
+		Location string   `xml:",chardata"`
+	}{Xmlns: xmlNamespace, Location: b.Settings.Location})
+}
+
+func (c *Call) xmlVersioning(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.get")
+	if err != nil {
+		return err
+	}
+	out := struct {
+		XMLName xml.Name `xml:"VersioningConfiguration"`
+		Xmlns   string   `xml:"xmlns,attr"`
+		Status  string   `xml:",omitempty"`
+	}{Xmlns: xmlNamespace}
+	if b.Settings.Versioning.Enabled {
+		out.Status = "Enabled"
+	}
+	return answerXML(w, out)
+}
+
+// xmlContents is an object in a listing.
+type xmlContents struct {
+	Key            string
+	Generation     int64
+	MetaGeneration int64
+	LastModified   string
+	ETag           string
+	Size           int64
+	StorageClass   string
+}
+
+type xmlPrefix struct{ Prefix string }
+
+// xmlListing is the answer to both forms of a listing.
+type xmlListing struct {
+	XMLName               xml.Name `xml:"ListBucketResult"`
+	Xmlns                 string   `xml:"xmlns,attr"`
+	Name                  string
+	Prefix                string
+	Delimiter             string  `xml:",omitempty"`
+	Marker                *string `xml:",omitempty"`
+	NextMarker            string  `xml:",omitempty"`
+	ContinuationToken     string  `xml:",omitempty"`
+	NextContinuationToken string  `xml:",omitempty"`
+	StartAfter            string  `xml:",omitempty"`
+	KeyCount              *int    `xml:",omitempty"`
+	MaxKeys               int
+	EncodingType          string `xml:",omitempty"`
+	IsTruncated           bool
+	Contents              []xmlContents
+	CommonPrefixes        []xmlPrefix
+}
+
+func (c *Call) xmlListObjects(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.objects.list")
+	if err != nil {
+		return err
+	}
+	limit, ok, err := c.number("max-keys")
+	if err != nil || limit < 0 {
+		return gcserr.Invalid.Say("Invalid value for max-keys: %q.", c.query.Get("max-keys"))
+	}
+	if !ok {
+		limit = defaultPage
+	}
+	q := store.Query{Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"), Max: int(min(limit, defaultPage))}
+	second := c.query.Get("list-type") == "2"
+	if q.After, q.AfterGeneration, err = c.xmlStart(second); err != nil {
+		return err
+	}
+	page := store.Page{}
+	if q.Max > 0 {
+		if page, err = c.api.store.List(q); err != nil {
+			return err
+		}
+	}
+	return answerXML(w, c.xmlPage(q, page, second))
+}
+
+// afterAll is after every generation of a name.
+const afterAll = int64(^uint64(0) >> 1)
+
+// xmlStart is after which name a listing goes on.
+func (c *Call) xmlStart(second bool) (string, int64, error) {
+	if !second {
+		return c.query.Get("marker"), afterAll, nil
+	}
+	if token := c.query.Get("continuation-token"); token != "" {
+		t, err := parsePageToken(token)
+		return t.Name, afterAll, err
+	}
+	return c.query.Get("start-after"), afterAll, nil
+}
+
+func (c *Call) xmlPage(q store.Query, page store.Page, second bool) *xmlListing {
+	encode := func(s string) string { return s }
+	out := &xmlListing{Xmlns: xmlNamespace, Name: q.Bucket, MaxKeys: q.Max, IsTruncated: page.More}
+	if c.query.Get("encoding-type") == "url" {
+		out.EncodingType = "url"
+		encode = func(s string) string { return strings.ReplaceAll(url.PathEscape(s), "%2F", "/") }
+	}
+	out.Prefix, out.Delimiter = encode(q.Prefix), encode(q.Delimiter)
+	for _, o := range page.Objects {
+		out.Contents = append(out.Contents, xmlContents{encode(o.Name), o.Generation, o.Metageneration, stamp(o.Updated), xmlETag(o), o.Size, o.StorageClass})
+	}
+	for _, p := range page.Prefixes {
+		out.CommonPrefixes = append(out.CommonPrefixes, xmlPrefix{encode(p)})
+	}
+	if second {
+		n := len(page.Objects) + len(page.Prefixes)
+		out.KeyCount, out.ContinuationToken, out.StartAfter = &n, c.query.Get("continuation-token"), encode(c.query.Get("start-after"))
+		if page.More {
+			out.NextContinuationToken = newPageToken(page.Last, 0)
+		}
+		return out
+	}
+	marker := encode(c.query.Get("marker"))
+	out.Marker = &marker
+	if page.More {
+		out.NextMarker = encode(page.Last)
+	}
+	return out
+}

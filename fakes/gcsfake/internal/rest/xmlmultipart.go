@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/xml"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// The documented bounds of uploads in parts ("XML API multipart uploads").
+const (
+	maxPart     = 10000
+	minPartSize = 5 << 20
+)
+
+func (c *Call) xmlInitiate(w http.ResponseWriter) error {
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	if err := c.xmlACL(b); err != nil {
+		return err
+	}
+	a, err := c.xmlAttributes()
+	if err != nil {
+		return err
+	}
+	name := c.vars["object"]
+	if err := c.creates(b, name, &a); err != nil {
+		return err
+	}
+	if err := c.need("storage.multipartUploads.create", b, name); err != nil {
+		return err
+	}
+	u, err := c.api.store.StartUpload(store.Upload{Bucket: b.Name, Name: name, Multipart: true, Attributes: a})
+	if err != nil {
+		return err
+	}
+	return answerXML(w, struct {
+		XMLName     xml.Name `xml:"InitiateMultipartUploadResult"`
+		Xmlns       string   `xml:"xmlns,attr"`
+		Bucket, Key string
+		UploadID    string `xml:"UploadId"`
+	}{Xmlns: xmlNamespace, Bucket: b.Name, Key: name, UploadID: u.ID})
+}
+
+// multipartUpload returns the upload of the call after asking for permissions on its object.
+func (c *Call) multipartUpload(permissions ...string) (store.Upload, *store.Bucket, error) {
+	b, err := c.bucket()
+	if err != nil {
+		return store.Upload{}, nil, err
+	}
+	for _, p := range permissions {
+		if err := c.need(p, b, c.vars["object"]); err != nil {
+			return store.Upload{}, b, err
+		}
+	}
+	u, err := c.api.store.Upload(c.query.Get("uploadId"))
+	if err == nil && (!u.Multipart || u.Bucket != b.Name || u.Name != c.vars["object"]) {
+		err = gcserr.NoUpload
+	}
+	return u, b, err
+}
+
+func (c *Call) xmlUploadPart(w http.ResponseWriter) error {
+	u, _, err := c.multipartUpload("storage.multipartUploads.create", "storage.objects.create")
+	if err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(c.query.Get("partNumber"))
+	if err != nil || number < 1 || number > maxPart {
+		return gcserr.Invalid.Say("Part number must be an integer between 1 and %d, inclusive.", maxPart)
+	}
+	if bucket, object := c.copySource(); bucket != "" {
+		return gcserr.Unimplemented.Say("This fake does not copy parts (from %s/%s).", bucket, object)
+	}
+	body, err := c.xmlReceive()
+	if err != nil {
+		return err
+	}
+	p := store.Part{Number: number, Size: body.size, MD5: body.md5, CRC32C: body.crc, Modified: c.api.now(), Segment: body.segment}
+	if err := c.api.store.PutPart(u.ID, p); err != nil {
+		c.api.store.Discard(body.segment)
+		return err
+	}
+	w.Header().Set("ETag", partETag(body.md5))
+	w.Header().Set("X-Goog-Hash", "crc32c="+encodeCRC(body.crc))
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (c *Call) xmlComplete(w http.ResponseWriter) error {
+	u, b, err := c.multipartUpload("storage.multipartUploads.create", "storage.objects.create")
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Part []struct {
+			PartNumber int
+			ETag       string
+		}
+	}
+	if err := c.readXML(&req); err != nil {
+		return err
+	}
+	if len(req.Part) == 0 {
+		return gcserr.New(http.StatusBadRequest, "invalid", "MalformedXML", "You must specify at least one part.")
+	}
+	o := store.Object{Bucket: b.Name, Name: u.Name, Attributes: u.Attributes, Components: len(req.Part)}
+	for i, want := range req.Part {
+		p, ok := u.Parts[want.PartNumber]
+		switch {
+		case i > 0 && want.PartNumber <= req.Part[i-1].PartNumber:
+			return gcserr.New(http.StatusBadRequest, "invalid", "InvalidPartOrder", "The list of parts was not in ascending order.")
+		case !ok || strings.Trim(want.ETag, `"`) != strings.Trim(partETag(p.MD5), `"`):
+			return gcserr.New(http.StatusBadRequest, "invalid", "InvalidPart", "One or more of the specified parts could not be found or its etag does not match.")
+		case i < len(req.Part)-1 && p.Size < minPartSize:
+			return gcserr.New(http.StatusBadRequest, "invalid", "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed object size.")
+		}
+		o.Segments = append(o.Segments, p.Segment)
+		o.CRC32C = combineCRC(o.CRC32C, p.CRC32C, p.Size)
+		o.Size += p.Size
+	}
+	stored, err := c.api.store.FinishUpload(u.ID, o, c.overwriting(u.Name))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Goog-Generation", strconv.FormatInt(stored.Generation, 10))
+	w.Header().Set("X-Goog-Hash", "crc32c="+encodeCRC(stored.CRC32C))
+	return answerXML(w, struct {
+		XMLName                     xml.Name `xml:"CompleteMultipartUploadResult"`
+		Xmlns                       string   `xml:"xmlns,attr"`
+		Location, Bucket, Key, ETag string
+	}{Xmlns: xmlNamespace, Location: c.base() + "/" + b.Name + "/" + u.Name, Bucket: b.Name, Key: u.Name, ETag: xmlETag(stored)})
+}
+
+func (c *Call) xmlAbort(w http.ResponseWriter) error {
+	u, _, err := c.multipartUpload("storage.multipartUploads.abort")
+	if err != nil {
+		return err
+	}
+	if err := c.api.store.CancelUpload(u.ID); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (c *Call) xmlListParts(w http.ResponseWriter) error {
+	u, b, err := c.multipartUpload("storage.multipartUploads.listParts")
+	if err != nil {
+		return err
+	}
+	type part struct {
+		PartNumber         int
+		LastModified, ETag string
+		Size               int64
+	}
+	out := struct {
+		XMLName              xml.Name `xml:"ListPartsResult"`
+		Xmlns                string   `xml:"xmlns,attr"`
+		Bucket, Key          string
+		UploadID             string `xml:"UploadId"`
+		PartNumberMarker     int
+		NextPartNumberMarker int
+		MaxParts             int
+		IsTruncated          bool
+		Part                 []part
+	}{Xmlns: xmlNamespace, Bucket: b.Name, Key: u.Name, UploadID: u.ID, MaxParts: defaultPage}
+	if n, ok, err := c.number("max-parts"); err != nil {
+		return err
+	} else if ok {
+		out.MaxParts = int(min(n, defaultPage))
+	}
+	marker, _, err := c.number("part-number-marker")
+	if err != nil {
+		return err
+	}
+	out.PartNumberMarker = int(marker)
+	for _, n := range slices.Sorted(maps.Keys(u.Parts)) {
+		if n <= out.PartNumberMarker {
+			continue
+		}
+		if len(out.Part) == out.MaxParts {
+			out.IsTruncated = true
+			break
+		}
+		p := u.Parts[n]
+		out.Part = append(out.Part, part{n, stamp(p.Modified), partETag(p.MD5), p.Size})
+		out.NextPartNumberMarker = n
+	}
+	return answerXML(w, out)
+}
+
+func (c *Call) xmlListUploads(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.multipartUploads.list")
+	if err != nil {
+		return err
+	}
+	uploads, err := c.api.store.Uploads(b.Name)
+	if err != nil {
+		return err
+	}
+	type upload struct {
+		Key       string
+		UploadID  string `xml:"UploadId"`
+		Initiated string
+	}
+	out := struct {
+		XMLName     xml.Name `xml:"ListMultipartUploadsResult"`
+		Xmlns       string   `xml:"xmlns,attr"`
+		Bucket      string
+		Prefix      string
+		MaxUploads  int
+		IsTruncated bool
+		Upload      []upload
+	}{Xmlns: xmlNamespace, Bucket: b.Name, Prefix: c.query.Get("prefix"), MaxUploads: defaultPage}
+	for _, u := range uploads {
+		if !strings.HasPrefix(u.Name, out.Prefix) {
+			continue
+		}
+		if len(out.Upload) == defaultPage {
+			out.IsTruncated = true
+			break
+		}
+		out.Upload = append(out.Upload, upload{u.Name, u.ID, stamp(u.Created)})
+	}
+	return answerXML(w, out)
+}

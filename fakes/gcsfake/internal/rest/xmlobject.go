@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/hex"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+func (c *Call) xmlGetObject(w http.ResponseWriter) error {
+	o, _, err := c.object("storage.objects.get")
+	if err != nil {
+		return err
+	}
+	if err := c.objectConditions(o, true); err != nil {
+		return err
+	}
+	if err := c.httpConditions(o); err != nil {
+		return err
+	}
+	h := w.Header()
+	objectHeaders(h, o, true)
+	for name, v := range o.Metadata {
+		h.Set(c.metaPrefix()+name, v)
+	}
+	for name, header := range map[string]string{
+		"response-content-type": "Content-Type", "response-content-disposition": "Content-Disposition", "response-cache-control": "Cache-Control",
+	} {
+		if v := c.query.Get(name); v != "" {
+			h.Set(header, v)
+		}
+	}
+	return c.serveMedia(w, o)
+}
+
+// metaPrefix is the dialect in which custom metadata is answered.
+func (c *Call) metaPrefix() string {
+	if strings.HasPrefix(c.r.Header.Get("Authorization"), "AWS4-") || c.query.Has("X-Amz-Algorithm") {
+		return "X-Amz-Meta-"
+	}
+	return "X-Goog-Meta-"
+}
+
+// httpConditions checks the conditional headers of HTTP.
+func (c *Call) httpConditions(o *store.Object) error {
+	h, etag, modified := c.r.Header, xmlETag(o), o.Updated.Truncate(time.Second)
+	if v := h.Get("If-Match"); v != "" && v != "*" && !strings.Contains(v, strings.Trim(etag, `"`)) {
+		return gcserr.Precondition
+	}
+	if v := h.Get("If-None-Match"); v != "" {
+		if v == "*" || strings.Contains(v, strings.Trim(etag, `"`)) {
+			return gcserr.NotModified
+		}
+	} else if t, err := http.ParseTime(h.Get("If-Modified-Since")); err == nil && !modified.After(t) {
+		return gcserr.NotModified
+	}
+	if t, err := http.ParseTime(h.Get("If-Unmodified-Since")); err == nil && modified.After(t) {
+		return gcserr.Precondition
+	}
+	return nil
+}
+
+// xmlAttributes are the attributes in the headers of an upload.
+func (c *Call) xmlAttributes() (store.Attributes, error) {
+	h := c.r.Header
+	a := store.Attributes{
+		ContentType: h.Get("Content-Type"), ContentLanguage: h.Get("Content-Language"), ContentDisposition: h.Get("Content-Disposition"),
+		CacheControl: h.Get("Cache-Control"), StorageClass: h.Get("X-Goog-Storage-Class"), KMSKeyName: h.Get("X-Goog-Encryption-Kms-Key-Name"),
+		Metadata: metadataHeaders(h),
+	}
+	var encodings []string
+	for e := range strings.SplitSeq(h.Get("Content-Encoding"), ",") {
+		if e = strings.TrimSpace(e); e != "" && e != "aws-chunked" {
+			encodings = append(encodings, e)
+		}
+	}
+	a.ContentEncoding = strings.Join(encodings, ",")
+	if a.StorageClass == "" {
+		a.StorageClass = h.Get("X-Amz-Storage-Class")
+	}
+	if v := h.Get("X-Goog-Custom-Time"); v != "" {
+		t, err := time.Parse(time.RFC3339, v)
+		if err != nil {
+			return a, gcserr.Invalid.Say("Invalid x-goog-custom-time: %q.", v)
+		}
+		a.CustomTime = &t
+	}
+	if h.Get("X-Goog-Encryption-Algorithm") != "" || h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" {
+		return a, gcserr.Unimplemented.Say("This fake does not serve customer-supplied encryption keys.")
+	}
+	return a, checkClass(a.StorageClass)
+}
+
+// xmlACL refuses canned ACLs but private.
+func (c *Call) xmlACL(b *store.Bucket) error {
+	for _, name := range []string{"X-Goog-Acl", "X-Amz-Acl"} {
+		v := c.r.Header.Get(name)
+		switch {
+		case v == "" || (v == "private" && !b.Settings.IAM.Uniform.Enabled):
+		case b.Settings.IAM.Uniform.Enabled:
+			return gcserr.Invalid.Say("Cannot insert legacy ACL for an object when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
+		default:
+			return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
+		}
+	}
+	return nil
+}
+
+func (c *Call) xmlPutObject(w http.ResponseWriter) error {
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	if err := c.xmlACL(b); err != nil {
+		return err
+	}
+	if bucket, object := c.copySource(); bucket != "" {
+		return c.xmlCopy(w, b, bucket, object)
+	}
+	a, err := c.xmlAttributes()
+	if err != nil {
+		return err
+	}
+	name := c.vars["object"]
+	if err := c.creates(b, name, &a); err != nil {
+		return err
+	}
+	body, err := c.xmlReceive()
+	if err != nil {
+		return err
+	}
+	o, err := c.keep(store.Object{Bucket: b.Name, Name: name, Attributes: a}, body, c.overwriting(name))
+	if err != nil {
+		return err
+	}
+	c.xmlStored(w, o)
+	return nil
+}
+
+// xmlReceive reads the body and compares it with the sums in the headers.
+func (c *Call) xmlReceive() (received, error) {
+	src, err := c.xmlBody()
+	if err != nil {
+		return received{}, err
+	}
+	if src.Size() < 0 {
+		return received{}, gcserr.LengthRequired
+	}
+	body, err := c.api.receive(src)
+	if err != nil {
+		return body, err
+	}
+	if err := body.checkSums(headerSums(c.r.Header)); err != nil {
+		c.api.store.Discard(body.segment)
+		return body, err
+	}
+	return body, nil
+}
+
+func (c *Call) xmlStored(w http.ResponseWriter, o *store.Object) {
+	h := w.Header()
+	objectHeaders(h, o, true)
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Last-Modified", "Accept-Ranges", "Content-Disposition", "Content-Language", "Cache-Control"} {
+		h.Del(name)
+	}
+	h.Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
+}
+
+func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object string) error {
+	c.vars["sourceBucket"], c.vars["sourceObject"] = bucket, object
+	from, err := c.source()
+	if err != nil {
+		return err
+	}
+	a := from.Attributes
+	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil
+	if strings.EqualFold(c.r.Header.Get("X-Goog-Metadata-Directive")+c.r.Header.Get("X-Amz-Metadata-Directive"), "REPLACE") {
+		if a, err = c.xmlAttributes(); err != nil {
+			return err
+		}
+	}
+	name := c.vars["object"]
+	if err := c.creates(to, name, &a); err != nil {
+		return err
+	}
+	body, err := c.duplicate(from)
+	if err != nil {
+		return err
+	}
+	o, err := c.keep(store.Object{Bucket: to.Name, Name: name, Attributes: a, Components: from.Components}, body, c.overwriting(name))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("X-Goog-Generation", strconv.FormatInt(o.Generation, 10))
+	return answerXML(w, struct {
+		XMLName            xml.Name `xml:"CopyObjectResult"`
+		Xmlns              string   `xml:"xmlns,attr"`
+		LastModified, ETag string
+	}{Xmlns: xmlNamespace, LastModified: stamp(o.Updated), ETag: xmlETag(o)})
+}
+
+func (c *Call) xmlDeleteObject(w http.ResponseWriter) error { return c.deleteObject(w) }
+
+func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
+	if c.r.Header.Get("X-Goog-Resumable") != "start" {
+		return gcserr.Unimplemented.Say("This fake does not serve policy documents.")
+	}
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	a, err := c.xmlAttributes()
+	if err != nil {
+		return err
+	}
+	o := store.Object{Bucket: b.Name, Name: c.vars["object"], Attributes: a}
+	if err := c.creates(b, o.Name, &a); err != nil {
+		return err
+	}
+	id, err := c.startUpload(o, resumption{Query: c.query, Caller: recordCaller(c.caller), Total: -1})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", c.base()+"/"+b.Name+"/"+(&url.URL{Path: o.Name}).EscapedPath()+"?upload_id="+id)
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// xmlDeleteObjects deletes several objects and answers for each.
+func (c *Call) xmlDeleteObjects(w http.ResponseWriter) error {
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Quiet  bool
+		Object []struct {
+			Key       string
+			VersionID string `xml:"VersionId"`
+		}
+	}
+	if err := c.readXML(&req); err != nil {
+		return err
+	}
+	const maxKeys = 1000
+	if len(req.Object) == 0 || len(req.Object) > maxKeys {
+		return gcserr.New(http.StatusBadRequest, "invalid", "MalformedXML", "The request must name between 1 and 1000 objects.")
+	}
+	type deleted struct{ Key string }
+	type failed struct{ Key, Code, Message string }
+	out := struct {
+		XMLName xml.Name `xml:"DeleteResult"`
+		Xmlns   string   `xml:"xmlns,attr"`
+		Deleted []deleted
+		Error   []failed
+	}{Xmlns: xmlNamespace}
+	for _, o := range req.Object {
+		err := c.need("storage.objects.delete", b, o.Key)
+		if err == nil {
+			generation, _ := strconv.ParseInt(o.VersionID, 10, 64) // what is no generation means the live one
+			err = c.api.store.Delete(b.Name, o.Key, generation, nil)
+		}
+		switch {
+		case err == nil, errors.Is(err, gcserr.NoObject):
+			if !req.Quiet {
+				out.Deleted = append(out.Deleted, deleted{o.Key})
+			}
+		default:
+			e := gcserr.From(err)
+			out.Error = append(out.Error, failed{o.Key, e.Code, e.Message})
+		}
+	}
+	return answerXML(w, out)
+}
+
+// partETag is the etag of a part.
+func partETag(md5 []byte) string { return `"` + hex.EncodeToString(md5) + `"` }

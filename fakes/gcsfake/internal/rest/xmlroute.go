@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+)
+
+// xmlRoute is one operation of the XML API: a method on the service, a bucket or an object, with a sub-resource.
+type xmlRoute struct {
+	method string
+	// on is service, bucket or object.
+	on string
+	// sub is the query parameter that selects the operation, "" for the plain one.
+	sub       string
+	operation string
+	level     identity.Level
+	handler   func(*Call, http.ResponseWriter) error
+}
+
+var xmlRoutes = []xmlRoute{
+	{"GET", "service", "", "xml.GetService", identity.Read, (*Call).xmlListBuckets},
+	{"PUT", "bucket", "", "xml.PutBucket", identity.Write, (*Call).xmlPutBucket},
+	{"GET", "bucket", "", "xml.GetBucket", identity.Read, (*Call).xmlListObjects},
+	{"HEAD", "bucket", "", "xml.HeadBucket", identity.Read, (*Call).xmlHeadBucket},
+	{"DELETE", "bucket", "", "xml.DeleteBucket", identity.Write, (*Call).xmlDeleteBucket},
+	{"GET", "bucket", "location", "xml.GetBucketLocation", identity.Read, (*Call).xmlLocation},
+	{"GET", "bucket", "versioning", "xml.GetBucketVersioning", identity.Read, (*Call).xmlVersioning},
+	{"GET", "bucket", "uploads", "xml.ListMultipartUploads", identity.Read, (*Call).xmlListUploads},
+	{"POST", "bucket", "delete", "xml.DeleteObjects", identity.Write, (*Call).xmlDeleteObjects},
+	{"GET", "object", "", "xml.GetObject", identity.Read, (*Call).xmlGetObject},
+	{"HEAD", "object", "", "xml.HeadObject", identity.Read, (*Call).xmlGetObject},
+	{"PUT", "object", "", "xml.PutObject", identity.Write, (*Call).xmlPutObject},
+	{"DELETE", "object", "", "xml.DeleteObject", identity.Write, (*Call).xmlDeleteObject},
+	{"POST", "object", "", "xml.PostResumable", identity.Write, (*Call).xmlStartResumable},
+	{"PUT", "object", "upload_id", "xml.PutResumable", 0, (*Call).continueUpload},
+	{"DELETE", "object", "upload_id", "xml.DeleteResumable", 0, (*Call).cancelUpload},
+	{"POST", "object", "uploads", "xml.InitiateMultipartUpload", identity.Write, (*Call).xmlInitiate},
+	{"PUT", "object", "uploadId", "xml.UploadPart", identity.Write, (*Call).xmlUploadPart},
+	{"POST", "object", "uploadId", "xml.CompleteMultipartUpload", identity.Write, (*Call).xmlComplete},
+	{"DELETE", "object", "uploadId", "xml.AbortMultipartUpload", identity.Write, (*Call).xmlAbort},
+	{"GET", "object", "uploadId", "xml.ListParts", identity.Read, (*Call).xmlListParts},
+}
+
+func xmlOperations() []string {
+	out := make([]string, len(xmlRoutes))
+	for i, r := range xmlRoutes {
+		out[i] = r.operation
+	}
+	return out
+}
+
+// subresources are the parameters that select another operation than the plain one.
+var subresources = []string{
+	"acl", "billing", "cors", "compose", "defaultObjectAcl", "delete", "encryption", "encryptionConfig", "lifecycle", "location", "logging", "notification", "object-lock",
+	"policy", "publicAccessBlock", "requestPayment", "retention", "legal-hold", "storageClass", "tagging", "upload_id", "uploadId", "uploads", "versioning", "versions", "website", "websiteConfig",
+}
+
+// routeXML finds the operation of a path-style request.
+func (c *Call) routeXML() {
+	bucket, object, hasObject := strings.Cut(strings.TrimPrefix(c.r.URL.Path, "/"), "/")
+	c.vars = map[string]string{"bucket": bucket, "object": object}
+	on := "service"
+	switch {
+	case hasObject && object != "":
+		on = "object"
+	case bucket != "":
+		on = "bucket"
+	}
+	sub := ""
+	for _, name := range subresources {
+		if c.query.Has(name) {
+			sub = name
+			break
+		}
+	}
+	c.conditionHeaders()
+	for _, r := range xmlRoutes {
+		if r.method == c.r.Method && r.on == on && r.sub == sub {
+			c.Operation, c.level, c.handler = r.operation, r.level, r.handler
+			return
+		}
+	}
+	c.Operation, c.level = "unknown", identity.Read
+	c.handler = func(*Call, http.ResponseWriter) error {
+		if sub != "" {
+			return gcserr.Unimplemented.Say("This fake does not serve ?%s.", sub)
+		}
+		return gcserr.Method
+	}
+}
+
+// conditionHeaders brings the preconditions of the XML API into the form of those of the JSON API.
+func (c *Call) conditionHeaders() {
+	for header, name := range map[string]string{
+		"X-Goog-If-Generation-Match": "ifGenerationMatch", "X-Goog-If-Generation-Not-Match": "ifGenerationNotMatch",
+		"X-Goog-If-Metageneration-Match": "ifMetagenerationMatch", "X-Goog-If-Metageneration-Not-Match": "ifMetagenerationNotMatch",
+		"X-Goog-Copy-Source-Generation": "sourceGeneration",
+	} {
+		if v := c.r.Header.Get(header); v != "" {
+			c.query.Set(name, v)
+		}
+	}
+}
+
+// xmlBody is the body without the framing of signed chunks, verified while it is read.
+func (c *Call) xmlBody() (sigv4.Body, error) { return sigv4.NewBody(c.r, c.verified) }
+
+func (c *Call) readXML(v any) error {
+	body, err := c.xmlBody()
+	if err != nil {
+		return err
+	}
+	raw, err := readAll(body, maxJSON)
+	if err != nil {
+		return err
+	}
+	if isEmpty(raw) {
+		return nil
+	}
+	if err := xml.Unmarshal(raw, v); err != nil {
+		return gcserr.New(http.StatusBadRequest, "invalid", "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema.")
+	}
+	return nil
+}
+
+func answerXML(w http.ResponseWriter, v any) error {
+	raw, err := xml.Marshal(v)
+	if err != nil {
+		return err
+	}
+	raw = append([]byte("<?xml version='1.0' encoding='UTF-8'?>"), raw...)
+	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(raw) // the client is gone: nobody to tell
+	return nil
+}
+
+// project is the project of a request about buckets in general: that of the header, or the caller's own.
+func (c *Call) project() string {
+	for _, name := range []string{"X-Goog-Project-Id", "X-Amz-Project-Id"} {
+		if v := c.r.Header.Get(name); v != "" {
+			return v
+		}
+	}
+	a, err := c.api.dir.Account("-", c.caller.Name)
+	if err != nil {
+		return ""
+	}
+	return a.Project
+}
+
+// copySource is the object that a PUT copies from, "" for none.
+func (c *Call) copySource() (bucket, object string) {
+	for _, name := range []string{"X-Goog-Copy-Source", "X-Amz-Copy-Source"} {
+		v := c.r.Header.Get(name)
+		if v == "" {
+			continue
+		}
+		if s, err := url.PathUnescape(v); err == nil {
+			v = s
+		}
+		bucket, object, _ = strings.Cut(strings.TrimPrefix(v, "/"), "/")
+		return bucket, object
+	}
+	return "", ""
+}
+
+// metadataHeaders are the custom metadata in the headers of either dialect.
+func metadataHeaders(h http.Header) map[string]string {
+	out := map[string]string{}
+	for name, values := range h {
+		lower := strings.ToLower(name)
+		for _, prefix := range []string{"x-goog-meta-", "x-amz-meta-"} {
+			if key, ok := strings.CutPrefix(lower, prefix); ok {
+				out[key] = strings.Join(slices.Clone(values), ",")
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

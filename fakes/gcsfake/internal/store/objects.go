@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// Body starts the body of an object or part.
+func (s *Store) Body() *blob.Writer { return s.bodies.Create() }
+
+// Discard drops bodies that were committed but not stored, as after a failed condition.
+func (s *Store) Discard(segments ...Segment) { s.bodies.Delete(ids(segments)...) }
+
+// Guard sees the bucket and the generation that a change concerns, nil for none, and may refuse.
+type Guard func(b *Bucket, current *Object) error
+
+// Put stores o as the live generation of its name. The stored object is returned.
+func (s *Store) Put(o Object, guard Guard) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.put(o, guard, s.begin())
+}
+
+func (s *Store) put(o Object, guard Guard, c *change) (*Object, error) {
+	b := s.buckets[o.Bucket]
+	if b == nil {
+		return nil, gcserr.NoBucket
+	}
+	e, _ := b.names.Get(&entry{name: o.Name})
+	old := e.live()
+	if guard != nil {
+		if err := guard(&b.Bucket, old); err != nil {
+			return nil, err
+		}
+	}
+	if old != nil && !b.Settings.Versioning.Enabled {
+		if err := b.protects(old, s.now()); err != nil {
+			return nil, err
+		}
+	}
+	o.Generation, o.Metageneration, o.Created = s.next(), 1, s.now()
+	o.Updated = o.Created
+	b.fillIn(&o)
+	next := &entry{name: o.Name, versions: []*Object{&o}}
+	c.put(tableObjects, objectKey(&o), &o)
+	dropped := s.supersede(b, e, next, c)
+	if err := s.commit(c); err != nil {
+		return nil, err
+	}
+	b.names.ReplaceOrInsert(next)
+	s.bodies.Delete(ids(dropped)...)
+	return &o, nil
+}
+
+// fillIn completes an object with the bucket's defaults.
+func (b *bucketState) fillIn(o *Object) {
+	if o.StorageClass == "" {
+		o.StorageClass = b.Settings.StorageClass
+	}
+	if o.KMSKeyName == "" {
+		o.KMSKeyName = b.Settings.Encryption.DefaultKMSKeyName
+	}
+	if b.Settings.DefaultEventBasedHold {
+		o.EventBasedHold = true
+	}
+}
+
+// supersede adds the older generations of old to next; it returns the body of a live one that goes away.
+func (s *Store) supersede(b *bucketState, old, next *entry, c *change) []Segment {
+	if old == nil {
+		return nil
+	}
+	live := old.live()
+	for _, v := range old.versions {
+		switch {
+		case v != live:
+			next.versions = append(next.versions, v)
+		case b.Settings.Versioning.Enabled:
+			next.versions = append(next.versions, s.retire(v, c))
+		default:
+			c.delete(tableObjects, objectKey(v))
+		}
+	}
+	if live != nil && !b.Settings.Versioning.Enabled {
+		return live.Segments
+	}
+	return nil
+}
+
+// retire is the noncurrent form of a live generation.
+func (s *Store) retire(o *Object, c *change) *Object {
+	out := *o
+	now := s.now()
+	out.Deleted = &now
+	c.put(tableObjects, objectKey(&out), &out)
+	return &out
+}
+
+func objectKey(o *Object) string {
+	return o.Bucket + "/" + strconv.FormatInt(o.Generation, 10) + "/" + o.Name
+}
+
+// Expires is until when the bucket's retention policy keeps an object; the zero time when there is none or an
+// event-based hold has not ended yet.
+func (b *Bucket) Expires(o *Object) time.Time {
+	if b.Settings.Retention.Period == 0 || o.EventBasedHold {
+		return time.Time{}
+	}
+	return o.Created.Add(time.Duration(b.Settings.Retention.Period) * time.Second)
+}
+
+// protects reports why a generation may not go away: holds and retention.
+func (b *bucketState) protects(o *Object, now time.Time) error {
+	switch {
+	case o.TemporaryHold || o.EventBasedHold:
+		return gcserr.Hold.Say("Object '%s/%s' is under active %s hold and cannot be deleted, overwritten or archived until hold is removed.", o.Bucket, o.Name, holdKind(o))
+	case b.Expires(o).After(now):
+		return gcserr.Retention.Say("Object '%s/%s' is subject to bucket's retention policy and cannot be deleted, overwritten or archived until %s", o.Bucket, o.Name, b.Expires(o).UTC().Format(time.RFC3339))
+	case o.Retention != nil && o.Retention.Until.After(now):
+		return gcserr.Retention.Say("Object '%s/%s' is subject to object retention and cannot be deleted or overwritten until %s", o.Bucket, o.Name, o.Retention.Until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+func holdKind(o *Object) string {
+	if o.TemporaryHold {
+		return "temporary"
+	}
+	return "event-based"
+}
+
+// Get returns a generation of an object, the live one for 0, with its bucket.
+func (s *Store) Get(bucket, name string, generation int64) (*Object, *Bucket, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.get(bucket, name, generation)
+}
+
+func (s *Store) get(bucket, name string, generation int64) (*Object, *Bucket, error) {
+	b := s.buckets[bucket]
+	if b == nil {
+		return nil, nil, gcserr.NoBucket
+	}
+	out := b.Bucket
+	e, _ := b.names.Get(&entry{name: name})
+	o := e.find(generation)
+	if o == nil {
+		return nil, &out, gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
+	}
+	return o, &out, nil
+}
+
+// Open returns a generation like Get and pins its body until release is called.
+func (s *Store) Open(bucket, name string, generation int64) (o *Object, release func(), err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o, _, err = s.get(bucket, name, generation)
+	if err != nil {
+		return nil, nil, err
+	}
+	segments := ids(o.Segments)
+	s.bodies.Pin(segments...)
+	return o, func() { s.bodies.Unpin(segments...) }, nil
+}
+
+// Read writes length bytes of a body from offset to w. The body must be pinned.
+func (s *Store) Read(w io.Writer, segments []Segment, offset, length int64) error {
+	for _, seg := range segments {
+		if length == 0 {
+			return nil
+		}
+		if offset >= seg.Size {
+			offset -= seg.Size
+			continue
+		}
+		n := min(length, seg.Size-offset)
+		if err := s.bodies.Read(w, seg.ID, offset, n); err != nil {
+			return err
+		}
+		offset, length = 0, length-n
+	}
+	return nil
+}
+
+// Update changes the attributes of a generation through change, which gets a copy and may refuse.
+func (s *Store) Update(bucket, name string, generation int64, change func(*Bucket, *Object) error) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, _, err := s.get(bucket, name, generation)
+	if err != nil {
+		return nil, err
+	}
+	b := s.buckets[bucket]
+	next := *old
+	next.Metageneration++
+	next.Updated = s.now()
+	if err := change(&b.Bucket, &next); err != nil {
+		return nil, err
+	}
+	c := s.begin()
+	c.put(tableObjects, objectKey(&next), &next)
+	if err := s.commit(c); err != nil {
+		return nil, err
+	}
+	e, _ := b.names.Get(&entry{name: name})
+	versions := slices.Clone(e.versions)
+	versions[slices.Index(versions, old)] = &next
+	b.names.ReplaceOrInsert(&entry{name: name, versions: versions})
+	return &next, nil
+}
+
+// Delete removes a generation for good. With generation 0 it concerns the live one, which becomes noncurrent where
+// versioning is on.
+func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return gcserr.NoBucket
+	}
+	e, _ := b.names.Get(&entry{name: name})
+	target := e.find(generation)
+	if guard != nil {
+		if err := guard(&b.Bucket, target); err != nil {
+			return err
+		}
+	}
+	if target == nil {
+		return gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
+	}
+	archive := generation == 0 && b.Settings.Versioning.Enabled
+	if !archive {
+		if err := b.protects(target, s.now()); err != nil {
+			return err
+		}
+	}
+	c := s.begin()
+	versions := slices.Clone(e.versions)
+	i := slices.Index(versions, target)
+	if archive {
+		versions[i] = s.retire(target, c)
+	} else {
+		c.delete(tableObjects, objectKey(target))
+		versions = slices.Delete(versions, i, i+1)
+	}
+	if err := s.commit(c); err != nil {
+		return err
+	}
+	if len(versions) == 0 {
+		b.names.Delete(e)
+	} else {
+		b.names.ReplaceOrInsert(&entry{name: name, versions: versions})
+	}
+	if !archive {
+		s.bodies.Delete(ids(target.Segments)...)
+	}
+	return nil
+}
+
+// Query is a listing.
+type Query struct {
+	Bucket, Prefix, Delimiter string
+	// From and To bound the names: From <= name < To; "" is no bound.
+	From, To string
+	// After is the name after which to go on, and AfterGeneration the generation of it that was the last.
+	After           string
+	AfterGeneration int64
+	// Versions includes noncurrent generations.
+	Versions bool
+	// TrailingDelimiter includes objects whose names end in the delimiter beside their prefixes.
+	TrailingDelimiter bool
+	Max               int
+	// Match, unless nil, selects names.
+	Match func(name string) bool
+}
+
+// Page is a part of a listing.
+type Page struct {
+	Objects  []*Object
+	Prefixes []string
+	// More reports whether there is more after Last and LastGeneration.
+	More           bool
+	Last           string
+	LastGeneration int64
+}
+
+// List lists objects in the order of their names, generations of one from the oldest to the newest.
+func (s *Store) List(q Query) (Page, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[q.Bucket]
+	if b == nil {
+		return Page{}, gcserr.NoBucket
+	}
+	l := lister{q: q}
+	start := max(q.Prefix, q.From, q.After)
+	b.names.AscendGreaterOrEqual(&entry{name: start}, l.visit)
+	return l.page, nil
+}
+
+type lister struct {
+	q    Query
+	page Page
+}
+
+func (l *lister) full(last string, generation int64) bool {
+	if len(l.page.Objects)+len(l.page.Prefixes) >= l.q.Max {
+		l.page.More = true
+		return true
+	}
+	l.page.Last, l.page.LastGeneration = last, generation
+	return false
+}
+
+func (l *lister) visit(e *entry) bool {
+	q := l.q
+	if (q.To != "" && e.name >= q.To) || !strings.HasPrefix(e.name, q.Prefix) {
+		return q.To == "" && e.name < q.Prefix
+	}
+	if e.live() == nil && !q.Versions {
+		return true
+	}
+	if prefix, ok := l.prefix(e.name); ok {
+		n := len(l.page.Prefixes)
+		seen := (n > 0 && l.page.Prefixes[n-1] == prefix) || (q.After != "" && strings.HasPrefix(q.After, prefix))
+		if !seen {
+			if l.full(e.name, maxGeneration) {
+				return false
+			}
+			l.page.Prefixes = append(l.page.Prefixes, prefix)
+		}
+		if !q.TrailingDelimiter || e.name != prefix {
+			if !seen || l.page.Last < e.name {
+				l.page.Last, l.page.LastGeneration = e.name, maxGeneration
+			}
+			return true
+		}
+	}
+	if q.Match != nil && !q.Match(e.name) {
+		return true
+	}
+	return l.generations(e)
+}
+
+// maxGeneration is after all generations of a name.
+const maxGeneration = int64(^uint64(0) >> 1)
+
+func (l *lister) prefix(name string) (string, bool) {
+	if l.q.Delimiter == "" {
+		return "", false
+	}
+	i := strings.Index(name[len(l.q.Prefix):], l.q.Delimiter)
+	if i < 0 {
+		return "", false
+	}
+	return name[:len(l.q.Prefix)+i+len(l.q.Delimiter)], true
+}
+
+func (l *lister) generations(e *entry) bool {
+	for _, o := range slices.Backward(e.versions) {
+		if !l.q.Versions && o.Deleted != nil {
+			continue
+		}
+		if e.name == l.q.After && o.Generation <= l.q.AfterGeneration {
+			continue
+		}
+		if l.full(e.name, o.Generation) {
+			return false
+		}
+		l.page.Objects = append(l.page.Objects, o)
+	}
+	return true
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/btree"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Tables of the journal.
+const (
+	tableBuckets = "gcs.bucket"
+	tableObjects = "gcs.object"
+	tableUploads = "gcs.upload"
+	tableParts   = "gcs.part"
+)
+
+// Store holds everything; its methods are safe for concurrent use. What it returns must not be changed.
+type Store struct {
+	journal journal.Journal
+	bodies  *blob.Store
+	now     func() time.Time
+
+	mu         sync.RWMutex
+	generation int64
+	buckets    map[string]*bucketState
+	uploads    map[string]*Upload
+	completed  map[string]*Object
+}
+
+type bucketState struct {
+	Bucket
+	names *btree.BTreeG[*entry]
+}
+
+// entry is one name with its generations, newest first.
+type entry struct {
+	name     string
+	versions []*Object
+}
+
+// live is the generation that a plain request sees, nil for none.
+func (e *entry) live() *Object {
+	if e == nil || e.versions[0].Deleted != nil {
+		return nil
+	}
+	return e.versions[0]
+}
+
+// find returns a generation, or the live one for 0.
+func (e *entry) find(generation int64) *Object {
+	if generation == 0 || e == nil {
+		return e.live()
+	}
+	for _, o := range e.versions {
+		if o.Generation == generation {
+			return o
+		}
+	}
+	return nil
+}
+
+func newState(b Bucket) *bucketState {
+	return &bucketState{Bucket: b, names: btree.NewG(32, func(a, b *entry) bool { return a.name < b.name })}
+}
+
+// Options are what a store is made of.
+type Options struct {
+	Journal journal.Journal
+	Bodies  *blob.Store
+	Now     func() time.Time
+}
+
+// New returns the store that the journal describes.
+func New(o Options) (*Store, error) {
+	s := &Store{journal: o.Journal, bodies: o.Bodies, now: o.Now, buckets: map[string]*bucketState{}, uploads: map[string]*Upload{}, completed: map[string]*Object{}}
+	known := map[blob.ID]bool{}
+	if err := errors.Join(s.loadBuckets(), s.loadObjects(known), s.loadUploads(known)); err != nil {
+		return nil, err
+	}
+	return s, s.bodies.Sweep(func(id blob.ID) bool { return known[id] })
+}
+
+func decode(table, key string, raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
+	}
+	return nil
+}
+
+func (s *Store) loadBuckets() error {
+	for key, raw := range s.journal.Table(tableBuckets) {
+		var b Bucket
+		if err := decode(tableBuckets, key, raw, &b); err != nil {
+			return err
+		}
+		if err := b.Parse(); err != nil {
+			return err
+		}
+		s.generation = max(s.generation, b.Generation)
+		s.buckets[b.Name] = newState(b)
+	}
+	return nil
+}
+
+func (s *Store) loadObjects(known map[blob.ID]bool) error {
+	for key, raw := range s.journal.Table(tableObjects) {
+		o := &Object{}
+		if err := decode(tableObjects, key, raw, o); err != nil {
+			return err
+		}
+		b := s.buckets[o.Bucket]
+		if b == nil {
+			continue
+		}
+		e, ok := b.names.Get(&entry{name: o.Name})
+		if !ok {
+			e = &entry{name: o.Name}
+			b.names.ReplaceOrInsert(e)
+		}
+		e.versions = append(e.versions, o)
+		slices.SortFunc(e.versions, func(a, b *Object) int { return cmp.Compare(b.Generation, a.Generation) })
+		s.generation = max(s.generation, o.Generation)
+		remember(known, o.Segments)
+	}
+	return nil
+}
+
+func (s *Store) loadUploads(known map[blob.ID]bool) error {
+	for key, raw := range s.journal.Table(tableUploads) {
+		u := &Upload{Parts: map[int]Part{}}
+		if err := decode(tableUploads, key, raw, u); err != nil {
+			return err
+		}
+		s.uploads[u.ID] = u
+		remember(known, u.Segments)
+	}
+	for key, raw := range s.journal.Table(tableParts) {
+		var p Part
+		if err := decode(tableParts, key, raw, &p); err != nil {
+			return err
+		}
+		id, _, _ := strings.Cut(key, "/")
+		if u := s.uploads[id]; u != nil {
+			u.Parts[p.Number] = p
+			known[p.Segment.ID] = true
+		}
+	}
+	return nil
+}
+
+func remember(known map[blob.ID]bool, segments []Segment) {
+	for _, seg := range segments {
+		known[seg.ID] = true
+	}
+}
+
+// change collects the journal records of one change; journals in memory cost nothing.
+type change struct {
+	on      bool
+	records []journal.Record
+	err     error
+}
+
+func (s *Store) begin() *change { return &change{on: journal.Writes(s.journal)} }
+
+func (c *change) put(table, key string, value any) {
+	if !c.on {
+		return
+	}
+	rec, err := journal.Put(table, key, value)
+	c.records, c.err = append(c.records, rec), errors.Join(c.err, err)
+}
+
+func (c *change) delete(table, key string) {
+	if c.on {
+		c.records = append(c.records, journal.Delete(table, key))
+	}
+}
+
+func (s *Store) commit(c *change) error {
+	if c.err != nil || len(c.records) == 0 {
+		return c.err
+	}
+	return s.journal.Append(c.records...)
+}
+
+// next is a new generation: the time in microseconds, and more than any before.
+func (s *Store) next() int64 {
+	s.generation = max(s.generation+1, s.now().UnixMicro())
+	return s.generation
+}
+
+// CreateBucket adds an empty bucket.
+func (s *Store) CreateBucket(b Bucket) (Bucket, error) {
+	if err := b.Parse(); err != nil {
+		return Bucket{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.buckets[b.Name]; old != nil {
+		if old.Project != b.Project {
+			return old.Bucket, gcserr.BucketTaken
+		}
+		return old.Bucket, gcserr.BucketExists
+	}
+	b.Created = s.now()
+	b.Updated, b.Generation, b.Metageneration = b.Created, s.next(), 1
+	c := s.begin()
+	c.put(tableBuckets, b.Name, b)
+	if err := s.commit(c); err != nil {
+		return Bucket{}, err
+	}
+	s.buckets[b.Name] = newState(b)
+	return b, nil
+}
+
+// Bucket returns a bucket by name.
+func (s *Store) Bucket(name string) (*Bucket, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[name]
+	if b == nil {
+		return nil, gcserr.NoBucket
+	}
+	out := b.Bucket
+	return &out, nil
+}
+
+// Buckets returns the buckets of a project, of all for "", in the order of their names.
+func (s *Store) Buckets(project string) []Bucket {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []Bucket
+	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
+		if b := s.buckets[name]; project == "" || b.Project == project {
+			out = append(out, b.Bucket)
+		}
+	}
+	return out
+}
+
+// UpdateBucket changes a bucket through change, which gets a copy and may refuse.
+func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	if b == nil {
+		return Bucket{}, gcserr.NoBucket
+	}
+	next := b.Bucket
+	next.Config = maps.Clone(b.Config)
+	next.Metageneration++
+	next.Updated = s.now()
+	if err := change(&next); err != nil {
+		return b.Bucket, err
+	}
+	if err := next.Parse(); err != nil {
+		return b.Bucket, gcserr.Invalid.Say("%v", err)
+	}
+	c := s.begin()
+	c.put(tableBuckets, name, next)
+	if err := s.commit(c); err != nil {
+		return b.Bucket, err
+	}
+	b.Bucket = next
+	return next, nil
+}
+
+// DeleteBucket removes a bucket without objects; unfinished uploads go with it. guard may refuse.
+func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[name]
+	if b == nil {
+		return gcserr.NoBucket
+	}
+	if err := guard(b.Bucket); err != nil {
+		return err
+	}
+	if b.names.Len() > 0 {
+		return gcserr.BucketNotEmpty
+	}
+	c := s.begin()
+	c.delete(tableBuckets, name)
+	var gone []*Upload
+	for _, u := range s.uploads {
+		if u.Bucket == name {
+			dropUpload(c, u)
+			gone = append(gone, u)
+		}
+	}
+	if err := s.commit(c); err != nil {
+		return err
+	}
+	delete(s.buckets, name)
+	for _, u := range gone {
+		delete(s.uploads, u.ID)
+		s.bodies.Delete(u.bodies()...)
+	}
+	return nil
+}
+
+// Counts are what a bucket holds.
+type Counts struct {
+	Live, Noncurrent, Uploads int
+	Bytes                     int64
+}
+
+// Count counts what a bucket holds.
+func (s *Store) Count(bucket string) (Counts, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return Counts{}, gcserr.NoBucket
+	}
+	var c Counts
+	b.names.Ascend(func(e *entry) bool {
+		for _, o := range e.versions {
+			c.Bytes += o.Size
+			if o.Deleted == nil {
+				c.Live++
+			} else {
+				c.Noncurrent++
+			}
+		}
+		return true
+	})
+	for _, u := range s.uploads {
+		if u.Bucket == bucket {
+			c.Uploads++
+		}
+	}
+	return c, nil
+}
+
+func ids(segments []Segment) []blob.ID {
+	out := make([]blob.ID, len(segments))
+	for i, seg := range segments {
+		out[i] = seg.ID
+	}
+	return out
+}

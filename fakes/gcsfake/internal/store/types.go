@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps buckets, generations of objects and unfinished uploads, in memory and in a journal, and bodies
+// in a blob store. It knows the rules that hold for every caller, such as retention, and nothing of who calls or how.
+package store
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// Bucket is a bucket without its objects.
+type Bucket struct {
+	Name string `json:"name"`
+	// Project is the ID of its project.
+	Project        string    `json:"project"`
+	Created        time.Time `json:"created"`
+	Updated        time.Time `json:"updated"`
+	Generation     int64     `json:"generation"`
+	Metageneration int64     `json:"metageneration"`
+	// Config holds the fields of the bucket resource that clients set, by name, as JSON.
+	Config map[string]json.RawMessage `json:"config"`
+	Policy policy.Policy              `json:"policy"`
+
+	// Settings are the parts of Config that are acted upon.
+	Settings Settings `json:"-"`
+}
+
+// Settings are the parts of a bucket's configuration that change what happens.
+type Settings struct {
+	StorageClass string `json:"storageClass"`
+	Location     string `json:"location"`
+	Versioning   struct {
+		Enabled bool `json:"enabled"`
+	} `json:"versioning"`
+	Retention struct {
+		Period   int64 `json:"retentionPeriod,string"`
+		IsLocked bool  `json:"isLocked"`
+	} `json:"retentionPolicy"`
+	ObjectRetention struct {
+		Mode string `json:"mode"`
+	} `json:"objectRetention"`
+	DefaultEventBasedHold bool `json:"defaultEventBasedHold"`
+	IAM                   struct {
+		Uniform struct {
+			Enabled bool `json:"enabled"`
+		} `json:"uniformBucketLevelAccess"`
+		PublicAccessPrevention string `json:"publicAccessPrevention"`
+	} `json:"iamConfiguration"`
+	Encryption struct {
+		DefaultKMSKeyName string `json:"defaultKmsKeyName"`
+	} `json:"encryption"`
+}
+
+// Parse reads Settings from Config.
+func (b *Bucket) Parse() error {
+	raw, err := json.Marshal(b.Config)
+	if err != nil {
+		return fmt.Errorf("read the configuration of bucket %s: %w", b.Name, err)
+	}
+	b.Settings = Settings{}
+	if err := json.Unmarshal(raw, &b.Settings); err != nil {
+		return fmt.Errorf("read the configuration of bucket %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// Segment is a piece of a body.
+type Segment struct {
+	ID   blob.ID `json:"id"`
+	Size int64   `json:"size"`
+}
+
+// Attributes are the fields of an object that clients set.
+type Attributes struct {
+	ContentType        string            `json:"contentType,omitempty"`
+	ContentEncoding    string            `json:"contentEncoding,omitempty"`
+	ContentLanguage    string            `json:"contentLanguage,omitempty"`
+	ContentDisposition string            `json:"contentDisposition,omitempty"`
+	CacheControl       string            `json:"cacheControl,omitempty"`
+	StorageClass       string            `json:"storageClass,omitempty"`
+	KMSKeyName         string            `json:"kmsKeyName,omitempty"`
+	Metadata           map[string]string `json:"metadata,omitempty"`
+	CustomTime         *time.Time        `json:"customTime,omitempty"`
+	TemporaryHold      bool              `json:"temporaryHold,omitempty"`
+	EventBasedHold     bool              `json:"eventBasedHold,omitempty"`
+	Retention          *Retention        `json:"retention,omitempty"`
+}
+
+// Retention is an object's own retention.
+type Retention struct {
+	Mode  string    `json:"mode"`
+	Until time.Time `json:"retainUntilTime"`
+}
+
+// Object is one generation of an object.
+type Object struct {
+	Attributes
+
+	Bucket         string `json:"bucket"`
+	Name           string `json:"name"`
+	Generation     int64  `json:"generation"`
+	Metageneration int64  `json:"metageneration"`
+	Size           int64  `json:"size"`
+	// MD5 is nil for objects composed of others or of parts.
+	MD5        []byte    `json:"md5,omitempty"`
+	CRC32C     uint32    `json:"crc32c"`
+	Components int       `json:"components,omitempty"`
+	Created    time.Time `json:"created"`
+	Updated    time.Time `json:"updated"`
+	// Deleted is when the generation became noncurrent, nil for the live one.
+	Deleted  *time.Time `json:"deleted,omitempty"`
+	Segments []Segment  `json:"segments,omitempty"`
+}
+
+// ETag is the etag of the JSON API.
+func (o *Object) ETag() string {
+	return base64.StdEncoding.EncodeToString([]byte(strconv.FormatInt(o.Generation, 36) + "/" + strconv.FormatInt(o.Metageneration, 36)))
+}
+
+// Upload is an unfinished upload.
+type Upload struct {
+	ID     string `json:"id"`
+	Bucket string `json:"bucket"`
+	Name   string `json:"name"`
+	// Multipart tells an upload in parts (XML API) from a resumable one.
+	Multipart  bool       `json:"multipart,omitempty"`
+	Attributes Attributes `json:"attributes"`
+	Created    time.Time  `json:"created"`
+	// Extra is what the front wants to find again when the upload is completed.
+	Extra json.RawMessage `json:"extra,omitempty"`
+
+	// Segments, Size, MD5State and CRC32C are what a resumable upload has received.
+	Segments []Segment `json:"segments,omitempty"`
+	Size     int64     `json:"size,omitempty"`
+	MD5State []byte    `json:"md5State,omitempty"`
+	CRC32C   uint32    `json:"crc32c,omitempty"`
+
+	Parts map[int]Part `json:"-"`
+}
+
+// Part is one part of an upload in parts.
+type Part struct {
+	Number   int       `json:"number"`
+	Size     int64     `json:"size"`
+	MD5      []byte    `json:"md5"`
+	CRC32C   uint32    `json:"crc32c"`
+	Modified time.Time `json:"modified"`
+	Segment  Segment   `json:"segment"`
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+)
+
+// maxCompleted bounds the completed uploads that are remembered for clients that ask again.
+const maxCompleted = 1000
+
+func newUploadID() string {
+	var b [48]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// bodies are all bodies of an upload.
+func (u *Upload) bodies() []blob.ID {
+	out := ids(u.Segments)
+	for _, p := range u.Parts {
+		out = append(out, p.Segment.ID)
+	}
+	return out
+}
+
+func partKey(u *Upload, number int) string { return fmt.Sprintf("%s/%d", u.ID, number) }
+
+func dropUpload(c *change, u *Upload) {
+	c.delete(tableUploads, u.ID)
+	for n := range u.Parts {
+		c.delete(tableParts, partKey(u, n))
+	}
+}
+
+// StartUpload begins an upload and returns it with its ID.
+func (s *Store) StartUpload(u Upload) (Upload, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.buckets[u.Bucket] == nil {
+		return Upload{}, gcserr.NoBucket
+	}
+	u.ID, u.Created, u.Parts = newUploadID(), s.now(), map[int]Part{}
+	c := s.begin()
+	c.put(tableUploads, u.ID, u)
+	if err := s.commit(c); err != nil {
+		return Upload{}, err
+	}
+	s.uploads[u.ID] = &u
+	return u, nil
+}
+
+// Upload returns an unfinished upload.
+func (s *Store) Upload(id string) (Upload, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	u := s.uploads[id]
+	if u == nil {
+		return Upload{}, gcserr.NoUpload
+	}
+	out := *u
+	out.Parts = maps.Clone(u.Parts)
+	return out, nil
+}
+
+// Completed returns the object of an upload that was completed lately, nil for none.
+func (s *Store) Completed(id string) *Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.completed[id]
+}
+
+// Uploads returns the unfinished uploads in parts of a bucket in the order of their names.
+func (s *Store) Uploads(bucket string) ([]Upload, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.buckets[bucket] == nil {
+		return nil, gcserr.NoBucket
+	}
+	var out []Upload
+	for _, u := range s.uploads {
+		if u.Bucket == bucket && u.Multipart {
+			out = append(out, *u)
+		}
+	}
+	slices.SortFunc(out, func(a, b Upload) int { return slices.Compare([]string{a.Name, a.ID}, []string{b.Name, b.ID}) })
+	return out, nil
+}
+
+// Extend keeps what a resumable upload has received more: next is the upload as Upload returned it, with the new
+// segment and sums.
+func (s *Store) Extend(before, next Upload) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uploads[next.ID]
+	if u == nil {
+		return gcserr.NoUpload
+	}
+	if u.Size != before.Size {
+		return gcserr.Conflict.Say("Another request has extended the upload meanwhile.")
+	}
+	c := s.begin()
+	c.put(tableUploads, next.ID, next)
+	if err := s.commit(c); err != nil {
+		return err
+	}
+	next.Parts = u.Parts
+	s.uploads[next.ID] = &next
+	return nil
+}
+
+// PutPart keeps a part; an earlier one of the same number goes away.
+func (s *Store) PutPart(id string, p Part) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uploads[id]
+	if u == nil {
+		return gcserr.NoUpload
+	}
+	c := s.begin()
+	c.put(tableParts, partKey(u, p.Number), p)
+	if err := s.commit(c); err != nil {
+		return err
+	}
+	old, replaced := u.Parts[p.Number]
+	u.Parts[p.Number] = p
+	if replaced {
+		s.bodies.Delete(old.Segment.ID)
+	}
+	return nil
+}
+
+// FinishUpload ends an upload and stores o in its place. Bodies of the upload that o does not use go away.
+func (s *Store) FinishUpload(id string, o Object, guard Guard) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uploads[id]
+	if u == nil {
+		return nil, gcserr.NoUpload
+	}
+	c := s.begin()
+	dropUpload(c, u)
+	stored, err := s.put(o, guard, c)
+	if err != nil {
+		return nil, err
+	}
+	delete(s.uploads, id)
+	if len(s.completed) >= maxCompleted {
+		clear(s.completed)
+	}
+	s.completed[id] = stored
+	used := ids(stored.Segments)
+	for _, b := range u.bodies() {
+		if !slices.Contains(used, b) {
+			s.bodies.Delete(b)
+		}
+	}
+	return stored, nil
+}
+
+// CancelUpload drops an upload with everything that it has received.
+func (s *Store) CancelUpload(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uploads[id]
+	if u == nil {
+		return gcserr.NoUpload
+	}
+	c := s.begin()
+	dropUpload(c, u)
+	if err := s.commit(c); err != nil {
+		return err
+	}
+	delete(s.uploads, id)
+	s.bodies.Delete(u.bodies()...)
+	return nil
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see
+// whether something was left behind.
+type Inventory struct {
+	Buckets  []BucketInventory  `json:"buckets"`
+	Accounts []AccountInventory `json:"accounts"`
+	// Roles are the custom roles with their permissions.
+	Roles map[string][]string `json:"roles,omitempty"`
+	// Policies are the bindings of every project, as "role member" or "role member if condition".
+	Policies map[string][]string `json:"policies"`
+}
+
+// BucketInventory is one bucket.
+type BucketInventory struct {
+	Name    string `json:"name"`
+	Project string `json:"project"`
+	// Config holds the fields of the bucket resource that clients set.
+	Config map[string]json.RawMessage `json:"config,omitempty"`
+	// Bindings are those of its policy, as "role member" or "role member if condition".
+	Bindings []string `json:"bindings"`
+	// Objects are the names with a live generation, at most the first 1000; Live counts all of them.
+	Objects    []string `json:"objects"`
+	Live       int      `json:"live"`
+	Noncurrent int      `json:"noncurrent"`
+	Uploads    int      `json:"uploads"`
+}
+
+// AccountInventory is one service account.
+type AccountInventory struct {
+	Email       string `json:"email"`
+	UniqueID    string `json:"uniqueId"`
+	Description string `json:"description,omitempty"`
+	Disabled    bool   `json:"disabled,omitempty"`
+	// Keys are the IDs of its keys; HMAC maps its HMAC keys, deleted ones excluded, to their states.
+	Keys     []string          `json:"keys,omitempty"`
+	HMAC     map[string]string `json:"hmac,omitempty"`
+	Bindings []string          `json:"bindings,omitempty"`
+}
+
+// maxListed bounds the names that an inventory lists per bucket.
+const maxListed = 1000
+
+// Inventory returns what the server holds, in the order of names. The administrators are not part of it.
+func (s *Server) Inventory() Inventory {
+	inv := Inventory{Policies: map[string][]string{}, Roles: map[string][]string{}}
+	for _, b := range s.store.Buckets("") {
+		inv.Buckets = append(inv.Buckets, s.bucketInventory(b))
+	}
+	for _, a := range s.directory.Accounts("") {
+		if a.Email == s.AdminEmail(a.Project) {
+			continue
+		}
+		one := AccountInventory{Email: a.Email, UniqueID: a.UniqueID, Description: a.Description, Disabled: a.Disabled, HMAC: map[string]string{}, Bindings: s.bindings(a.Policy)}
+		for _, k := range s.directory.Keys(a.Email) {
+			one.Keys = append(one.Keys, k.ID)
+		}
+		for _, k := range s.directory.HMACKeys("", a.Email, false) {
+			one.HMAC[k.AccessID] = k.State
+		}
+		inv.Accounts = append(inv.Accounts, one)
+	}
+	for _, r := range s.directory.Roles("") {
+		inv.Roles[r.Name] = r.Permissions
+	}
+	for _, p := range s.options.Projects {
+		known, err := s.directory.ProjectPolicy(p.ID)
+		if err == nil {
+			inv.Policies[p.ID] = s.bindings(known)
+		}
+	}
+	return inv
+}
+
+func (s *Server) bucketInventory(b store.Bucket) BucketInventory {
+	out := BucketInventory{Name: b.Name, Project: b.Project, Config: b.Config, Bindings: s.bindings(b.Policy), Objects: []string{}}
+	page, err := s.store.List(store.Query{Bucket: b.Name, Max: maxListed})
+	if err != nil { // the bucket went away meanwhile
+		return out
+	}
+	for _, o := range page.Objects {
+		out.Objects = append(out.Objects, o.Name)
+	}
+	counts, _ := s.store.Count(b.Name) // as above
+	out.Live, out.Noncurrent, out.Uploads = counts.Live, counts.Noncurrent, counts.Uploads
+	return out
+}
+
+// bindings lists a policy member by member; deleted members look as readers see them.
+func (s *Server) bindings(p policy.Policy) []string {
+	gone := s.directory.Gone(p)
+	var out []string
+	for _, b := range p.Bindings {
+		for _, m := range b.Members {
+			if now := gone[m]; now != "" {
+				m = now
+			}
+			line := b.Role + " " + m
+			if b.Condition != nil {
+				line = fmt.Sprintf("%s if %s (%s)", line, b.Condition.Expression, b.Condition.Title)
+			}
+			out = append(out, line)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

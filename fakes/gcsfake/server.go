@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gcsfake is a Google Cloud Storage with IAM that enforces, in process: it verifies every token and signature
+// and evaluates every allow policy, so that a credential that should be refused is refused. It can fail on demand
+// (Faults), remembers every call (Calls) and shows what it holds (Inventory).
+//
+// A Server is an http.Handler; Start adds a listener for clients that need an address. Everything is served on one
+// port, below URL:
+//
+//	/storage/v1/, /upload/storage/v1/, /download/storage/v1/   JSON API
+//	/                                                          XML API, path-style, everything that is not below
+//	/v1/projects/P/serviceAccounts, .../keys, /v1/projects/P/roles   IAM API
+//	/v1/projects/P/serviceAccounts/A:generateAccessToken       IAM Service Account Credentials API
+//	/v1/projects/P, P:getIamPolicy, :setIamPolicy, :testIamPermissions   Resource Manager API
+//	/token                                                     OAuth token endpoint (JWT bearer grant)
+//	/v1/token                                                  Security Token Service (token exchange)
+//
+// So official clients are pointed at it with
+//
+//	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
+//	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
+//
+// where key is AdminKey, or what keys.create returned: its token_uri is this server's. STORAGE_EMULATOR_HOST must not be
+// set: it turns authentication off in the client, and every call would be refused here. External account credentials
+// (workload identity) have token_url = URL + "/v1/token" and as audience
+// //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3-style clients
+// use URL as endpoint with an HMAC key and path-style addresses, in any region.
+//
+// A new server has no buckets and one service account per project, AdminEmail, that may do everything there. Nothing is
+// eventually consistent: keys, bindings and states count at once. Delays of propagation are for Faults.
+package gcsfake
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
+)
+
+// Server is a running fake.
+type Server struct {
+	// Faults makes calls fail on demand.
+	Faults fault.Injector
+
+	options   Options
+	journal   journal.Journal
+	store     *store.Store
+	directory *identity.Directory
+	api       *rest.API
+	recorder  fault.Recorder
+	// scratch is the directory for large bodies of a server in memory.
+	scratch string
+
+	mu   sync.Mutex
+	http *http.Server
+	url  string
+	done chan struct{}
+}
+
+// New returns a server. It holds resources until Close.
+func New(o Options) (*Server, error) {
+	s := &Server{options: o.withDefaults(), journal: journal.Discard{}}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Server) open() error {
+	bodies, err := s.openBodies()
+	if err != nil {
+		return err
+	}
+	o := s.options
+	if s.store, err = store.New(store.Options{Journal: s.journal, Bodies: bodies, Now: s.now}); err != nil {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	projects := make([]identity.Project, len(o.Projects))
+	for i, p := range o.Projects {
+		projects[i] = identity.Project{ID: p.ID, Number: p.Number}
+	}
+	if s.directory, err = identity.New(identity.Options{Journal: s.journal, Projects: projects, Now: o.Now}); err != nil {
+		return fmt.Errorf("open the directory: %w", err)
+	}
+	for _, p := range o.Projects {
+		if err := s.openAdmin(p.ID); err != nil {
+			return err
+		}
+	}
+	for _, p := range o.Pools {
+		if err := s.AddPool(p); err != nil {
+			return err
+		}
+	}
+	s.api = rest.New(rest.Options{Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now})
+	return nil
+}
+
+// now is the store's clock: the API shows milliseconds.
+func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
+
+func (s *Server) openBodies() (*blob.Store, error) {
+	if s.options.Dir != "" {
+		j, err := journal.Open(s.options.Dir, "gcsfake")
+		if err != nil {
+			return nil, err
+		}
+		s.journal = j
+		return blob.New(s.options.Dir, nil, 0)
+	}
+	dir, err := os.MkdirTemp("", "gcsfake-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for large bodies: %w", err)
+	}
+	s.scratch = dir
+	return blob.New(dir, blob.NewMemory(), s.options.BodyThreshold)
+}
+
+// AddPool adds a workload identity pool to the running server.
+func (s *Server) AddPool(p Pool) error {
+	if p.Project == "" {
+		p.Project = s.options.Projects[0].ID
+	}
+	if err := s.directory.AddPool(identity.Pool(p)); err != nil {
+		return fmt.Errorf("add workload identity pool %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+// SelfSigned makes a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
+// and the loopback addresses are always included). It returns the configuration for Options.TLS and the authority as
+// PEM, which clients must trust.
+func SelfSigned(hosts ...string) (*tls.Config, []byte, error) { return selfsigned.New(hosts...) }
+
+// Listen opens a TCP listener, with an error that says what to do when the port cannot be had.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("listen on %s: the port is in use by another process; stop it, or choose another port (port 0 takes a free one): %w", address, err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("listen on %s: this user may not open the port; choose one above 1023: %w", address, err)
+	}
+	return nil, fmt.Errorf("listen on %s: %w", address, err)
+}
+
+// Start listens and serves until Close.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.http != nil {
+		return errors.New("gcsfake is already started")
+	}
+	l, err := Listen(context.Background(), s.options.Address)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if s.options.TLS != nil {
+		scheme = "https"
+	}
+	s.url = scheme + "://" + l.Addr().String()
+	s.http = &http.Server{Handler: s, TLSConfig: s.options.TLS, ReadHeaderTimeout: time.Minute}
+	s.done = make(chan struct{})
+	go func() {
+		defer close(s.done)
+		if s.options.TLS != nil {
+			_ = s.http.ServeTLS(l, "", "") // always ErrServerClosed, after Close
+			return
+		}
+		_ = s.http.Serve(l) // as above
+	}()
+	return nil
+}
+
+// URL is the address of the server without a trailing slash, "" before Start.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.url
+}
+
+// Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if s.http != nil {
+		err = s.http.Close()
+		<-s.done
+		s.http = nil
+	}
+	return errors.Join(err, s.release())
+}
+
+func (s *Server) release() error {
+	err := s.journal.Close()
+	s.journal = journal.Discard{}
+	if s.scratch == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(s.scratch))
+}
+
+// Calls returns every call so far, failed ones included, in the order in which they ended.
+func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }
+
+// ForgetCalls empties the record of calls.
+func (s *Server) ForgetCalls() { s.recorder.Reset() }
+
+// Operations returns the names of all served operations: those of the discovery documents, and xml.NAME for the XML
+// API.
+func Operations() []string { return rest.Operations() }
