@@ -20,6 +20,7 @@ up: bin/cooper ## run the whole system on this machine until Ctrl-C (ARGS= goes 
 
 .PHONY: bin/cooper
 bin/cooper:
+	@[ -x $@ ] || echo "building bin/cooper, which takes a minute or two the first time"
 	@CGO_ENABLED=0 go build -o $@ ./cmd/cooper
 
 .PHONY: test

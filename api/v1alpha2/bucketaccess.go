@@ -14,8 +14,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:selectablefield:JSONPath=`.status.driverName`
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketAccessClassName`
-// +kubebuilder:printcolumn:name="Claims",type=string,JSONPath=`.spec.bucketClaims[*].bucketClaimName`
-// +kubebuilder:printcolumn:name="Secrets",type=string,JSONPath=`.spec.bucketClaims[*].accessSecretName`
+// +kubebuilder:printcolumn:name="First claim",type=string,JSONPath=`.spec.bucketClaims[0].bucketClaimName`
+// +kubebuilder:printcolumn:name="First secret",type=string,JSONPath=`.spec.bucketClaims[0].accessSecretName`
 // +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`,priority=1
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.status.driverName`,priority=1
 // +kubebuilder:printcolumn:name="Account ID",type=string,JSONPath=`.status.accountID`,priority=1

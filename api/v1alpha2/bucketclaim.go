@@ -13,7 +13,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.bucketClassName`
 // +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.status.boundBucketName`
-// +kubebuilder:printcolumn:name="Protocols",type=string,JSONPath=`.status.protocols`,priority=1
 // +kubebuilder:printcolumn:name="Provisioned",type=string,JSONPath=`.status.conditions[?(@.type=="Provisioned")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.boundBucketName) || (has(self.status) && has(self.status.boundBucketName) && self.status.boundBucketName == oldSelf.status.boundBucketName)",message="status.boundBucketName may not be changed or removed once it is set"

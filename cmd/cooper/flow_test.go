@@ -288,7 +288,19 @@ func TestBadInput(t *testing.T) {
 			args: []string{"upp"}, code: 2, want: []string{`there is no command "upp"`},
 		},
 		"a flag that does not exist": {
-			args: []string{"up", "--dtaa", "x"}, code: 2, want: []string{"unknown flag: --dtaa"},
+			args: []string{"up", "--dtaa", "x"}, code: 2, want: []string{"unknown flag: --dtaa; see --help"},
+		},
+		"a variable that makes no sense": {
+			args: []string{"up"}, env: []string{"COOPER_S3_PORT=http"}, code: 2, want: []string{`environment variable COOPER_S3_PORT: invalid argument "http"`},
+		},
+		"fakes without a word more": {
+			args: []string{"fakes"}, code: 2, want: []string{"cooper fakes: say which", "fakes s3 "},
+		},
+		"a fake that does not exist": {
+			args: []string{"fakes", "ftp"}, code: 2, want: []string{`cooper fakes: there is no "ftp"`, "fakes s3 "},
+		},
+		"help for a command that does not exist": {
+			args: []string{"help", "upp"}, code: 2, want: []string{`there is no command "upp"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,6 +313,33 @@ func TestBadInput(t *testing.T) {
 				if !strings.Contains(got.stderr, want) {
 					t.Errorf("standard error lacks %q:\n%s", want, got.stderr)
 				}
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no argument":               {nil, "  up           run the whole system until Ctrl-C"},
+		"help":                      {[]string{"help"}, "  fakes s3 "},
+		"a flag":                    {[]string{"--help"}, "cooper help COMMAND"},
+		"help for a command":        {[]string{"help", "up"}, "[COOPER_S3_PORT]"},
+		"a command's flag":          {[]string{"up", "--help"}, "--s3-port"},
+		"help for a group":          {[]string{"help", "fakes"}, "  fakes s3 "},
+		"a group's flag":            {[]string{"fakes", "--help"}, "  fakes s3 "},
+		"help for one of the group": {[]string{"help", "fakes", "s3"}, "cooper fakes s3: "},
+		"version":                   {[]string{"version"}, "cooper "},
+		"version as a flag":         {[]string{"--version"}, "cooper "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := cooper(t, []string{"COOPER_VERSION=1.2.3", "COOPER_HELP=1"}, tc.args...)
+			if got.code != 0 || got.stderr != "" || !strings.Contains(got.stdout, tc.want) {
+				t.Errorf("want exit code 0 and %q, got %d\n%s%s", tc.want, got.code, got.stdout, got.stderr)
 			}
 		})
 	}

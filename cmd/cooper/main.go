@@ -49,21 +49,46 @@ func subcommands() []subcommand {
 
 // run is the program without its process: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 || args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
-		fmt.Fprint(stdout, usage())
+	if len(args) > 1 && args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help") // help up is up --help
+	}
+	if len(args) == 0 || isHelp(args[0]) {
+		fmt.Fprint(stdout, usage(subcommands()))
 		return serve.ExitOK
 	}
 	if args[0] == "version" || args[0] == "--version" {
 		fmt.Fprintln(stdout, "cooper", serve.Version())
 		return serve.ExitOK
 	}
+	var group []subcommand
 	for _, c := range subcommands() {
 		words := strings.Fields(c.name)
 		if len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
 			return c.run(ctx, args[len(words):], stdout, stderr)
 		}
+		if words[0] == args[0] {
+			group = append(group, c)
+		}
 	}
-	fmt.Fprintf(stderr, "cooper: there is no command %q\n\n%s", args[0], usage())
+	return lost(args, group, stdout, stderr)
+}
+
+func isHelp(arg string) bool { return arg == "help" || arg == "--help" || arg == "-h" }
+
+// lost answers arguments that name no command: group are the commands that
+// begin with the same word.
+func lost(args []string, group []subcommand, stdout, stderr io.Writer) int {
+	switch {
+	case len(group) == 0:
+		fmt.Fprintf(stderr, "cooper: there is no command %q\n\n%s", args[0], usage(subcommands()))
+	case len(args) > 1 && isHelp(args[1]):
+		fmt.Fprint(stdout, usage(group))
+		return serve.ExitOK
+	case len(args) > 1:
+		fmt.Fprintf(stderr, "cooper %s: there is no %q\n\n%s", args[0], args[1], usage(group))
+	default:
+		fmt.Fprintf(stderr, "cooper %s: say which\n\n%s", args[0], usage(group))
+	}
 	return serve.ExitUsage
 }
 
@@ -74,7 +99,7 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 	flagenv.Describe(flags)
 	err := flagenv.Parse(flags, args, os.LookupEnv)
 	if errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprintf(stdout, "cooper %s: %s\n\n%s", c.name, c.short, flags.FlagUsages())
+		fmt.Fprintf(stdout, "cooper %s: %s\n\nEvery flag can be given by the environment variable in brackets.\n\n%s", c.name, c.short, flags.FlagUsages())
 		return serve.ExitOK
 	}
 	if err != nil {
@@ -88,12 +113,12 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 	return serve.ExitOK
 }
 
-func usage() string {
+func usage(commands []subcommand) string {
 	var text strings.Builder
 	text.WriteString("cooper runs a COSI system on this machine.\n\nCommands:\n")
-	for _, c := range subcommands() {
-		fmt.Fprintf(&text, "  %-8s %s\n", c.name, c.short)
+	for _, c := range commands {
+		fmt.Fprintf(&text, "  %-12s %s\n", c.name, c.short)
 	}
-	text.WriteString("  version  print the version\n\ncooper COMMAND --help lists the flags of a command.\n")
+	text.WriteString("  version      print the version\n\ncooper help COMMAND lists the flags of a command.\n")
 	return text.String()
 }

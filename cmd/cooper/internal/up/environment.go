@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -79,8 +81,20 @@ func Environment(ctx context.Context, o EnvironmentOptions) error {
 func laptopVariables(dir rundir.Dir) map[string]string {
 	return map[string]string{
 		"KUBECONFIG": dir.Kubeconfig(),
-		"PATH":       dir.Bin() + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"PATH":       withDirectory(os.Getenv("PATH"), dir.Bin()),
 	}
+}
+
+// withDirectory puts a directory first on a PATH. It is there once, however
+// often a shell evaluates what this prints.
+func withDirectory(path, directory string) string {
+	directories := []string{directory}
+	for _, other := range filepath.SplitList(path) {
+		if other != directory {
+			directories = append(directories, other)
+		}
+	}
+	return strings.Join(directories, string(os.PathListSeparator))
 }
 
 // addSecret adds the keys of an access Secret.
