@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,8 @@ func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
 		}
 		signed := parsed.Query()
 		parsed.RawQuery = ""
-		return *parsed, signed, nil
+		elsewhere, err := p.elsewhere(*parsed, attempt)
+		return elsewhere, signed, err
 	}
 	signed, err := url.ParseQuery(strings.TrimPrefix(token, "?"))
 	if err != nil {
@@ -65,8 +67,23 @@ func (p azureProber) container(attempt Attempt) (url.URL, url.Values, error) {
 	if err != nil || base.Host == "" {
 		return url.URL{}, nil, fmt.Errorf("endpoint %q is no URL", endpoint)
 	}
-	name := attempt.BucketID[strings.LastIndexAny(attempt.BucketID, "./")+1:]
-	return *base.JoinPath(name), signed, nil
+	return *base.JoinPath(containerName(attempt.BucketID)), signed, nil
+}
+
+func containerName(bucketID string) string { return bucketID[strings.LastIndexAny(bucketID, "./")+1:] }
+
+// elsewhere returns the URL of the container to try: that of the token, or the one beside it if the
+// attempt is at a bucket that the token was not granted for.
+func (azureProber) elsewhere(granted url.URL, attempt Attempt) (url.URL, error) {
+	if len(attempt.Granted) == 0 || slices.Contains(attempt.Granted, attempt.BucketID) {
+		return granted, nil
+	}
+	at := strings.LastIndex(granted.Path, "/") + 1
+	if granted.Path[at:] != containerName(attempt.Granted[0]) {
+		return url.URL{}, errors.New("the containers of other buckets cannot be told from their IDs")
+	}
+	granted.Path = granted.Path[:at] + containerName(attempt.BucketID)
+	return granted, nil
 }
 
 func azureCall(container url.URL, signed url.Values, attempt Attempt) (call, error) {

@@ -122,14 +122,15 @@ func runManyAccounts(c *C) {
 }
 
 func runGrantRetried(c *C) {
-	b := c.created()
 	usual := shortest(c.suite.limits.Repeats, func() func() {
-		sample := c.accessTo(b)
+		sample := c.accessTo(c.created())
 		return func() { c.grant(sample) }
 	})
-	accesses := make([]*access, c.suite.limits.Repeats)
+	// A bucket for each, since some stores have room for few accesses of one.
+	buckets, accesses := make([]*bucket, c.suite.limits.Repeats), make([]*access, c.suite.limits.Repeats)
 	for i := range accesses {
-		accesses[i] = c.accessTo(b)
+		buckets[i] = c.created()
+		accesses[i] = c.accessTo(buckets[i])
 	}
 	grant := func(ctx context.Context, a *access) codes.Code {
 		answer, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
@@ -139,10 +140,11 @@ func runGrantRetried(c *C) {
 		return code
 	}
 	c.cancelled(usual, func(ctx context.Context, i int) { grant(ctx, accesses[i]) })
-	for _, a := range accesses {
+	for i, a := range accesses {
 		c.converges(func() codes.Code { return grant(c.ctx, a) }, "DriverGrantBucketAccess after it was cancelled")
-		c.worksIfProbed(a, b)
+		c.worksIfProbed(a, buckets[i])
 	}
+	b := c.created()
 	a := c.accessTo(b)
 	c.dropped(func(ctx context.Context) codes.Code { return grant(ctx, a) })
 	c.grant(a)

@@ -33,6 +33,8 @@ type Attempt struct {
 	Info     *cosi.ObjectProtocolAndBucketInfo
 	// Credentials are those the driver granted; nil tries anonymously.
 	Credentials *cosi.CredentialInfo
+	// Granted are the bucket IDs that the credentials were granted for, where BucketID is not the only one.
+	Granted []string
 	// Action is what to try, Key the object and Body its contents.
 	Action Action
 	Key    string

@@ -41,6 +41,25 @@ func azureAttempt(token string, action sanity.Action) sanity.Attempt {
 	}
 }
 
+// TestAzureProberTriesOtherContainers uses a token for one container with another one.
+func TestAzureProberTriesOtherContainers(t *testing.T) {
+	t.Parallel()
+	url, received := answerWith(t, http.StatusForbidden, "")
+	attempt := azureAttempt(url+"/acme/bc-2?sig=abc", sanity.GetObject)
+	attempt.Granted = []string{"store.bc-2"}
+	prober := sanity.Probers(sanity.ProberOptions{})[cosi.ObjectProtocol_AZURE]
+	if outcome, err := prober.Try(t.Context(), attempt); err != nil || outcome.Verdict != sanity.Refused {
+		t.Errorf("%v, %v", outcome, err)
+	}
+	if got, want := received().URL.Path, "/acme/bc-1/a/b"; got != want {
+		t.Errorf("path %q, want %q", got, want)
+	}
+	attempt.Granted = []string{"an-id-of-another-kind"}
+	if _, err := prober.Try(t.Context(), attempt); err == nil {
+		t.Error("tried a container that it cannot know")
+	}
+}
+
 func TestAzureProberUsesTheToken(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

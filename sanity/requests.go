@@ -190,6 +190,9 @@ func (c *C) delete(b *bucket) { ok(c, c.provisioner.DriverDeleteBucket, b.delete
 // attempt tries an action on a bucket with the credentials of an access.
 func (c *C) attempt(a *access, bucketID string, action Action, key string, body []byte) (Outcome, error) {
 	attempt := Attempt{BucketID: bucketID, Credentials: a.answer.GetCredentials(), Action: action, Key: key, Body: body}
+	for _, asked := range a.request.GetBuckets() {
+		attempt.Granted = append(attempt.Granted, asked.GetBucketId())
+	}
 	for _, granted := range a.answer.GetBuckets() {
 		if granted.GetBucketId() == bucketID {
 			attempt.Info = granted.GetBucketInfo()
