@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver
+
+import (
+	"context"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// AccountID implements driverkit.IDGenerator.
+func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest) (string, error) {
+	if _, err := d.accessRequest(request.AccessSpec); err != nil {
+		return "", err
+	}
+	return storeName("", request.Name, policy.MaxAccount), nil
+}
+
+// GrantAccess implements driverkit.Driver.
+func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	asked, err := d.accessRequest(request.AccessSpec)
+	if err != nil {
+		return driverkit.Access{}, err
+	}
+	if !isAccountName(request.AccountID) {
+		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
+	}
+	asked.policy.Account = request.AccountID
+	if err := asked.account.use(); err != nil {
+		return driverkit.Access{}, err
+	}
+	signed, err := asked.account.containers.Grant(ctx, asked.container, asked.policy)
+	if err != nil {
+		return driverkit.Access{}, apierror.Translate("account "+request.AccountID+" in bucket "+asked.id, err)
+	}
+	token := asked.account.config.publicURL(asked.account.name) + "/" + asked.container + "?" + signed.Query.Reveal()
+	return driverkit.Access{
+		Buckets: map[string]driverkit.BucketInfo{asked.id: asked.account.info()},
+		Credential: driverkit.Credential{
+			Azure:                &driverkit.AzureCredential{Token: cosi.NewSecret(token), Expiry: signed.Expiry},
+			CertificateAuthority: asked.account.certificateAuthority,
+		},
+	}, nil
+}
+
+// RevokeAccess implements driverkit.Driver. A missing bucket blocks nothing.
+func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
+	if !isAccountName(request.AccountID) {
+		return nil
+	}
+	for _, id := range request.BucketIDs {
+		account, name := d.splitID(id)
+		switch {
+		case name == "" || account == nil && !mayBeOurs(id):
+			continue
+		case account == nil:
+			return unknownAccount(id)
+		}
+		if err := account.use(); err != nil {
+			return err
+		}
+		if err := account.containers.Revoke(ctx, name, request.AccountID); err != nil {
+			return apierror.Translate("account "+request.AccountID+" in bucket "+id, err)
+		}
+	}
+	return nil
+}
+
+// accessRequest is what is asked for one container.
+type accessRequest struct {
+	id        string
+	account   *account
+	container string
+	policy    policy.Request
+}
+
+// accessRequest reads what is asked. The kit lets only requests for one bucket through.
+func (d *Driver) accessRequest(spec driverkit.AccessSpec) (accessRequest, error) {
+	options, err := params.ParseAccess(spec.Parameters)
+	if err != nil {
+		return accessRequest{}, err
+	}
+	if len(spec.Buckets) != 1 {
+		return accessRequest{}, driverkit.InvalidArgument("buckets must be one")
+	}
+	wanted := spec.Buckets[0]
+	access := policy.Access{
+		ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata,
+		NoDelete: options.NoDelete, DeleteVersions: options.DeleteVersions,
+	}
+	if err := access.Check(); err != nil {
+		return accessRequest{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+	}
+	account, name := d.splitID(wanted.BucketID)
+	switch {
+	case name == "":
+		return accessRequest{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure", wanted.BucketID)
+	case account == nil:
+		return accessRequest{}, unknownAccount(wanted.BucketID)
+	}
+	return accessRequest{
+		id: wanted.BucketID, account: account, container: name,
+		policy: policy.Request{Permission: access.Permission(), Lifetime: options.Lifetime, Rotation: spec.Rotation},
+	}, nil
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// TestModesAreEnforced tries with each mode what it allows and what it does not.
+func TestModesAreEnforced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	const denied = "AuthorizationPermissionMismatch"
+	tests := map[string]struct {
+		mode       mode
+		parameters map[string]string
+		// read, write, list, remove and tag are what the service answers.
+		read, write, list, remove, tag string
+	}{
+		"read only":                        {mode: readOnly, write: denied, remove: denied, tag: denied},
+		"read only with metadata":          {mode: mode{data: cosi.AccessMode_READ_ONLY, objectMetadata: cosi.AccessMode_READ_ONLY}, write: denied, remove: denied, tag: denied},
+		"write only":                       {mode: writeOnly, read: denied, list: denied, tag: denied},
+		"write only without deletion":      {mode: writeOnly, parameters: map[string]string{"allowDelete": "false"}, read: denied, list: denied, remove: denied, tag: denied},
+		"read and write":                   {mode: readWrite, tag: denied},
+		"read and write, deletion not":     {mode: readWrite, parameters: map[string]string{"allowDelete": "false"}, remove: denied, tag: denied},
+		"read and write, metadata as well": {mode: mode{data: cosi.AccessMode_READ_WRITE, objectMetadata: cosi.AccessMode_READ_WRITE}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bucket := w.newBucket(t, nil)
+			wantNoError(t, upload(t.Context(), w.root(t, bucket), "there"))
+			request := grantRequest(newAccount(), test.mode, bucket)
+			request.Parameters = test.parameters
+			client := workload(t, w.mustGrant(t, request))
+			_, tagged := client.NewBlobClient("there").SetTags(t.Context(), map[string]string{"a": "b"}, nil)
+			got := []string{
+				azureCode(t, download(t.Context(), client, "there")), azureCode(t, upload(t.Context(), client, "new")),
+				azureCode(t, list(t.Context(), client)), azureCode(t, tagged),
+			}
+			_, removed := client.NewBlobClient("there").Delete(t.Context(), nil)
+			got = append(got, azureCode(t, removed))
+			want := []string{test.read, test.write, test.list, test.tag, test.remove}
+			if !slices.Equal(got, want) {
+				t.Errorf("read, write, list, tag, remove: %q, want %q", got, want)
+			}
+			for what, err := range map[string]error{
+				"properties": second(client.GetProperties(t.Context(), nil)), "policies": second(client.GetAccessPolicy(t.Context(), nil)),
+				"deletion": second(client.Delete(t.Context(), nil)),
+			} {
+				if err == nil {
+					t.Errorf("%s of the container is allowed", what)
+				}
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	tests := map[string]struct {
+		mode       mode
+		parameters map[string]string
+		buckets    []string
+		code       codes.Code
+		says       []string
+	}{
+		"several buckets with one key":      {readOnly, nil, []string{bucket, other}, codes.OutOfRange, []string{"BucketAccess"}},
+		"no mode at all":                    {mode{}, nil, []string{bucket}, codes.InvalidArgument, []string{"no access mode"}},
+		"metadata of another mode":          {mode{data: cosi.AccessMode_READ_WRITE, objectMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"separate"}},
+		"metadata without data":             {mode{objectMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"separate"}},
+		"bucket metadata":                   {mode{data: cosi.AccessMode_READ_ONLY, bucketMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"bucket metadata"}},
+		"an expiry that is too short":       {readOnly, map[string]string{"expiry": "1m"}, []string{bucket}, codes.InvalidArgument, []string{"15m"}},
+		"an empty expiry":                   {readOnly, map[string]string{"expiry": ""}, []string{bucket}, codes.InvalidArgument, []string{"empty"}},
+		"an unknown parameter":              {readOnly, map[string]string{"permissions": "rwd"}, []string{bucket}, codes.InvalidArgument, []string{"permissions"}},
+		"versions deleted without deletion": {readWrite, map[string]string{"allowDelete": "false", "deleteVersions": "true"}, []string{bucket}, codes.InvalidArgument, []string{"allowDelete"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			request := grantRequest(newAccount(), test.mode, test.buckets...)
+			request.Parameters = test.parameters
+			_, err := w.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
+				AccountName: request.GetAccountId(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(),
+				Parameters: request.GetParameters(), Buckets: request.GetBuckets(),
+			})
+			wantCode(t, err, test.code, test.says...)
+			_, err = w.DriverGrantBucketAccess(t.Context(), request)
+			wantCode(t, err, test.code, test.says...)
+			if found := w.policies(bucket); len(found) > 0 {
+				t.Errorf("policies %v", found)
+			}
+		})
+	}
+}
+
+func TestBucketParametersAreRefusedWithTheReason(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	for key, says := range map[string]string{
+		"versioning": "storage account", "publicAccess": "anonymous", "quota": "limit", "encryptionKey": "encryptionScope", "colour": "it knows",
+	} {
+		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: "true"}})
+		wantCode(t, err, codes.InvalidArgument, key, says)
+	}
+	for key, value := range map[string]string{
+		"namePrefix": "a--b", "metadata": `{"a-b":"c"}`, "encryptionScope": "x", "deleteNonEmpty": "perhaps", "account": "nobody", "encryptionScopeOnly": "true",
+	} {
+		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: value}})
+		wantCode(t, err, codes.InvalidArgument, key)
+	}
+}
+
+func TestOneAccountIsOneAccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+	wantCode(t, err, codes.AlreadyExists, "other access modes")
+	other := w.newBucket(t, nil)
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readOnly, other))
+	wantCode(t, err, codes.AlreadyExists, "another bucket")
+	w.mustRevoke(t, account, bucket)
+	w.mustGrant(t, grantRequest(account, readOnly, other))
+}
+
+// TestParallelGrants lets 16 accesses of one bucket be granted at once by two driver processes: five
+// get one, as many as Azure has room for, and the others are told why.
+func TestParallelGrants(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	processes := []*world{w, newProcess(t, w.server, worldOptions{})}
+	bucket := w.newBucket(t, nil)
+	errs := make([]error, 16)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() {
+			request := grantRequest(fmt.Sprintf("ba-%d", i), readOnly, bucket)
+			granted, err := processes[i%2].DriverGrantBucketAccess(t.Context(), request)
+			for status.Code(err) == codes.Aborted {
+				granted, err = processes[i%2].DriverGrantBucketAccess(t.Context(), request)
+			}
+			if errs[i] = err; err == nil {
+				errs[i] = list(t.Context(), workload(t, granted))
+			}
+		})
+	}
+	group.Wait()
+	granted := 0
+	for _, err := range errs {
+		if err == nil {
+			granted++
+			continue
+		}
+		wantCode(t, err, codes.ResourceExhausted, "no more than 5")
+	}
+	if found := w.policies(bucket); granted != 5 || len(found) != 5 {
+		t.Errorf("%d granted, policies %v", granted, found)
+	}
+	for i := range errs {
+		w.mustRevoke(t, fmt.Sprintf("ba-%d", i), bucket)
+	}
+	if found := w.policies(bucket); len(found) != 0 {
+		t.Errorf("left behind: %v", found)
+	}
+}
+
+func TestPoliciesOfOthersStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	theirs := &container.SignedIdentifier{ID: to.Ptr("theirs"), AccessPolicy: &container.AccessPolicy{Permission: to.Ptr("rl"), Start: to.Ptr(end.Add(-2 * time.Hour)), Expiry: to.Ptr(end)}}
+	_, err := w.root(t, bucket).SetAccessPolicy(t.Context(), &container.SetAccessPolicyOptions{
+		Access: to.Ptr(container.PublicAccessTypeBlob), ContainerACL: []*container.SignedIdentifier{theirs, {ID: to.Ptr("empty"), AccessPolicy: &container.AccessPolicy{}}},
+	})
+	wantNoError(t, err)
+	before := inventory(t, w.server)
+	account := newAccount()
+	w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	w.mustRevoke(t, account, bucket)
+	if after := inventory(t, w.server); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("inventory was\n%v\nand is\n%v", before, after)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	grant := func(rotation string) string {
+		request := grantRequest(account, readWrite, bucket)
+		request.Rotation = rotation
+		first, again := token(w.mustGrant(t, request)), token(w.mustGrant(t, request))
+		if first != again {
+			t.Errorf("rotation %q answers two tokens", rotation)
+		}
+		return first
+	}
+	tokens := []string{grant(""), grant("1"), grant("2"), grant("")}
+	for i, one := range tokens {
+		works := list(t.Context(), clientByURL(t, one)) == nil
+		if want := i >= 2; works != want {
+			t.Errorf("token %d works: %t, want %t", i, works, want)
+		}
+	}
+	w.mustRevoke(t, account, bucket)
+	for i, one := range tokens {
+		if list(t.Context(), clientByURL(t, one)) == nil {
+			t.Errorf("token %d works after revoke", i)
+		}
+	}
+}
+
+func TestATokenOfARevokedAccessStaysDead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	first := w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	w.mustRevoke(t, account, bucket)
+	again := w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	wantNoError(t, list(t.Context(), workload(t, again)))
+	if code := azureCode(t, list(t.Context(), workload(t, first))); code != "AuthenticationFailed" {
+		t.Errorf("the token of the revoked access: %q", code)
+	}
+}
+
+func TestExpirySlides(t *testing.T) {
+	t.Parallel()
+	// The service takes requests with a date at most 15 minutes off, and the SDK writes the real one.
+	shared := &clock{ahead: -14 * time.Minute}
+	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
+	bucket := w.newBucket(t, nil)
+	request := grantRequest(newAccount(), readOnly, bucket)
+	request.Parameters = map[string]string{"expiry": "16m"}
+	end := func(granted *cosi.DriverGrantBucketAccessResponse) time.Time {
+		parsed, err := time.Parse(time.RFC3339, granted.GetCredentials().GetAzure().GetExpiryTimestamp())
+		wantNoError(t, err)
+		return parsed
+	}
+	first := w.mustGrant(t, request)
+	if left := end(first).Sub(shared.Now()); left < 15*time.Minute || left > 16*time.Minute {
+		t.Errorf("expires in %s", left)
+	}
+	shared.advance(6 * time.Minute)
+	if early := w.mustGrant(t, request); !end(early).Equal(end(first)) {
+		t.Error("extended before half of the life is over")
+	}
+	shared.advance(3 * time.Minute)
+	extended := w.mustGrant(t, request)
+	if token(extended) != token(first) || !end(extended).After(end(first)) {
+		t.Errorf("expires at %s after %s, token changed: %t", end(extended), end(first), token(extended) != token(first))
+	}
+	shared.advance(8 * time.Minute)
+	wantNoError(t, list(t.Context(), workload(t, first)))
+	shared.advance(9 * time.Minute)
+	if code := azureCode(t, list(t.Context(), workload(t, first))); code != "AuthenticationFailed" {
+		t.Errorf("after its end: %q", code)
+	}
+	w.mustGrant(t, request)
+	wantNoError(t, list(t.Context(), workload(t, first)))
+}
+
+// TestClockSkew grants by a driver whose clock is wrong.
+func TestClockSkew(t *testing.T) {
+	t.Parallel()
+	server := startFake(t, azurefake.Options{})
+	for name, skew := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wrong := &clock{ahead: skew}
+			w := newProcess(t, server, worldOptions{fake: azurefake.Options{Now: wrong.Now}})
+			request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
+			request.Parameters = map[string]string{"expiry": "15m"}
+			wantNoError(t, list(t.Context(), workload(t, w.mustGrant(t, request))))
+		})
+	}
+}
+
+// TestAccountKeyRotation replaces the key that signed: the former token stops, a grant answers the new
+// one, and the revision tells the sidecar to ask for it.
+func TestAccountKeyRotation(t *testing.T) {
+	t.Parallel()
+	server := startFake(t, azurefake.Options{})
+	file := filepath.Join(t.TempDir(), "key")
+	write := func(key string) { wantNoError(t, os.WriteFile(file, []byte(key+"\n"), 0o600)) }
+	key, _ := server.Keys(mainAccount)
+	write(key)
+	w := newProcess(t, server, worldOptions{config: func(config *azuredriver.Config) {
+		config.Accounts[mainAccount] = azuredriver.AccountConfig{Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKeyFile: file}}
+	}})
+	revision := func() string {
+		info, err := w.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})
+		wantNoError(t, err)
+		return info.GetRevision()
+	}
+	bucket := w.newBucket(t, nil)
+	request := grantRequest(newAccount(), readOnly, bucket)
+	first, before := w.mustGrant(t, request), revision()
+
+	key, err := server.RegenerateKey(mainAccount, "key1")
+	wantNoError(t, err)
+	if code := azureCode(t, list(t.Context(), workload(t, first))); code != "AuthenticationFailed" {
+		t.Errorf("the former token: %q", code)
+	}
+	_, err = w.DriverGrantBucketAccess(t.Context(), request)
+	wantCode(t, err, codes.Unauthenticated, "credentials")
+	wantNoError(t, os.Remove(file))
+	_, err = w.DriverGrantBucketAccess(t.Context(), request)
+	wantCode(t, err, codes.Unauthenticated, mainAccount)
+	write(key)
+	next := w.mustGrant(t, request)
+	if token(next) == token(first) || revision() == before {
+		t.Error("token or revision did not change")
+	}
+	wantNoError(t, list(t.Context(), workload(t, next)))
+	if strings.Contains(revision(), key[:8]) {
+		t.Error("the revision shows the key")
+	}
+}
+
+// TestALeaseOfAnotherProcess waits for the lease that a dead process left behind.
+func TestALeaseOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	shared := &clock{}
+	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
+	bucket := w.newBucket(t, nil)
+	left, err := lease.NewContainerClient(w.root(t, bucket), nil)
+	wantNoError(t, err)
+	_, err = left.AcquireLease(t.Context(), 15, nil)
+	wantNoError(t, err)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
+		answered <- err
+	}()
+	for !slices.ContainsFunc(w.server.Calls(), func(call call) bool { return call.Code == "LeaseAlreadyPresent" }) {
+		select {
+		case err := <-answered:
+			t.Fatalf("answered before the lease ended: %v", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	wantCode(t, w.delete(t, bucket, nil), codes.FailedPrecondition, "lease")
+	shared.advance(16 * time.Second)
+	wantNoError(t, <-answered)
+}
+
+type call = fault.Call

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// DefaultName is the driver's name unless the configuration gives another.
+const DefaultName = "azure.cooper.dev"
+
+// DefaultSuffix is the domain of the Blob service in Azure's public cloud.
+const DefaultSuffix = "blob.core.windows.net"
+
+// defaultRecords is the container for records unless the configuration gives another.
+const defaultRecords = "cosi-accesses"
+
+// Config is the configuration of the driver, as its YAML file has it.
+type Config struct {
+	// DriverName is the name that classes use. Default: azure.cooper.dev.
+	DriverName string `json:"driverName,omitempty"`
+	// DefaultAccount is the storage account of classes that name none, and of IDs without an account's
+	// name. Needed with more than one account.
+	DefaultAccount string `json:"defaultAccount,omitempty"`
+	// Cluster, if set, is marked on every container that the driver makes, so that the clone of a
+	// cluster, in which all objects have the same UIDs, does not take it for its own.
+	Cluster string `json:"cluster,omitempty"`
+	// RecordsContainer is the container of each storage account in which the driver records for which
+	// bucket an access is; it is made when needed. Default: cosi-accesses.
+	RecordsContainer string `json:"recordsContainer,omitempty"`
+	// Accounts are the storage accounts, by name. Names are part of the IDs of what was made there.
+	Accounts map[string]AccountConfig `json:"accounts"`
+}
+
+// Addressing says whether a URL of the Blob service names the storage account in its path.
+type Addressing string
+
+// The addressing styles.
+const (
+	// AddressingPath puts the account in the path: http://127.0.0.1:10000/account/container.
+	AddressingPath Addressing = "path"
+	// AddressingHost has the account, if at all, in the host: https://account.example.com/container.
+	AddressingHost Addressing = "host"
+)
+
+// AccountConfig is one storage account.
+type AccountConfig struct {
+	// Endpoint is the URL of the Blob service. Default: https://<account>.<endpointSuffix>.
+	Endpoint string `json:"endpoint,omitempty"`
+	// EndpointSuffix is the domain of the Blob service in a sovereign cloud, such as
+	// blob.core.chinacloudapi.cn. Default: blob.core.windows.net.
+	EndpointSuffix string `json:"endpointSuffix,omitempty"`
+	// Addressing is path, where the account's name follows the endpoint, or host, where the endpoint is
+	// the account's own. Default: path for an endpoint.
+	Addressing Addressing `json:"addressing,omitempty"`
+	// PublicEndpoint is the URL that workloads get, if they reach the service by another one. It has the
+	// same addressing.
+	PublicEndpoint string `json:"publicEndpoint,omitempty"`
+	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
+	// them too. Default: the system's.
+	CAFile string `json:"caFile,omitempty"`
+	// Credentials are the driver's own.
+	Credentials CredentialsConfig `json:"credentials,omitzero"`
+}
+
+// CredentialsConfig says where the driver's own credential for a storage account is.
+type CredentialsConfig struct {
+	// AccountKeyFile holds one of the two keys of the storage account, in base64. The file is read again
+	// when it changes; after that, what the former key signed is granted anew.
+	AccountKeyFile string `json:"accountKeyFile,omitempty"`
+	// AccountKey is the key itself, for programs and environment variables.
+	AccountKey cosi.Secret `json:"-"`
+}
+
+// ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
+// fields are errors.
+func ParseConfig(data []byte) (Config, error) {
+	var config Config
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		return Config{}, fmt.Errorf("the configuration is not valid: %w", err)
+	}
+	return config.complete()
+}
+
+// ReadConfig reads a configuration file.
+func ReadConfig(file string) (Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Config{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	config, err := ParseConfig(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, nil
+}
+
+// accountPattern is what Azure allows as the name of a storage account.
+var accountPattern = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+
+// complete fills in defaults and then says everything that is wrong, each with its field.
+func (c Config) complete() (Config, error) {
+	if c.DriverName == "" {
+		c.DriverName = DefaultName
+	}
+	if c.RecordsContainer == "" {
+		c.RecordsContainer = defaultRecords
+	}
+	if c.DefaultAccount == "" && len(c.Accounts) == 1 {
+		c.DefaultAccount = c.accountNames()[0]
+	}
+	accounts := make(map[string]AccountConfig, len(c.Accounts))
+	var problems []error
+	for _, name := range c.accountNames() {
+		account := c.Accounts[name].withDefaults()
+		accounts[name] = account
+		if !accountPattern.MatchString(name) {
+			problems = append(problems, fmt.Errorf("accounts: the name %q must be 3 to 24 lower-case letters and digits, as Azure has it", name))
+		}
+		problems = append(problems, account.validate("accounts."+name)...)
+	}
+	c.Accounts = accounts
+	problems = append(problems, c.validate()...)
+	if err := errors.Join(problems...); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+func (c Config) validate() []error {
+	var problems []error
+	if err := cosi.ValidateDriverName(c.DriverName); err != nil {
+		problems = append(problems, fmt.Errorf("driverName: %w", err))
+	}
+	if !printable.MatchString(c.Cluster) {
+		problems = append(problems, fmt.Errorf("cluster: %q must be printable ASCII, since it is sent in a header", c.Cluster))
+	}
+	if !isContainerName(c.RecordsContainer) {
+		problems = append(problems, fmt.Errorf("recordsContainer: %q is not a name for a container: 3 to 63 lower-case letters, digits and single '-'", c.RecordsContainer))
+	}
+	switch _, known := c.Accounts[c.DefaultAccount]; {
+	case len(c.Accounts) == 0:
+		problems = append(problems, errors.New("accounts: at least one is needed"))
+	case c.DefaultAccount == "":
+		problems = append(problems, fmt.Errorf("defaultAccount: is needed with several accounts (%s)", strings.Join(c.accountNames(), ", ")))
+	case !known:
+		problems = append(problems, fmt.Errorf("defaultAccount: %q is not one of the accounts (%s)", c.DefaultAccount, strings.Join(c.accountNames(), ", ")))
+	}
+	return problems
+}
+
+func (c Config) accountNames() []string { return slices.Sorted(maps.Keys(c.Accounts)) }
+
+func (a AccountConfig) withDefaults() AccountConfig {
+	switch {
+	case a.Addressing != "":
+	case a.Endpoint == "":
+		a.Addressing = AddressingHost
+	default:
+		a.Addressing = AddressingPath
+	}
+	if a.EndpointSuffix == "" && a.Endpoint == "" {
+		a.EndpointSuffix = DefaultSuffix
+	}
+	return a
+}
+
+var (
+	domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+	printable     = regexp.MustCompile(`^[[:print:]]*$`)
+)
+
+func (a AccountConfig) validate(field string) []error {
+	var problems []error
+	bad := func(name, format string, args ...any) {
+		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
+	}
+	if a.Addressing != AddressingPath && a.Addressing != AddressingHost {
+		bad("addressing", "%q is not one of: path, host", a.Addressing)
+	}
+	if a.Endpoint == "" && a.Addressing == AddressingPath {
+		bad("addressing", "path needs an endpoint")
+	}
+	if a.Endpoint != "" && a.EndpointSuffix != "" {
+		bad("endpointSuffix", "is for accounts without an endpoint")
+	}
+	if a.EndpointSuffix != "" && !domainPattern.MatchString(a.EndpointSuffix) {
+		bad("endpointSuffix", "%q is not a domain such as %s", a.EndpointSuffix, DefaultSuffix)
+	}
+	if err := checkEndpoint(a.Endpoint); err != nil {
+		bad("endpoint", "%v", err)
+	}
+	if err := checkEndpoint(a.PublicEndpoint); err != nil {
+		bad("publicEndpoint", "%v", err)
+	}
+	if a.CAFile != "" && strings.HasPrefix(a.Endpoint, "http://") {
+		bad("caFile", "is set, but the endpoint %s has no TLS", a.Endpoint)
+	}
+	if _, err := a.certificateAuthority(); err != nil {
+		bad("caFile", "%v", err)
+	}
+	if err := a.Credentials.check(); err != nil {
+		bad("credentials", "%v", err)
+	}
+	return problems
+}
+
+func (c CredentialsConfig) check() error {
+	switch {
+	case c.AccountKeyFile != "" && !c.AccountKey.IsZero():
+		return errors.New("give the account key either by file or by value")
+	case c.AccountKeyFile == "" && c.AccountKey.IsZero():
+		return errors.New("the account key is needed: accountKeyFile")
+	case c.AccountKey.IsZero():
+		return nil
+	}
+	return checkKey(c.AccountKey.Reveal())
+}
+
+// checkKey does not show the key, nor the part of it that is wrong.
+func checkKey(key string) error {
+	if decoded, err := base64.StdEncoding.DecodeString(key); err != nil || len(decoded) == 0 {
+		return errors.New("the account key is not base64")
+	}
+	return nil
+}
+
+// key reads the account key as it is now.
+func (c CredentialsConfig) key() (string, error) {
+	if c.AccountKeyFile == "" {
+		return c.AccountKey.Reveal(), nil
+	}
+	data, err := os.ReadFile(c.AccountKeyFile)
+	if err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %w", err)
+	}
+	key := strings.TrimSpace(string(data))
+	if err := checkKey(key); err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %s: %w", c.AccountKeyFile, err)
+	}
+	return key, nil
+}
+
+func checkEndpoint(value string) error {
+	if value == "" {
+		return nil
+	}
+	parsed, err := url.Parse(value)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
+		return fmt.Errorf("%q is not an http or https URL such as https://blob.example.com", value)
+	case parsed.User != nil:
+		return errors.New("must not hold a user or password; use credentials")
+	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
+		return fmt.Errorf("%q must end after the host and port", value)
+	}
+	return nil
+}
+
+// certificateAuthority reads and checks the file with the endpoint's certificate authorities; empty
+// without one.
+func (a AccountConfig) certificateAuthority() (string, error) {
+	if a.CAFile == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(a.CAFile)
+	if err != nil {
+		return "", fmt.Errorf("read the certificate authorities: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		return "", fmt.Errorf("%s holds no PEM certificate", a.CAFile)
+	}
+	if len(data) > cosi.MaxCredentialLength {
+		return "", fmt.Errorf("%s has %d bytes, more than the %d that a workload's Secret takes", a.CAFile, len(data), cosi.MaxCredentialLength)
+	}
+	return string(data), nil
+}
+
+// url answers the URL of the account, without a trailing slash.
+func (a AccountConfig) url(account string) string { return a.join(a.Endpoint, account) }
+
+// publicURL is the URL of the account for workloads.
+func (a AccountConfig) publicURL(account string) string {
+	if a.PublicEndpoint == "" {
+		return a.url(account)
+	}
+	return a.join(a.PublicEndpoint, account)
+}
+
+func (a AccountConfig) join(endpoint, account string) string {
+	endpoint = strings.TrimRight(endpoint, "/")
+	switch {
+	case endpoint == "":
+		return "https://" + account + "." + a.EndpointSuffix
+	case a.Addressing == AddressingPath:
+		return endpoint + "/" + account
+	default:
+		return endpoint
+	}
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// TestConformance holds the built command against the conformance suite.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the command and runs for a minute")
+	}
+	// Names of the suite's buckets come again at once, so that deletions do not take their time.
+	server := startFake(t, azurefake.Options{Deletion: -1})
+	key, _ := server.Keys(mainAccount)
+	report, err := sanity.Run(t.Context(), conformance(t, server, server.URL(), key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(report.Verdict())
+	for _, result := range report.Of(sanity.NotApplicable) {
+		t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
+	}
+	for _, result := range report.Of(sanity.Failed) {
+		t.Error(result.Explain())
+	}
+}
+
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "cosi-driver-azure")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/cooper-cosi/cooper/cmd/cosi-driver-azure")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v\n%s", err, output)
+	}
+	return binary
+}
+
+func conformance(t *testing.T, server *azurefake.Server, endpoint, key string) sanity.Config {
+	t.Helper()
+	broken := newBreakable(t, endpoint)
+	return sanity.Config{
+		Launcher: sanity.Exec{Command: []string{buildCommand(t)}},
+		Environment: []string{
+			"AZURE_DRIVER_ACCOUNT=" + mainAccount,
+			"AZURE_DRIVER_ACCOUNT_KEY=" + key,
+			"AZURE_DRIVER_ENDPOINT=" + broken.url,
+			"AZURE_DRIVER_PUBLIC_ENDPOINT=" + endpoint,
+			"COOPER_LOG_LEVEL=debug",
+		},
+		Params: sanity.Params{
+			Bucket:        map[string]string{"metadata": `{"team":"a"}`},
+			Incompatible:  map[string]string{"metadata": `{"team":"b"}`},
+			Invalid:       map[string]string{"versioning": "true"},
+			InvalidAccess: map[string]string{"expiry": "soon"},
+		},
+		Rotation:       true,
+		NonEmptyDelete: "refuse",
+		Probers:        sanity.Probers(sanity.ProberOptions{}),
+		Inventory:      func(context.Context) ([]sanity.Resource, error) { return resources(server), nil },
+		Fixture:        newFixture(t, endpoint, key),
+		Backend:        broken,
+	}
+}
+
+func resources(server *azurefake.Server) []sanity.Resource {
+	var found []sanity.Resource
+	for _, one := range server.Inventory().Containers {
+		if one.Name == records {
+			for _, name := range one.Blobs {
+				found = append(found, sanity.Resource{Kind: sanity.KindAccount, Name: path.Base(name)})
+			}
+			continue
+		}
+		found = append(found, sanity.Resource{Kind: sanity.KindBucket, Name: one.Name})
+		for _, policy := range one.Policies {
+			found = append(found, sanity.Resource{Kind: sanity.KindPolicy, Name: one.Name + "/" + policy.ID})
+		}
+	}
+	return found
+}
+
+// fixture makes containers as the storage account's administrator does.
+type fixture struct{ root *service.Client }
+
+var _ sanity.ForeignFixture = fixture{}
+
+func newFixture(t *testing.T, endpoint, key string) fixture {
+	t.Helper()
+	credential, err := service.NewSharedKeyCredential(mainAccount, key)
+	wantNoError(t, err)
+	root, err := service.NewClientWithSharedKeyCredential(endpoint+"/"+mainAccount, credential, nil)
+	wantNoError(t, err)
+	return fixture{root}
+}
+
+func (fixture) BucketID(name string) string { return name }
+
+func (f fixture) MakeBucket(ctx context.Context, name string) error {
+	_, err := f.root.CreateContainer(ctx, name, nil)
+	return err
+}
+
+func (f fixture) RemoveBucket(ctx context.Context, name string) error {
+	_, err := f.root.DeleteContainer(ctx, name, nil)
+	if bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted) {
+		return nil
+	}
+	return err
+}
+
+func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeBucket(ctx, id) }
+
+func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
+
+// breakable is a service that can be made to fail: a proxy in front of it.
+type breakable struct {
+	url   string
+	fault atomic.Value
+}
+
+func newBreakable(t *testing.T, endpoint string) *breakable {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	wantNoError(t, err)
+	made := &breakable{}
+	made.fault.Store(sanity.Fault(""))
+	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
+		request.SetURL(target)
+		request.Out.Host = request.In.Host
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch made.fault.Load() {
+		case sanity.BackendDown:
+			panic(http.ErrAbortHandler)
+		case sanity.LoginRefused:
+			w.Header().Set("X-Ms-Error-Code", string(bloberror.AuthenticationFailed))
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	made.url = server.URL
+	return made
+}
+
+func (*breakable) Can(fault sanity.Fault) bool {
+	return fault == sanity.BackendDown || fault == sanity.LoginRefused
+}
+
+func (b *breakable) Break(_ context.Context, fault sanity.Fault) error {
+	if !b.Can(fault) {
+		return errors.New("cannot do this")
+	}
+	b.fault.Store(fault)
+	return nil
+}
+
+func (b *breakable) Mend(context.Context, sanity.Fault) error {
+	b.fault.Store(sanity.Fault(""))
+	return nil
+}

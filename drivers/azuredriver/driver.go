@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/store"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Options are what New needs.
+type Options struct {
+	// Config is the configuration. Defaults are filled in, so that a program need not.
+	Config Config
+	// WrapTransport, if set, is put around the transport of every call to Azure: to observe calls, or to
+	// let them fail.
+	WrapTransport func(http.RoundTripper) http.RoundTripper
+	// Registerer takes the metrics of calls to Azure. Default none.
+	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each call to Azure. Default OpenTelemetry's global provider.
+	TracerProvider trace.TracerProvider
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// Driver implements driverkit.Driver and driverkit.IDGenerator.
+type Driver struct {
+	config   Config
+	accounts map[string]*account
+}
+
+var (
+	_ driverkit.Driver      = (*Driver)(nil)
+	_ driverkit.IDGenerator = (*Driver)(nil)
+
+	_ driverkit.BackendChecker = (*Driver)(nil)
+)
+
+// account is one configured storage account.
+type account struct {
+	name                 string
+	config               AccountConfig
+	certificateAuthority string
+	key                  *sharedKey
+	containers           *store.Account
+}
+
+// New makes a driver. It makes no calls: a service that is down does not keep the driver from
+// starting.
+func New(options Options) (*Driver, error) {
+	config, err := options.Config.complete()
+	if err != nil {
+		return nil, err
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	observer, err := newObserver(config.DriverName, options.Registerer, options.TracerProvider)
+	if err != nil {
+		return nil, err
+	}
+	driver := &Driver{config: config, accounts: map[string]*account{}}
+	for name, settings := range config.Accounts {
+		wrap := func(next http.RoundTripper) http.RoundTripper {
+			if options.WrapTransport != nil {
+				next = options.WrapTransport(next)
+			}
+			return observer.wrap(name, next)
+		}
+		made, err := newAccount(config, name, settings, options.Now, wrap)
+		if err != nil {
+			return nil, fmt.Errorf("storage account %s: %w", name, err)
+		}
+		driver.accounts[name] = made
+	}
+	return driver, nil
+}
+
+func newAccount(config Config, name string, settings AccountConfig, now func() time.Time, wrap wrapTransport) (*account, error) {
+	authority, err := settings.certificateAuthority()
+	if err != nil {
+		return nil, err
+	}
+	key, err := newSharedKey(name, settings)
+	if err != nil {
+		return nil, err
+	}
+	options, err := clientOptions(settings, wrap)
+	if err != nil {
+		return nil, err
+	}
+	client, err := service.NewClientWithSharedKeyCredential(settings.url(name), key.credential, &service.ClientOptions{ClientOptions: options})
+	if err != nil {
+		return nil, fmt.Errorf("make the client: %w", err)
+	}
+	return &account{
+		name: name, config: settings, certificateAuthority: authority, key: key,
+		containers: &store.Account{API: client, Signer: key, Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: now},
+	}, nil
+}
+
+// Info implements driverkit.Driver.
+func (d *Driver) Info() driverkit.Info {
+	return driverkit.Info{
+		Name:             d.config.DriverName,
+		Revision:         d.revision(),
+		Protocols:        []driverkit.Protocol{driverkit.Azure},
+		AuthTypes:        []driverkit.AuthType{driverkit.Key},
+		Modes:            policy.Modes(),
+		BucketParameters: params.BucketParameters(),
+		AccessParameters: params.AccessParameters(),
+	}
+}
+
+// CheckBackend implements driverkit.BackendChecker: the service answers for all storage accounts, and
+// accepts the driver's own credentials.
+func (d *Driver) CheckBackend(ctx context.Context) error {
+	var problems []error
+	for _, name := range d.config.accountNames() {
+		account := d.accounts[name]
+		err := account.use()
+		if err == nil {
+			err = account.containers.Check(ctx)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("storage account %s: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// revision changes with what appears in answers: URLs and authorities, and the key, since another key
+// makes other signatures.
+func (d *Driver) revision() string {
+	type visible struct{ URL, Authority, Key string }
+	all := map[string]visible{}
+	for name, account := range d.accounts {
+		_ = account.key.refresh() // the former key counts until there is another
+		fingerprint, err := account.key.fingerprint()
+		if err != nil {
+			fingerprint = ""
+		}
+		all[name] = visible{account.config.publicURL(name), account.certificateAuthority, fingerprint}
+	}
+	revision, err := digest(all)
+	if err != nil {
+		return ""
+	}
+	return revision
+}
+
+// digest answers 32 hexadecimal digits that are equal for equal values.
+func digest(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("compute a hash: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// info describes a bucket of the account.
+func (a *account) info() driverkit.BucketInfo {
+	return driverkit.BucketInfo{Azure: &driverkit.AzureBucket{StorageAccount: a.name}}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver
+
+import (
+	"fmt"
+	"strings"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// EnvironmentPrefix begins the environment variables that configure the driver. Variables that begin
+// with COSI_ are reserved for what COSI tells every driver.
+const EnvironmentPrefix = "AZURE_DRIVER_"
+
+// Variable is an environment variable of the simple configuration.
+type Variable struct {
+	// Name is the whole name.
+	Name string
+	// Description says what it sets.
+	Description string
+	set         func(config *Config, account *AccountConfig, value string)
+}
+
+// Variables lists the environment variables that describe a driver with one storage account, for
+// cases that need no file.
+func Variables() []Variable {
+	return []Variable{
+		{EnvironmentPrefix + "NAME", "Name of the driver.", func(c *Config, _ *AccountConfig, v string) { c.DriverName = v }},
+		{EnvironmentPrefix + "CLUSTER", "Mark of the cluster on everything that is made.", func(c *Config, _ *AccountConfig, v string) { c.Cluster = v }},
+		{EnvironmentPrefix + "ACCOUNT", "Name of the storage account.", func(c *Config, _ *AccountConfig, v string) { c.DefaultAccount = v }},
+		{EnvironmentPrefix + "ACCOUNT_KEY", "Key of the storage account, in base64.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) }},
+		{EnvironmentPrefix + "ENDPOINT", "URL of the Blob service; unset means Azure.", func(_ *Config, a *AccountConfig, v string) { a.Endpoint = v }},
+		{EnvironmentPrefix + "ENDPOINT_SUFFIX", "Domain of the Blob service in a sovereign cloud.", func(_ *Config, a *AccountConfig, v string) { a.EndpointSuffix = v }},
+		{EnvironmentPrefix + "ADDRESSING", "path or host.", func(_ *Config, a *AccountConfig, v string) { a.Addressing = Addressing(v) }},
+		{EnvironmentPrefix + "PUBLIC_ENDPOINT", "URL of the Blob service for workloads, if it is another.", func(_ *Config, a *AccountConfig, v string) { a.PublicEndpoint = v }},
+		{EnvironmentPrefix + "CA_FILE", "PEM file with the certificate authorities of the endpoint.", func(_ *Config, a *AccountConfig, v string) { a.CAFile = v }},
+	}
+}
+
+// ConfigFromEnvironment describes a driver with one storage account by the Variables. Lookup answers a
+// variable's value, as os.LookupEnv does. Variables that begin with the prefix and have another name
+// are no concern of this function.
+func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
+	var config Config
+	var account AccountConfig
+	for _, variable := range Variables() {
+		if value, set := lookup(variable.Name); set && value != "" {
+			variable.set(&config, &account, strings.TrimSpace(value))
+		}
+	}
+	if config.DefaultAccount == "" {
+		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %sACCOUNT must name the storage account", EnvironmentPrefix)
+	}
+	config.Accounts = map[string]AccountConfig{config.DefaultAccount: account}
+	config, err := config.complete()
+	if err != nil {
+		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %w", err)
+	}
+	return config, nil
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+const mainAccount = azurefake.DefaultAccount
+
+// records is the container with the driver's records of accounts.
+const records = "cosi-accesses"
+
+// inventory is what the fake holds without the container of records, which stays when it is empty.
+func inventory(t *testing.T, server *azurefake.Server) azurefake.Inventory {
+	t.Helper()
+	all := server.Inventory()
+	all.Containers = slices.DeleteFunc(all.Containers, func(c azurefake.ContainerInventory) bool { return c.Name == records && c.Count == 0 })
+	if len(all.Containers) == 0 {
+		all.Containers = nil
+	}
+	return all
+}
+
+// clock is a clock that tests can set forward. Service and drivers of a test share it.
+type clock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+func (c *clock) advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += by
+}
+
+func startFake(t *testing.T, options azurefake.Options) *azurefake.Server {
+	t.Helper()
+	server, err := azurefake.New(options)
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+// configOf is a driver's configuration for all accounts of a fake.
+func configOf(server *azurefake.Server, accounts ...string) azuredriver.Config {
+	config := azuredriver.Config{DefaultAccount: mainAccount, Accounts: map[string]azuredriver.AccountConfig{}}
+	for _, name := range append(accounts, mainAccount) {
+		key, _ := server.Keys(name)
+		config.Accounts[name] = azuredriver.AccountConfig{
+			Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
+		}
+	}
+	return config
+}
+
+// world is one driver process on a fake.
+type world struct {
+	*drivertest.Client
+
+	server *azurefake.Server
+}
+
+type worldOptions struct {
+	fake   azurefake.Options
+	wrap   func(http.RoundTripper) http.RoundTripper
+	config func(*azuredriver.Config)
+	// accounts are configured besides mainAccount.
+	accounts []string
+}
+
+// newWorld starts a fake and a driver on it.
+func newWorld(t *testing.T, options worldOptions) *world {
+	t.Helper()
+	return newProcess(t, startFake(t, options.fake), options)
+}
+
+// newProcess serves another driver on the same fake, as a restarted driver is.
+func newProcess(t *testing.T, server *azurefake.Server, options worldOptions) *world {
+	t.Helper()
+	config := configOf(server, options.accounts...)
+	if options.config != nil {
+		options.config(&config)
+	}
+	driver, err := azuredriver.New(azuredriver.Options{Config: config, WrapTransport: options.wrap, Now: options.fake.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), server: server}
+}
+
+// newBucket creates a bucket of a new name in the way of COSI: phase 1, then phase 2.
+func (w *world) newBucket(t *testing.T, parameters map[string]string) string {
+	t.Helper()
+	generated, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-" + uuid.NewString(), Parameters: parameters})
+	if err != nil {
+		t.Fatalf("generate bucket ID: %v", err)
+	}
+	if err := w.create(t, generated.GetBucketId(), parameters); err != nil {
+		t.Fatal(err)
+	}
+	return generated.GetBucketId()
+}
+
+func (w *world) create(t *testing.T, id string, parameters map[string]string) error {
+	t.Helper()
+	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
+	return err
+}
+
+func (w *world) delete(t *testing.T, id string, parameters map[string]string) error {
+	t.Helper()
+	_, err := w.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: parameters})
+	return err
+}
+
+// mode is what an access asks of each bucket.
+type mode struct{ data, objectMetadata, bucketMetadata cosi.AccessMode_Mode }
+
+var (
+	readWrite = mode{data: cosi.AccessMode_READ_WRITE}
+	readOnly  = mode{data: cosi.AccessMode_READ_ONLY}
+	writeOnly = mode{data: cosi.AccessMode_WRITE_ONLY}
+)
+
+func grantRequest(account string, asked mode, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
+	request := &cosi.DriverGrantBucketAccessRequest{
+		AccountId:          account,
+		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_AZURE},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+	}
+	for _, bucket := range buckets {
+		request.Buckets = append(request.Buckets, &cosi.AccessedBucket{
+			BucketId:                 bucket,
+			ObjectDataAccessMode:     &cosi.AccessMode{Mode: asked.data},
+			ObjectMetadataAccessMode: &cosi.AccessMode{Mode: asked.objectMetadata},
+			BucketMetadataAccessMode: &cosi.AccessMode{Mode: asked.bucketMetadata},
+		})
+	}
+	return request
+}
+
+func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
+	t.Helper()
+	granted, err := w.DriverGrantBucketAccess(t.Context(), request)
+	if err != nil {
+		t.Fatalf("grant %s: %v", request.GetAccountId(), err)
+	}
+	return granted
+}
+
+func (w *world) revoke(t *testing.T, account string, buckets ...string) error {
+	t.Helper()
+	request := &cosi.DriverRevokeBucketAccessRequest{
+		AccountId:          account,
+		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_AZURE},
+		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+	}
+	for _, bucket := range buckets {
+		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket})
+	}
+	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	return err
+}
+
+func (w *world) mustRevoke(t *testing.T, account string, buckets ...string) {
+	t.Helper()
+	if err := w.revoke(t, account, buckets...); err != nil {
+		t.Fatalf("revoke %s: %v", account, err)
+	}
+}
+
+func newAccount() string { return "ba-" + uuid.NewString() }
+
+func clientOptions() *container.ClientOptions {
+	return &container.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}}
+}
+
+// token is the URL that a grant answered.
+func token(granted *cosi.DriverGrantBucketAccessResponse) string {
+	return granted.GetCredentials().GetAzure().GetAccessToken()
+}
+
+// workload is a container client as an application makes it from its Secret.
+func workload(t *testing.T, granted *cosi.DriverGrantBucketAccessResponse) *container.Client {
+	t.Helper()
+	return clientByURL(t, token(granted))
+}
+
+func clientByURL(t *testing.T, url string) *container.Client {
+	t.Helper()
+	client, err := container.NewClientWithNoCredential(url, clientOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// root is a container client of the storage account's administrator.
+func (w *world) root(t *testing.T, name string) *container.Client {
+	t.Helper()
+	key, _ := w.server.Keys(mainAccount)
+	credential, err := container.NewSharedKeyCredential(mainAccount, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := container.NewClientWithSharedKeyCredential(w.server.AccountURL(mainAccount)+"/"+name, credential, clientOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func upload(ctx context.Context, client *container.Client, name string) error {
+	_, err := client.NewBlockBlobClient(name).Upload(ctx, streaming.NopCloser(strings.NewReader("text")), nil)
+	return err
+}
+
+func download(ctx context.Context, client *container.Client, name string) error {
+	answer, err := client.NewBlobClient(name).DownloadStream(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return errors.Join(err, answer.Body.Close())
+}
+
+func list(ctx context.Context, client *container.Client) error {
+	_, err := client.NewListBlobsFlatPager(nil).NextPage(ctx)
+	return err
+}
+
+func stageBlock(ctx context.Context, client *container.Client, name string) error {
+	_, err := client.NewBlockBlobClient(name).StageBlock(ctx, "AAAA", streaming.NopCloser(strings.NewReader("text")), &blockblob.StageBlockOptions{})
+	return err
+}
+
+// azureCode answers the code of the service's error, empty for success.
+func azureCode(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	answered, ok := errors.AsType[*azcore.ResponseError](err)
+	if !ok {
+		t.Fatalf("no answer of the service: %v", err)
+	}
+	return answered.ErrorCode
+}
+
+// wantCode asserts the gRPC code of an error, and what its text says.
+func wantCode(t *testing.T, err error, code codes.Code, texts ...string) {
+	t.Helper()
+	if status.Code(err) != code {
+		t.Fatalf("error is %v, want code %v", err, code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q does not say %q", err, text)
+		}
+	}
+}
+
+func wantNoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// policies answers the IDs of the stored access policies of a container.
+func (w *world) policies(name string) []string {
+	var ids []string
+	for _, one := range w.server.Inventory().Containers {
+		if one.Name != name {
+			continue
+		}
+		for _, p := range one.Policies {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Azure knows no accounts, only policies of single containers: it would let one account ID have
+// policies in several of them, and a revocation that names one leave the others. So there is a record
+// of each account, an empty blob with the name of its container in the metadata. It is made before the
+// first policy and removed after the last one.
+
+// recordBucket is the metadata of a record that names the container. Azure does not tell cases apart.
+const recordBucket = "cosi_bucket"
+
+func (a *Account) record(account string) *blockblob.Client {
+	return a.container(a.Records).NewBlockBlobClient(path.Join(a.Driver, a.Cluster, account))
+}
+
+// keepRecord makes the record of the account, or compares the one that exists.
+func (a *Account) keepRecord(ctx context.Context, account, bucket string) error {
+	err := a.writeRecord(ctx, account, bucket)
+	if apierror.Is(err, "ContainerNotFound") {
+		if _, err = a.container(a.Records).Create(ctx, nil); err == nil || apierror.Is(err, "ContainerAlreadyExists") {
+			err = a.writeRecord(ctx, account, bucket)
+		}
+	}
+	if !apierror.Is(err, "BlobAlreadyExists") && apierror.Status(err) != http.StatusPreconditionFailed {
+		return err
+	}
+	found, err := a.record(account).GetProperties(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for key, value := range found.Metadata {
+		if strings.EqualFold(key, recordBucket) && value != nil && *value == bucket {
+			return nil
+		}
+	}
+	return driverkit.AlreadyExists("account %s exists for another bucket", account)
+}
+
+func (a *Account) writeRecord(ctx context.Context, account, bucket string) error {
+	_, err := a.record(account).Upload(ctx, streaming.NopCloser(strings.NewReader("")), &blockblob.UploadOptions{
+		Metadata:         map[string]*string{recordBucket: to.Ptr(bucket)},
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
+	})
+	return err
+}
+
+// dropRecord removes the record of the account; none is fine.
+func (a *Account) dropRecord(ctx context.Context, account string) error {
+	_, err := a.record(account).Delete(ctx, &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude)})
+	if apierror.Is(err, "BlobNotFound") || apierror.Gone(err) {
+		return nil
+	}
+	return err
+}

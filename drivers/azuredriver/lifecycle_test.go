@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestAWholeLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	before := inventory(t, w.server)
+	bucket := w.newBucket(t, map[string]string{"metadata": `{"Team":"a"}`})
+	account := newAccount()
+	granted := w.mustGrant(t, grantRequest(account, readWrite, bucket))
+	if got := granted.GetBuckets()[0].GetBucketInfo().GetAzure().GetStorageAccount(); got != mainAccount {
+		t.Errorf("storage account %q, want %q", got, mainAccount)
+	}
+	address, err := url.Parse(token(granted))
+	wantNoError(t, err)
+	query := address.Query()
+	if address.Path != "/"+mainAccount+"/"+bucket || !strings.HasPrefix(query.Get("si"), account+".") {
+		t.Errorf("token for %s with policy %q", address.Path, query.Get("si"))
+	}
+	for _, field := range []string{"sp", "st", "se"} {
+		if query.Has(field) {
+			t.Errorf("the token has %s, which belongs to the policy", field)
+		}
+	}
+	if end := granted.GetCredentials().GetAzure().GetExpiryTimestamp(); end != "" {
+		t.Errorf("expires at %s without the parameter expiry", end)
+	}
+	client := workload(t, granted)
+	wantNoError(t, upload(t.Context(), client, "a/b"))
+	wantNoError(t, download(t.Context(), client, "a/b"))
+	_, err = client.NewBlobClient("a/b").Delete(t.Context(), nil)
+	wantNoError(t, err)
+	w.mustRevoke(t, account, bucket)
+	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
+		t.Errorf("after revoke: %q", code)
+	}
+	wantNoError(t, w.delete(t, bucket, nil))
+	if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
+}
+
+func TestRepeatedCallsAnswerTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	request := grantRequest(newAccount(), writeOnly, bucket)
+	request.Parameters = map[string]string{"expiry": "720h"}
+	first := w.mustGrant(t, request)
+	after := newProcess(t, w.server, worldOptions{})
+	for range 3 {
+		wantNoError(t, after.create(t, bucket, nil))
+		again := after.mustGrant(t, request)
+		if token(again) != token(first) || again.GetCredentials().GetAzure().GetExpiryTimestamp() != first.GetCredentials().GetAzure().GetExpiryTimestamp() {
+			t.Error("a repeated grant answers something else")
+		}
+	}
+	calls := len(w.server.Calls())
+	after.mustGrant(t, request)
+	if made := len(w.server.Calls()) - calls; made != 1 {
+		t.Errorf("a repeated grant made %d calls, want 1", made)
+	}
+}
+
+func TestABucketThatExists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	id := w.newBucket(t, map[string]string{"metadata": `{"team":"a"}`})
+	wantCode(t, w.create(t, id, map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "other parameters")
+	_, err := w.root(t, id).SetMetadata(t.Context(), &container.SetMetadataOptions{Metadata: map[string]*string{
+		"cosi_driver": to.Ptr("azure.cooper.dev"), "cosi_params": to.Ptr("stolen"),
+	}})
+	wantNoError(t, err)
+	wantCode(t, w.create(t, id, nil), codes.AlreadyExists)
+	_, err = w.root(t, "foreign").Create(t.Context(), nil)
+	wantNoError(t, err)
+	wantCode(t, w.create(t, "foreign", nil), codes.AlreadyExists, "not made by this driver")
+	wantCode(t, w.delete(t, "foreign", map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+}
+
+func TestGetBucket(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	get := func(id string, parameters map[string]string) error {
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: id, Parameters: parameters})
+		return err
+	}
+	_, err := w.root(t, "foreign").Create(t.Context(), &container.CreateOptions{Metadata: map[string]*string{"team": to.Ptr("a")}})
+	wantNoError(t, err)
+	wantNoError(t, get("foreign", nil))
+	wantNoError(t, get("foreign", map[string]string{"metadata": `{"team":"a"}`}))
+	wantCode(t, get("foreign", map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "metadata team")
+	wantCode(t, get("foreign", map[string]string{"encryptionScope": "mine"}), codes.AlreadyExists, "encryption scope")
+	wantCode(t, get("missing", nil), codes.NotFound)
+	wantCode(t, get("No-Name", nil), codes.NotFound, "cannot exist")
+	wantCode(t, get("otheraccount.missing", nil), codes.FailedPrecondition, "otheraccount")
+}
+
+func TestDeleteGuardsWhatAzureDoesNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{fake: azurefake.Options{Versioning: true}})
+	fill := map[string]func(t *testing.T, root *container.Client){
+		"a blob": func(t *testing.T, root *container.Client) {
+			t.Helper()
+			wantNoError(t, upload(t.Context(), root, "a"))
+		},
+		"an uncommitted blob": func(t *testing.T, root *container.Client) {
+			t.Helper()
+			wantNoError(t, stageBlock(t.Context(), root, "a"))
+		},
+		"an earlier version of a deleted blob": func(t *testing.T, root *container.Client) {
+			t.Helper()
+			wantNoError(t, upload(t.Context(), root, "a"))
+			_, err := root.NewBlobClient("a").Delete(t.Context(), nil)
+			wantNoError(t, err)
+		},
+		"a snapshot": func(t *testing.T, root *container.Client) {
+			t.Helper()
+			wantNoError(t, upload(t.Context(), root, "a"))
+			_, err := root.NewBlobClient("a").CreateSnapshot(t.Context(), nil)
+			wantNoError(t, err)
+		},
+	}
+	for name, put := range fill {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			id := w.newBucket(t, nil)
+			put(t, w.root(t, id))
+			wantCode(t, w.delete(t, id, nil), codes.FailedPrecondition, "not empty")
+			wantCode(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "false"}), codes.FailedPrecondition)
+			wantNoError(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "true", "unknown": "to this version"}))
+			wantNoError(t, w.delete(t, id, nil))
+		})
+	}
+}
+
+func TestAContainerThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	shared := &clock{}
+	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
+	id := w.newBucket(t, nil)
+	wantNoError(t, w.delete(t, id, nil))
+	wantNoError(t, w.delete(t, id, nil))
+	wantCode(t, w.create(t, id, nil), codes.Unavailable, "being deleted")
+	wantNoError(t, w.revoke(t, newAccount(), id))
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, id))
+	if err == nil {
+		t.Error("granted access to a container that is being deleted")
+	}
+	shared.advance(31 * time.Second)
+	wantNoError(t, w.create(t, id, nil))
+}
+
+func TestBucketsOfSeveralAccounts(t *testing.T) {
+	t.Parallel()
+	fake := azurefake.Options{Accounts: []azurefake.Account{{Name: mainAccount}, {Name: "second"}}}
+	w := newWorld(t, worldOptions{fake: fake, accounts: []string{"second"}})
+	id := w.newBucket(t, map[string]string{"account": "second", "namePrefix": "team-a-"})
+	if want := "second.team-a-bc-"; id[:len(want)] != want {
+		t.Errorf("bucket ID %q does not begin with %q", id, want)
+	}
+	account := newAccount()
+	granted := w.mustGrant(t, grantRequest(account, readWrite, id))
+	if got := granted.GetBuckets()[0].GetBucketInfo().GetAzure().GetStorageAccount(); got != "second" {
+		t.Errorf("storage account %q", got)
+	}
+	wantNoError(t, upload(t.Context(), workload(t, granted), "a"))
+	w.mustRevoke(t, account, id)
+	wantCode(t, w.delete(t, id, nil), codes.FailedPrecondition)
+	wantCode(t, w.create(t, id, map[string]string{"account": mainAccount}), codes.InvalidArgument, "second")
+	wantNoError(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
+	wantNoError(t, w.delete(t, "never.issued", nil))
+	wantCode(t, w.delete(t, "third.bc-"+uuid.NewString(), nil), codes.FailedPrecondition, "third")
+}
