@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reference writes the configuration reference of a driver, a page and a JSON schema, from
+// the configuration types, their comments, and the declared variables and parameters.
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Document is what the reference of one driver is made of.
+type Document struct {
+	// Name is that of the driver's package and command: NAMEdriver and cosi-driver-NAME.
+	Name string
+	// Title is the name of the backend in prose.
+	Title string
+	// Config is the type of the configuration, which is declared in config.go.
+	Config reflect.Type
+	// Enums are the values of the types that have few.
+	Enums map[reflect.Type][]string
+	// Variables describe a driver with one backend.
+	Variables []Variable
+	// BucketParameters and AccessParameters are those of the classes.
+	BucketParameters, AccessParameters driverkit.Parameters
+}
+
+// Variable is an environment variable.
+type Variable struct{ Name, Description string }
+
+// field is one field of the configuration file.
+type field struct {
+	name, description string
+	schema            map[string]any
+	fields            []field
+}
+
+// Main is the main function of a driver's generator. Its arguments are the directory of the driver's
+// source and that of the reference. It answers the exit code.
+func (d Document) Main(arguments []string, stderr io.Writer) int {
+	if len(arguments) != 2 {
+		_, _ = fmt.Fprintln(stderr, "usage: reference SOURCE-DIRECTORY OUTPUT-DIRECTORY")
+		return 2
+	}
+	if err := d.write(arguments[0], arguments[1]); err != nil {
+		_, _ = fmt.Fprintln(stderr, "reference:", err)
+		return 1
+	}
+	return 0
+}
+
+func (d Document) write(source, output string) error {
+	comments, err := readComments(filepath.Join(source, "config.go"))
+	if err != nil {
+		return err
+	}
+	fields := d.describe(d.Config, comments)
+	schema := object(fields)
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	schema["title"] = "Configuration of cosi-driver-" + d.Name
+	schema["required"] = []string{"backends"}
+	encoded, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the schema: %w", err)
+	}
+	file := filepath.Join(output, d.Name+"-driver")
+	if err := os.WriteFile(file+".schema.json", append(encoded, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(file+".md", []byte(d.page(fields)), 0o600)
+}
+
+// readComments answers the comment of each field, by type and field name.
+func readComments(file string) (map[string]string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration types: %w", err)
+	}
+	comments := map[string]string{}
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		declared, ok := node.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if structure, ok := declared.Type.(*ast.StructType); ok {
+			for _, member := range structure.Fields.List {
+				for _, name := range member.Names {
+					comments[declared.Name.Name+"."+name.Name] = strings.Join(strings.Fields(member.Doc.Text()), " ")
+				}
+			}
+		}
+		return true
+	})
+	return comments, nil
+}
+
+// describe answers the fields of a type that a configuration file can set.
+func (d Document) describe(kind reflect.Type, comments map[string]string) []field {
+	var fields []field
+	for member := range kind.Fields() {
+		name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		described := field{name: name, description: comments[kind.Name()+"."+member.Name]}
+		switch member.Type.Kind() {
+		case reflect.Map:
+			described.fields = d.describe(member.Type.Elem(), comments)
+			described.schema = map[string]any{"type": "object", "additionalProperties": object(described.fields)}
+			described.name += ".<name>"
+		case reflect.Struct:
+			described.fields = d.describe(member.Type, comments)
+			described.schema = object(described.fields)
+		default:
+			described.schema = map[string]any{"type": "string"}
+		}
+		if values, known := d.Enums[member.Type]; known {
+			described.schema["enum"] = values
+		}
+		described.schema["description"] = described.description
+		fields = append(fields, described)
+	}
+	return fields
+}
+
+func object(fields []field) map[string]any {
+	properties := map[string]any{}
+	for _, one := range fields {
+		properties[strings.TrimSuffix(one.name, ".<name>")] = one.schema
+	}
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+}
+
+func (d Document) page(fields []field) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# %s driver: configuration\n\nThis page is generated from the code of drivers/%sdriver.\n\n", d.Title, d.Name)
+	fmt.Fprintf(&text, "## Configuration file\n\nGiven by `--config`. The same as a JSON schema: [%[1]s-driver.schema.json](%[1]s-driver.schema.json).\n\n| field | meaning |\n|---|---|\n", d.Name)
+	rows(&text, "", fields)
+	text.WriteString("\n## Environment variables\n\nThey describe a driver with one backend where there is no file.\n\n| variable | meaning |\n|---|---|\n")
+	for _, variable := range d.Variables {
+		fmt.Fprintf(&text, "| `%s` | %s |\n", variable.Name, variable.Description)
+	}
+	text.WriteString("\n## Parameters of a BucketClass\n\n")
+	parameters(&text, d.BucketParameters)
+	text.WriteString("\n## Parameters of a BucketAccessClass\n\n")
+	parameters(&text, d.AccessParameters)
+	return text.String()
+}
+
+func rows(text *strings.Builder, prefix string, fields []field) {
+	for _, one := range fields {
+		fmt.Fprintf(text, "| `%s%s` | %s |\n", prefix, one.name, one.description)
+		rows(text, prefix+one.name+".", one.fields)
+	}
+}
+
+func parameters(text *strings.Builder, declared driverkit.Parameters) {
+	text.WriteString("| parameter | meaning |\n|---|---|\n")
+	for _, key := range slices.Sorted(maps.Keys(declared)) {
+		fmt.Fprintf(text, "| `%s` | %s |\n", key, declared[key].Description)
+	}
+}
