@@ -13,12 +13,12 @@ import (
 )
 
 // newPair is a claim with UID u1 and a Bucket that is bound to it.
-func newPair(static bool) (*cosiapi.BucketClaim, *cosiapi.Bucket) {
+func newPair(imported bool) (*cosiapi.BucketClaim, *cosiapi.Bucket) {
 	claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "photos", UID: "u1", Generation: 3}}
 	bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: "bc-u1"}}
 	bucket.Spec.BucketClaimRef = cosiapi.BucketClaimReference{Namespace: "team", Name: "photos", UID: "u1"}
 	claim.Spec.BucketClassName = "fast"
-	if static {
+	if imported {
 		bucket.Name = "archive"
 		claim.Spec.BucketClassName, claim.Spec.ExistingBucketName = "", "archive"
 	}
@@ -29,10 +29,10 @@ func TestCheckBinding(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()
 	for name, tc := range map[string]struct {
-		static bool
-		alter  func(*cosiapi.BucketClaim, *cosiapi.Bucket)
-		want   conditions.Reason // empty: may bind
-		wait   bool
+		imported bool
+		alter    func(*cosiapi.BucketClaim, *cosiapi.Bucket)
+		want     conditions.Reason // empty: may bind
+		wait     bool
 	}{
 		"a Bucket made for this claim": {alter: func(*cosiapi.BucketClaim, *cosiapi.Bucket) {}},
 		"a Bucket of the right name for another claim": {
@@ -43,43 +43,43 @@ func TestCheckBinding(t *testing.T) {
 			alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" },
 			want:  conditions.BindingInvalid,
 		},
-		"an imported Bucket bound to this claim": {static: true, alter: func(*cosiapi.BucketClaim, *cosiapi.Bucket) {}},
+		"an imported Bucket bound to this claim": {imported: true, alter: func(*cosiapi.BucketClaim, *cosiapi.Bucket) {}},
 		"an imported Bucket bound to this claim that is being deleted": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.DeletionTimestamp = &now },
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.DeletionTimestamp = &now },
 		},
 		"an imported Bucket that waits for this claim": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" },
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" },
 		},
 		"an imported Bucket for another name": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				b.Spec.BucketClaimRef.Name, b.Spec.BucketClaimRef.UID = "films", ""
 			},
 			want: conditions.BindingInvalid,
 		},
 		"an imported Bucket for another namespace": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				b.Spec.BucketClaimRef.Namespace, b.Spec.BucketClaimRef.UID = "rivals", ""
 			},
 			want: conditions.BindingInvalid,
 		},
 		"an imported Bucket bound to an earlier claim of this name": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "u0" },
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "u0" },
 			want: conditions.BindingInvalid,
 		},
 		"an imported Bucket put in the place of the one this claim was bound to": {
-			static: true, alter: func(c *cosiapi.BucketClaim, b *cosiapi.Bucket) {
+			imported: true, alter: func(c *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				c.Status.BoundBucketName, b.Spec.BucketClaimRef.UID = "archive", ""
 			},
 			want: conditions.BindingInvalid,
 		},
 		"an imported Bucket that goes before it was bound": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				b.Spec.BucketClaimRef.UID, b.DeletionTimestamp = "", &now
 			},
 			want: conditions.WaitingForBucket, wait: true,
 		},
 		"an imported Bucket that was left behind": {
-			static: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
+			imported: true, alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) {
 				b.Spec.BucketClaimRef.UID = ""
 				b.Annotations = map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}
 			},
@@ -88,7 +88,7 @@ func TestCheckBinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			claim, bucket := newPair(tc.static)
+			claim, bucket := newPair(tc.imported)
 			tc.alter(claim, bucket)
 			got := checkBinding(claim, bucket)
 			if got == nil {
