@@ -27,6 +27,9 @@ type point struct {
 	Skip int
 	// After is true if the request still has its effect.
 	After bool
+	// Perhaps is true if not every undisturbed run comes to the point: how many
+	// requests of a kind there are depends on what one reconcile sees at once.
+	Perhaps bool
 }
 
 func (p point) String() string {
@@ -37,18 +40,39 @@ func (p point) String() string {
 	return fmt.Sprintf("%s %s no. %d", when, p.request, p.Skip+1)
 }
 
-// pointsOf are the points of a run that was not disturbed.
-func pointsOf(entries []entry) []point {
+// cleanRuns is how often a flow is recorded before it is disturbed, and tries
+// how often it is disturbed until it comes to a point.
+const cleanRuns, tries = 3, 4
+
+// pointsOf are the points of runs that were not disturbed.
+func pointsOf(runs [][]entry) []point {
 	var points []point
-	seen := map[string]int{}
-	for _, e := range entries {
-		key := e.request.String()
-		for _, after := range []bool{false, true} {
-			points = append(points, point{request: request{Who: e.Who, What: e.What}, Skip: seen[key], After: after})
+	for _, run := range runs {
+		seen := map[string]int{}
+		for _, e := range run {
+			p := point{request: request{Who: e.Who, What: e.What}, Skip: seen[e.request.String()]}
+			p.Perhaps = slices.ContainsFunc(runs, func(run []entry) bool { return !p.in(run) })
+			seen[e.request.String()]++
+			if slices.Contains(points, p) {
+				continue
+			}
+			after := p
+			after.After = true
+			points = append(points, p, after)
 		}
-		seen[key]++
 	}
 	return points
+}
+
+// in tells whether a run comes to the point.
+func (p point) in(run []entry) bool {
+	n := 0
+	for _, e := range run {
+		if e.request.String() == p.request.String() {
+			n++
+		}
+	}
+	return n > p.Skip
 }
 
 // A tally counts what was tried, for all flows.
@@ -59,21 +83,25 @@ type tally struct {
 	recorded, replayed   map[string]bool
 }
 
-func (c *tally) add(clean []entry, crashes int, replayed []entry) {
+// add counts a flow that has these points, of which some were tried, and the
+// requests of its replays.
+func (c *tally) add(all []point, crashes int, replayed []entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flows++
 	c.crashes += crashes
-	for _, e := range clean {
-		if isCall(e.What) {
+	for _, p := range all {
+		switch {
+		case p.After: // counted before
+		case isCall(p.What):
 			c.calls++
-		} else {
+		default:
 			c.writes++
 		}
-		c.recorded[e.request.String()] = true
+		c.recorded[p.request.String()] = true
 	}
 	for _, e := range replayed {
-		c.replayed[request{Who: e.Who, What: e.What}.String()] = true
+		c.replayed[e.request.String()] = true
 	}
 }
 
@@ -83,7 +111,6 @@ func isCall(what string) bool { return len(what) > 6 && what[:6] == "Driver" }
 // and calls, or a sample of them.
 func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, and their sum is judged when all have ended
 	t.Parallel()
-	onlySoak(t, "a complete run under the race detector was not seen; the sidecar's own crash points run always")
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	t.Run("flows", func(t *testing.T) {
 		for name, f := range flows() {
@@ -93,7 +120,7 @@ func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, 
 			})
 		}
 	})
-	t.Logf("%d writes and %d calls of %d flows: %d crashes", count.writes, count.calls, count.flows, count.crashes)
+	t.Logf("%d writes and %d calls of %d flows, each before and after it: %d crashes tried", count.writes, count.calls, count.flows, count.crashes)
 	if t.Failed() || count.flows < len(flows()) {
 		return
 	}
@@ -110,8 +137,8 @@ func replay(t *testing.T, f flow, count *tally) {
 	w := start(t, setup{leases: true, backoff: patient()})
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
-	clean := w.undisturbed(f)
-	points := sample(t, pointsOf(clean), sampledCrashes)
+	all := pointsOf(w.undisturbed(f))
+	points := sample(t, all, sampledCrashes)
 	mark := w.tape.mark()
 	for _, p := range points {
 		ok := t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) })
@@ -125,7 +152,7 @@ func replay(t *testing.T, f flow, count *tally) {
 			replayed = append(replayed, e)
 		}
 	}
-	count.add(clean, len(points), replayed)
+	count.add(all, len(points), replayed)
 }
 
 // with is the same world in a subtest.
@@ -136,30 +163,51 @@ func (w *world) with(t *testing.T) *world {
 	return &sub
 }
 
-// undisturbed runs a flow and returns its requests.
-func (w *world) undisturbed(f flow) []entry {
+// undisturbed runs a flow some times and returns the requests of each run.
+func (w *world) undisturbed(f flow) [][]entry {
 	w.t.Helper()
-	s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
-	w.settled()
-	mark := w.tape.mark()
-	f.act(w, s)
-	f.reached(w, s)
-	var clean []entry
-	for _, e := range w.tape.all() {
-		if e.Began > mark && e.OK {
-			clean = append(clean, e)
+	runs := make([][]entry, 0, cleanRuns)
+	for range cleanRuns {
+		s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+		w.settled()
+		mark := w.tape.mark()
+		f.act(w, s)
+		f.reached(w, s)
+		w.settled()
+		var clean []entry
+		for _, e := range w.tape.all() {
+			if e.Began > mark && e.OK {
+				clean = append(clean, e)
+			}
 		}
+		if len(clean) == 0 {
+			w.t.Fatal("the flow made no request")
+		}
+		w.consistent()
+		w.clear(s)
+		runs = append(runs, clean)
 	}
-	if len(clean) == 0 {
-		w.t.Fatal("the flow made no request")
-	}
-	w.consistent()
-	w.clear(s)
-	return clean
+	return runs
 }
 
-// crash runs a flow, kills a process at a point and starts its successor.
+// crash runs a flow, kills a process at a point and starts its successor. A
+// flow that does not come to the point is run again: one of the runs must.
 func (w *world) crash(f flow, p point) {
+	w.t.Helper()
+	for range tries {
+		if w.crashed(f, p) {
+			return
+		}
+		w.t.Logf("the %s needed fewer such requests this time", p.Who)
+		if p.Perhaps {
+			return
+		}
+	}
+	w.t.Fatalf("the %s never came to this point", p.Who)
+}
+
+// crashed is one try of crash. It tells whether the process came to the point.
+func (w *world) crashed(f flow, p point) bool {
 	w.t.Helper()
 	s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
 	w.settled()
@@ -172,47 +220,52 @@ func (w *world) crash(f flow, p point) {
 	}})
 	defer remove()
 	f.act(w, s)
-	if !w.comesTo(p, died) {
-		remove()
-		w.t.Logf("the %s needed fewer such requests this time", p.Who)
-		f.reached(w, s)
-		w.consistent()
-		w.clear(s)
-		return
-	}
-	dying.bury()
-	if n := dying.leaked.Load(); n > 0 {
-		w.t.Errorf("%d requests left the dead %s", n, p.Who)
-	}
-	w.known()
-	w.expireLease(p.Who)
-	if p.Who == theController {
-		w.runController()
-	} else {
-		w.runSidecar()
+	came := w.comesTo(died, func(w *world) { f.reached(w, s); w.settled() })
+	remove()
+	if came {
+		w.succeed(p.Who, dying)
 	}
 	f.reached(w, s)
 	w.consistent()
 	w.clear(s)
+	return came
 }
 
-// comesTo waits until a process is at a point. The first request of a kind must
-// come. How many follow depends on what one reconcile sees at once.
-func (w *world) comesTo(p point, died <-chan struct{}) bool {
+// succeed looks at what a dead process left, and starts its successor.
+func (w *world) succeed(who string, dead *process) {
 	w.t.Helper()
-	wait := patience()
-	if p.Skip > 0 {
-		wait /= 3
+	dead.bury()
+	if n := dead.leaked.Load(); n > 0 {
+		w.t.Errorf("%d requests left the dead %s", n, who)
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), wait)
-	defer cancel()
+	w.known()
+	w.expireLease(who)
+	if who == theController {
+		w.runController()
+	} else {
+		w.runSidecar()
+	}
+}
+
+// comesTo waits until a process has died, or until the flow has ended without
+// that, and tells which.
+func (w *world) comesTo(died <-chan struct{}, end func(*world)) bool {
+	w.t.Helper()
+	watcher := *w
+	watcher.died = died
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		end(&watcher) // is left, by Goexit, when the process dies
+	}()
+	<-ended
 	select {
 	case <-died:
 		return true
-	case <-ctx.Done():
+	default:
 	}
-	if p.Skip == 0 {
-		w.t.Fatalf("the %s never came to this point", p.Who)
+	if w.t.Failed() {
+		w.t.FailNow()
 	}
 	return false
 }

@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -310,12 +311,18 @@ func released(bucket *cosiapi.Bucket) bool {
 	return cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation)
 }
 
+// fencePrefix begins the names of what settled makes.
+const fencePrefix = "fence-"
+
+// ofFence tells whether a name or ID is of something that settled made.
+func ofFence(name string) bool { return strings.Contains(name, fencePrefix) }
+
 // settled waits until controller and sidecar have nothing to do: a claim and an
 // access that are made now, behind everything else, have been served and have
 // gone.
 func (w *world) settled() {
 	w.t.Helper()
-	name := fmt.Sprintf("fence-%d", w.next())
+	name := fmt.Sprintf("%s%d", fencePrefix, w.next())
 	claim := w.claim(name, "no-such-class")
 	access := w.access(name, "no-such-class", name)
 	bucket := w.imported(name, name, name)

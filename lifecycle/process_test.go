@@ -117,7 +117,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	what := describe(r)
-	if what.What == "" {
+	if what.What == "" || ofFence(what.Name) {
 		return t.next.RoundTrip(r) // a Lease, an Event or a review: not the work itself
 	}
 	what.Who = p.who

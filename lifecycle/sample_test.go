@@ -22,15 +22,6 @@ const (
 // soak tells whether the matrices are to be run completely.
 func soak() bool { return os.Getenv("COOPER_SOAK") == "1" }
 
-// onlySoak leaves a test to `make soak` until issue 3 has proven it in ordinary
-// runs: why says what is missing.
-func onlySoak(t *testing.T, why string) {
-	t.Helper()
-	if !soak() {
-		t.Skipf("issue 3, run by COOPER_SOAK=1: %s", why)
-	}
-}
-
 // seed is COOPER_LIFECYCLE_SEED, or another one in each run.
 func seed() uint64 {
 	return uint64(environment("COOPER_LIFECYCLE_SEED", int(time.Now().UnixNano()%1e9)))

@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -81,6 +82,9 @@ type world struct {
 	lives *lives
 	// end is the test at whose end processes stop.
 	end *testing.T
+	// died, if set, ends the goroutine that waits for something in this world
+	// when it is closed.
+	died <-chan struct{}
 }
 
 // lives are the latest processes of a world.
@@ -311,7 +315,15 @@ func (w *world) eventually(what string, check func(context.Context) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
 	defer cancel()
-	if err := controlplane.Until(ctx, check); err != nil {
+	err := controlplane.Until(ctx, func(ctx context.Context) error {
+		select {
+		case <-w.died:
+			runtime.Goexit() // nobody is there to do what is waited for
+		default:
+		}
+		return check(ctx)
+	})
+	if err != nil {
 		w.t.Fatalf("waiting until %s: %v\nrequests so far:\n%s", what, err, strings.Join(w.tape.done(func(entry) bool { return true }), "\n"))
 	}
 }

@@ -28,7 +28,7 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
-			Name: "the account ID is not persisted before the grant", Cases: []int{13}, Crash: true,
+			Name: "the account ID is not persisted before the grant", Cases: []int{13}, Crash: "an access",
 			Edits: []edit{
 				{
 					`sidecar/internal/bucketaccess/identify.go`,
@@ -218,7 +218,7 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
-			Name: "access is revoked before its Secrets are deleted", Cases: []int{52}, Crash: true,
+			Name: "access is revoked before its Secrets are deleted", Cases: []int{52}, Crash: "an access that leaves",
 			Edits: []edit{
 				{
 					`sidecar/internal/bucketaccess/bucketaccess.go`,
@@ -246,7 +246,7 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
-			Name: "the finalizer is off before the access is revoked", Cases: []int{52, 53}, Crash: true,
+			Name: "the finalizer is off before the access is revoked", Cases: []int{52, 53}, Crash: "an access that leaves",
 			Edits: []edit{
 				{
 					`controller/internal/bucketaccess/cleaned.go`,

@@ -6,7 +6,7 @@ package main
 func ofBuckets() []mutation { //nolint:funlen // a table
 	return []mutation{
 		{
-			Name: "the bucket ID is not persisted before the creation", Cases: []int{2, 3, 7}, Crash: true,
+			Name: "the bucket ID is not persisted before the creation", Cases: []int{2, 3, 7}, Crash: "a claim",
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/identify.go`,

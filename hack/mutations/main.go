@@ -19,6 +19,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -27,20 +28,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // patience is how long a mutated test waits for what will never happen.
-const patience = "8s"
+const patience = "10s"
 
 // basePatience is how long a test without a defect waits, which only delays
 // failures.
 const basePatience = "40s"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "mutations:", err)
@@ -53,6 +55,7 @@ func run(ctx context.Context) error {
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
 	only := flag.String("only", "", "try only mutations whose name holds this text")
 	jobs := flag.Int("jobs", 1, "how many mutations to try at a time")
+	record := flag.String("record", "", "file of the results: what it holds is not tried again, and what is tried is added")
 	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write after a run of all mutations")
 	flag.Parse()
 	root, err := os.Getwd()
@@ -69,11 +72,15 @@ func run(ctx context.Context) error {
 		r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 		chosen = chosen[:min(*sample, len(chosen))]
 	}
-	if failed, err := test(ctx, root, "", basePatience, patternsOf(chosen)); err != nil || len(failed) > 0 {
-		return errors.Join(fmt.Errorf("without any defect, %q fail: the run would prove nothing", failed), err)
-	}
-	results, missed, err := tryAll(ctx, root, chosen, *jobs)
+	known, err := readResults(*record)
 	if err != nil {
+		return err
+	}
+	if err := withoutAny(ctx, root, chosen, known); err != nil {
+		return err
+	}
+	results, missed, err := tryAll(ctx, root, chosen, known, *jobs)
+	if err := errors.Join(err, writeResults(*record, results)); err != nil {
 		return err
 	}
 	fmt.Printf("%d mutations, %d missed\n", len(chosen), missed)
@@ -86,28 +93,46 @@ func run(ctx context.Context) error {
 	return writeCoverage(root, *coverage, results)
 }
 
-// tryAll tries the mutations and returns the tests that failed, by the name of
-// the mutation, and how many mutations were missed.
-func tryAll(ctx context.Context, root string, chosen []mutation, jobs int) (map[string][]string, int, error) {
+// withoutAny asserts that the tests pass as long as there is no defect.
+func withoutAny(ctx context.Context, root string, chosen []mutation, known map[string][]string) error {
+	untried := slices.DeleteFunc(slices.Clone(chosen), func(m mutation) bool { return known[m.Name] != nil })
+	if len(untried) == 0 {
+		return nil
+	}
+	failed, err := test(ctx, root, "", basePatience, patternsOf(untried))
+	if err != nil || len(failed) > 0 {
+		return errors.Join(fmt.Errorf("without any defect, %q fail: the run would prove nothing", failed), err)
+	}
+	return nil
+}
+
+// tryAll tries the mutations whose results are not known, and returns the tests
+// that failed, by the name of the mutation, and how many mutations were missed.
+func tryAll(ctx context.Context, root string, chosen []mutation, known map[string][]string, jobs int) (map[string][]string, int, error) {
 	var mu sync.Mutex
-	missed, results := 0, map[string][]string{}
+	missed, results := 0, maps.Clone(known)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(jobs, 1))
 	for _, m := range chosen {
+		if known[m.Name] != nil {
+			continue
+		}
 		group.Go(func() error {
+			began := time.Now()
 			failed, err := m.try(ctx, root)
 			if err != nil {
 				return err
 			}
+			took := time.Since(began).Round(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
-			results[m.Name] = failed
 			if problem := m.judge(failed); problem != "" {
 				missed++
-				fmt.Printf("MISSED  %s: %s\n", m.Name, problem)
+				fmt.Printf("MISSED  %s: %s (%v)\n", m.Name, problem, took)
 				return nil
 			}
-			fmt.Printf("found   %s\n", m.Name)
+			results[m.Name] = failed
+			fmt.Printf("found   %s (%v)\n", m.Name, took)
 			return nil
 		})
 	}
@@ -115,6 +140,33 @@ func tryAll(ctx context.Context, root string, chosen []mutation, jobs int) (map[
 		return results, missed, fmt.Errorf("run the mutations: %w", err)
 	}
 	return results, missed, nil
+}
+
+// readResults reads the file of an earlier run; without one there are none.
+func readResults(path string) (map[string][]string, error) {
+	results := map[string][]string{}
+	raw, err := os.ReadFile(path)
+	if path == "" || os.IsNotExist(err) {
+		return results, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	if err := json.Unmarshal(raw, &results); err != nil {
+		return nil, fmt.Errorf("results %s: %w", path, err)
+	}
+	return results, nil
+}
+
+func writeResults(path string, results map[string][]string) error {
+	if path == "" {
+		return nil
+	}
+	raw, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
+	return os.WriteFile(path, raw, 0o600)
 }
 
 // judge says what must have failed and did not; empty means that all is well.
@@ -125,7 +177,7 @@ func (m mutation) judge(failed []string) string {
 			passed = append(passed, fmt.Sprintf("case %d passes", number))
 		}
 	}
-	if m.Crash && !slices.Contains(failed, "TestCrash") {
+	if m.Crash != "" && !slices.Contains(failed, "TestCrash") {
 		passed = append(passed, "no crash point fails")
 	}
 	return strings.Join(passed, ", ")
@@ -162,8 +214,8 @@ func patternsOf(ms []mutation) []string {
 		for _, number := range m.Cases {
 			patterns = append(patterns, caseOf(number).String())
 		}
-		if m.Crash {
-			patterns = append(patterns, "^TestCrash$")
+		if m.Crash != "" {
+			patterns = append(patterns, "^TestCrash$/^flows$/^"+strings.ReplaceAll(m.Crash, " ", "_")+"$")
 		}
 	}
 	slices.Sort(patterns)

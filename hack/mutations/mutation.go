@@ -17,8 +17,8 @@ type mutation struct {
 	Name string
 	// Cases are those whose tests must fail.
 	Cases []int
-	// Crash says that the crash points must find it, too.
-	Crash bool
+	// Crash is the flow whose crash points must find it, too; empty is none.
+	Crash string
 	// Edits make the defect.
 	Edits []edit
 }
