@@ -307,6 +307,34 @@ func TestCase60_no_two_calls_for_one_ID(t *testing.T) {
 	w.called(driverfake.CreateBucket, 2)
 }
 
+// A grant that hangs delays neither another access to its bucket nor anything
+// else (decision B3).
+func TestCase60_a_call_that_hangs_delays_nothing_else(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	w.provisioned("photos", "fast")
+	hold := make(chan struct{})
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold})
+	hanging := w.access("hanging", "keys", "photos")
+	w.create(hanging)
+	w.eventually("the call hangs", func(context.Context) error {
+		if len(w.driver.Calls(driverfake.GrantAccess)) == 0 {
+			return errNot
+		}
+		return nil
+	})
+	other := w.granted("other", "keys", "photos")
+	w.delete(other)
+	w.gone(other)
+	if conditions.Is(get(w, hanging).Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		t.Error("the call did not hang")
+	}
+	close(hold)
+	w.ready(hanging)
+}
+
 func TestCase61_bucketInfo(t *testing.T) {
 	t.Parallel()
 	for protocol, tc := range map[cosiapi.Protocol]struct {

@@ -41,6 +41,11 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/identify.go`,
+					`_, err := r.Buckets.PatchStatus(`,
+					`_, _ = r.Buckets.PatchStatus(`,
+				},
+				{
+					`sidecar/internal/bucket/identify.go`,
 					`return step.Next(), err`,
 					`return step.Next(), nil`,
 				},

@@ -54,6 +54,7 @@ func run(ctx context.Context) error {
 	sample := flag.Int("sample", 0, "try only this many mutations; 0 means all")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
 	only := flag.String("only", "", "try only mutations whose name holds this text")
+	buildOnly := flag.Bool("build", false, "build each mutation in, and run no test")
 	jobs := flag.Int("jobs", 1, "how many mutations to try at a time")
 	record := flag.String("record", "", "file of the results: what it holds is not tried again, and what is tried is added")
 	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write after a run of all mutations")
@@ -72,6 +73,9 @@ func run(ctx context.Context) error {
 		r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 		chosen = chosen[:min(*sample, len(chosen))]
 	}
+	if *buildOnly {
+		return buildAll(ctx, root, chosen)
+	}
 	known, err := readResults(*record)
 	if err != nil {
 		return err
@@ -79,8 +83,8 @@ func run(ctx context.Context) error {
 	if err := withoutAny(ctx, root, chosen, known); err != nil {
 		return err
 	}
-	results, missed, err := tryAll(ctx, root, chosen, known, *jobs)
-	if err := errors.Join(err, writeResults(*record, results)); err != nil {
+	results, missed, err := tryAll(ctx, root, chosen, known, *record, *jobs)
+	if err != nil {
 		return err
 	}
 	fmt.Printf("%d mutations, %d missed\n", len(chosen), missed)
@@ -108,7 +112,7 @@ func withoutAny(ctx context.Context, root string, chosen []mutation, known map[s
 
 // tryAll tries the mutations whose results are not known, and returns the tests
 // that failed, by the name of the mutation, and how many mutations were missed.
-func tryAll(ctx context.Context, root string, chosen []mutation, known map[string][]string, jobs int) (map[string][]string, int, error) {
+func tryAll(ctx context.Context, root string, chosen []mutation, known map[string][]string, record string, jobs int) (map[string][]string, int, error) {
 	var mu sync.Mutex
 	missed, results := 0, maps.Clone(known)
 	group, ctx := errgroup.WithContext(ctx)
@@ -119,19 +123,26 @@ func tryAll(ctx context.Context, root string, chosen []mutation, known map[strin
 		}
 		group.Go(func() error {
 			began := time.Now()
-			failed, err := m.try(ctx, root)
-			if err != nil {
-				return err
+			failed, err := m.try(ctx, root, patternsOf([]mutation{m}))
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
 			took := time.Since(began).Round(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
-			if problem := m.judge(failed); problem != "" {
+			problem := m.judge(failed)
+			if err != nil {
+				problem = err.Error()
+			}
+			if problem != "" {
 				missed++
 				fmt.Printf("MISSED  %s: %s (%v)\n", m.Name, problem, took)
 				return nil
 			}
 			results[m.Name] = failed
+			if err := writeResults(record, results); err != nil {
+				return err
+			}
 			fmt.Printf("found   %s (%v)\n", m.Name, took)
 			return nil
 		})
@@ -188,9 +199,9 @@ func caseOf(number int) *regexp.Regexp {
 	return regexp.MustCompile(fmt.Sprintf(`^TestCase(\d\d_)*%02d_`, number))
 }
 
-// try runs the tests that must find the mutation, and returns the names of
-// those that failed.
-func (m mutation) try(ctx context.Context, root string) ([]string, error) {
+// try builds the mutation in, runs the tests that match a pattern, if there is
+// one, and returns the names of those that failed.
+func (m mutation) try(ctx context.Context, root string, patterns []string) ([]string, error) {
 	dir, err := os.MkdirTemp("", "mutation-")
 	if err != nil {
 		return nil, fmt.Errorf("directory for the overlay: %w", err)
@@ -200,11 +211,34 @@ func (m mutation) try(ctx context.Context, root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	failed, err := test(ctx, root, overlay, patience, patternsOf([]mutation{m}))
+	if output, err := build(ctx, root, overlay); err != nil {
+		return nil, fmt.Errorf("mutation %q does not build: %w\n%s", m.Name, err, output)
+	}
+	if patterns == nil {
+		return nil, nil
+	}
+	failed, err := test(ctx, root, overlay, patience, patterns)
 	if err != nil {
 		return nil, fmt.Errorf("mutation %q: %w", m.Name, err)
 	}
 	return failed, nil
+}
+
+// build builds controller and sidecar with a defect.
+func build(ctx context.Context, root, overlay string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "./controller/...", "./sidecar/...")
+	command.Dir = root
+	return command.CombinedOutput()
+}
+
+// buildAll asserts that every mutation builds, which takes a second each.
+func buildAll(ctx context.Context, root string, chosen []mutation) error {
+	var errs []error
+	for _, m := range chosen {
+		_, err := m.try(ctx, root, nil)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // patternsOf match the tests that must find the mutations.

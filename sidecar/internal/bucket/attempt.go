@@ -47,7 +47,7 @@ func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) 
 // exclusively runs a call unless one for the same bucket ID is running; then
 // the reconcile starts again when that one has ended.
 func (r *Reconciler) exclusively(w *work, bucketID string, call func() error) (step.Verdict, error) {
-	release := r.InFlight.Try([]string{inflight.BucketID(bucketID)}, func() { r.Bell.Ring(w.req) })
+	release := r.InFlight.Try(inflight.Call{About: []string{inflight.BucketID(bucketID)}}, func() { r.Bell.Ring(w.req) })
 	if release == nil {
 		return step.Wait("the end of another call for bucket ID " + bucketID), nil
 	}

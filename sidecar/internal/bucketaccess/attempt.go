@@ -4,7 +4,6 @@ package bucketaccess
 
 import (
 	"context"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,17 +43,18 @@ func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) 
 	return step.Wait("the cache, which is behind the API server"), nil
 }
 
-// exclusively runs a call unless one about the same account or one of the same
-// buckets is running; then the reconcile starts again when that one has ended.
+// exclusively runs a call unless one about the same account, or about one of its
+// buckets itself, is running; then the reconcile starts again when that one has
+// ended.
 func (r *Reconciler) exclusively(w *work, call func() error) (step.Verdict, error) {
-	var keys []string
+	var needed inflight.Call
 	for _, id := range bucketIDs(w.access) {
-		keys = append(keys, inflight.BucketID(id))
+		needed.Using = append(needed.Using, inflight.BucketID(id))
 	}
 	if id := w.access.Status.AccountID; id != "" {
-		keys = append(keys, inflight.AccountID(id))
+		needed.About = append(needed.About, inflight.AccountID(id))
 	}
-	release := r.InFlight.Try(slices.Clip(keys), func() { r.Bell.Ring(w.req) })
+	release := r.InFlight.Try(needed, func() { r.Bell.Ring(w.req) })
 	if release == nil {
 		return step.Wait("the end of another call for the same account or bucket"), nil
 	}

@@ -8,22 +8,24 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
+func about(keys ...string) inflight.Call { return inflight.Call{About: keys} }
+
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	var keys inflight.Keys
 	never := func() { t.Error("told to come again although it got its keys") }
-	release := keys.Try([]string{"a", "b", "a"}, never)
+	release := keys.Try(about("a", "b", "a"), never)
 	if release == nil {
 		t.Fatal("free keys were refused")
 	}
-	if keys.Try([]string{"c"}, never) == nil {
+	if keys.Try(about("c"), never) == nil {
 		t.Error("a key that nobody holds was refused")
 	}
 	told := 0
-	if keys.Try([]string{"d", "b"}, func() { told++ }) != nil {
+	if keys.Try(about("d", "b"), func() { told++ }) != nil {
 		t.Fatal("a taken key was given twice")
 	}
-	if keys.Try([]string{"d"}, never) == nil {
+	if keys.Try(about("d"), never) == nil {
 		t.Error("a refused call kept one of its keys")
 	}
 	if told != 0 {
@@ -33,7 +35,46 @@ func TestKeys(t *testing.T) {
 	if told != 1 {
 		t.Errorf("told to come again %d times, want once", told)
 	}
-	if keys.Try([]string{"a", "b"}, never) == nil {
+	if keys.Try(about("a", "b"), never) == nil {
 		t.Error("released keys were refused")
+	}
+}
+
+// Grants for several accounts use one bucket at once; a call about the bucket
+// itself waits for the last of them, and keeps further ones out.
+func TestKeys_that_are_shared(t *testing.T) {
+	t.Parallel()
+	var keys inflight.Keys
+	told := 0
+	free := func() { told++ }
+	first := keys.Try(inflight.Call{About: []string{"account 1"}, Using: []string{"bucket"}}, free)
+	second := keys.Try(inflight.Call{About: []string{"account 2"}, Using: []string{"bucket", "bucket"}}, free)
+	if first == nil || second == nil {
+		t.Fatal("two accounts could not use one bucket at once")
+	}
+	if keys.Try(about("bucket"), free) != nil {
+		t.Fatal("a bucket was given away while it is used")
+	}
+	first()
+	if told != 0 || keys.Try(about("bucket"), free) != nil {
+		t.Fatal("a bucket was given away while the second account uses it")
+	}
+	second()
+	if told != 2 {
+		t.Errorf("told to come again %d times, want twice", told)
+	}
+	release := keys.Try(about("bucket"), free)
+	if release == nil {
+		t.Fatal("a bucket that nobody uses was refused")
+	}
+	if keys.Try(inflight.Call{About: []string{"account 1"}, Using: []string{"bucket"}}, free) != nil {
+		t.Error("an account uses a bucket that a call is about")
+	}
+	if keys.Try(about("account 1"), free) == nil {
+		t.Error("a refused call kept its account")
+	}
+	release()
+	if told != 3 {
+		t.Errorf("told to come again %d times, want three times", told)
 	}
 }
