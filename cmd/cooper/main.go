@@ -21,6 +21,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
 )
 
@@ -44,6 +45,7 @@ func subcommands() []subcommand {
 		{"env", "print how to reach it and the granted credential, for eval", prepareEnv},
 		{"down", "end it", prepareDown},
 		{"fakes s3", "run the S3 and IAM that up uses, alone", s3fakecmd.Prepare},
+		{"fakes gcs", "run a Cloud Storage with IAM, alone", gcsfakecmd.Prepare},
 	}
 }
 

@@ -48,6 +48,20 @@ func (s *Server) projectOr(project string) string {
 	return project
 }
 
+// IsAdmin reports whether an access token is an administrator's.
+func (s *Server) IsAdmin(token string) bool {
+	c, err := s.directory.Authenticate(token)
+	if err != nil {
+		return false
+	}
+	for _, p := range s.options.Projects {
+		if c.Name == s.AdminEmail(p.ID) {
+			return true
+		}
+	}
+	return false
+}
+
 // ProjectID is the ID of the first project.
 func (s *Server) ProjectID() string { return s.options.Projects[0].ID }
 
