@@ -44,6 +44,9 @@ func subcommands() []subcommand {
 		{"up", "run the whole system until Ctrl-C", prepareUp},
 		{"env", "print how to reach it and the granted credential, for eval", prepareEnv},
 		{"down", "end it", prepareDown},
+		{"control-plane", "run the Kubernetes API alone, for components that run elsewhere", prepareControlPlane},
+		{"apply", "apply manifests to a system that runs elsewhere, and print what was granted", prepareApply},
+		{"probe", "ask a health address once: exit 0 if it answers that all is well", prepareProbe},
 		{"fakes s3", "run the S3 and IAM that up uses, alone", s3fakecmd.Prepare},
 		{"fakes gcs", "run a Cloud Storage with IAM, alone", gcsfakecmd.Prepare},
 	}
@@ -119,8 +122,8 @@ func usage(commands []subcommand) string {
 	var text strings.Builder
 	text.WriteString("cooper runs a COSI system on this machine.\n\nCommands:\n")
 	for _, c := range commands {
-		fmt.Fprintf(&text, "  %-12s %s\n", c.name, c.short)
+		fmt.Fprintf(&text, "  %-13s %s\n", c.name, c.short)
 	}
-	text.WriteString("  version      print the version\n\ncooper help COMMAND lists the flags of a command.\n")
+	text.WriteString("  version       print the version\n\ncooper help COMMAND lists the flags of a command.\n")
 	return text.String()
 }

@@ -60,6 +60,9 @@ func (p *Plane) apiServer(o Options) (*envtest.APIServer, error) {
 	// Where others find the keys of service account tokens. The server would name an address of the machine, which
 	// its certificate does not have.
 	arguments.Set("external-hostname", loopback)
+	if o.AllInterfaces {
+		arguments.Set("bind-address", "0.0.0.0")
+	}
 	if p.auditLog == "" {
 		return server, nil
 	}

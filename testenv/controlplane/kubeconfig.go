@@ -22,6 +22,7 @@ func Kubeconfig(config *rest.Config, namespace string) ([]byte, error) {
 	file.Clusters[contextName] = &clientcmdapi.Cluster{
 		Server:                   config.Host,
 		CertificateAuthorityData: config.CAData,
+		TLSServerName:            config.ServerName,
 	}
 	file.AuthInfos[contextName] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: config.CertData,

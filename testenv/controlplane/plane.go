@@ -27,6 +27,10 @@ type Options struct {
 	DataDir string
 	// Port is the TCP port of the API server on 127.0.0.1; 0 means a free one.
 	Port int
+	// AllInterfaces makes the API server listen on every address of the machine, as one in a container must; otherwise
+	// only 127.0.0.1 reaches it. Its certificate is for localhost all the same: who calls it by another name expects
+	// ServerName.
+	AllInterfaces bool
 	// CRDs are manifests of CustomResourceDefinitions by a name for messages, one YAML document each. They are served
 	// when Start returns; those of an earlier start are updated.
 	CRDs map[string][]byte
@@ -176,6 +180,9 @@ func checkPort(port int) error {
 }
 
 const loopback = "127.0.0.1"
+
+// ServerName is a name in the API server's certificate.
+const ServerName = "localhost"
 
 // layout names the files below the directory of one control plane.
 type layout struct {

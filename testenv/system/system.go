@@ -139,24 +139,26 @@ func (s *System) startPlane(ctx context.Context, o Options) error {
 		}
 		s.plane, s.ownPlane = plane, true
 	}
+	var err error
+	s.admin, err = adminOf(s.plane)
+	return err
+}
+
+// adminOf returns a client that may do everything.
+func adminOf(plane *controlplane.Plane) (client.Client, error) {
 	scheme, err := kinds.NewScheme()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.admin, err = client.New(s.plane.Config(), client.Options{Scheme: scheme})
+	admin, err := client.New(plane.Config(), client.Options{Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("client of the administrator: %w", err)
+		return nil, fmt.Errorf("client of the administrator: %w", err)
 	}
-	return nil
+	return admin, nil
 }
 
 func (s *System) addController(ctx context.Context, o Options) error {
-	config, err := admit(ctx, s.plane, s.admin, identity{
-		account:      suffixed(deploy.ControllerRole, o.Name),
-		clusterRoles: []string{deploy.ControllerRole},
-		roles:        []string{deploy.ControllerLeaderRole},
-		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"},
-	})
+	config, err := admit(ctx, s.plane, s.admin, o.controllerIdentity())
 	if err != nil {
 		return err
 	}
@@ -180,6 +182,16 @@ func (s *System) addDriver(ctx context.Context, o Options, d Driver, index int) 
 	}
 	parts.sidecar = newComponent("the sidecar of "+d.Name, o.sidecarWork(config, d.Name, parts.endpoint))
 	return parts.sidecar.Start(ctx)
+}
+
+// controllerIdentity is whom the controller acts as.
+func (o Options) controllerIdentity() identity {
+	return identity{
+		account:      suffixed(deploy.ControllerRole, o.Name),
+		clusterRoles: []string{deploy.ControllerRole},
+		roles:        []string{deploy.ControllerLeaderRole},
+		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"},
+	}
 }
 
 // sidecarIdentity is whom the sidecar of the driver acts as.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plane runs the Kubernetes API alone, ready for a controller and
+// sidecars that run elsewhere, for `cooper control-plane`. It must not start a
+// component of COSI.
+package plane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+// Options say what API server to run.
+type Options struct {
+	// Data is a directory that keeps the state for the next start; empty keeps
+	// none.
+	Data string
+	// Port is the TCP port of the API server; 0 means a free one.
+	Port int
+	// AllInterfaces listens on every address, not on 127.0.0.1 alone.
+	AllInterfaces bool
+	// Kubeconfigs is the directory that gets a kubeconfig for each component.
+	Kubeconfigs string
+	// Server is the host and port by which the components reach the API server;
+	// empty means the address that it listens on.
+	Server string
+	// HostServer is the same for people outside of the components' network;
+	// empty means that of Server.
+	HostServer string
+	// Drivers are the names of the drivers whose sidecars may work.
+	Drivers []string
+	// HealthAddress serves /readyz once everything is in place; empty serves
+	// none.
+	HealthAddress string
+	// Progress gets a short line for each thing done.
+	Progress io.Writer
+}
+
+// Names of the files in Options.Kubeconfigs.
+const (
+	// AdminFile is for an administrator beside the components, HostFile for one
+	// outside of their network.
+	AdminFile = "admin.kubeconfig"
+	HostFile  = "host.kubeconfig"
+	// ControllerFile is for cosi-controller.
+	ControllerFile = "cosi-controller.kubeconfig"
+)
+
+// SidecarFile is the name of the file for the sidecar of a driver.
+func SidecarFile(driver string) string { return "cosi-sidecar-" + driver + ".kubeconfig" }
+
+// readHeaderTimeout bounds a request to the health address.
+const readHeaderTimeout = 5 * time.Second
+
+// Run runs the API server until ctx ends, which is no error. Whenever it
+// returns, nothing is left running.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Kubeconfigs == "" {
+		return errors.New("--kubeconfigs is not set: give a directory for the files by which components reach the API server")
+	}
+	if err := os.MkdirAll(o.Kubeconfigs, 0o700); err != nil {
+		return fmt.Errorf("--kubeconfigs: %w", err)
+	}
+	crds, err := deploy.CRDs()
+	if err != nil {
+		return err
+	}
+	plane, err := controlplane.Start(ctx, controlplane.Options{
+		BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { o.say("%s", text) }},
+		DataDir:       o.Data, Port: o.Port, AllInterfaces: o.AllInterfaces, CRDs: crds,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	accounts, err := system.Install(ctx, plane, o.Drivers...)
+	if err != nil {
+		return err
+	}
+	if err := o.publish(plane, accounts); err != nil {
+		return err
+	}
+	o.say("the API server is ready at %s", plane.Config().Host)
+	return o.serveHealth(ctx)
+}
+
+func (o Options) say(format string, args ...any) {
+	fmt.Fprintf(o.Progress, "cooper: "+format+"\n", args...)
+}
+
+// publish writes the kubeconfigs.
+func (o Options) publish(plane *controlplane.Plane, accounts system.Accounts) error {
+	files := map[string]*rest.Config{AdminFile: plane.Config(), ControllerFile: accounts.Controller}
+	for driver, config := range accounts.Sidecars {
+		files[SidecarFile(driver)] = config
+	}
+	for name, config := range files {
+		if err := o.write(name, config, o.Server); err != nil {
+			return err
+		}
+	}
+	server := o.HostServer
+	if server == "" {
+		server = o.Server
+	}
+	return o.write(HostFile, plane.Config(), server)
+}
+
+func (o Options) write(name string, config *rest.Config, server string) error {
+	if server != "" {
+		config = rest.CopyConfig(config)
+		config.Host = (&url.URL{Scheme: "https", Host: server}).String()
+		config.ServerName = controlplane.ServerName
+	}
+	return controlplane.WriteKubeconfig(filepath.Join(o.Kubeconfigs, name), config, "default")
+}
+
+// serveHealth tells that everything is in place, until ctx ends.
+func (o Options) serveHealth(ctx context.Context) error {
+	if o.HealthAddress == "" {
+		<-ctx.Done()
+		return nil
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n") // a caller that has gone needs no answer
+	})
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.HealthAddress)
+	if err != nil {
+		return fmt.Errorf("--health-address: %w", err)
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stopped()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("--health-address: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package up
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+)
+
+// ApplyOptions say what to apply to a system that runs elsewhere.
+type ApplyOptions struct {
+	// Kubeconfig is the file that says how to reach its API server.
+	Kubeconfig string
+	// Manifests, Namespace and SampleTimeout are as in Options.
+	Manifests     fs.FS
+	Namespace     string
+	SampleTimeout time.Duration
+	// Out gets the environment of each granted credential, Progress a line for
+	// what is waited for.
+	Out, Progress io.Writer
+}
+
+// Apply applies manifests, waits until what they claim is provisioned, and
+// prints the keys of each access Secret as variables of a shell.
+func Apply(ctx context.Context, o ApplyOptions) error {
+	documents, err := sample.Read(o.Manifests)
+	if err != nil {
+		return err
+	}
+	c, err := clientOf(o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := sample.Apply(ctx, c, o.Namespace, documents); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("not provisioned within %s", o.SampleTimeout))
+	defer cancel()
+	tell := func(line string) { fmt.Fprintf(o.Progress, "cooper: %s\n", line) }
+	if err := sample.Wait(ctx, c, documents, tell); err != nil {
+		return err
+	}
+	for _, key := range accessSecrets(documents) {
+		variables := map[string]string{}
+		if err := addSecret(ctx, c, key, variables); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.Out, "# Secret %s\n", key)
+		if err := shellenv.Write(o.Out, variables); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/plane"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
+	"github.com/cooper-cosi/cooper/docs/tutorial"
+)
+
+// probeTimeout bounds one question to a health address.
+const probeTimeout = 3 * time.Second
+
+// sampleTimeout is how long a sample may take by default.
+const sampleTimeout = 2 * time.Minute
+
+func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	o := plane.Options{}
+	flags.StringVar(&o.Data, "data", "", "directory that keeps the state for the next start; empty keeps none")
+	flags.IntVar(&o.Port, "port", 0, "port of the API server; 0 means a free one")
+	flags.BoolVar(&o.AllInterfaces, "all-interfaces", false, "listen on every address, as in a container, and not on 127.0.0.1 alone")
+	flags.StringVar(&o.Kubeconfigs, "kubeconfigs", "", "directory that gets a kubeconfig for each component")
+	flags.StringVar(&o.Server, "server", "", "host and port by which components reach the API server; empty means where it listens")
+	flags.StringVar(&o.HostServer, "host-server", "", "the same for the file "+plane.HostFile+", for people outside of the components' network")
+	flags.StringSliceVar(&o.Drivers, "driver", []string{tutorial.DriverName}, "name of a driver whose sidecar may work; repeat it for several")
+	flags.StringVar(&o.HealthAddress, "health-address", "", "TCP address that serves /readyz; empty serves none")
+	return func(ctx context.Context, _, stderr io.Writer) error {
+		o.Progress = stderr
+		return plane.Run(ctx, o)
+	}
+}
+
+func prepareApply(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	o := up.ApplyOptions{}
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "file that says how to reach the API server")
+	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of objects that name none")
+	flags.DurationVar(&o.SampleTimeout, "timeout", sampleTimeout, "how long everything may take to be provisioned")
+	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")
+	return func(ctx context.Context, stdout, stderr io.Writer) error {
+		if o.Kubeconfig == "" {
+			return errors.New("--kubeconfig is not set: say how to reach the API server")
+		}
+		o.Out, o.Progress = stdout, stderr
+		var err error
+		if o.Manifests, err = manifestFiles(*manifests, false); err != nil {
+			return err
+		}
+		return up.Apply(ctx, o)
+	}
+}
+
+func prepareProbe(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
+	url := flags.String("url", "http://127.0.0.1:8081/readyz", "what to ask for")
+	return func(ctx context.Context, _, _ io.Writer) error {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, *url, nil)
+		if err != nil {
+			return fmt.Errorf("--url: %w", err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", *url, response.Status)
+		}
+		return nil
+	}
+}
