@@ -5,9 +5,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
@@ -15,11 +13,9 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/plane"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
+	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 )
-
-// probeTimeout bounds one question to a health address.
-const probeTimeout = 3 * time.Second
 
 // sampleTimeout is how long a sample may take by default.
 const sampleTimeout = 2 * time.Minute
@@ -61,21 +57,5 @@ func prepareApply(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writ
 
 func prepareProbe(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	url := flags.String("url", "http://127.0.0.1:8081/readyz", "what to ask for")
-	return func(ctx context.Context, _, _ io.Writer) error {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, *url, nil)
-		if err != nil {
-			return fmt.Errorf("--url: %w", err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %s", *url, response.Status)
-		}
-		return nil
-	}
+	return func(ctx context.Context, _, _ io.Writer) error { return serve.Probe(ctx, *url) }
 }

@@ -60,6 +60,7 @@ func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	level := flags.String("log-level", "info", "least severe log lines to print: debug, info, warn or error")
 	format := flags.String("log-format", "text", "text or json")
 	version := flags.Bool("version", false, "print the version and exit")
+	probe := flags.Bool("probe", false, "ask the instance that runs with the same --health-address whether it is ready, and exit 0 if it is")
 	c.Flags(flags)
 	flagenv.Describe(flags)
 	err := flagenv.Parse(flags, args, os.LookupEnv)
@@ -78,7 +79,11 @@ func Main(c Command, args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	err = c.Run(ctx, logger)
+	if *probe {
+		err = askReady(ctx, flags.Lookup("health-address"))
+	} else {
+		err = c.Run(ctx, logger)
+	}
 	if err == nil {
 		return ExitOK
 	}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// probeTimeout bounds the one request of Probe.
+const probeTimeout = 3 * time.Second
+
+// askReady asks the instance at the address that the flag holds whether it is
+// ready. It is for images that hold no other program that could ask.
+func askReady(ctx context.Context, flag *pflag.Flag) error {
+	if flag == nil || flag.Value.String() == "" {
+		return Usagef("--probe needs the --health-address of the instance to ask")
+	}
+	host, port, err := net.SplitHostPort(flag.Value.String())
+	if err != nil {
+		return Usagef("--health-address: %w", err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return Probe(ctx, "http://"+net.JoinHostPort(host, port)+"/readyz")
+}
+
+// Probe sends one GET and returns an error unless the answer is 200 within
+// three seconds.
+func Probe(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return Usagef("not a URL: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("not ready: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s answers %s", url, response.Status)
+	}
+	return nil
+}

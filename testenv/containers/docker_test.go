@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// requireVariable, if set, makes a test fail that would be skipped because
+// Docker or an image is missing.
+const requireVariable = "COOPER_REQUIRE_CONTAINERS"
+
+// waitTimeout only delays failures.
+const waitTimeout = 3 * time.Minute
+
+// root is the directory of compose.yaml, seen from this package's.
+const root = "../.."
+
+// needs skips the test, or fails it, unless Docker with Compose answers and has
+// the images that make images builds.
+func needs(t *testing.T, images ...string) {
+	t.Helper()
+	missing := func(format string, args ...any) {
+		t.Helper()
+		if os.Getenv(requireVariable) != "" {
+			t.Fatalf(format, args...)
+		}
+		t.Skipf(format, args...)
+	}
+	if out, err := run(t.Context(), nil, "docker", "version", "--format", "{{.Server.Version}}"); err != nil {
+		missing("Docker does not answer: %v %s", err, out)
+	}
+	if out, err := run(t.Context(), nil, "docker", "compose", "version"); err != nil {
+		missing("Docker has no Compose: %v %s", err, out)
+	}
+	for _, name := range images {
+		if _, err := run(t.Context(), nil, "docker", "image", "inspect", image(name)); err != nil {
+			missing("there is no image %s: make images builds it", image(name))
+		}
+	}
+}
+
+// image is the name of an image of ours, as compose.yaml has it.
+func image(name string) string {
+	return or(os.Getenv("COOPER_REPOSITORY"), "cooper") + "/" + name + ":" + or(os.Getenv("COOPER_TAG"), "dev")
+}
+
+func or(value, fallback string) string {
+	if value == "" {
+		return fallback
+	}
+	return value
+}
+
+// run runs a command in the root with further variables and returns what it
+// printed to standard output; what it printed to standard error is in the error.
+func run(ctx context.Context, environment []string, name string, args ...string) (string, error) {
+	return pipe(ctx, environment, "", name, args...)
+}
+
+// pipe is run with standard input.
+func pipe(ctx context.Context, environment []string, stdin, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = root
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), environment...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return stdout.String(), fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// stack is a project of Compose that is down again after the test.
+type stack struct {
+	t           *testing.T
+	project     string
+	environment []string
+}
+
+// newStack prepares a project with a name and ports of its own.
+func newStack(t *testing.T) *stack {
+	t.Helper()
+	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8])}
+	s.environment = []string{
+		"COMPOSE_PROJECT_NAME=" + s.project, "COMPOSE_PROFILES=fakes",
+		"COOPER_API_PORT=" + freePort(t), "COOPER_S3_PORT=" + freePort(t), "COOPER_S3_URL=",
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
+		defer cancel()
+		if t.Failed() {
+			logs, _ := run(ctx, s.environment, "docker", "compose", "logs", "--no-color", "--tail", "15") // best effort
+			t.Log(logs)
+		}
+		if _, err := run(ctx, s.environment, "docker", "compose", "down", "--volumes"); err != nil {
+			t.Error(err)
+		}
+		for _, kind := range []string{"container", "volume", "network"} {
+			left, err := run(ctx, nil, "docker", kind, "ls", "--quiet", "--filter", "label=com.docker.compose.project="+s.project)
+			if err != nil || left != "" {
+				t.Errorf("after down: %s left: %q %v", kind, left, err)
+			}
+		}
+	})
+	return s
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// compose runs docker compose and returns its standard output.
+func (s *stack) compose(args ...string) string {
+	s.t.Helper()
+	out, err := run(s.t.Context(), s.environment, "docker", append([]string{"compose"}, args...)...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// docker runs docker and returns its standard output.
+func (s *stack) docker(args ...string) string {
+	s.t.Helper()
+	out, err := run(s.t.Context(), nil, "docker", args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+// up returns when every service is healthy.
+func (s *stack) up() {
+	s.t.Helper()
+	s.compose("up", "--wait", "--no-build", "--pull=never", "--wait-timeout=180")
+}
+
+// container is the ID of the container of a service.
+func (s *stack) container(service string) string {
+	s.t.Helper()
+	return strings.TrimSpace(s.compose("ps", "--all", "--quiet", service))
+}
+
+// kubectl runs kubectl in the container of the control plane.
+func (s *stack) kubectl(args ...string) string {
+	s.t.Helper()
+	return s.compose(append([]string{"exec", "--no-TTY", "control-plane", "kubectl"}, args...)...)
+}
