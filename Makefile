@@ -39,6 +39,10 @@ lint: ## run golangci-lint (ARGS=--fix repairs what it can)
 generate: ## write all generated files again
 	@go generate ./...
 
+.PHONY: images
+images: ## build the container images from scratch, without a registry (ARGS=-tag=...)
+	@go run ./hack/images $(ARGS)
+
 .PHONY: soak
 soak: ## test the lifecycle for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes
 	@go run ./hack/mutations
