@@ -8,3 +8,5 @@
 // no state: a signature is a function of account key, container and account ID, and everything else
 // is in the requests and at the service.
 package azuredriver
+
+//go:generate go run ./internal/reference . ../../docs/reference

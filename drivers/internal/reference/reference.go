@@ -5,6 +5,7 @@
 package reference
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -27,6 +28,8 @@ type Document struct {
 	Name string
 	// Title is the name of the backend in prose.
 	Title string
+	// Required is the field that must be set. Default: backends.
+	Required string
 	// Config is the type of the configuration, which is declared in config.go.
 	Config reflect.Type
 	// Enums are the values of the types that have few.
@@ -70,7 +73,7 @@ func (d Document) write(source, output string) error {
 	schema := object(fields)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Configuration of cosi-driver-" + d.Name
-	schema["required"] = []string{"backends"}
+	schema["required"] = []string{cmp.Or(d.Required, "backends")}
 	encoded, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the schema: %w", err)
