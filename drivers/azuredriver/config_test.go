@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestParseConfigFillsInDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := azuredriver.ParseConfig([]byte(`
+accounts:
+  prod: {credentials: {accountKeyFile: /keys/prod}}
+  china: {endpointSuffix: blob.core.chinacloudapi.cn, credentials: {accountKeyFile: /keys/china}}
+  lab: {endpoint: 'http://localhost:10000', credentials: {accountKeyFile: /keys/lab}}
+defaultAccount: prod
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(file string) azuredriver.CredentialsConfig {
+		return azuredriver.CredentialsConfig{AccountKeyFile: "/keys/" + file}
+	}
+	want := azuredriver.Config{
+		DriverName: "azure.cooper.dev", DefaultAccount: "prod", RecordsContainer: "cosi-accesses",
+		Accounts: map[string]azuredriver.AccountConfig{
+			"prod":  {EndpointSuffix: "blob.core.windows.net", Addressing: "host", Credentials: key("prod")},
+			"china": {EndpointSuffix: "blob.core.chinacloudapi.cn", Addressing: "host", Credentials: key("china")},
+			"lab":   {Endpoint: "http://localhost:10000", Addressing: "path", Credentials: key("lab")},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
+	t.Parallel()
+	noPEM := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(noPEM, []byte("not a certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	account := func(fields string) string {
+		return "accounts: {abc: {credentials: {accountKeyFile: /key}, " + fields + "}}"
+	}
+	tests := map[string]struct {
+		yaml string
+		want []string
+	}{
+		"not YAML":                           {"accounts: [", []string{"not valid"}},
+		"a field with a typo":                {account("endpont: x"), []string{"endpont"}},
+		"no account":                         {"driverName: azure.example.com", []string{"accounts: at least one"}},
+		"several without a default":          {"accounts: {abc: {}, def: {}}", []string{"defaultAccount: is needed", "abc, def"}},
+		"a default that is not there":        {"{defaultAccount: xyz, accounts: {abc: {}}}", []string{`defaultAccount: "xyz"`}},
+		"an account name that Azure has not": {"accounts: {a-b: {}}", []string{`"a-b"`, "3 to 24"}},
+		"a driver name with capitals":        {"{driverName: Azure.example.com, accounts: {abc: {}}}", []string{"driverName"}},
+		"no key":                             {"accounts: {abc: {}}", []string{"accounts.abc.credentials", "accountKeyFile"}},
+		"an endpoint without a scheme":       {account("endpoint: 'localhost:10000'"), []string{"accounts.abc.endpoint"}},
+		"an endpoint with a path":            {account("endpoint: 'http://h/abc'"), []string{"must end after the host"}},
+		"an endpoint with a password":        {account("endpoint: 'http://u:pw@h'"), []string{"must not hold a user"}},
+		"an addressing that is none":         {account("addressing: dns"), []string{"path, host"}},
+		"a path without an endpoint":         {account("addressing: path"), []string{"needs an endpoint"}},
+		"a suffix beside an endpoint":        {account("endpoint: 'http://h', endpointSuffix: blob.example.com"), []string{"endpointSuffix"}},
+		"a suffix that is a URL":             {account("endpointSuffix: 'https://blob.example.com'"), []string{"not a domain"}},
+		"a CA without TLS":                   {account("endpoint: 'http://h', caFile: " + noPEM), []string{"has no TLS", "no PEM"}},
+		"a CA file that is missing":          {account("caFile: /nowhere"), []string{"/nowhere"}},
+		"a container that cannot be":         {"{recordsContainer: A, accounts: {abc: {}}}", []string{"recordsContainer"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := azuredriver.ParseConfig([]byte(test.yaml))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q does not say %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "pw") {
+				t.Errorf("error %q holds a password", err)
+			}
+		})
+	}
+}
+
+func TestConfigFromEnvironment(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{
+		"AZURE_DRIVER_ACCOUNT": "abc", "AZURE_DRIVER_ACCOUNT_KEY": "c2VjcmV0", "AZURE_DRIVER_ENDPOINT": "https://blob.example.com",
+		"AZURE_DRIVER_NAME": "azure.example.com", "AZURE_DRIVER_ADDRESSING": "host",
+	}
+	lookup := func(name string) (string, bool) { value, set := variables[name]; return value, set }
+	got, err := azuredriver.ConfigFromEnvironment(lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := azuredriver.Config{
+		DriverName: "azure.example.com", DefaultAccount: "abc", RecordsContainer: "cosi-accesses",
+		Accounts: map[string]azuredriver.AccountConfig{"abc": {
+			Endpoint: "https://blob.example.com", Addressing: "host", Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret("c2VjcmV0")},
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration differs (-want +got):\n%s", diff)
+	}
+	variables["AZURE_DRIVER_ACCOUNT_KEY"] = "no-base64!"
+	if _, err := azuredriver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "base64") || strings.Contains(err.Error(), "no-base64!") {
+		t.Errorf("a key that is none: %v", err)
+	}
+	delete(variables, "AZURE_DRIVER_ACCOUNT")
+	if _, err := azuredriver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "AZURE_DRIVER_ACCOUNT ") {
+		t.Errorf("no account: %v", err)
+	}
+}
+
+func TestNoVariableIsReserved(t *testing.T) {
+	t.Parallel()
+	for _, variable := range azuredriver.Variables() {
+		if strings.HasPrefix(variable.Name, "COSI_") || variable.Description == "" {
+			t.Errorf("variable %q (%q)", variable.Name, variable.Description)
+		}
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("accounts: {abc: {endpoint: 'http://h', credentials: {accountKeyFile: /key}}}"))
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		config, err := azuredriver.ParseConfig(data)
+		if err == nil && (config.DefaultAccount == "" || len(config.Accounts) == 0) {
+			t.Errorf("accepted without an account: %q", data)
+		}
+	})
+}

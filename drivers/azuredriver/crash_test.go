@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+)
+
+// crash kills a driver process at its call number at: before the call takes effect, or after the
+// effect but before the answer. A dead process makes no more calls.
+type crash struct {
+	at          int
+	afterEffect bool
+	kill        context.CancelFunc
+
+	mu    sync.Mutex
+	calls []string
+	dead  bool
+}
+
+// killed is the error of calls of a dead process, which the SDK does not try again.
+type killed struct{}
+
+func (killed) Error() string { return "the process was killed" }
+
+func (killed) NonRetriable() {}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+func (c *crash) wrap(next http.RoundTripper) http.RoundTripper {
+	return transportFunc(func(request *http.Request) (*http.Response, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.dead {
+			return nil, killed{}
+		}
+		c.calls = append(c.calls, request.Method+" "+request.URL.RequestURI())
+		// What the server does must not depend on the process that asked.
+		lasting := request.WithContext(context.WithoutCancel(request.Context()))
+		if len(c.calls) != c.at {
+			return next.RoundTrip(lasting)
+		}
+		c.dead = true
+		c.kill()
+		if c.afterEffect {
+			// The process does not live to see how the call ended.
+			if response, err := next.RoundTrip(lasting); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+			}
+		}
+		return nil, killed{}
+	})
+}
+
+// cell is one crash: a fake of its own, and the names of what is made there.
+type cell struct {
+	server          *azurefake.Server
+	clock           *clock
+	bucket, account string
+}
+
+// process makes a driver as a new process has it. Without a crash it lives for ever.
+func (c *cell) process(t *testing.T, crash *crash) *azuredriver.Driver {
+	t.Helper()
+	options := azuredriver.Options{Config: configOf(c.server), Now: c.clock.Now}
+	if crash != nil {
+		options.WrapTransport = crash.wrap
+	}
+	driver, err := azuredriver.New(options)
+	wantNoError(t, err)
+	return driver
+}
+
+var crashParameters = driverkit.Values{"metadata": `{"team":"a"}`, "deleteNonEmpty": "true"}
+
+func (c *cell) create(ctx context.Context, driver *azuredriver.Driver) error {
+	_, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: c.bucket, Parameters: crashParameters})
+	return err
+}
+
+func (c *cell) remove(ctx context.Context, driver *azuredriver.Driver) error {
+	return driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: c.bucket, Parameters: crashParameters})
+}
+
+func (c *cell) grant(ctx context.Context, driver *azuredriver.Driver, rotation string) (driverkit.Access, error) {
+	return driver.GrantAccess(ctx, driverkit.GrantAccessRequest{AccountID: c.account, AccessSpec: driverkit.AccessSpec{
+		Protocol: driverkit.Azure, AuthType: driverkit.Key, Rotation: rotation,
+		Buckets: []driverkit.BucketAccess{{BucketID: c.bucket, ObjectData: driverkit.WriteOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any}},
+	}})
+}
+
+func (c *cell) granting(rotation string) step {
+	return func(ctx context.Context, driver *azuredriver.Driver) error {
+		_, err := c.grant(ctx, driver, rotation)
+		return err
+	}
+}
+
+func (c *cell) revoke(ctx context.Context, driver *azuredriver.Driver) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: c.account, Protocol: driverkit.Azure, AuthType: driverkit.Key, BucketIDs: []string{c.bucket},
+	})
+}
+
+type step func(context.Context, *azuredriver.Driver) error
+
+// scenario is one RPC of the matrix: what comes before it, the RPC, and the rotation of the access that
+// is there afterwards, "-" without one.
+type scenario struct {
+	before   func(*cell) []step
+	call     func(*cell) step
+	rotation string
+}
+
+// TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
+func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
+	scenarios := map[string]scenario{
+		"create": {func(*cell) []step { return nil }, func(c *cell) step { return c.create }, "-"},
+		"grant":  {func(c *cell) []step { return []step{c.create} }, func(c *cell) step { return c.granting("") }, ""},
+		"rotate": {func(c *cell) []step { return []step{c.create, c.granting("")} }, func(c *cell) step { return c.granting("1") }, "1"},
+		"rotate again": {
+			func(c *cell) []step { return []step{c.create, c.granting(""), c.granting("1")} }, func(c *cell) step { return c.granting("2") }, "2",
+		},
+		"revoke":       {func(c *cell) []step { return []step{c.create, c.granting("")} }, func(c *cell) step { return c.revoke }, "-"},
+		"whole revoke": {func(c *cell) []step { return []step{c.create, c.granting(""), c.granting("1")} }, func(c *cell) step { return c.revoke }, "-"},
+		"delete":       {func(c *cell) []step { return []step{c.create} }, func(c *cell) step { return c.remove }, "-"},
+	}
+	for name, scenario := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cells := 0
+			for at, reached := 1, true; reached; at++ {
+				reached = false
+				for _, afterEffect := range []bool{false, true} {
+					crash := &crash{at: at, afterEffect: afterEffect}
+					runCell(t, scenario, crash)
+					if t.Failed() {
+						t.Fatalf("killed at call %d (after its effect: %t) of:\n%s", at, afterEffect, strings.Join(crash.calls, "\n"))
+					}
+					if crash.dead {
+						reached = true
+						cells++
+					}
+				}
+			}
+			t.Logf("%d cells", cells)
+		})
+	}
+}
+
+func runCell(t *testing.T, scenario scenario, crash *crash) {
+	t.Helper()
+	shared := &clock{}
+	c := &cell{
+		server: startFake(t, azurefake.Options{Now: shared.Now, Deletion: -1}), clock: shared,
+		bucket: "bc-" + uuid.NewString(), account: newAccount(),
+	}
+	before := inventory(t, c.server)
+	for _, step := range scenario.before(c) {
+		wantNoError(t, step(t.Context(), c.process(t, nil)))
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	crash.kill = kill
+	call := scenario.call(c)
+	if err := call(ctx, c.process(t, crash)); err == nil && crash.dead && crash.at == len(crash.calls) && !lastIsRelease(crash) {
+		t.Error("the killed process answered")
+	}
+	// The lease of a dead process ends by itself.
+	shared.advance(16 * time.Second)
+	next := c.process(t, nil)
+	wantNoError(t, call(t.Context(), next))
+	c.verify(t, next, scenario.rotation)
+	wantNoError(t, c.revoke(t.Context(), next))
+	wantNoError(t, c.remove(t.Context(), next))
+	if diff := cmp.Diff(before, inventory(t, c.server)); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
+}
+
+// lastIsRelease says whether the process was killed while it gave the lease back, about which nobody
+// waits to hear.
+func lastIsRelease(crash *crash) bool {
+	return strings.Contains(crash.calls[len(crash.calls)-1], "comp=lease")
+}
+
+// verify looks at what is there after the RPC has succeeded.
+func (c *cell) verify(t *testing.T, driver *azuredriver.Driver, rotation string) {
+	t.Helper()
+	if rotation == "-" {
+		for _, one := range c.server.Inventory().Containers {
+			if len(one.Policies) > 0 || one.Name == records && one.Count > 0 {
+				t.Errorf("an access is left: %+v", one)
+			}
+		}
+		return
+	}
+	access, err := c.grant(t.Context(), driver, rotation)
+	wantNoError(t, err)
+	again, err := c.grant(t.Context(), driver, rotation)
+	wantNoError(t, err)
+	if access.Credential.Azure.Token.Reveal() != again.Credential.Azure.Token.Reveal() {
+		t.Error("a repeated grant answers something else")
+	}
+	client := clientByURL(t, access.Credential.Azure.Token.Reveal())
+	wantNoError(t, upload(t.Context(), client, "a"))
+	if code := azureCode(t, download(t.Context(), client, "a")); code != "AuthorizationPermissionMismatch" {
+		t.Errorf("reading with write-only access: %q", code)
+	}
+	want := 1
+	if rotation != "" {
+		want = 2
+	}
+	w := &world{server: c.server}
+	if found := w.policies(c.bucket); len(found) != want {
+		t.Errorf("policies %v, want %d", found, want)
+	}
+}
+
+// TestLostAnswers lets the answer to the nth call of each kind be lost, after its effect, while the
+// process lives on.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"CreateContainer", "SetContainerACL", "LeaseContainer", "PutBlob", "DeleteBlob", "DeleteContainer"} {
+		for nth := 1; nth <= 2; nth++ {
+			t.Run(fmt.Sprintf("%s %d", operation, nth), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, worldOptions{fake: azurefake.Options{Deletion: -1}})
+				w.server.Faults.Add(fault.Rule{Operation: operation, Nth: nth, Effect: fault.DropAfter})
+				before := inventory(t, w.server)
+				bucket, account := w.newBucket(t, nil), newAccount()
+				granted := w.mustGrant(t, grantRequest(account, readOnly, bucket))
+				wantNoError(t, list(t.Context(), workload(t, granted)))
+				w.mustRevoke(t, account, bucket)
+				if code := azureCode(t, list(t.Context(), workload(t, granted))); code != "AuthenticationFailed" {
+					t.Errorf("after revoke: %q", code)
+				}
+				wantNoError(t, w.delete(t, bucket, nil))
+				if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
+					t.Errorf("something is left or missing (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+}
