@@ -11,6 +11,7 @@ package sigv4
 import (
 	"crypto/rsa"
 	"encoding/hex"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func (v Verifier) Verify(r *http.Request) (*Verified, error) {
 		return v.verifyHeader(r)
 	case strings.Contains(r.URL.RawQuery, "AWSAccessKeyId=") && strings.Contains(r.URL.RawQuery, "Signature="):
 		return nil, errSigV2
-	case IsAnonymous(r):
+	case v.Dialect.orAWS() == AWS && IsAnonymous(r):
 		return nil, nil
 	}
 	return v.verifyQuery(r)
@@ -235,8 +236,23 @@ func checkSignedHeaders(r *http.Request, c *claim) error {
 		With("HeadersNotSigned", strings.Join(missing, ", "))
 }
 
-// compare computes the signature and compares it with the request's.
+// compare computes the signature and compares it with the request's. Google's clients sign the host without a port,
+// which the service does not have; others sign what they send.
 func (c *claim) compare(r *http.Request, secret, payload, omitQuery string) (*Verified, error) {
+	verified, err := c.compareAs(r, secret, payload, omitQuery)
+	host, _, splitErr := net.SplitHostPort(r.Host)
+	if err == nil || c.dialect == AWS || splitErr != nil {
+		return verified, err
+	}
+	bare := *r
+	bare.Host = host
+	if verified, bareErr := c.compareAs(&bare, secret, payload, omitQuery); bareErr == nil {
+		return verified, nil
+	}
+	return nil, err
+}
+
+func (c *claim) compareAs(r *http.Request, secret, payload, omitQuery string) (*Verified, error) {
 	canonical := canonicalRequest(r, c.scope.service, c.signedHeaders, omitQuery, payload)
 	toSign := stringToSign(c.dialect.algorithm, c.amzDate, c.scope, canonical)
 	if c.dialect.asymmetric {

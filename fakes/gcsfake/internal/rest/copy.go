@@ -143,7 +143,7 @@ func (c *Call) rewriteObject(w http.ResponseWriter) error {
 	}
 	size := strconv.FormatInt(o.Size, 10)
 	return answer(w, map[string]any{
-		"kind": "storage#rewriteResponse", "totalBytesRewritten": size, "objectSize": size, "done": true, "resource": showObject(o, b),
+		"kind": "storage#rewriteResponse", "totalBytesRewritten": size, "objectSize": size, "done": true, "resource": c.show(o, b),
 	})
 }
 

@@ -82,7 +82,7 @@ func (c *Call) answerObject(w http.ResponseWriter, o *store.Object) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showObject(o, b))
+	return answer(w, c.show(o, b))
 }
 
 // object returns the generation that the call names, after asking for a permission on it.
@@ -120,7 +120,7 @@ func (c *Call) getObject(w http.ResponseWriter) error {
 		return c.serveMedia(w, o)
 	}
 	w.Header().Set("ETag", o.ETag())
-	return answer(w, showObject(o, b))
+	return answer(w, c.show(o, b))
 }
 
 // listQuery reads the parameters of a listing.
@@ -181,7 +181,7 @@ func (c *Call) listObjects(w http.ResponseWriter) error {
 		Items    []objectResource `json:"items,omitempty"`
 	}{Kind: "storage#objects", Prefixes: page.Prefixes, Items: make([]objectResource, len(page.Objects))}
 	for i, o := range page.Objects {
-		out.Items[i] = showObject(o, b)
+		out.Items[i] = c.show(o, b)
 	}
 	if page.More {
 		out.Next = newPageToken(page.Last, page.LastGeneration)
@@ -251,7 +251,7 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 	if err != nil {
 		return err
 	}
-	return answer(w, showObject(next, b))
+	return answer(w, c.show(next, b))
 }
 
 // checkRetention lets an object's own retention be reduced only while unlocked, with a permission of its own and said

@@ -160,12 +160,13 @@ type objectResource struct {
 	Retention          any               `json:"retention,omitempty"`
 }
 
-func showObject(o *store.Object, b *store.Bucket) objectResource {
+// show is an object resource. Its links lead to this server.
+func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 	generation := strconv.FormatInt(o.Generation, 10)
 	path := "/storage/v1/b/" + o.Bucket + "/o/" + url.PathEscape(o.Name)
 	out := objectResource{
-		Kind: "storage#object", ID: o.Bucket + "/" + o.Name + "/" + generation, SelfLink: "https://www.googleapis.com" + path,
-		MediaLink: "https://storage.googleapis.com/download" + path + "?generation=" + generation + "&alt=media",
+		Kind: "storage#object", ID: o.Bucket + "/" + o.Name + "/" + generation, SelfLink: c.base() + path,
+		MediaLink: c.base() + "/download" + path + "?generation=" + generation + "&alt=media",
 		Name:      o.Name, Bucket: o.Bucket, Generation: o.Generation, Metageneration: o.Metageneration, ContentType: o.ContentType,
 		ContentEncoding: o.ContentEncoding, ContentLanguage: o.ContentLanguage, ContentDisposition: o.ContentDisposition, CacheControl: o.CacheControl,
 		StorageClass: o.StorageClass, Size: o.Size, CRC32C: encodeCRC(o.CRC32C), ETag: o.ETag(), TimeCreated: stamp(o.Created), Updated: stamp(o.Updated),
