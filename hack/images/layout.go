@@ -59,7 +59,7 @@ func (l layout) lay(ctx context.Context, i image) error {
 			return fmt.Errorf("lay out the image: %w", err)
 		}
 	}
-	if err := os.Chmod(filepath.Join(root, "tmp"), 0o777|fs.ModeSticky); err != nil { //nolint:gosec // as everywhere
+	if err := os.Chmod(filepath.Join(root, "tmp"), 0o777|fs.ModeSticky); err != nil {
 		return fmt.Errorf("lay out the image: %w", err)
 	}
 	if err := l.compile(ctx, i.program, filepath.Join(root, i.program)); err != nil {
@@ -127,6 +127,6 @@ func fixTimes(dir string) error {
 		if err != nil {
 			return err
 		}
-		return os.Chtimes(path, epoch, epoch)
+		return os.Chtimes(path, epoch, epoch) //nolint:gosec // we have just made all that is in it
 	})
 }

@@ -36,7 +36,7 @@ func askReady(ctx context.Context, flag *pflag.Flag) error {
 func Probe(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return Usagef("not a URL: %w", err)
 	}
