@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// TestDeploy applies what an administrator applies, twice, and holds the Pods
+// against the restricted standard and the accounts against their roles.
+func TestDeploy(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{Private: true})
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(kubeconfig, env.Plane.Config(), "default"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3"} {
+			cmd := exec.CommandContext(t.Context(), env.Plane.Kubectl(), "apply", "--server-side", "--force-conflicts", "-k", dir)
+			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("kubectl apply -k %s: %v\n%s", dir, err, out)
+			}
+		}
+	}
+	clients, err := kubernetes.NewForConfig(env.Plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployments, err := clients.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=cosi"})
+	if err != nil || len(deployments.Items) != 2 {
+		t.Fatalf("want the controller and the driver, got %d deployments, %v", len(deployments.Items), err)
+	}
+	for _, d := range deployments.Items {
+		t.Run(d.Name, func(t *testing.T) {
+			t.Parallel()
+			admitted(t, clients, d)
+		})
+	}
+	t.Run("rights", func(t *testing.T) {
+		t.Parallel()
+		rights(t, clients)
+	})
+}
+
+// admitted checks that the namespace takes the Pod of a Deployment, and refuses
+// it when it asks for more.
+func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try"}, Spec: d.Spec.Template.Spec}
+	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	if _, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun); err != nil {
+		t.Errorf("the Pod is refused: %v", err)
+	}
+	privileged := true
+	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
+	_, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
+		t.Errorf("a privileged Pod in its namespace: want a refusal by the restricted standard, got %v", err)
+	}
+}
+
+// rights asks what the accounts may do and may not.
+func rights(t *testing.T, clients *kubernetes.Clientset) {
+	t.Helper()
+	const (
+		controller = "system:serviceaccount:cosi-system:cosi-controller"
+		driver     = "system:serviceaccount:cosi-driver-s3:cosi-driver-s3"
+		cosi       = "objectstorage.k8s.io"
+	)
+	for name, tc := range map[string]struct {
+		user      string
+		attribute authorizationv1.ResourceAttributes
+		want      bool
+	}{
+		"the controller makes Buckets":               {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, true},
+		"the controller reads no Secrets":            {controller, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: "default"}, false},
+		"the sidecar writes access Secrets":          {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "create", Namespace: "default"}, true},
+		"the sidecar holds its Lease":                {driver, authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "cosi-system"}, true},
+		"the driver lists its own Secrets":           {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
+		"the driver lists no Secrets of others":      {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
+		"the sidecar makes no Buckets":               {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
+		"neither makes Pods, which could do as much": {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
+	} {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: tc.user, Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &tc.attribute,
+		}}
+		got, err := clients.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		if err != nil || got.Status.Allowed != tc.want {
+			t.Errorf("%s: want allowed %v, got %v, %v", name, tc.want, got.Status.Allowed, err)
+		}
+	}
+}
