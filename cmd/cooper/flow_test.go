@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
@@ -34,6 +37,8 @@ func TestFlow(t *testing.T) {
 
 	t.Run("aws", func(t *testing.T) { useAWS(t, env) })
 	t.Run("minio-go", func(t *testing.T) { useMinio(t, env) })
+
+	t.Run("azure", func(t *testing.T) { useAzure(t, env, up) })
 
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
 	_, err := minioClient(t, env).StatObject(t.Context(), env["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{})
@@ -77,6 +82,34 @@ func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 		}
 	}
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
+}
+
+// useAzure claims a container beside the bucket, and uses it with Azure's SDK.
+func useAzure(t *testing.T, env map[string]string, up *upProcess) {
+	t.Helper()
+	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/azure/")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketclaim/azure", "bucketaccess/azure")
+	encoded := up.kubectl(t, env, "get", "secret", "azure-credentials", "-o", "jsonpath={.data.AZURE_STORAGE_SAS_TOKEN}")
+	token, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		t.Fatalf("the token in the Secret: %v", err)
+	}
+	client, err := container.NewClientWithNoCredential(string(token), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := client.NewBlockBlobClient("hello.txt")
+	if _, err := blob.UploadBuffer(t.Context(), []byte("hello"), nil); err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	if _, err := blob.Delete(t.Context(), nil); err != nil {
+		t.Fatalf("delete: %v", err)
+	}
+	up.kubectl(t, env, "delete", "bucketaccess", "azure", "--timeout=60s")
+	if _, err := client.NewListBlobsFlatPager(nil).NextPage(t.Context()); !bloberror.HasCode(err, bloberror.AuthenticationFailed) {
+		t.Errorf("the credential after its access was deleted: want AuthenticationFailed, got %v", err)
+	}
+	up.kubectl(t, env, "delete", "bucketclaim", "azure", "--timeout=60s")
 }
 
 func useAWS(t *testing.T, env map[string]string) {

@@ -12,6 +12,8 @@ import "embed"
 const (
 	// DriverName is the driver of both classes.
 	DriverName = "s3.cooper.dev"
+	// AzureDriverName is the driver of the classes in the directory azure.
+	AzureDriverName = "azure.cooper.dev"
 	// Name is the name of both classes, of the BucketClaim and of the BucketAccess.
 	Name = "sample"
 	// SecretName is the Secret that the BucketAccess asks for.
