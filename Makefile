@@ -24,7 +24,7 @@ bin/cooper:
 	@CGO_ENABLED=0 go build -o $@ ./cmd/cooper
 
 .PHONY: test
-test: ## run all tests: unit, lifecycle, conformance (PACKAGES=, TESTFLAGS=)
+test: ## run all tests: unit, lifecycle, conformance, containers (PACKAGES=, TESTFLAGS=)
 	@bash hack/test.sh $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: verify

@@ -20,4 +20,5 @@ set +a
 exec go run ./hack/testtotals \
   --part lifecycle=lifecycle,controller,sidecar,testenv/system \
   --part conformance=sanity,drivers \
+  --part containers=testenv/containers \
   -- -p 2 -parallel 4 -timeout 20m "$@"

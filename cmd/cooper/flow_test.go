@@ -357,7 +357,7 @@ func TestHelp(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no argument":               {nil, "  up           run the whole system until Ctrl-C"},
+		"no argument":               {nil, " run the whole system until Ctrl-C"},
 		"help":                      {[]string{"help"}, "  fakes s3 "},
 		"a flag":                    {[]string{"--help"}, "cooper help COMMAND"},
 		"help for a command":        {[]string{"help", "up"}, "[COOPER_S3_PORT]"},

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 
 	"github.com/spf13/pflag"
 
@@ -121,9 +122,12 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 func usage(commands []subcommand) string {
 	var text strings.Builder
 	text.WriteString("cooper runs a COSI system on this machine.\n\nCommands:\n")
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, c := range commands {
-		fmt.Fprintf(&text, "  %-13s %s\n", c.name, c.short)
+		fmt.Fprintf(table, "  %s\t%s\n", c.name, c.short)
 	}
-	text.WriteString("  version       print the version\n\ncooper help COMMAND lists the flags of a command.\n")
+	fmt.Fprint(table, "  version\tprint the version\n")
+	_ = table.Flush() // a strings.Builder takes everything
+	text.WriteString("\ncooper help COMMAND lists the flags of a command.\n")
 	return text.String()
 }
