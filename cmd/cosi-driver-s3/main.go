@@ -60,7 +60,14 @@ func (s *settings) driver(ctx context.Context, options *driverkit.Options) (driv
 	if err != nil {
 		return nil, err
 	}
-	return s3driver.New(s3driver.Options{Config: config, Credentials: store, Registerer: options.Registry})
+	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store, Registerer: options.Registry})
+	if err != nil {
+		return nil, err
+	}
+	if err := driver.CheckConfiguration(ctx); err != nil {
+		return nil, fmt.Errorf("the configuration does not fit what was made with an earlier one: %w", err)
+	}
+	return driver, nil
 }
 
 func (s *settings) config() (s3driver.Config, error) {

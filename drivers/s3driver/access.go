@@ -37,6 +37,9 @@ func (b *backend) check(authType driverkit.AuthType, asked account.Request) erro
 
 // GrantAccess implements driverkit.Driver.
 func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	if err := d.checkID(ctx, request.AccountID); err != nil {
+		return driverkit.Access{}, err
+	}
 	backend, asked, err := d.accessRequest(request.AccessSpec)
 	if err != nil {
 		return driverkit.Access{}, err
@@ -60,6 +63,9 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		}
 		access.Buckets[request.Buckets[i].BucketID] = backend.info(asked.Buckets[i].Name, region)
 	}
+	if err := d.usage.note(ctx, backend.name); err != nil {
+		return driverkit.Access{}, err
+	}
 	access.Credential, err = backend.grant(ctx, request.AuthType, asked)
 	return access, apierror.Translate("account "+name, err)
 }
@@ -78,8 +84,11 @@ func (b *backend) grant(ctx context.Context, authType driverkit.AuthType, asked 
 // RevokeAccess implements driverkit.Driver. The account ID tells what to remove; a missing bucket
 // blocks nothing.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
+	if err := d.usage.check(ctx); err != nil {
+		return err
+	}
 	backend, name := d.splitID(request.AccountID)
-	if !isAccountName(name) {
+	if !isAccountName(name) || d.removed(request.AccountID) {
 		return nil
 	}
 	granted := account.Request{ID: request.AccountID, Name: name, ServiceAccount: request.ServiceAccount}

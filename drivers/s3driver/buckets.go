@@ -39,6 +39,12 @@ func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucke
 	if !bucketName.MatchString(name) {
 		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of S3", request.BucketID)
 	}
+	if err := d.checkID(ctx, request.BucketID); err != nil {
+		return driverkit.BucketInfo{}, err
+	}
+	if err := d.usage.note(ctx, backend.name); err != nil {
+		return driverkit.BucketInfo{}, err
+	}
 	region, err := backend.buckets.Ensure(ctx, name, want)
 	if err != nil {
 		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
@@ -55,6 +61,9 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 	if !bucketName.MatchString(name) {
 		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a bucket name of S3", request.BucketID)
 	}
+	if err := d.checkID(ctx, request.BucketID); err != nil {
+		return driverkit.BucketInfo{}, err
+	}
 	region, err := backend.buckets.Describe(ctx, name, want)
 	if err != nil {
 		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
@@ -65,8 +74,11 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 // DeleteBucket implements driverkit.Driver.
 func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucketRequest) error {
 	backend, name := d.splitID(request.BucketID)
-	if !bucketName.MatchString(name) {
+	if !bucketName.MatchString(name) || d.removed(request.BucketID) {
 		return nil
+	}
+	if err := d.usage.check(ctx); err != nil {
+		return err
 	}
 	return apierror.Translate("bucket "+name, backend.buckets.Delete(ctx, name, params.DeleteNonEmpty(request.Parameters)))
 }

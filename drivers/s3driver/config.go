@@ -34,6 +34,10 @@ type Config struct {
 	// Backends are the stores, by a name of lower-case letters, digits and '-'. Names are part of
 	// the IDs of what was made there and must not change while it exists.
 	Backends map[string]BackendConfig `json:"backends"`
+	// RemovedBackends are names of stores that are gone for good, with everything that was made
+	// there: what is deleted or revoked of it counts as done. Without this the driver refuses to
+	// work when a backend that was used is missing.
+	RemovedBackends []string `json:"removedBackends,omitempty"`
 }
 
 // BackendType says how a backend manages accounts.
@@ -208,6 +212,11 @@ func (c Config) validate() []error {
 		problems = append(problems, fmt.Errorf("defaultBackend: is needed with several backends (%s)", strings.Join(c.backendNames(), ", ")))
 	case !known:
 		problems = append(problems, fmt.Errorf("defaultBackend: %q is not one of the backends (%s)", c.DefaultBackend, strings.Join(c.backendNames(), ", ")))
+	}
+	for _, name := range c.RemovedBackends {
+		if _, configured := c.Backends[name]; configured {
+			problems = append(problems, fmt.Errorf("removedBackends: %q is one of the backends", name))
+		}
 	}
 	return problems
 }

@@ -51,6 +51,7 @@ type Driver struct {
 	config   Config
 	revision string
 	backends map[string]*backend
+	usage    *usage
 }
 
 var (
@@ -91,7 +92,7 @@ func New(options Options) (*Driver, error) {
 	if options.Credentials == nil {
 		return nil, errors.New("make the S3 driver: it needs a credential store")
 	}
-	driver := &Driver{config: config, backends: map[string]*backend{}}
+	driver := &Driver{config: config, backends: map[string]*backend{}, usage: &usage{store: options.Credentials, config: config}}
 	if driver.revision, err = config.revision(); err != nil {
 		return nil, err
 	}

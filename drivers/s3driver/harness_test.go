@@ -301,7 +301,7 @@ func wantCode(t *testing.T, err error, code codes.Code, texts ...string) {
 		t.Fatalf("error is %v, want code %v", err, code)
 	}
 	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
+		if err != nil && !strings.Contains(err.Error(), text) {
 			t.Errorf("error %q does not say %q", err, text)
 		}
 	}

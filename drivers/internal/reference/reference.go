@@ -126,6 +126,8 @@ func (d Document) describe(kind reflect.Type, comments map[string]string) []fiel
 		case reflect.Struct:
 			described.fields = d.describe(member.Type, comments)
 			described.schema = object(described.fields)
+		case reflect.Slice:
+			described.schema = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
 		default:
 			described.schema = map[string]any{"type": "string"}
 		}

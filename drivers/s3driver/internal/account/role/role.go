@@ -247,5 +247,5 @@ type associations interface {
 	CreatePodIdentityAssociation(ctx context.Context, in *eks.CreatePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.CreatePodIdentityAssociationOutput, error)
 	DescribePodIdentityAssociation(ctx context.Context, in *eks.DescribePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
 	DeletePodIdentityAssociation(ctx context.Context, in *eks.DeletePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error)
-	ListPodIdentityAssociations(context.Context, *eks.ListPodIdentityAssociationsInput, ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+	ListPodIdentityAssociations(ctx context.Context, in *eks.ListPodIdentityAssociationsInput, options ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
 }

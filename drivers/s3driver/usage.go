@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+const (
+	// usageEntry is where the credential store keeps the names of backends. It has a '/', which no
+	// account ID of this driver has.
+	usageEntry = "driver/backends"
+	// noteDefault is the note with the name of the default backend, noteBackend begins those of all.
+	noteDefault = "default"
+	noteBackend = "backend/"
+)
+
+// usage remembers in the credential store which backends something was made at, since their names
+// are part of its IDs: with another configuration the same IDs would mean other things, or nothing,
+// and what they stand for would be left behind without a word.
+type usage struct {
+	store  credstore.Store
+	config Config
+
+	mu sync.Mutex
+	// checked says that the record was seen to fit the configuration, which does not change.
+	checked bool
+	noted   map[string]bool
+}
+
+// check answers why the configuration does not fit what was made with an earlier one.
+func (u *usage) check(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.checked {
+		return nil
+	}
+	_, err := u.read(ctx)
+	u.checked = err == nil
+	return err
+}
+
+// note records that something is about to be made at the backend.
+func (u *usage) note(ctx context.Context, backend string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.noted[backend] {
+		return nil
+	}
+	entry, err := u.read(ctx)
+	if err != nil {
+		return err
+	}
+	if entry.Notes[noteBackend+backend] == "" {
+		notes := map[string]string{noteDefault: u.config.DefaultBackend, noteBackend + backend: "used"}
+		maps.Copy(notes, entry.Notes)
+		entry.Notes = notes
+		if _, err := u.store.Put(ctx, entry); errors.Is(err, credstore.ErrConflict) {
+			return driverkit.Aborted("another process uses backend %s for the first time; the driver tries again", backend).WithDetail(err)
+		} else if err != nil {
+			return unusableStore(err)
+		}
+	}
+	if u.noted == nil {
+		u.noted = map[string]bool{}
+	}
+	u.noted[backend] = true
+	return nil
+}
+
+// read answers the record, empty without one, or why the configuration does not fit it.
+func (u *usage) read(ctx context.Context) (credstore.Entry, error) {
+	entry, err := u.store.Get(ctx, usageEntry)
+	if errors.Is(err, credstore.ErrNotFound) {
+		return credstore.Entry{Account: usageEntry}, nil
+	}
+	if err != nil {
+		return credstore.Entry{}, unusableStore(err)
+	}
+	if was := entry.Notes[noteDefault]; was != u.config.DefaultBackend {
+		return credstore.Entry{}, driverkit.FailedPrecondition("defaultBackend was %q when buckets or accounts were made, and is %q now, "+
+			"but their IDs name no backend and stand for the default one: set defaultBackend to %q again, and name the other backend in the classes", was, u.config.DefaultBackend, was)
+	}
+	for _, note := range slices.Sorted(maps.Keys(entry.Notes)) {
+		name, isBackend := strings.CutPrefix(note, noteBackend)
+		if _, configured := u.config.Backends[name]; !isBackend || configured || slices.Contains(u.config.RemovedBackends, name) {
+			continue
+		}
+		return credstore.Entry{}, driverkit.FailedPrecondition("backend %q has been removed or renamed, but buckets or accounts were made there, and its name is part of their IDs: "+
+			"configure it by that name again; or, if the store and everything in it is gone for good, list it in removedBackends", name)
+	}
+	return entry, nil
+}
+
+func unusableStore(err error) error {
+	return driverkit.Unavailable("the credential store cannot be used").WithDetail(err)
+}
+
+// CheckConfiguration answers why the configuration does not fit what was made with an earlier one: a
+// backend in use was removed or renamed, or another one is the default. Every call is refused then.
+// A credential store that cannot be read now is no reason.
+func (d *Driver) CheckConfiguration(ctx context.Context) error {
+	err := d.usage.check(ctx)
+	if refusal, ok := errors.AsType[*driverkit.Error](err); ok && refusal.Code() == codes.FailedPrecondition {
+		return err
+	}
+	return nil
+}
+
+// checkID refuses IDs of what cannot be made or used any more.
+func (d *Driver) checkID(ctx context.Context, id string) error {
+	if d.removed(id) {
+		return driverkit.FailedPrecondition("%s is at a backend that was removed for good (removedBackends)", id)
+	}
+	return d.usage.check(ctx)
+}
+
+// removed says whether the ID is of something at a backend that was removed on purpose.
+func (d *Driver) removed(id string) bool {
+	prefix, _, found := strings.Cut(id, ".")
+	return found && slices.Contains(d.config.RemovedBackends, prefix)
+}

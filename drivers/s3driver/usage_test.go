@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// TestBackendsInUse changes the configuration of a driver that has a bucket and an account at the
+// backend lab, beside the default one.
+func TestBackendsInUse(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*s3driver.Config)
+		// want is what every call says, empty if all goes on.
+		want string
+	}{
+		"nothing changes":             {func(*s3driver.Config) {}, ""},
+		"a backend is added":          {func(c *s3driver.Config) { c.Backends["new"] = c.Backends["main"] }, ""},
+		"the used backend is removed": {func(c *s3driver.Config) { delete(c.Backends, "lab") }, `backend "lab" has been removed or renamed`},
+		"the used backend is renamed": {func(c *s3driver.Config) { c.Backends["lab-2"] = c.Backends["lab"]; delete(c.Backends, "lab") }, `backend "lab" has been removed or renamed`},
+		"another one is the default":  {func(c *s3driver.Config) { c.DefaultBackend = "lab" }, `set defaultBackend to "main" again`},
+		"the default one has a new name": {func(c *s3driver.Config) {
+			c.Backends["first"], c.DefaultBackend = c.Backends["main"], "first"
+			delete(c.Backends, "main")
+		}, `set defaultBackend to "main" again`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{})
+			store := credstore.NewMemory()
+			two := func(c *s3driver.Config) {
+				c.Backends["lab"], c.DefaultBackend = on.backend, "main"
+			}
+			w := newWorld(t, on, worldOptions{store: store, config: two})
+			bucket, account := w.newBucket(t, map[string]string{"backend": "lab"}), "lab."+newAccount()
+			w.mustGrant(t, grantRequest(account, readWrite, bucket))
+			before := server.Inventory()
+
+			config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
+			two(&config)
+			test.change(&config)
+			driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			code := codes.OK
+			if test.want != "" {
+				code = codes.FailedPrecondition
+			}
+			wantCode(t, driver.CheckConfiguration(t.Context()), code, test.want)
+			next := newWorld(t, on, worldOptions{store: store, config: func(c *s3driver.Config) { *c = config }})
+			_, err = next.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{}})
+			wantCode(t, err, code, test.want)
+			_, err = next.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
+			wantCode(t, err, code, test.want)
+			if code != codes.OK {
+				_, err = next.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+				wantCode(t, err, code, test.want)
+			}
+			wantCode(t, next.revoke(t, account, bucket), code, test.want)
+			wantCode(t, next.delete(t, bucket, nil), code, test.want)
+			after := server.Inventory()
+			if left := len(after.Users) + len(after.Buckets); test.want == "" && left != 0 || test.want != "" && left != len(before.Users)+len(before.Buckets) {
+				t.Errorf("left are %d users and buckets", left)
+			}
+		})
+	}
+}
+
+// TestBackendRemovedForGood does not hold up the deletion of what was there.
+func TestBackendRemovedForGood(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{})
+	store := credstore.NewMemory()
+	w := newWorld(t, on, worldOptions{store: store, config: func(c *s3driver.Config) {
+		c.Backends["lab"], c.DefaultBackend = on.backend, "main"
+	}})
+	bucket := w.newBucket(t, map[string]string{"backend": "lab"})
+	next := newWorld(t, on, worldOptions{store: store, config: func(c *s3driver.Config) { c.RemovedBackends = []string{"lab"} }})
+	mustSucceed(t, next.revoke(t, "lab."+newAccount(), bucket))
+	mustSucceed(t, next.delete(t, bucket, nil))
+	_, err := next.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "lab.bc-" + uuid.NewString()})
+	wantCode(t, err, codes.FailedPrecondition, "removedBackends")
+	next.newBucket(t, nil)
+}
