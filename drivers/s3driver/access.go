@@ -148,7 +148,11 @@ func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket) (string, er
 	if err != nil {
 		return "", err
 	}
-	wanted.KMSKey, err = b.buckets.KMSKey(ctx, wanted.Name, region)
+	key, err := b.buckets.KMSKey(ctx, wanted.Name, region)
+	if err == nil && b.config.Type == TypeAWS {
+		key, err = policy.KMSResource(b.config.IAM.Partition, region, key)
+	}
+	wanted.KMSKey = key
 	return region, err
 }
 

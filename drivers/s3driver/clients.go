@@ -82,8 +82,23 @@ func newIAMClient(base aws.Config, backend BackendConfig) *iam.Client {
 	return iam.NewFromConfig(base, func(options *iam.Options) {
 		if backend.IAM.Endpoint != "" {
 			options.BaseEndpoint = aws.String(backend.IAM.Endpoint)
+			options.Region = backend.IAM.signingRegion()
 		}
 	})
+}
+
+// signingRegion is where the partition has its one IAM service.
+func (c IAMConfig) signingRegion() string {
+	switch {
+	case c.Region != "":
+		return c.Region
+	case c.Partition == "aws-cn":
+		return "cn-north-1"
+	case c.Partition == "aws-us-gov":
+		return "us-gov-west-1"
+	default:
+		return "us-east-1"
+	}
 }
 
 func newEKSClient(base aws.Config, backend BackendConfig) *eks.Client {

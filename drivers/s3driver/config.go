@@ -110,6 +110,9 @@ type CredentialsConfig struct {
 type IAMConfig struct {
 	// Endpoint is the URL of the IAM API. Default: AWS, or the endpoint of the store.
 	Endpoint string `json:"endpoint,omitempty"`
+	// Region is what calls of the IAM API at an endpoint of one's own are signed for. Default: where
+	// the partition has its IAM, us-east-1 for aws.
+	Region string `json:"region,omitempty"`
 	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: aws.
 	Partition string `json:"partition,omitempty"`
 	// Path groups the users, so that the driver's own rights can be limited to it. Default:

@@ -4,7 +4,6 @@ package bucket
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -105,97 +104,6 @@ func (s *Store) putLifecycle(ctx context.Context, name string, want params.Bucke
 func (s *Store) putCORS(ctx context.Context, name string, want params.Bucket, region func(*s3.Options)) error {
 	_, err := s.API.PutBucketCors(ctx, &s3.PutBucketCorsInput{Bucket: &name, CORSConfiguration: want.CORS}, region)
 	return err
-}
-
-// compare answers how an existing bucket differs from what is asked of it. Only what is asked is
-// looked at.
-func (s *Store) compare(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
-	var differences []string
-	if want.Versioning {
-		out, err := s.API.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &name}, inRegion(region))
-		if err != nil {
-			return nil, err
-		}
-		if out.Status != types.BucketVersioningStatusEnabled {
-			differences = append(differences, "its versioning is not enabled")
-		}
-	}
-	if want.ObjectLock {
-		locked, err := s.hasObjectLock(ctx, name, region)
-		if err != nil {
-			return nil, err
-		}
-		if !locked {
-			differences = append(differences, "it was made without object lock")
-		}
-	}
-	if len(want.Tags) > 0 {
-		difference, err := s.compareTags(ctx, name, region, want)
-		if err != nil {
-			return nil, err
-		}
-		differences = append(differences, difference...)
-	}
-	if want.Encryption != "" {
-		difference, err := s.compareEncryption(ctx, name, region, want)
-		if err != nil {
-			return nil, err
-		}
-		differences = append(differences, difference...)
-	}
-	return differences, nil
-}
-
-// compareTags wants the tags that are asked for, and does not mind others.
-func (s *Store) compareTags(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
-	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
-	if apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") {
-		return []string{"it has no tags"}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]string{}
-	for _, tag := range out.TagSet {
-		found[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
-	}
-	var differences []string
-	for _, tag := range want.Tags {
-		key := aws.ToString(tag.Key)
-		if value, set := found[key]; !set || value != aws.ToString(tag.Value) {
-			differences = append(differences, fmt.Sprintf("its tag %q is another", key))
-		}
-	}
-	return differences, nil
-}
-
-func (s *Store) hasObjectLock(ctx context.Context, name, region string) (bool, error) {
-	out, err := s.API.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &name}, inRegion(region))
-	if apierror.Is(err, "ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound") {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return out.ObjectLockConfiguration != nil && out.ObjectLockConfiguration.ObjectLockEnabled == types.ObjectLockEnabledEnabled, nil
-}
-
-func (s *Store) compareEncryption(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
-	algorithm, key, err := s.encryption(ctx, name, region)
-	if err != nil {
-		return nil, err
-	}
-	wanted := types.ServerSideEncryptionAes256
-	if want.Encryption == params.EncryptionKMS {
-		wanted = types.ServerSideEncryptionAwsKms
-	}
-	if algorithm != wanted {
-		return []string{fmt.Sprintf("its encryption is %q, not %q", algorithm, wanted)}, nil
-	}
-	if want.KMSKey != "" && key != want.KMSKey {
-		return []string{"it is encrypted with another key"}, nil
-	}
-	return nil, nil
 }
 
 // encryption answers the default encryption of a bucket; both values are empty without one.

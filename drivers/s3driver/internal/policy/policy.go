@@ -140,6 +140,19 @@ func (a Access) keyActions() []string {
 	}
 }
 
+// KMSResource answers the ARN by which a policy names the key of a bucket, which the bucket may name
+// by its ID alone. That key is in the bucket's region, and its own policy decides which AWS account
+// it serves. The key of an alias can be exchanged, so a policy cannot name one.
+func KMSResource(partition, region, key string) (string, error) {
+	switch {
+	case strings.Contains(key, "alias/"):
+		return "", driverkit.FailedPrecondition("the bucket is encrypted with the key of %q, but permissions cannot name an alias; set the ID or ARN of the key as the bucket's default encryption", key)
+	case key == "" || strings.HasPrefix(key, "arn:"):
+		return key, nil
+	}
+	return "arn:" + partition + ":kms:" + region + ":*:key/" + key, nil
+}
+
 type document struct {
 	Version   string      `json:"Version"`
 	Statement []statement `json:"Statement"`

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
+)
+
+// compare answers how an existing bucket differs from what is asked of it. Only what is asked is
+// looked at.
+func (s *Store) compare(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	aspects := []func(ctx context.Context, name, region string, want params.Bucket) ([]string, error){
+		s.compareVersioning, s.compareLock, s.compareTags, s.compareEncryption, s.compareLifecycle, s.compareCORS,
+	}
+	var differences []string
+	for _, aspect := range aspects {
+		found, err := aspect(ctx, name, region, want)
+		if err != nil {
+			return nil, err
+		}
+		differences = append(differences, found...)
+	}
+	return differences, nil
+}
+
+func (s *Store) compareVersioning(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	if !want.Versioning {
+		return nil, nil
+	}
+	out, err := s.API.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &name}, inRegion(region))
+	if err != nil || out.Status == types.BucketVersioningStatusEnabled {
+		return nil, err
+	}
+	return []string{"its versioning is not enabled"}, nil
+}
+
+func (s *Store) compareLock(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	if !want.ObjectLock {
+		return nil, nil
+	}
+	out, err := s.API.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &name}, inRegion(region))
+	if err != nil && !apierror.Is(err, "ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound") {
+		return nil, err
+	}
+	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.ObjectLockEnabled != types.ObjectLockEnabledEnabled {
+		return []string{"it was made without object lock"}, nil
+	}
+	if want.Retention == nil {
+		return nil, nil
+	}
+	found := types.DefaultRetention{}
+	if rule := out.ObjectLockConfiguration.Rule; rule != nil && rule.DefaultRetention != nil {
+		found = *rule.DefaultRetention
+	}
+	if found.Mode != want.Retention.Mode || aws.ToInt32(found.Days) != aws.ToInt32(want.Retention.Days) || aws.ToInt32(found.Years) != 0 {
+		return []string{"its default retention is another"}, nil
+	}
+	return nil, nil
+}
+
+// compareLifecycle wants exactly the rules that are asked for, since one more may delete objects.
+// Their order means nothing.
+func (s *Store) compareLifecycle(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	if want.Lifecycle == nil {
+		return nil, nil
+	}
+	out, err := s.API.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &name}, inRegion(region))
+	if apierror.Is(err, "NoSuchLifecycleConfiguration") {
+		return []string{"it has no lifecycle configuration"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	wanted, found := texts(want.Lifecycle.Rules, plainRule), texts(out.Rules, plainRule)
+	slices.Sort(wanted)
+	slices.Sort(found)
+	if slices.Equal(wanted, found) {
+		return nil, nil
+	}
+	return []string{"its lifecycle configuration is another"}, nil
+}
+
+// plainRule is the rule in one of its several equivalent forms, without its name, which the store
+// chooses if the class does not.
+func plainRule(rule types.LifecycleRule) types.LifecycleRule {
+	prefix := rule.Prefix //nolint:staticcheck // the old form, which classes and stores still use
+	rule.Prefix = nil     //nolint:staticcheck // as above
+	if rule.Filter == nil {
+		rule.Filter = &types.LifecycleRuleFilter{Prefix: prefix}
+	}
+	if filter := *rule.Filter; filter == (types.LifecycleRuleFilter{}) {
+		rule.Filter = &types.LifecycleRuleFilter{Prefix: aws.String("")}
+	}
+	rule.ID = nil
+	return rule
+}
+
+// compareCORS wants exactly the rules that are asked for, in their order: the first that fits a
+// request decides.
+func (s *Store) compareCORS(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	if want.CORS == nil {
+		return nil, nil
+	}
+	out, err := s.API.GetBucketCors(ctx, &s3.GetBucketCorsInput{Bucket: &name}, inRegion(region))
+	if apierror.Is(err, "NoSuchCORSConfiguration") {
+		return []string{"it has no CORS configuration"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	nameless := func(rule types.CORSRule) types.CORSRule {
+		rule.ID = nil
+		return rule
+	}
+	wanted, found := texts(want.CORS.CORSRules, nameless), texts(out.CORSRules, nameless)
+	if slices.Equal(wanted, found) {
+		return nil, nil
+	}
+	return []string{"its CORS configuration is another"}, nil
+}
+
+// texts answers each rule as text that is equal for equal rules.
+func texts[T any](rules []T, plain func(T) T) []string {
+	all := make([]string, 0, len(rules))
+	for _, rule := range rules {
+		// Structures of the SDK can always be marshalled.
+		text, _ := json.Marshal(plain(rule))
+		all = append(all, string(text))
+	}
+	return all
+}
+
+// compareTags wants the tags that are asked for, and does not mind others.
+func (s *Store) compareTags(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	if len(want.Tags) == 0 {
+		return nil, nil
+	}
+	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
+	if apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") {
+		return []string{"it has no tags"}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for _, tag := range out.TagSet {
+		found[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	var differences []string
+	for _, tag := range want.Tags {
+		key := aws.ToString(tag.Key)
+		if value, set := found[key]; !set || value != aws.ToString(tag.Value) {
+			differences = append(differences, fmt.Sprintf("its tag %q is another", key))
+		}
+	}
+	return differences, nil
+}
+
+func (s *Store) compareEncryption(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
+	if want.Encryption == "" {
+		return nil, nil
+	}
+	algorithm, key, err := s.encryption(ctx, name, region)
+	if err != nil {
+		return nil, err
+	}
+	wanted := types.ServerSideEncryptionAes256
+	if want.Encryption == params.EncryptionKMS {
+		wanted = types.ServerSideEncryptionAwsKms
+	}
+	if algorithm != wanted {
+		return []string{fmt.Sprintf("its encryption is %q, not %q", algorithm, wanted)}, nil
+	}
+	if want.KMSKey != "" && key != want.KMSKey {
+		return []string{"it is encrypted with another key"}, nil
+	}
+	return nil, nil
+}

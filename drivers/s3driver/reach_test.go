@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// selfSigned answers a TLS configuration and a file with its certificate.
+func selfSigned(t *testing.T) (*tls.Config, string) {
+	t.Helper()
+	config, pem, err := s3fake.SelfSigned("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config, file
+}
+
+// TestTLSIsNeverSkipped reaches a store with a certificate that only caFile vouches for.
+func TestTLSIsNeverSkipped(t *testing.T) {
+	t.Parallel()
+	server, trusted := selfSigned(t)
+	_, other := selfSigned(t)
+	on, _ := startFake(t, s3fake.Options{TLS: server})
+	if !strings.HasPrefix(on.backend.Endpoint, "https://") {
+		t.Fatalf("the endpoint is %s", on.backend.Endpoint)
+	}
+	for name, file := range map[string]string{"without a CA": "", "with another CA": other} {
+		refused := on
+		refused.backend.CAFile = file
+		_, err := newWorld(t, refused, worldOptions{}).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-1"})
+		if err == nil {
+			t.Errorf("%s: a certificate that nobody vouches for is accepted", name)
+			continue
+		}
+		wantCode(t, err, codes.Unavailable, "cannot be reached")
+	}
+	on.backend.CAFile = trusted
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	granted := w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+
+	// The workload gets what it needs to reach the store as safely.
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(granted.GetCredentials().GetCertificateAuthority())) {
+		t.Fatal("the grant answers no certificate authority")
+	}
+	credential := granted.GetCredentials().GetS3()
+	client := s3.New(s3.Options{
+		BaseEndpoint: aws.String(on.backend.Endpoint), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
+		Credentials: fixedCredentials(credential.GetAccessKeyId(), credential.GetAccessSecretKey()),
+		HTTPClient:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
+	})
+	mustSucceed(t, putObject(t, client, bucket, "key"))
+}
+
+// TestVirtualAddressing names the bucket in the host, for the driver and for workloads.
+func TestVirtualAddressing(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.example.com"}})
+	address, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	on.backend.Endpoint, on.backend.Addressing = "http://s3.example.com", s3driver.AddressingVirtual
+	var mu sync.Mutex
+	hosts := map[string]bool{}
+	// The names of the test are in no DNS.
+	resolve := func(next http.RoundTripper) http.RoundTripper {
+		return transportFunc(func(request *http.Request) (*http.Response, error) {
+			mu.Lock()
+			hosts[request.URL.Host] = true
+			mu.Unlock()
+			request = request.Clone(request.Context())
+			request.Host, request.URL.Host = request.URL.Host, address.Host
+			return next.RoundTrip(request)
+		})
+	}
+	w := newWorld(t, on, worldOptions{wrap: resolve})
+	bucket := w.newBucket(t, nil)
+	granted := w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	info := granted.GetBuckets()[0].GetBucketInfo().GetS3()
+	if info.GetAddressingStyle().GetStyle() != cosi.S3AddressingStyle_VIRTUAL || info.GetEndpoint() != "http://s3.example.com" {
+		t.Errorf("workloads are told %v", info)
+	}
+	if !hosts[bucket+".s3.example.com"] {
+		t.Errorf("the bucket is in none of the hosts %v", hosts)
+	}
+	credential := granted.GetCredentials().GetS3()
+	client := s3.New(s3.Options{
+		BaseEndpoint: aws.String(info.GetEndpoint()), Region: info.GetRegion(), RetryMaxAttempts: 1,
+		Credentials: fixedCredentials(credential.GetAccessKeyId(), credential.GetAccessSecretKey()),
+		HTTPClient:  &http.Client{Transport: resolve(http.DefaultTransport)},
+	})
+	mustSucceed(t, putObject(t, client, bucket, "key"))
+}
+
+// TestRenewedLogin exchanges the driver's own key in its files while it runs.
+func TestRenewedLogin(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	user := aws.String("driver")
+	_, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: user})
+	mustSucceed(t, err)
+	_, err = admin.PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{
+		UserName: user, PolicyName: aws.String("all"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`),
+	})
+	mustSucceed(t, err)
+	directory := t.TempDir()
+	files := s3driver.CredentialsConfig{AccessKeyIDFile: filepath.Join(directory, "id"), SecretAccessKeyFile: filepath.Join(directory, "secret")}
+	renew := func() string {
+		made, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: user})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]*string{files.AccessKeyIDFile: made.AccessKey.AccessKeyId, files.SecretAccessKeyFile: made.AccessKey.SecretAccessKey} {
+			// As a mounted Secret has it: with a line's end, and exchanged as a whole.
+			mustSucceed(t, os.WriteFile(file+".new", []byte(*text+"\n"), 0o600))
+			mustSucceed(t, os.Rename(file+".new", file))
+		}
+		return aws.ToString(made.AccessKey.AccessKeyId)
+	}
+	first := renew()
+	on.backend.Credentials = files
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.newBucket(t, nil)
+
+	renew()
+	_, err = admin.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: user, AccessKeyId: &first})
+	mustSucceed(t, err)
+	w.newBucket(t, nil)
+	w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+
+	mustSucceed(t, os.WriteFile(files.SecretAccessKeyFile, nil, 0o600))
+	_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + newAccount()})
+	if err == nil || strings.Contains(err.Error(), directory) {
+		t.Errorf("an empty file: %v, want an error without paths of the driver's machine", err)
+	}
+}
