@@ -4,10 +4,13 @@ package s3driver_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -81,33 +84,98 @@ func TestParallelGrantsOfOneAccount(t *testing.T) {
 	})
 }
 
+// TestManyBuckets grants read-write access to buckets with names as COSI makes them: one policy of a
+// user has room for 15 of them, a managed one for 51.
 func TestManyBuckets(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
+	const most = 51
 	var buckets []string
-	for range 70 {
+	for range most + 1 {
 		buckets = append(buckets, w.newBucket(t, nil))
 	}
-	for _, count := range []int{1, 2, 15, 16, 50} {
+	slices.Sort(buckets)
+	for _, test := range []struct {
+		count, inline, managed int
+	}{{1, 1, 0}, {2, 1, 0}, {15, 1, 0}, {16, 0, 1}, {50, 0, 1}, {most, 0, 1}} {
 		account := newAccount()
-		client := workload(t, w.mustGrant(t, grantRequest(account, readWrite, buckets[:count]...)))
-		for _, i := range []int{0, count - 1} {
+		client := workload(t, w.mustGrant(t, grantRequest(account, readWrite, buckets[:test.count]...)))
+		for _, i := range []int{0, test.count - 1} {
 			if err := putObject(t, client, buckets[i], "key"); err != nil {
-				t.Errorf("%d buckets: put into bucket %d: %v", count, i+1, err)
+				t.Errorf("%d buckets: put into bucket %d: %v", test.count, i+1, err)
 			}
 		}
-		if code := apiCode(t, putObject(t, client, buckets[count], "key")); code != "AccessDenied" {
-			t.Errorf("%d buckets: put into the next one: %q", count, code)
+		if code := apiCode(t, putObject(t, client, buckets[test.count], "key")); code != "AccessDenied" {
+			t.Errorf("%d buckets: put into the next one: %q", test.count, code)
 		}
-		if err := w.revoke(t, account, buckets[:count]...); err != nil {
-			t.Errorf("%d buckets: revoke: %v", count, err)
+		held := server.Inventory()
+		if inline, managed := len(held.Users[0].Inline), len(held.Policies); inline != test.inline || managed != test.managed {
+			t.Errorf("%d buckets: %d inline and %d managed policies, want %d and %d", test.count, inline, managed, test.inline, test.managed)
+		}
+		if err := w.revoke(t, account, buckets[:test.count]...); err != nil {
+			t.Errorf("%d buckets: revoke: %v", test.count, err)
 		}
 	}
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, buckets...))
-	wantCode(t, err, codes.InvalidArgument, "70 buckets", "6144")
+	wantCode(t, err, codes.InvalidArgument, "52 buckets", "6144")
 	if left := server.Inventory(); len(left.Users) != 0 || len(left.Policies) != 0 {
 		t.Errorf("left are users %v and policies %v", left.Users, left.Policies)
+	}
+}
+
+// TestClocksThatDiffer has the store's clock an hour ahead of the driver's.
+func TestClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	on, _ := startFake(t, s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	ahead.Store(int64(time.Hour))
+	// The SDK learns the difference from the answers of the store, as long as the store tells the time.
+	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
+		wantCode(t, err, codes.Unavailable, "clock")
+	}
+	ahead.Store(0)
+	w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+}
+
+// TestOutage has a store that answers 503 to everything at first, to more calls
+// than one RPC makes, and then works again.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	const outage = 10
+	down := func(next http.RoundTripper) http.RoundTripper {
+		return transportFunc(func(request *http.Request) (*http.Response, error) {
+			if calls.Add(1) > outage {
+				return next.RoundTrip(request)
+			}
+			return &http.Response{
+				StatusCode: http.StatusServiceUnavailable, Status: "503 Service Unavailable", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+				Header: http.Header{}, Body: http.NoBody, Request: request,
+			}, nil
+		})
+	}
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{wrap: down})
+	request := &cosi.DriverCreateBucketRequest{BucketId: "bc-" + newAccount()}
+	refused := 0
+	for calls.Load() < outage {
+		_, err := w.DriverCreateBucket(t.Context(), request)
+		if err == nil {
+			break
+		}
+		wantCode(t, err, codes.Unavailable)
+		refused++
+	}
+	if _, err := w.DriverCreateBucket(t.Context(), request); err != nil {
+		t.Fatalf("after the outage: %v", err)
+	}
+	t.Logf("%d calls were answered 503, %d RPCs Unavailable", outage, refused)
+	w.mustGrant(t, grantRequest(newAccount(), readWrite, request.GetBucketId()))
+	if held := server.Inventory(); len(held.Buckets) != 1 || len(held.Users) != 1 || len(held.Users[0].Keys) != 1 {
+		t.Errorf("the store has %d buckets and users %v, want one each with one key", len(held.Buckets), held.Users)
 	}
 }
 

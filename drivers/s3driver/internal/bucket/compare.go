@@ -49,10 +49,13 @@ func (s *Store) compareLock(ctx context.Context, name, region string, want param
 		return nil, nil
 	}
 	out, err := s.API.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &name}, inRegion(region))
-	if err != nil && !apierror.Is(err, "ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound") {
+	if apierror.Is(err, "ObjectLockConfigurationNotFoundError", "ObjectLockConfigurationNotFound") {
+		return []string{"it was made without object lock"}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.ObjectLockEnabled != types.ObjectLockEnabledEnabled {
+	if out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.ObjectLockEnabled != types.ObjectLockEnabledEnabled {
 		return []string{"it was made without object lock"}, nil
 	}
 	if want.Retention == nil {
@@ -81,7 +84,14 @@ func (s *Store) compareLifecycle(ctx context.Context, name, region string, want 
 	if err != nil {
 		return nil, err
 	}
-	wanted, found := texts(want.Lifecycle.Rules, plainRule), texts(out.Rules, plainRule)
+	wanted, err := texts(want.Lifecycle.Rules, plainRule)
+	if err != nil {
+		return nil, err
+	}
+	found, err := texts(out.Rules, plainRule)
+	if err != nil {
+		return nil, err
+	}
 	slices.Sort(wanted)
 	slices.Sort(found)
 	if slices.Equal(wanted, found) {
@@ -122,7 +132,14 @@ func (s *Store) compareCORS(ctx context.Context, name, region string, want param
 		rule.ID = nil
 		return rule
 	}
-	wanted, found := texts(want.CORS.CORSRules, nameless), texts(out.CORSRules, nameless)
+	wanted, err := texts(want.CORS.CORSRules, nameless)
+	if err != nil {
+		return nil, err
+	}
+	found, err := texts(out.CORSRules, nameless)
+	if err != nil {
+		return nil, err
+	}
 	if slices.Equal(wanted, found) {
 		return nil, nil
 	}
@@ -130,14 +147,16 @@ func (s *Store) compareCORS(ctx context.Context, name, region string, want param
 }
 
 // texts answers each rule as text that is equal for equal rules.
-func texts[T any](rules []T, plain func(T) T) []string {
+func texts[T any](rules []T, plain func(T) T) ([]string, error) {
 	all := make([]string, 0, len(rules))
 	for _, rule := range rules {
-		// Structures of the SDK can always be marshalled.
-		text, _ := json.Marshal(plain(rule))
+		text, err := json.Marshal(plain(rule))
+		if err != nil {
+			return nil, fmt.Errorf("compare rules: %w", err)
+		}
 		all = append(all, string(text))
 	}
-	return all
+	return all, nil
 }
 
 // compareTags wants the tags that are asked for, and does not mind others.
