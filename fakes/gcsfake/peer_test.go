@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// peerDifferences are the rows in which fake-gcs-server answers another status than Google documents.
+var peerDifferences = map[string]int{
+	"a composition of nothing":              200,
+	"a composition of what is not there":    500,
+	"a copy of another generation":          200,
+	"a custom time that is none":            200,
+	"a multipart upload without a boundary": 500,
+	"a multipart upload without media":      200,
+	"a predefined ACL with uniform access":  200,
+	"an object name of 1025 bytes":          200,
+	"an object name with a line end":        200,
+	"an object named dot":                   200,
+	"an object of another generation":       200,
+	"an object that has not changed":        200,
+	"an upload with another CRC32C":         200,
+	"an upload with another MD5":            200,
+	"another storage class by a patch":      200,
+	"retention where the bucket has none":   200,
+	"storage.objects.delete":                200,
+	"storage.objects.delete generation":     200,
+	"the deletion of another generation":    200,
+}
+
+// TestObjectsOnFakeGCSServer sends the object part of the table to fake-gcs-server, which must do the same but for
+// the differences that docs/reference/gcsfake.md lists:
+//
+//	go install github.com/fsouza/fake-gcs-server@v1.56.1
+//	FAKE_GCS_SERVER=$(go env GOPATH)/bin/fake-gcs-server go test ./fakes/gcsfake -run TestObjectsOnFakeGCSServer -v
+func TestObjectsOnFakeGCSServer(t *testing.T) {
+	t.Parallel()
+	program := os.Getenv("FAKE_GCS_SERVER")
+	if program == "" {
+		t.Skip("FAKE_GCS_SERVER does not name the program of fake-gcs-server")
+	}
+	address := startPeer(t, program)
+	table := objectOperations()
+	for name, tc := range refusals() {
+		if strings.Contains(tc.op.path, "/o/") || strings.HasPrefix(tc.op.path, up) {
+			tc.op.status = tc.status
+			table[name] = tc.op
+		}
+	}
+	same := 0
+	for n, name := range slices.Sorted(maps.Keys(table)) {
+		want := table[name].status
+		got := peerAnswer(t, address, fmt.Sprintf("row-%d", n), table[name])
+		known, differs := peerDifferences[name]
+		switch {
+		case got == want && !differs:
+			same++
+		case got == want:
+			t.Errorf("%s: it answers %d now as documented: no difference any more", name, got)
+		case !differs || known != got:
+			t.Errorf("%s: fake-gcs-server answers %d, documented is %d (%s)", name, got, want, table[name].doc)
+		}
+	}
+	t.Logf("%d of %d rows are the same", same, len(table))
+}
+
+func startPeer(t *testing.T, program string) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(address, ":")
+	cmd := exec.CommandContext(t.Context(), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error", "-external-url", "http://"+address)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be gone already
+		_ = cmd.Wait()         // killed: always an error
+	})
+	for tick := time.NewTicker(10 * time.Millisecond); ; {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			tick.Stop()
+			if err := conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return address
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("fake-gcs-server did not start")
+		}
+	}
+}
+
+// peerAnswer sends a row with buckets of its own, whose names replace those of the table.
+func peerAnswer(t *testing.T, address, own string, op operation) int {
+	t.Helper()
+	rename := strings.NewReplacer("/b/docs", "/b/"+own, "/b/empty", "/b/"+own+"-empty", "/b/locked", "/b/"+own, `"bucket":"docs"`, `"bucket":"`+own+`"`)
+	known := map[string]string{}
+	send := func(op operation) (int, string) {
+		path, body := rename.Replace(op.path), rename.Replace(op.body)
+		for name, v := range known {
+			path = strings.ReplaceAll(path, name, v)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), op.method, "http://"+address+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(op.headers, "\n") {
+			if name, value, ok := strings.Cut(line, ": "); ok {
+				req.Header.Set(name, value)
+			}
+		}
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		return resp.StatusCode, string(raw)
+	}
+	for _, bucket := range []string{own, own + "-empty"} {
+		send(operation{method: "POST", path: "/storage/v1/b?project=p", body: `{"name":"` + bucket + `"}`})
+	}
+	for _, name := range []string{"dir/a", "o"} {
+		_, doc := send(operation{method: "POST", path: up + "?uploadType=media&name=" + name, body: "second"})
+		_, rest, _ := strings.Cut(doc, `"generation":"`)
+		known["{generation}"], _, _ = strings.Cut(rest, `"`)
+	}
+	status, _ := send(op)
+	return status
+}
