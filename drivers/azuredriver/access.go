@@ -8,6 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/store"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -101,6 +102,9 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (accessRequest, error)
 		return accessRequest{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure", wanted.BucketID)
 	case account == nil:
 		return accessRequest{}, unknownAccount(wanted.BucketID)
+	}
+	if life := options.Lifetime; account.key == nil && life != 0 && (life < store.MinDelegated || life > store.MaxDelegated) {
+		return accessRequest{}, driverkit.InvalidArgument("parameter expiry must be from 1h to 168h for bucket %s: its storage account does not accept its keys, and Azure ends other signatures after 7 days", wanted.BucketID)
 	}
 	return accessRequest{
 		id: wanted.BucketID, account: account, container: name,

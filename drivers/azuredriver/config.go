@@ -72,9 +72,23 @@ type AccountConfig struct {
 	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
 	// them too. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// Signing is accountKey, which signs with a key of the storage account, or userDelegation, for accounts
+	// that do not accept their keys: then the driver is an application or identity of Microsoft Entra, the
+	// signatures end after at most 7 days and are renewed, and a single one cannot be revoked before its
+	// end. Default: accountKey.
+	Signing Signing `json:"signing,omitempty"`
 	// Credentials are the driver's own.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 }
+
+// Signing is what signs the credentials of workloads.
+type Signing string
+
+// The ways of signing.
+const (
+	SigningAccountKey     Signing = "accountKey"
+	SigningUserDelegation Signing = "userDelegation"
+)
 
 // CredentialsConfig says where the driver's own credential for a storage account is.
 type CredentialsConfig struct {
@@ -83,6 +97,16 @@ type CredentialsConfig struct {
 	AccountKeyFile string `json:"accountKeyFile,omitempty"`
 	// AccountKey is the key itself, for programs and environment variables.
 	AccountKey cosi.Secret `json:"-"`
+	// TenantID and ClientID name the application that the driver is with signing userDelegation. Default:
+	// what the Azure SDK finds in its environment (workload identity, managed identity, AZURE_CLIENT_ID).
+	TenantID string `json:"tenantID,omitempty"`
+	// ClientID is described at tenantID.
+	ClientID string `json:"clientID,omitempty"`
+	// ClientSecretFile holds the secret of the application. It is read at the start of the driver.
+	ClientSecretFile string `json:"clientSecretFile,omitempty"`
+	// Authority is the URL of Microsoft Entra in a sovereign cloud. Default:
+	// https://login.microsoftonline.com.
+	Authority string `json:"authority,omitempty"`
 }
 
 // ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
@@ -165,6 +189,9 @@ func (c Config) validate() []error {
 func (c Config) accountNames() []string { return slices.Sorted(maps.Keys(c.Accounts)) }
 
 func (a AccountConfig) withDefaults() AccountConfig {
+	if a.Signing == "" {
+		a.Signing = SigningAccountKey
+	}
 	switch {
 	case a.Addressing != "":
 	case a.Endpoint == "":
@@ -212,22 +239,45 @@ func (a AccountConfig) validate(field string) []error {
 	if _, err := a.certificateAuthority(); err != nil {
 		bad("caFile", "%v", err)
 	}
-	if err := a.Credentials.check(); err != nil {
+	if err := a.Credentials.check(a.Signing); err != nil {
 		bad("credentials", "%v", err)
+	}
+	if a.Signing == SigningUserDelegation && strings.HasPrefix(a.Endpoint, "http://") {
+		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", a.Endpoint)
 	}
 	return problems
 }
 
-func (c CredentialsConfig) check() error {
+func (c CredentialsConfig) check(signing Signing) error {
+	key, file := !c.AccountKey.IsZero(), c.AccountKeyFile != ""
+	application := c.TenantID != "" || c.ClientID != "" || c.ClientSecretFile != ""
 	switch {
-	case c.AccountKeyFile != "" && !c.AccountKey.IsZero():
+	case signing != SigningAccountKey && signing != SigningUserDelegation:
+		return fmt.Errorf("signing %q is not one of: accountKey, userDelegation", signing)
+	case signing == SigningUserDelegation && (key || file):
+		return errors.New("an account key is not for signing userDelegation")
+	case signing == SigningUserDelegation:
+		return c.checkApplication(application)
+	case application || c.Authority != "":
+		return errors.New("tenantID, clientID, clientSecretFile and authority are for signing userDelegation")
+	case file && key:
 		return errors.New("give the account key either by file or by value")
-	case c.AccountKeyFile == "" && c.AccountKey.IsZero():
+	case !file && !key:
 		return errors.New("the account key is needed: accountKeyFile")
-	case c.AccountKey.IsZero():
+	case !key:
 		return nil
 	}
 	return checkKey(c.AccountKey.Reveal())
+}
+
+func (c CredentialsConfig) checkApplication(given bool) error {
+	if given && (c.TenantID == "" || c.ClientID == "" || c.ClientSecretFile == "") {
+		return errors.New("tenantID, clientID and clientSecretFile need each other")
+	}
+	if c.Authority != "" && !strings.HasPrefix(c.Authority, "https://") {
+		return fmt.Errorf("authority %q is not an https URL", c.Authority)
+	}
+	return nil
 }
 
 // checkKey does not show the key, nor the part of it that is wrong.

@@ -32,9 +32,9 @@ defaultAccount: prod
 	want := azuredriver.Config{
 		DriverName: "azure.cooper.dev", DefaultAccount: "prod", RecordsContainer: "cosi-accesses",
 		Accounts: map[string]azuredriver.AccountConfig{
-			"prod":  {EndpointSuffix: "blob.core.windows.net", Addressing: "host", Credentials: key("prod")},
-			"china": {EndpointSuffix: "blob.core.chinacloudapi.cn", Addressing: "host", Credentials: key("china")},
-			"lab":   {Endpoint: "http://localhost:10000", Addressing: "path", Credentials: key("lab")},
+			"prod":  {EndpointSuffix: "blob.core.windows.net", Addressing: "host", Signing: "accountKey", Credentials: key("prod")},
+			"china": {EndpointSuffix: "blob.core.chinacloudapi.cn", Addressing: "host", Signing: "accountKey", Credentials: key("china")},
+			"lab":   {Endpoint: "http://localhost:10000", Addressing: "path", Signing: "accountKey", Credentials: key("lab")},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -72,6 +72,10 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a suffix that is a URL":             {account("endpointSuffix: 'https://blob.example.com'"), []string{"not a domain"}},
 		"a CA without TLS":                   {account("endpoint: 'http://h', caFile: " + noPEM), []string{"has no TLS", "no PEM"}},
 		"a CA file that is missing":          {account("caFile: /nowhere"), []string{"/nowhere"}},
+		"a signing that is none":             {account("signing: hmac"), []string{"accountKey, userDelegation"}},
+		"an account key beside delegation":   {account("signing: userDelegation"), []string{"not for signing userDelegation"}},
+		"half an application":                {"accounts: {abc: {signing: userDelegation, credentials: {clientID: x}}}", []string{"need each other"}},
+		"delegation without TLS":             {"accounts: {abc: {signing: userDelegation, endpoint: 'http://h'}}", []string{"has no TLS"}},
 		"a container that cannot be":         {"{recordsContainer: A, accounts: {abc: {}}}", []string{"recordsContainer"}},
 	}
 	for name, test := range tests {
@@ -107,7 +111,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 	want := azuredriver.Config{
 		DriverName: "azure.example.com", DefaultAccount: "abc", RecordsContainer: "cosi-accesses",
 		Accounts: map[string]azuredriver.AccountConfig{"abc": {
-			Endpoint: "https://blob.example.com", Addressing: "host", Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret("c2VjcmV0")},
+			Endpoint: "https://blob.example.com", Addressing: "host", Signing: "accountKey", Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret("c2VjcmV0")},
 		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

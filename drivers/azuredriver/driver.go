@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -55,8 +56,9 @@ type account struct {
 	name                 string
 	config               AccountConfig
 	certificateAuthority string
-	key                  *sharedKey
-	containers           *store.Account
+	// key is nil for an account that does not accept its keys.
+	key        *sharedKey
+	containers *store.Account
 }
 
 // New makes a driver. It makes no calls: a service that is down does not keep the driver from
@@ -95,22 +97,39 @@ func newAccount(config Config, name string, settings AccountConfig, now func() t
 	if err != nil {
 		return nil, err
 	}
-	key, err := newSharedKey(name, settings)
-	if err != nil {
-		return nil, err
-	}
 	options, err := clientOptions(settings, wrap)
 	if err != nil {
 		return nil, err
 	}
-	client, err := service.NewClientWithSharedKeyCredential(settings.url(name), key.credential, &service.ClientOptions{ClientOptions: options})
+	made := &account{
+		name: name, config: settings, certificateAuthority: authority,
+		containers: &store.Account{Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: now},
+	}
+	if settings.Signing == SigningUserDelegation {
+		return made, made.delegate(options)
+	}
+	if made.key, err = newSharedKey(name, settings); err != nil {
+		return nil, err
+	}
+	made.containers.Signer = made.key
+	made.containers.API, err = service.NewClientWithSharedKeyCredential(settings.url(name), made.key.credential, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
 		return nil, fmt.Errorf("make the client: %w", err)
 	}
-	return &account{
-		name: name, config: settings, certificateAuthority: authority, key: key,
-		containers: &store.Account{API: client, Signer: key, Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: now},
-	}, nil
+	return made, nil
+}
+
+// delegate prepares an account that does not accept its keys.
+func (a *account) delegate(options azcore.ClientOptions) error {
+	identity, err := newIdentity(a.config.Credentials, options)
+	if err != nil {
+		return err
+	}
+	if a.containers.API, err = service.NewClient(a.config.url(a.name), identity, &service.ClientOptions{ClientOptions: options}); err != nil {
+		return fmt.Errorf("make the client: %w", err)
+	}
+	a.containers.Delegator, err = newDelegation(a.name, a.config.url(a.name), identity, options)
+	return err
 }
 
 // Info implements driverkit.Driver.
@@ -149,10 +168,10 @@ func (d *Driver) revision() string {
 	type visible struct{ URL, Authority, Key string }
 	all := map[string]visible{}
 	for name, account := range d.accounts {
-		_ = account.key.refresh() // the former key counts until there is another
-		fingerprint, err := account.key.fingerprint()
-		if err != nil {
-			fingerprint = ""
+		fingerprint := ""
+		if account.key != nil {
+			_ = account.key.refresh() // the former key counts until there is another
+			fingerprint = account.key.fingerprint()
 		}
 		all[name] = visible{account.config.publicURL(name), account.certificateAuthority, fingerprint}
 	}

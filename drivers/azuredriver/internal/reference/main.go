@@ -17,6 +17,7 @@ func main() {
 		Name: "azure", Title: "Azure", Required: "accounts", Config: reflect.TypeFor[azuredriver.Config](),
 		Enums: map[reflect.Type][]string{
 			reflect.TypeFor[azuredriver.Addressing](): {"path", "host"},
+			reflect.TypeFor[azuredriver.Signing]():    {"accountKey", "userDelegation"},
 		},
 		BucketParameters: params.BucketParameters(), AccessParameters: params.AccessParameters(),
 	}

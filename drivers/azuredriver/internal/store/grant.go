@@ -34,6 +34,9 @@ type Signature struct {
 // Grant makes sure that the container has the stored access policy for the request, and answers the
 // signature that names it.
 func (a *Account) Grant(ctx context.Context, name string, want policy.Request) (Signature, error) {
+	if a.Delegator != nil {
+		return a.grantDelegated(ctx, name, want)
+	}
 	acl, err := a.readACL(ctx, name)
 	if err != nil {
 		return Signature{}, err
@@ -44,7 +47,7 @@ func (a *Account) Grant(ctx context.Context, name string, want policy.Request) (
 	}
 	if len(policy.Remove(acl.policies, want.Account)) == len(acl.policies) {
 		// Without a policy here, there may be one in another container.
-		err = a.keepRecord(ctx, want.Account, name)
+		err = a.keepRecord(ctx, want.Account, name, want.Permission)
 	}
 	if err == nil && !slices.Equal(next, acl.policies) {
 		err = a.change(ctx, name, func(found []policy.Policy) ([]policy.Policy, error) {

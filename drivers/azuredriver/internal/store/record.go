@@ -26,16 +26,19 @@ import (
 // recordBucket is the metadata of a record that names the container. Azure does not tell cases apart.
 const recordBucket = "cosi_bucket"
 
+// recordPermission is the metadata with what the account may do.
+const recordPermission = "cosi_permission"
+
 func (a *Account) record(account string) *blockblob.Client {
 	return a.container(a.Records).NewBlockBlobClient(path.Join(a.Driver, a.Cluster, account))
 }
 
 // keepRecord makes the record of the account, or compares the one that exists.
-func (a *Account) keepRecord(ctx context.Context, account, bucket string) error {
-	err := a.writeRecord(ctx, account, bucket)
+func (a *Account) keepRecord(ctx context.Context, account, bucket, permission string) error {
+	err := a.writeRecord(ctx, account, bucket, permission)
 	if apierror.Is(err, "ContainerNotFound") {
 		if _, err = a.container(a.Records).Create(ctx, nil); err == nil || apierror.Is(err, "ContainerAlreadyExists") {
-			err = a.writeRecord(ctx, account, bucket)
+			err = a.writeRecord(ctx, account, bucket, permission)
 		}
 	}
 	if !apierror.Is(err, "BlobAlreadyExists") && apierror.Status(err) != http.StatusPreconditionFailed {
@@ -45,17 +48,19 @@ func (a *Account) keepRecord(ctx context.Context, account, bucket string) error 
 	if err != nil {
 		return err
 	}
-	for key, value := range found.Metadata {
-		if strings.EqualFold(key, recordBucket) && value != nil && *value == bucket {
-			return nil
-		}
+	recorded := lowerKeys(found.Metadata)
+	switch {
+	case recorded[recordBucket] != bucket:
+		return driverkit.AlreadyExists("account %s exists for another bucket", account)
+	case recorded[recordPermission] != permission:
+		return driverkit.AlreadyExists("account %s exists with other access modes than these", account)
 	}
-	return driverkit.AlreadyExists("account %s exists for another bucket", account)
+	return nil
 }
 
-func (a *Account) writeRecord(ctx context.Context, account, bucket string) error {
+func (a *Account) writeRecord(ctx context.Context, account, bucket, permission string) error {
 	_, err := a.record(account).Upload(ctx, streaming.NopCloser(strings.NewReader("")), &blockblob.UploadOptions{
-		Metadata:         map[string]*string{recordBucket: to.Ptr(bucket)},
+		Metadata:         map[string]*string{recordBucket: to.Ptr(bucket), recordPermission: to.Ptr(permission)},
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: to.Ptr(azcore.ETagAny)}},
 	})
 	return err

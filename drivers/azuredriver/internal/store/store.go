@@ -28,8 +28,9 @@ import (
 type Account struct {
 	// API is the client, with the driver's own credentials.
 	API *service.Client
-	// Signer makes the signatures.
-	Signer Signer
+	// Signer makes the signatures; Delegator does instead if it is set.
+	Signer    Signer
+	Delegator Delegator
 	// Driver and Cluster are marked on every container.
 	Driver, Cluster string
 	// Records is the name of the container with the records of accounts. It is made when needed.
@@ -190,12 +191,7 @@ func (a *Account) properties(ctx context.Context, name string) (properties, erro
 	if err != nil {
 		return properties{}, err
 	}
-	found := properties{metadata: map[string]string{}}
-	for key, text := range answer.Metadata {
-		if text != nil {
-			found.metadata[strings.ToLower(key)] = *text
-		}
-	}
+	found := properties{metadata: lowerKeys(answer.Metadata)}
 	if answer.DefaultEncryptionScope != nil {
 		found.scope = *answer.DefaultEncryptionScope
 	}
@@ -205,4 +201,15 @@ func (a *Account) properties(ctx context.Context, name string) (properties, erro
 
 func (a *Account) ours(found properties) bool {
 	return found.metadata[markDriver] == a.Driver && found.metadata[markCluster] == a.Cluster
+}
+
+// lowerKeys undoes what HTTP does to the keys of metadata.
+func lowerKeys(metadata map[string]*string) map[string]string {
+	lower := map[string]string{}
+	for key, text := range metadata {
+		if text != nil {
+			lower[strings.ToLower(key)] = *text
+		}
+	}
+	return lower
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// keyless is a storage account that does not accept its keys, at a service with TLS, and an application
+// with a role there.
+type keyless struct {
+	server     *azurefake.Server
+	config     azuredriver.AccountConfig
+	assignment string
+	trusted    *http.Client
+}
+
+func startKeyless(t *testing.T) *keyless {
+	t.Helper()
+	settings, authority, err := azurefake.SelfSigned()
+	wantNoError(t, err)
+	server := startFake(t, azurefake.Options{TLS: settings, Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}})
+	application, err := server.AddPrincipal(azurefake.Principal{Name: "driver"})
+	wantNoError(t, err)
+	assignment, err := server.Assign(application.ObjectID, "Storage Blob Data Owner", server.ResourceID(mainAccount))
+	wantNoError(t, err)
+	directory := t.TempDir()
+	secretFile, caFile := filepath.Join(directory, "secret"), filepath.Join(directory, "ca.pem")
+	wantNoError(t, os.WriteFile(secretFile, []byte(application.Secret+"\n"), 0o600))
+	wantNoError(t, os.WriteFile(caFile, authority, 0o600))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	return &keyless{
+		server: server, assignment: assignment,
+		trusted: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
+		config: azuredriver.AccountConfig{
+			Endpoint: server.URL(), CAFile: caFile, Signing: azuredriver.SigningUserDelegation,
+			Credentials: azuredriver.CredentialsConfig{TenantID: server.TenantID(), ClientID: application.ClientID, ClientSecretFile: secretFile, Authority: server.URL()},
+		},
+	}
+}
+
+func (k *keyless) process(t *testing.T) *world {
+	t.Helper()
+	return newProcess(t, k.server, worldOptions{config: func(config *azuredriver.Config) { config.Accounts[mainAccount] = k.config }})
+}
+
+func (k *keyless) workload(t *testing.T, address string) *container.Client {
+	t.Helper()
+	options := clientOptions()
+	options.Transport = k.trusted
+	client, err := container.NewClientWithNoCredential(address, options)
+	wantNoError(t, err)
+	return client
+}
+
+func TestAnAccountWithoutItsKeys(t *testing.T) {
+	t.Parallel()
+	k := startKeyless(t)
+	w := k.process(t)
+	bucket, account := w.newBucket(t, nil), newAccount()
+	request := grantRequest(account, readWrite, bucket)
+	granted := w.mustGrant(t, request)
+	address, err := url.Parse(token(granted))
+	wantNoError(t, err)
+	query := address.Query()
+	if query.Has("si") || !query.Has("skoid") || query.Get("sp") != "racwdl" || query.Get("spr") != "https" {
+		t.Errorf("token with permission %q, policy %q, protocol %q", query.Get("sp"), query.Get("si"), query.Get("spr"))
+	}
+	end, err := time.Parse(time.RFC3339, granted.GetCredentials().GetAzure().GetExpiryTimestamp())
+	if left := time.Until(end); err != nil || left > 7*24*time.Hour || left < 6*24*time.Hour {
+		t.Errorf("ends in %s, %v", left, err)
+	}
+	if granted.GetCredentials().GetCertificateAuthority() == "" {
+		t.Error("no certificate authority for the workload")
+	}
+	for _, process := range []*world{w, k.process(t)} {
+		if token(process.mustGrant(t, request)) != token(granted) {
+			t.Error("a repeated grant answers something else")
+		}
+	}
+	client := k.workload(t, token(granted))
+	wantNoError(t, upload(t.Context(), client, "a"))
+	wantNoError(t, download(t.Context(), client, "a"))
+	request.Rotation = "1"
+	if rotated := w.mustGrant(t, request); token(rotated) == token(granted) {
+		t.Error("a rotation answers the same token")
+	} else {
+		wantNoError(t, list(t.Context(), k.workload(t, token(rotated))))
+	}
+
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readOnly, bucket))
+	wantCode(t, err, codes.AlreadyExists, "other access modes")
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, w.newBucket(t, nil)))
+	wantCode(t, err, codes.AlreadyExists, "another bucket")
+
+	w.mustRevoke(t, account, bucket)
+	// What the documentation says: one such signature cannot be revoked, all of an account can.
+	wantNoError(t, list(t.Context(), client))
+	wantNoError(t, k.server.RevokeDelegationKeys(mainAccount))
+	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
+		t.Errorf("after all keys were revoked: %q", code)
+	}
+	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+}
+
+func TestLimitsOfAnAccountWithoutItsKeys(t *testing.T) {
+	t.Parallel()
+	k := startKeyless(t)
+	w := k.process(t)
+	bucket := w.newBucket(t, nil)
+	for expiry, ok := range map[string]bool{"15m": false, "1h": true, "168h": true, "169h": false} {
+		request := grantRequest(newAccount(), readOnly, bucket)
+		request.Parameters = map[string]string{"expiry": expiry}
+		_, err := w.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
+			AccountName: request.GetAccountId(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(),
+			Parameters: request.GetParameters(), Buckets: request.GetBuckets(),
+		})
+		if !ok {
+			wantCode(t, err, codes.InvalidArgument, "168h")
+			continue
+		}
+		wantNoError(t, err)
+		wantNoError(t, list(t.Context(), k.workload(t, token(w.mustGrant(t, request)))))
+	}
+	wantNoError(t, k.server.Unassign(k.assignment))
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
+	wantCode(t, err, codes.PermissionDenied, "allow")
+}
+
+// TestAccountKeysThatAreNotAccepted tells an administrator what to do.
+func TestAccountKeysThatAreNotAccepted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{fake: azurefake.Options{Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}}})
+	wantCode(t, w.create(t, "bc-1", nil), codes.FailedPrecondition, "shared key")
+}
