@@ -149,7 +149,7 @@ func (a *Account) SetBoundary(kind Kind, name, arn string) error {
 // AddTags adds or replaces tags of a user or role.
 func (a *Account) AddTags(kind Kind, name string, tags []Tag) error {
 	return a.changeIdentity(kind, name, func(i *Identity) (err error) {
-		i.Tags, err = mergeTags(i.Tags, tags)
+		i.Tags, err = mergeTags(i.Tags, tags, strings.EqualFold)
 		return err
 	})
 }
@@ -157,16 +157,20 @@ func (a *Account) AddTags(kind Kind, name string, tags []Tag) error {
 // RemoveTags removes tags by key.
 func (a *Account) RemoveTags(kind Kind, name string, keys []string) error {
 	return a.changeIdentity(kind, name, func(i *Identity) error {
-		i.Tags = withoutTags(i.Tags, keys)
+		i.Tags = withoutTags(i.Tags, keys, strings.EqualFold)
 		return nil
 	})
 }
 
-// mergeTags overlays tags; keys are compared regardless of case, as IAM does.
-func mergeTags(old, tags []Tag) ([]Tag, error) {
+// exactKeys compares tag keys of managed policies and identity providers. Those of users and roles are compared
+// regardless of case ("Tags for AWS Identity and Access Management resources", IAM User Guide).
+func exactKeys(a, b string) bool { return a == b }
+
+// mergeTags overlays tags; same compares their keys.
+func mergeTags(old, tags []Tag, same func(a, b string) bool) ([]Tag, error) {
 	out := slices.Clone(old)
 	for _, t := range tags {
-		at := slices.IndexFunc(out, func(o Tag) bool { return strings.EqualFold(o.Key, t.Key) })
+		at := slices.IndexFunc(out, func(o Tag) bool { return same(o.Key, t.Key) })
 		if at >= 0 {
 			out[at] = t
 			continue
@@ -179,9 +183,9 @@ func mergeTags(old, tags []Tag) ([]Tag, error) {
 	return out, nil
 }
 
-func withoutTags(old []Tag, keys []string) []Tag {
+func withoutTags(old []Tag, keys []string, same func(a, b string) bool) []Tag {
 	return slices.DeleteFunc(slices.Clone(old), func(t Tag) bool {
-		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, t.Key) })
+		return slices.ContainsFunc(keys, func(k string) bool { return same(k, t.Key) })
 	})
 }
 
@@ -218,14 +222,14 @@ func (a *Account) CanonicalID() string {
 // a key that does not exist or is not active.
 func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, error) {
 	if keyID == a.RootKey {
-		return a.RootSecret, tokenless(token)
+		return a.RootSecret, tokenless(token, invalid)
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if s := a.sessions[keyID]; s != nil {
 		switch {
 		case token != string(s.Token):
-			return "", errInvalidToken
+			return "", badToken(invalid)
 		case a.Now().After(s.Expires):
 			return "", awserr.New(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
 		}
@@ -233,7 +237,7 @@ func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, er
 	}
 	if u := a.users[a.keys[keyID]]; u != nil {
 		if i := u.key(keyID); i >= 0 && u.Keys[i].Status == statusActive {
-			return string(u.Keys[i].Secret), tokenless(token)
+			return string(u.Keys[i].Secret), tokenless(token, invalid)
 		}
 	}
 	return "", invalid
@@ -241,10 +245,18 @@ func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, er
 
 var errInvalidToken = awserr.New(http.StatusBadRequest, "InvalidToken", "The provided token is malformed or otherwise invalid.")
 
+// badToken refuses a security token: S3 has an error for that, the other services have not.
+func badToken(invalid *awserr.Error) error {
+	if invalid == ErrInvalidClientToken {
+		return invalid
+	}
+	return errInvalidToken
+}
+
 // tokenless refuses a security token next to long-term credentials.
-func tokenless(token string) error {
+func tokenless(token string, invalid *awserr.Error) error {
 	if token != "" {
-		return errInvalidToken
+		return badToken(invalid)
 	}
 	return nil
 }
@@ -276,7 +288,7 @@ func (a *Account) sessionPrincipal(s *Session) (Principal, error) {
 		ARN: "arn:" + a.Partition + ":sts::" + a.ID + ":assumed-role/" + r.Name + "/" + s.Name,
 		ID:  r.ID + ":" + s.Name, Type: "AssumedRole", AccountID: a.ID, AlsoARNs: []string{a.RoleARN(r)}, Session: s,
 	}
-	p.Tags, _ = mergeTags(r.Tags, s.Tags) // both within their limits; the union may exceed one, which STS allows
+	p.Tags, _ = mergeTags(r.Tags, s.Tags, strings.EqualFold) // both within their limits; the union may exceed one, which STS allows
 	if p.Tags == nil {
 		p.Tags = r.Tags
 	}

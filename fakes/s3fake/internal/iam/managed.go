@@ -232,7 +232,7 @@ func (a *Account) DeleteVersion(arn, id string) error {
 // TagPolicy adds or replaces tags of a managed policy.
 func (a *Account) TagPolicy(arn string, tags []Tag) error {
 	return a.changePolicy(arn, func(p *Policy) (err error) {
-		p.Tags, err = mergeTags(p.Tags, tags)
+		p.Tags, err = mergeTags(p.Tags, tags, exactKeys)
 		return err
 	})
 }
@@ -240,7 +240,7 @@ func (a *Account) TagPolicy(arn string, tags []Tag) error {
 // UntagPolicy removes tags of a managed policy.
 func (a *Account) UntagPolicy(arn string, keys []string) error {
 	return a.changePolicy(arn, func(p *Policy) error {
-		p.Tags = withoutTags(p.Tags, keys)
+		p.Tags = withoutTags(p.Tags, keys, exactKeys)
 		return nil
 	})
 }

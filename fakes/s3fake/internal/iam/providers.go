@@ -24,7 +24,7 @@ type NewProvider struct {
 func (a *Account) CreateProvider(in NewProvider) (Provider, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	name := strings.TrimSuffix(strings.TrimPrefix(in.URL, "https://"), "/")
+	name := strings.TrimPrefix(in.URL, "https://")
 	arn := a.ARN("oidc-provider", "/", name)
 	if a.providers[arn] != nil {
 		return Provider{}, exists("Provider with url %s already exists.", in.URL)
@@ -52,14 +52,15 @@ func (a *Account) Provider(arn string) (Provider, error) {
 	defer a.mu.RUnlock()
 	p := a.providers[arn]
 	if p == nil {
-		return Provider{}, noSuchEntity("OpenIDConnect Provider not found for arn %s", arn)
+		return Provider{}, noSuchProvider(arn)
 	}
 	return p.clone(), nil
 }
 
-// ProviderByIssuer returns the provider of a token's issuer; ok is false when there is none.
+// ProviderByIssuer returns the provider of a token's issuer; ok is false when there is none. Issuers are compared
+// exactly: one with a slash at its end is another one.
 func (a *Account) ProviderByIssuer(issuer string) (Provider, bool) {
-	name := strings.TrimSuffix(strings.TrimPrefix(issuer, "https://"), "/")
+	name := strings.TrimPrefix(issuer, "https://")
 	p, err := a.Provider(a.ARN("oidc-provider", "/", name))
 	return p, err == nil
 }
@@ -80,7 +81,7 @@ func (a *Account) DeleteProvider(arn string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.providers[arn] == nil {
-		return noSuchEntity("OpenId connect Provider %s cannot be found.", arn)
+		return missingProvider(arn)
 	}
 	if err := a.forget(tableProviders, arn); err != nil {
 		return err
@@ -89,12 +90,30 @@ func (a *Account) DeleteProvider(arn string) error {
 	return nil
 }
 
-func (a *Account) changeProvider(arn string, change func(*Provider) error) error {
+// noSuchProvider and missingProvider are the two ways in which IAM words that a provider does not exist.
+func noSuchProvider(arn string) error {
+	return noSuchEntity("OpenIDConnect Provider not found for arn %s", arn)
+}
+
+func missingProvider(arn string) error {
+	return noSuchEntity("OpenId connect Provider %s cannot be found.", arn)
+}
+
+// ProviderTags returns the tags of a provider.
+func (a *Account) ProviderTags(arn string) ([]Tag, error) {
+	p, err := a.Provider(arn)
+	if err != nil {
+		return nil, missingProvider(arn)
+	}
+	return p.Tags, nil
+}
+
+func (a *Account) changeProvider(arn string, missing func(string) error, change func(*Provider) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.providers[arn]
 	if p == nil {
-		return noSuchEntity("OpenIDConnect Provider not found for arn %s", arn)
+		return missing(arn)
 	}
 	next := p.clone()
 	if err := change(&next); err != nil {
@@ -109,7 +128,7 @@ func (a *Account) changeProvider(arn string, change func(*Provider) error) error
 
 // AddClientID adds an audience; adding it again changes nothing.
 func (a *Account) AddClientID(arn, id string) error {
-	return a.changeProvider(arn, func(p *Provider) error {
+	return a.changeProvider(arn, noSuchProvider, func(p *Provider) error {
 		if slices.Contains(p.ClientIDs, id) {
 			return nil
 		}
@@ -123,7 +142,7 @@ func (a *Account) AddClientID(arn, id string) error {
 
 // RemoveClientID removes an audience; removing a missing one succeeds.
 func (a *Account) RemoveClientID(arn, id string) error {
-	return a.changeProvider(arn, func(p *Provider) error {
+	return a.changeProvider(arn, noSuchProvider, func(p *Provider) error {
 		p.ClientIDs = slices.DeleteFunc(p.ClientIDs, func(s string) bool { return s == id })
 		return nil
 	})
@@ -131,7 +150,7 @@ func (a *Account) RemoveClientID(arn, id string) error {
 
 // SetThumbprints replaces the thumbprints of a provider.
 func (a *Account) SetThumbprints(arn string, thumbprints []string) error {
-	return a.changeProvider(arn, func(p *Provider) error {
+	return a.changeProvider(arn, noSuchProvider, func(p *Provider) error {
 		p.Thumbprints = slices.Clone(thumbprints)
 		return nil
 	})
@@ -139,16 +158,16 @@ func (a *Account) SetThumbprints(arn string, thumbprints []string) error {
 
 // TagProvider adds or replaces tags of a provider.
 func (a *Account) TagProvider(arn string, tags []Tag) error {
-	return a.changeProvider(arn, func(p *Provider) (err error) {
-		p.Tags, err = mergeTags(p.Tags, tags)
+	return a.changeProvider(arn, missingProvider, func(p *Provider) (err error) {
+		p.Tags, err = mergeTags(p.Tags, tags, exactKeys)
 		return err
 	})
 }
 
 // UntagProvider removes tags of a provider.
 func (a *Account) UntagProvider(arn string, keys []string) error {
-	return a.changeProvider(arn, func(p *Provider) error {
-		p.Tags = withoutTags(p.Tags, keys)
+	return a.changeProvider(arn, missingProvider, func(p *Provider) error {
+		p.Tags = withoutTags(p.Tags, keys, exactKeys)
 		return nil
 	})
 }

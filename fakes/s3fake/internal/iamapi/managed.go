@@ -71,7 +71,7 @@ func createPolicy(c *call) (any, error) {
 	if in.Document, err = c.document("PolicyDocument"); err != nil {
 		return nil, err
 	}
-	if in.Tags, err = c.tags(); err != nil {
+	if in.Tags, err = c.exactTags(); err != nil {
 		return nil, err
 	}
 	p, err := c.account.CreatePolicy(in)

@@ -130,8 +130,31 @@ func (c *call) members(param string) []string {
 	}
 }
 
-// tags reads Tags.member.N.Key and .Value.
+// tags reads Tags.member.N.Key and .Value of a user, role or session, whose keys differ in more than case.
 func (c *call) tags() ([]iam.Tag, error) {
+	out, err := c.exactTags()
+	for i, t := range out {
+		for _, other := range out[:i] {
+			if strings.EqualFold(t.Key, other.Key) {
+				return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Duplicate tag keys found. Please note that Tag keys are case insensitive.")
+			}
+		}
+	}
+	return out, err
+}
+
+// exactTags reads the tags of a managed policy or an identity provider.
+func (c *call) exactTags() ([]iam.Tag, error) {
+	out, err := c.tagList()
+	for i, t := range out {
+		if slices.ContainsFunc(out[:i], func(other iam.Tag) bool { return other.Key == t.Key }) && err == nil {
+			err = awserr.New(http.StatusBadRequest, "InvalidInput", "Duplicate tag keys found.")
+		}
+	}
+	return out, err
+}
+
+func (c *call) tagList() ([]iam.Tag, error) {
 	var out []iam.Tag
 	for i := 1; ; i++ {
 		field := fmt.Sprintf("tags.%d.member", i)
@@ -146,13 +169,6 @@ func (c *call) tags() ([]iam.Tag, error) {
 	}
 	if len(out) > iam.MaxTags {
 		return nil, constraint("tags", "Member must have length less than or equal to 50")
-	}
-	for i, t := range out {
-		for _, other := range out[:i] {
-			if strings.EqualFold(t.Key, other.Key) {
-				return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Duplicate tag keys found. Please note that Tag keys are case insensitive.")
-			}
-		}
 	}
 	return out, nil
 }

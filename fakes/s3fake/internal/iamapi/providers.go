@@ -30,12 +30,16 @@ func providerARN(c *call) string { return c.Form.Get("OpenIDConnectProviderArn")
 func (c *call) providerARN() (string, error) {
 	arn, err := c.arn("OpenIDConnectProviderArn")
 	if err == nil && !strings.Contains(arn, ":oidc-provider/") {
-		return "", invalid("Invalid ARN: %s is not the ARN of an OpenID Connect provider.", arn)
+		return "", invalid("Invalid resource type in ARN")
+	}
+	if own := c.account.ARN("oidc-provider", "/", ""); err == nil && !strings.HasPrefix(arn, own) {
+		return "", awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform this action on resource: %s", c.Principal.ARN, arn)
 	}
 	return arn, err
 }
 
-var thumbprint = regexp.MustCompile(`^[0-9A-Fa-f]{40}$`)
+// thumbprintLength is that of a SHA-1 in hex. IAM looks at nothing else of a thumbprint.
+const thumbprintLength = 40
 
 func (c *call) thumbprints() ([]string, error) {
 	list := c.members("ThumbprintList")
@@ -43,8 +47,8 @@ func (c *call) thumbprints() ([]string, error) {
 		return nil, awserr.Newf(http.StatusBadRequest, "InvalidInput", "Thumbprint list must contain fewer than %d entries.", iam.MaxThumbprints)
 	}
 	for _, t := range list {
-		if !thumbprint.MatchString(t) {
-			return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Thumbprint must be 40 hexadecimal characters.")
+		if len(t) != thumbprintLength {
+			return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Thumbprint must be exactly 40 characters.")
 		}
 	}
 	for i := range list {
@@ -53,18 +57,39 @@ func (c *call) thumbprints() ([]string, error) {
 	return list, nil
 }
 
+var issuerHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+
+// checkProviderURL refuses what IAM refuses, except a port: IAM's issuers are on the internet, a fake's rarely are.
+func checkProviderURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return invalid("Invalid Open ID Connect Provider URL")
+	}
+	if u.Scheme != "https" {
+		return awserr.New(http.StatusBadRequest, "InvalidInput", "Invalid Open ID Connect Provider URL. The URL must begin with https://.")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || !issuerHost.MatchString(u.Host) {
+		return awserr.New(http.StatusBadRequest, "InvalidInput", "Invalid Open ID Connect Provider URL.")
+	}
+	return nil
+}
+
 func createProvider(c *call) (any, error) {
 	raw, err := c.required("Url", 255)
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, awserr.New(http.StatusBadRequest, "InvalidInput", "Invalid Open ID Connect Provider URL")
+	if err := checkProviderURL(raw); err != nil {
+		return nil, err
 	}
 	in := iam.NewProvider{URL: raw, ClientIDs: c.members("ClientIDList")}
-	if slices.ContainsFunc(in.ClientIDs, func(id string) bool { return id == "" || len(id) > 255 }) {
-		return nil, constraint("clientIDList", "Member must satisfy constraint: [Member must have length less than or equal to 255, Member must have length greater than or equal to 1]")
+	for _, id := range in.ClientIDs {
+		switch {
+		case id == "":
+			return nil, constraint("clientID", "Member must have length greater than or equal to 1")
+		case len(id) > 255:
+			return nil, constraint("clientID", "Member must have length less than or equal to 255")
+		}
 	}
 	if len(in.ClientIDs) > iam.MaxClientIDs {
 		return nil, awserr.Newf(http.StatusConflict, "LimitExceeded", "Cannot exceed quota for ClientIdsPerOpenIdConnectProvider: %d", iam.MaxClientIDs)
@@ -72,7 +97,7 @@ func createProvider(c *call) (any, error) {
 	if in.Thumbprints, err = c.thumbprints(); err != nil {
 		return nil, err
 	}
-	if in.Tags, err = c.tags(); err != nil {
+	if in.Tags, err = c.exactTags(); err != nil {
 		return nil, err
 	}
 	p, err := c.account.CreateProvider(in)

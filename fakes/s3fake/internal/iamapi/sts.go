@@ -179,23 +179,8 @@ func assumeRoleWithWebIdentity(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	claims, err := c.tokens.peek(token, c.account)
+	claims, err := c.admitted(token, &in.Role)
 	if err != nil {
-		return nil, err
-	}
-	arn := c.account.RoleARN(&in.Role)
-	trust, err := iampolicy.ParseTrust(in.Role.Trust)
-	if err != nil {
-		return nil, err
-	}
-	req := iampolicy.Request{
-		Action: "sts:AssumeRoleWithWebIdentity", Resource: arn, Context: claims.context(c.Context),
-		Principal: iampolicy.Caller{Federated: []string{claims.provider.ARN}},
-	}
-	if trust.Evaluate(req) != iampolicy.Allow {
-		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")
-	}
-	if err := c.tokens.verify(token, claims.issuer); err != nil {
 		return nil, err
 	}
 	in.Provider, in.Subject = claims.provider.ARN, claims.subject
@@ -212,6 +197,51 @@ func assumeRoleWithWebIdentity(c *call) (any, error) {
 	}{Subject: claims.subject, Provider: claims.provider.ARN, Audience: claims.audience}
 	out.Credentials, out.AssumedRoleUser = c.issued(s, in.Role)
 	return out, nil
+}
+
+// admitted decides whether a token's owner may have the role. A token that cannot be verified is not told which
+// condition of the trust policy it fails.
+func (c *call) admitted(token string, role *iam.Role) (claims, error) {
+	trust, err := iampolicy.ParseTrust(role.Trust)
+	if err != nil {
+		return claims{}, err
+	}
+	claimed, err := peek(token)
+	if err != nil {
+		return claims{}, err
+	}
+	known := func(arn string) bool { _, err := c.account.Provider(arn); return err == nil }
+	if !slices.ContainsFunc(trust.Federated(), known) {
+		return claims{}, errNotAuthorized(c, "")
+	}
+	ok := false
+	if claimed.provider, ok = c.account.ProviderByIssuer(claimed.issuer); !ok {
+		return claims{}, errUnvalidated
+	}
+	claimed.audience = claimed.audiences[0]
+	at := slices.IndexFunc(claimed.audiences, func(a string) bool { return slices.Contains(claimed.provider.ClientIDs, a) })
+	if at >= 0 {
+		claimed.audience = claimed.audiences[at]
+	}
+	decision := trust.Evaluate(iampolicy.Request{
+		Action: "sts:AssumeRoleWithWebIdentity", Resource: c.account.RoleARN(role), Context: claimed.context(c.Context),
+		Principal: iampolicy.Caller{Federated: []string{claimed.provider.ARN}},
+	})
+	if decision == iampolicy.Deny {
+		return claims{}, errNotAuthorized(c, "")
+	}
+	err = c.tokens.verify(token, claimed.issuer)
+	switch {
+	case err != nil && (at < 0 || decision != iampolicy.Allow):
+		return claims{}, errUnvalidated
+	case err != nil:
+		return claims{}, err
+	case at < 0:
+		return claims{}, badToken("Incorrect token audience")
+	case decision != iampolicy.Allow:
+		return claims{}, errNotAuthorized(c, "")
+	}
+	return claimed, nil
 }
 
 // context adds the token's claims under the provider's name, as in "issuer.example.com/id:sub".

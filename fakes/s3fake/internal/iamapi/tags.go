@@ -18,6 +18,8 @@ type taggable struct {
 	get      func(*iam.Account, string) ([]iam.Tag, error)
 	add      func(*iam.Account, string, []iam.Tag) error
 	remove   func(*iam.Account, string, []string) error
+	// read is how tags of this kind are read: whether keys that differ in case alone are two.
+	read func(*call) ([]iam.Tag, error)
 }
 
 func tagOperations() map[string]operation {
@@ -37,14 +39,11 @@ func taggables() map[string]taggable {
 			get: func(a *iam.Account, arn string) ([]iam.Tag, error) {
 				p, _, err := a.ManagedPolicy(arn)
 				return p.Tags, err
-			}, add: (*iam.Account).TagPolicy, remove: (*iam.Account).UntagPolicy,
+			}, add: (*iam.Account).TagPolicy, remove: (*iam.Account).UntagPolicy, read: (*call).exactTags,
 		},
 		"OpenIDConnectProvider": {
 			resource: providerARN, id: (*call).providerARN,
-			get: func(a *iam.Account, arn string) ([]iam.Tag, error) {
-				p, err := a.Provider(arn)
-				return p.Tags, err
-			}, add: (*iam.Account).TagProvider, remove: (*iam.Account).UntagProvider,
+			get: (*iam.Account).ProviderTags, add: (*iam.Account).TagProvider, remove: (*iam.Account).UntagProvider, read: (*call).exactTags,
 		},
 	}
 	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
@@ -57,6 +56,7 @@ func taggables() map[string]taggable {
 			},
 			add:    func(a *iam.Account, name string, tags []iam.Tag) error { return a.AddTags(kind, name, tags) },
 			remove: func(a *iam.Account, name string, keys []string) error { return a.RemoveTags(kind, name, keys) },
+			read:   (*call).tags,
 		}
 	}
 	return table
@@ -67,7 +67,7 @@ func (t taggable) tag(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tags, err := c.tags()
+	tags, err := t.read(c)
 	if err != nil {
 		return nil, err
 	}

@@ -26,13 +26,16 @@ type TokenVerifier struct {
 	Now func() time.Time
 }
 
-// claims is what a verified token says.
+// claims is what a token says.
 type claims struct {
+	// provider is the issuer as the account knows it.
 	provider iam.Provider
 	issuer   string
 	subject  string
-	audience string
-	others   map[string][]string
+	// audiences are whom the token is for, audience the one of them that the provider knows.
+	audiences []string
+	audience  string
+	others    map[string][]string
 }
 
 var errUnvalidated = badToken("The web identity token provided could not be validated. See the AssumeRoleWithWebIdentity documentation for requirements.")
@@ -41,9 +44,8 @@ func badToken(message string) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "InvalidIdentityToken", message)
 }
 
-// peek reads what a token claims, without verifying it, and finds its provider. STS asks the trust policy about the
-// claims first and fetches keys only for a token that would be let in.
-func (v *TokenVerifier) peek(token string, account *iam.Account) (claims, error) {
+// peek reads what a token claims, without verifying it.
+func peek(token string) (claims, error) {
 	unverified, _, err := jwt.NewParser().ParseUnverified(token, jwt.MapClaims{})
 	if err != nil {
 		return claims{}, badToken("The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
@@ -52,11 +54,7 @@ func (v *TokenVerifier) peek(token string, account *iam.Account) (claims, error)
 	if err != nil || issuer == "" {
 		return claims{}, badToken("Missing a required claim: iss")
 	}
-	provider, ok := account.ProviderByIssuer(issuer)
-	if !ok {
-		return claims{}, errUnvalidated
-	}
-	return readClaims(unverified, provider)
+	return readClaims(unverified, issuer)
 }
 
 // verify checks signature and validity of a token that peek has read. The verifier bounds how long that takes.
@@ -73,9 +71,8 @@ func (v *TokenVerifier) verify(token, issuer string) error {
 	return nil
 }
 
-func readClaims(t *jwt.Token, provider iam.Provider) (claims, error) {
-	c := claims{provider: provider, others: map[string][]string{}}
-	c.issuer, _ = t.Claims.GetIssuer() // peek has read it
+func readClaims(t *jwt.Token, issuer string) (claims, error) {
+	c := claims{issuer: issuer, others: map[string][]string{}}
 	subject, err := t.Claims.GetSubject()
 	if err != nil || subject == "" {
 		return c, badToken("Missing a required claim: sub")
@@ -85,16 +82,15 @@ func readClaims(t *jwt.Token, provider iam.Provider) (claims, error) {
 	if err != nil || len(audiences) == 0 {
 		return c, badToken("Missing a required claim: aud")
 	}
-	at := slices.IndexFunc(audiences, func(a string) bool { return slices.Contains(provider.ClientIDs, a) })
-	if at < 0 {
-		return c, badToken("Incorrect token audience")
+	c.audiences = audiences
+	// The authorized party, where a token names one, is whom it is for ("Available keys for AWS OIDC federation").
+	all, _ := t.Claims.(jwt.MapClaims)
+	if party, ok := all["azp"].(string); ok {
+		c.audiences, c.others["oaud"] = []string{party}, audiences
 	}
-	c.audience = audiences[at]
-	if all, ok := t.Claims.(jwt.MapClaims); ok {
-		for name, v := range all {
-			if name != "sub" && name != "aud" {
-				c.others[name] = claimValues(v)
-			}
+	for name, v := range all {
+		if name != "sub" && name != "aud" {
+			c.others[name] = claimValues(v)
 		}
 	}
 	return c, nil

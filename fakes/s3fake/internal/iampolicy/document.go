@@ -59,6 +59,8 @@ type Statement struct {
 type Principals struct {
 	// Any is Principal: "*".
 	Any bool
+	// List is a Principal that is a list of names without a type.
+	List bool
 	// By maps a type (AWS, Federated, Service, CanonicalUser) to its values.
 	By map[string][]string
 }
@@ -248,7 +250,7 @@ func principals(raw json.RawMessage) (*Principals, error) {
 			return nil, fmt.Errorf("%w: %w", errShape, err)
 		}
 		p.Any = len(l) == 1 && l[0] == "*"
-		p.By[""] = l
+		p.By[""], p.List = l, raw[0] == '['
 		return p, nil
 	}
 	var by map[string]list

@@ -226,3 +226,14 @@ func evaluateAll(docs []*Document, r Request) Effect {
 	}
 	return result
 }
+
+// Federated are the identity providers to whom the document allows something, by ARN.
+func (d *Document) Federated() []string {
+	var out []string
+	for _, s := range d.Statements {
+		if s.Effect == "Allow" && s.Principal != nil {
+			out = append(out, s.Principal.By["Federated"]...)
+		}
+	}
+	return out
+}

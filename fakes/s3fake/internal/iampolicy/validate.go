@@ -199,8 +199,8 @@ func checkTrust(s *Statement) error {
 }
 
 func checkTrustPrincipal(p *Principals) error {
-	if names, plain := p.By[""]; plain {
-		if len(names) != 1 {
+	if _, plain := p.By[""]; plain {
+		if p.List {
 			return malformed("Syntax error in policy.")
 		}
 		return malformed("Principal must be a JSON object.")
@@ -210,7 +210,7 @@ func checkTrustPrincipal(p *Principals) error {
 	}
 	for kind, values := range p.By {
 		switch kind {
-		case "AWS", "Federated", "Service", "CanonicalUser":
+		case "AWS", "Federated", "Service":
 		default:
 			return malformed("Invalid principal in policy: %q", kind)
 		}
