@@ -7,10 +7,12 @@
 package s3api
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -39,6 +41,7 @@ type Options struct {
 type API struct {
 	Options
 	operations map[string]*operation
+	policies   parsedPolicies
 }
 
 // New returns the API.
@@ -230,10 +233,45 @@ func (q *request) findBucket() error {
 		return errAccessDenied
 	}
 	if raw := b.Config[configPolicy]; raw != nil {
-		q.policy, err = iampolicy.ParseBucket(raw, b.Name, everybody{})
+		q.policy, err = q.policies.get(b.Name, raw)
 	}
 	return err
 }
+
+// parsedPolicies spares parsing a bucket policy on every request. A stored document is never changed, but replaced.
+type parsedPolicies struct {
+	mu   sync.RWMutex
+	docs map[string]parsedPolicy
+}
+
+type parsedPolicy struct {
+	raw []byte
+	doc *iampolicy.Document
+}
+
+// get parses the policy of a bucket unless it is the one that was parsed last.
+func (c *parsedPolicies) get(bucket string, raw []byte) (*iampolicy.Document, error) {
+	c.mu.RLock()
+	known := c.docs[bucket]
+	c.mu.RUnlock()
+	if known.doc != nil && bytes.Equal(known.raw, raw) {
+		return known.doc, nil
+	}
+	doc, err := iampolicy.ParseBucket(raw, bucket, everybody{})
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.docs == nil || len(c.docs) >= maxParsed {
+		c.docs = map[string]parsedPolicy{}
+	}
+	c.docs[bucket] = parsedPolicy{raw, doc}
+	return doc, nil
+}
+
+// maxParsed bounds the parsed policies; past it they start over.
+const maxParsed = 4096
 
 // everybody accepts any principal: a stored policy was judged when it was put.
 type everybody struct{}

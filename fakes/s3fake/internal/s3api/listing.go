@@ -79,7 +79,11 @@ func (l lister) prefixes(d *document, p store.Page) {
 	}
 }
 
+// entrySize is about what one object takes in a listing.
+const entrySize = 400
+
 func (l lister) contents(d *document, p store.Page, owner string) {
+	d.buf.Grow(len(p.Versions) * entrySize)
 	for _, v := range p.Versions {
 		d.start("Contents").text("Key", l.encode(v.Key)).time("LastModified", v.Modified).text("ETag", quote(v.ETag))
 		if v.Checksum.Algorithm != "" {
