@@ -9,6 +9,7 @@ SHELL := bash
 PACKAGES ?= ./...
 TESTFLAGS ?= -race
 ARGS ?=
+S3ARGS ?=
 
 .PHONY: help
 help: ## list the targets
@@ -44,10 +45,13 @@ images: ## build the container images from scratch, without a registry (ARGS=-ta
 	@go run ./hack/images $(ARGS)
 
 .PHONY: soak
-soak: ## test the lifecycle for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes
+soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes, s3fake beside real stores
 	@go run ./hack/mutations
 	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag' -count=1 -timeout 12h -v
+	@go run ./hack/stores >/dev/null
+	@COOPER_SOAK=1 go test ./fakes/s3fake/... -count=1 -timeout 1h
 
 .PHONY: bench
-bench: ## measure pairs of claim and access: latency, writes, CPU, memory (ARGS=-bursts=200,1000)
+bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000), then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000)
 	@go run ./bench $(ARGS)
+	@go run ./bench/s3fake $(S3ARGS)

@@ -256,10 +256,19 @@ func (w *world) call(t *testing.T, r row) *httptest.ResponseRecorder {
 }
 
 // send signs and serves one request. A path of "/" with a body is the Query protocol.
-func (w *world) send(t *testing.T, c s3fake.Credentials, op operation) *httptest.ResponseRecorder {
+func (w *world) send(t testing.TB, c s3fake.Credentials, op operation) *httptest.ResponseRecorder {
 	t.Helper()
-	body := []byte(w.fill(op.body))
-	req := httptest.NewRequestWithContext(t.Context(), op.method, "http://127.0.0.1"+w.fill(op.path), bytes.NewReader(body))
+	op.path, op.headers, op.body = w.fill(op.path), w.fill(op.headers), w.fill(op.body)
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, signedRequest(t, "http://127.0.0.1", aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, op))
+	return rec
+}
+
+// signedRequest is an operation as a request; without an access key it is anonymous.
+func signedRequest(t testing.TB, base string, creds aws.Credentials, op operation) *http.Request {
+	t.Helper()
+	body := []byte(op.body)
+	req := httptest.NewRequestWithContext(t.Context(), op.method, base+op.path, bytes.NewReader(body))
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
 	service := "s3"
@@ -276,18 +285,15 @@ func (w *world) send(t *testing.T, c s3fake.Credentials, op operation) *httptest
 			req.Header.Set("Content-Md5", base64.StdEncoding.EncodeToString(digest[:]))
 		}
 	}
-	for line := range strings.SplitSeq(w.fill(op.headers), "\n") {
+	for line := range strings.SplitSeq(op.headers, "\n") {
 		if name, value, ok := strings.Cut(line, ": "); ok {
 			req.Header.Set(name, value)
 		}
 	}
-	if c.AccessKeyID != "" {
-		creds := aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}
+	if creds.AccessKeyID != "" {
 		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(t.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rec := httptest.NewRecorder()
-	w.ServeHTTP(rec, req)
-	return rec
+	return req
 }

@@ -4,7 +4,9 @@ package s3fake_test
 
 import (
 	"bytes"
+	"crypto/md5"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
@@ -28,16 +30,18 @@ import (
 )
 
 // versityAdmin answers the one call of versitygw's own admin API that its test suite needs to make users, and
-// leaves everything else to the fake.
-func versityAdmin(s *s3fake.Server) http.Handler {
+// leaves everything else to the fake. The suite speaks a dialect in things that S3 does differently and that decide
+// nothing: dialect says whether they are translated too.
+func versityAdmin(s *s3fake.Server, dialect bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPatch || r.URL.Path != "/create-user" {
 			if r.Method == http.MethodPut && r.URL.Query().Has("policy") {
 				translatePrincipals(s, r)
-			} else if r.Method == http.MethodPut {
-				w = sizeWriter{w, r}
+			} else if dialect {
+				translateOwner(s, r)
 			}
-			s.ServeHTTP(w, r)
+			translated := &dialectWriter{ResponseWriter: w, r: r, words: dialect}
+			s.ServeHTTP(translated, r)
 			return
 		}
 		var account struct {
@@ -62,20 +66,60 @@ func versityAdmin(s *s3fake.Server) http.Handler {
 	})
 }
 
-// sizeWriter adds x-amz-object-size to answers of PutObject: versitygw sends it always, S3 for appends only, and the
-// suite ends with a nil pointer without it.
-type sizeWriter struct {
+// dialectWriter translates answers. It adds x-amz-object-size to those of PutObject: versitygw sends it always, S3 for
+// appends only, and the suite ends with a nil pointer without it. With words it also names the storage class STANDARD,
+// which S3 leaves out, and words a refusal of the suite's users as versitygw does, who has no ARNs for them.
+type dialectWriter struct {
 	http.ResponseWriter
-	r *http.Request
+	r       *http.Request
+	words   bool
+	refusal bool
 }
 
-func (w sizeWriter) WriteHeader(status int) {
-	size := w.r.Header.Get("X-Amz-Decoded-Content-Length")
-	if size == "" {
-		size = strconv.FormatInt(w.r.ContentLength, 10)
+func (w *dialectWriter) WriteHeader(status int) {
+	if w.r.Method == http.MethodPut {
+		size := w.r.Header.Get("X-Amz-Decoded-Content-Length")
+		if size == "" {
+			size = strconv.FormatInt(w.r.ContentLength, 10)
+		}
+		w.Header().Set("X-Amz-Object-Size", size)
 	}
-	w.Header().Set("X-Amz-Object-Size", size)
+	read := w.r.Method == http.MethodGet || w.r.Method == http.MethodHead
+	if w.words && read && status < http.StatusMultipleChoices && w.Header().Get("X-Amz-Storage-Class") == "" && w.Header().Get("Etag") != "" {
+		w.Header().Set("X-Amz-Storage-Class", "STANDARD")
+	}
+	w.refusal = w.words && status == http.StatusForbidden
+	if w.refusal {
+		w.Header().Del("Content-Length")
+	}
 	w.ResponseWriter.WriteHeader(status)
+}
+
+var (
+	unlisted = regexp.MustCompile("User: arn:aws:iam::000000000000:user/test-user-[^<]* because no identity-based policy allows the [^<]* action")
+	denied   = regexp.MustCompile("arn:aws:iam::000000000000:user/(test-user-[^<]* with an explicit deny)")
+)
+
+func (w *dialectWriter) Write(p []byte) (int, error) {
+	if !w.refusal {
+		return w.ResponseWriter.Write(p)
+	}
+	_, err := w.ResponseWriter.Write(denied.ReplaceAll(unlisted.ReplaceAll(p, []byte("Access Denied.")), []byte("$1")))
+	return len(p), err
+}
+
+// translateOwner makes the owner that the suite expects, an access key, the account's number.
+func translateOwner(s *s3fake.Server, r *http.Request) {
+	const header = "X-Amz-Expected-Bucket-Owner"
+	root := s.Root().AccessKeyID
+	if r.Header.Get(header) != root || !strings.Contains(r.Header.Get("Authorization"), root) {
+		return
+	}
+	raw, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	if err == nil {
+		signAgain(s, r, raw, http.Header{header: {"000000000000"}})
+	}
 }
 
 // translatePrincipals rewrites a bucket policy of the suite: versitygw names principals by access key, without a type,
@@ -91,7 +135,7 @@ func translatePrincipals(s *s3fake.Server, r *http.Request) {
 	changed := false
 	for _, one := range statements {
 		if statement, isObject := one.(map[string]any); ok && isObject {
-			changed = typed(statement) || changed
+			changed = typed(statement, s.Root().AccessKeyID) || changed
 		}
 	}
 	if !changed {
@@ -100,17 +144,23 @@ func translatePrincipals(s *s3fake.Server, r *http.Request) {
 	if raw, err = json.Marshal(policy); err != nil {
 		return
 	}
-	sum := sha256.Sum256(raw)
+	signAgain(s, r, raw, http.Header{})
+}
+
+// signAgain replaces body and headers of a request and signs it with the root credentials.
+func signAgain(s *s3fake.Server, r *http.Request, raw []byte, header http.Header) {
+	sum, digest := sha256.Sum256(raw), md5.Sum(raw)
 	hash := hex.EncodeToString(sum[:])
-	clean := http.Header{"X-Amz-Content-Sha256": {hash}}
-	r.Header, r.Body, r.ContentLength = clean, io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+	header.Set("X-Amz-Content-Sha256", hash)
+	header.Set("Content-Md5", base64.StdEncoding.EncodeToString(digest[:]))
+	r.Header, r.Body, r.ContentLength = header, io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 	r.URL.Host, r.URL.Scheme = r.Host, "http"
 	root := aws.Credentials{AccessKeyID: s.Root().AccessKeyID, SecretAccessKey: s.Root().SecretAccessKey}
 	_ = v4.NewSigner().SignHTTP(r.Context(), root, r, hash, "s3", s.Region(), time.Now()) // a failure shows as a refused signature
 }
 
 // typed puts a statement's bare principals under "AWS"; users of the suite's own admin API become ARNs.
-func typed(statement map[string]any) bool {
+func typed(statement map[string]any, root string) bool {
 	var names []string
 	principal := statement["Principal"]
 	if by, ok := principal.(map[string]any); ok {
@@ -131,6 +181,10 @@ func typed(statement map[string]any) bool {
 			names[i] = "arn:aws:iam::000000000000:user/" + name
 			known = true
 		}
+		if name == root {
+			names[i] = "arn:aws:iam::000000000000:root"
+			known = true
+		}
 		known = known || (strings.HasPrefix(name, "arn:") && principal != nil)
 	}
 	if known {
@@ -139,7 +193,15 @@ func typed(statement map[string]any) bool {
 	return known
 }
 
-var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+var (
+	ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	// verdict is a line of the suite's output.
+	verdict = regexp.MustCompile(`(?m)^(PASS|FAIL) (\w+)`)
+	// promised are the groups of the suite that the fake is to pass; the others are about versitygw's own things.
+	promised = regexp.MustCompile(`^(IAM|Authentication_|PresignedAuth_|SignedStreamingPayload_|SignedStreamingPayloadTrailer_|UnsignedStreamingPayloadTrailer_|PutBucketPolicy_|` +
+		`(Put|Get|Delete)(Bucket|Object)Tagging_|Versioning_|VersioningDisabled_|(Put|Get)BucketVersioning_|CreateMultipartUpload_|UploadPart_|UploadPartCopy_|` +
+		`ListParts_|ListMultipartUploads_|AbortMultipartUpload_|CompleteMultipartUpload_|CopyObject_|ListObjects_|ListObjectsV2_|ListObjectVersions_)`)
+)
 
 // TestVersitygw runs versitygw's own integration tests, as a process, against the fake: see docs/reference/s3fake.md.
 // VERSITYGW_OUT names a directory that receives their output.
@@ -149,43 +211,116 @@ func TestVersitygw(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
+	suites := []string{"iam"}
+	if os.Getenv("COOPER_SOAK") != "" || os.Getenv("VERSITYGW_OUT") != "" {
+		suites = []string{"iam", "full-flow --versioning-enabled"} // which takes minutes
+	}
+	for _, suite := range suites {
+		for name, dialect := range map[string]bool{"as it is": false, "translated": true} {
+			if suite == "iam" && dialect {
+				continue // there is nothing to translate
+			}
+			t.Run(suite+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				judge(t, runSuite(t, binary, suite, dialect), suite == "iam" || dialect)
+			})
+		}
+	}
+}
+
+// runSuite returns what the suite says about a fake of its own.
+func runSuite(t *testing.T, binary, suite string, dialect bool) string {
+	t.Helper()
 	s, err := s3fake.New(s3fake.Options{OpenBuckets: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
-	server := httptest.NewServer(versityAdmin(s))
-	defer server.Close()
+	})
+	server := httptest.NewServer(versityAdmin(s, dialect))
+	t.Cleanup(server.Close)
 	root := s.Root()
-	out := os.Getenv("VERSITYGW_OUT")
-	suites := []string{"full-flow --versioning-enabled", "full-flow", "iam", "s3-iam", "s3-iam-session"}
-	if out == "" && os.Getenv("COOPER_SOAK") == "" {
-		suites = []string{"iam"} // the others take minutes
+	args := append([]string{"test", "--access", root.AccessKeyID, "--secret", root.SecretAccessKey, "--endpoint", server.URL}, strings.Fields(suite)...)
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir = filepath.Dir(binary) // the suite starts ./versitygw
+	// The SDK inside refuses a plain HTTP client when this is set.
+	cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=")
+	raw, err := cmd.CombinedOutput() // an exit code other than 0 says that a test failed
+	if err != nil && len(raw) == 0 {
+		t.Fatal(err)
 	}
-	if out == "" {
-		out = t.TempDir()
+	text := ansi.ReplaceAllString(string(raw), "")
+	if out := os.Getenv("VERSITYGW_OUT"); out != "" {
+		if err := os.WriteFile(filepath.Join(out, strings.ReplaceAll(t.Name(), "/", "_")+".log"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for _, args := range suites {
-		if only := os.Getenv("VERSITYGW_ONLY"); only != "" && only != args {
+	return text
+}
+
+// judge counts the promised groups: 95 of 100 tests pass, and each that does not is explained.
+func judge(t *testing.T, text string, binding bool) {
+	t.Helper()
+	reasons := map[string]string{}
+	for reason, names := range explained() {
+		for _, name := range names {
+			reasons[name] = reason
+		}
+	}
+	passed, total := 0, 0
+	for _, line := range verdict.FindAllStringSubmatch(text, -1) {
+		if !promised.MatchString(line[2]) || strings.HasPrefix(line[2], "IAM_") {
 			continue
 		}
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"test", "--access", root.AccessKeyID, "--secret", root.SecretAccessKey, "--endpoint", server.URL}, strings.Fields(args)...)...)
-		cmd.Dir = filepath.Dir(binary)
-		// The SDK inside refuses a plain HTTP client when this is set.
-		cmd.Env = append(os.Environ(), "AWS_CA_BUNDLE=")
-		raw, err := cmd.CombinedOutput()
-		if err != nil && len(raw) == 0 {
-			t.Fatal(err)
+		total++
+		switch {
+		case line[1] == "PASS":
+			passed++
+		case binding && reasons[line[2]] == "":
+			t.Errorf("%s fails and nothing explains why", line[2])
 		}
-		text := ansi.ReplaceAllString(string(raw), "")
-		if err := os.WriteFile(filepath.Join(out, strings.ReplaceAll(args, " ", "_")+".log"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSpace(text), "\n")
-		t.Logf("%s: %s", args, lines[len(lines)-1])
+	}
+	t.Logf("%d of %d tests pass (%.1f %%)", passed, total, 100*float64(passed)/float64(max(total, 1)))
+	if binding && passed*100 < total*95 {
+		t.Errorf("%d of %d is less than 95 %%", passed, total)
+	}
+}
+
+// explained are the tests that the fake fails because it follows AWS's documentation, by what that is about. The same
+// list is in docs/reference/s3fake.md.
+func explained() map[string][]string {
+	return map[string][]string{
+		"IAM and STS name the explicit deny that decided (Troubleshoot access denied error messages)": {
+			"IAMAccessControl_ExplicitDenyOverridesAllow", "IAMAccessControl_MultipleInlinePoliciesExplicitDenyWins", "IAMAccessControl_ActionExplicitDenySubsetOfWildcardAllow",
+			"IAMAccessControl_NotActionDenyBlocksEverythingExceptExcluded", "IAMAccessControl_ResourceExplicitDenyOverridesBroaderAllow",
+			"IAMAccessControl_NotResourceExcludesTarget", "IAMAccessControl_ConditionIpAddressExplicitDenyOverridesBroaderAllow",
+			"IAMAccessControl_ConditionAllowAndDenyBothMatchDenyWins", "IAMAccessControl_UserInlinePolicyWorkflow",
+		},
+		"access key IDs have 20 characters, not 21, and are listed in the order of their creation": {
+			"IAMCreateAccessKey_infers_caller_user_name", "IAMCreateAccessKey_success", "IAMListAccessKeys_infers_caller_user_name", "IAMListAccessKeys_success", "IAMListAccessKeys_pagination",
+		},
+		"every service can be trusted, ec2.amazonaws.com too": {"IAMCreateRole_trust_policy_document_grammar", "IAMUpdateAssumeRolePolicy_trust_policy_document_grammar"},
+		"the issuers of a fake have ports and may be out of reach": {
+			"IAMCreateOpenIDConnectProvider_invalid_url", "IAMCreateOpenIDConnectProvider_thumbprint_autofetch_communication_error", "IAMAssumeRoleWithWebIdentity_idp_communication_error",
+		},
+		"session policies by ARN are served, and a missing role is refused before a parameter that is not (API Reference, AssumeRoleWithWebIdentity)": {
+			"IAMAssumeRoleWithWebIdentity_policy_arns_rejected", "IAMAssumeRoleWithWebIdentity_provider_id_rejected",
+		},
+		"NextMarker is sent with a delimiter alone, and the elements of the request are repeated even when empty (API Reference, ListObjects)": {
+			"ListObjects_truncated", "ListObjects_list_all_objs", "ListObjects_mp_masking_truncation", "ListObjectsV2_list_all_objs",
+		},
+		"a continuation token is opaque (API Reference, ListObjectsV2)":                                      {"ListObjectsV2_both_start_after_and_continuation_token"},
+		"a failed condition on the source of a copy is 412, not 304 (API Reference, CopyObject)":             {"CopyObject_conditional_reads", "UploadPartCopy_conditional_reads"},
+		"ACLs are refused by a bucket that enforces its owner, and buckets have no other ACLs":               {"CopyObject_object_acl_not_supported", "CreateMultipartUpload_object_acl_not_supported", "GetBucketVersioning_with_acl_access"},
+		"there is one account, and no admin API that gives a bucket to somebody else":                        {"CopyObject_not_owned_source_bucket"},
+		"an upload-id-marker counts within its key and need not exist (API Reference, ListMultipartUploads)": {"ListMultipartUploads_invalid_uploadId_marker", "ListMultipartUploads_keyMarker_not_from_list", "ListMultipartUploads_delimiter_truncated"},
+		"x-amz-if-match-initiated-time is for directory buckets (API Reference, AbortMultipartUpload)":       {"AbortMultipartUpload_if_match_initiated_time"},
+		"the suite swaps the two sizes of the message":                                                       {"CompleteMultipartUpload_mpu_object_size"},
+		"s3:*Multipart* does apply to a bucket: s3:ListBucketMultipartUploads":                               {"PutBucketPolicy_action_resource_mismatch"},
+		"a broken trailer and a body that ends early are two errors":                                         {"SignedStreamingPayloadTrailer_incomplete_body"},
+		"a version that is a delete marker is 405 (API Reference, GetObjectAttributes)":                      {"Versioning_GetObjectAttributes_delete_marker"},
 	}
 }

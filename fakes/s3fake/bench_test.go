@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// BenchmarkList lists pages of 1000 keys in a bucket of 20000, without a network.
+func BenchmarkList(b *testing.B) {
+	s, err := s3fake.New(s3fake.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			b.Error(err)
+		}
+	}()
+	w := &world{Server: s}
+	for i := range 20000 {
+		if i == 0 {
+			w.send(b, s.Root(), operation{method: http.MethodPut, path: "/docs"})
+		}
+		w.send(b, s.Root(), operation{method: http.MethodPut, path: fmt.Sprintf("/docs/%03d/%08d", i%100, i), body: "x"})
+	}
+	b.ResetTimer()
+	for b.Loop() {
+		if got := w.send(b, s.Root(), operation{method: http.MethodGet, path: "/docs?list-type=2"}); got.Code != http.StatusOK {
+			b.Fatal(got.Body.String())
+		}
+	}
+}

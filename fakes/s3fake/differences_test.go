@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// differencesPage is written by TestDifferences when COOPER_UPDATE is set.
+const differencesPage = "../../docs/reference/s3fake-differences.md"
+
+// tally is how one store does on the table.
+type tally struct {
+	same, rows, unserved int
+	// differ holds operations by what they differ in.
+	differ map[string][]string
+	// absent are operations that the store does not serve.
+	absent map[string]bool
+}
+
+// TestDifferences tries the S3 half of the behavioural table on MinIO and versitygw, in a soak. Their differences are
+// theirs: the table's values are AWS's. With COOPER_UPDATE it writes them down.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	update := os.Getenv("COOPER_UPDATE") != ""
+	if os.Getenv("COOPER_SOAK") == "" && !update {
+		t.Skip("set COOPER_SOAK to try the table on MinIO and versitygw")
+	}
+	var page bytes.Buffer
+	page.WriteString(differencesHead)
+	found := peers(t)
+	if len(found) < 2 {
+		t.Skip("MinIO or versitygw is not there: go run ./hack/stores")
+	}
+	for _, p := range found {
+		got := compare(t, p)
+		t.Logf("%s: %d of %d rows as the table says, %d not served", p.name, got.same, got.rows, got.unserved)
+		if got.same*2 < got.rows {
+			t.Errorf("%s agrees on %d of %d rows: that is no comparison", p.name, got.same, got.rows)
+		}
+		got.write(&page, p.name)
+	}
+	if !update {
+		return
+	}
+	if err := os.WriteFile(differencesPage, page.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const differencesHead = `# s3fake, MinIO and versitygw
+
+The S3 rows of the behavioural table (` + "`fakes/s3fake/behaviour_data_test.go`" + `) on three servers: s3fake answers each as the
+table says, the others differ as follows. The table's values are those of the Amazon S3 API Reference, of "Required
+permissions for Amazon S3 API operations" and of the policy evaluation logic of the IAM User Guide, so that in every
+line below AWS and s3fake are right about S3; whether a difference matters is for who uses that server to judge.
+Credentials are users with an inline policy in versitygw, and sessions of the root user with a session policy in MinIO,
+which has no IAM API. Rows with inactive keys are not tried. Written by
+
+    COOPER_UPDATE=1 go test ./fakes/s3fake -run 'TestDifferences$'
+`
+
+func (c tally) write(page *bytes.Buffer, name string) {
+	fmt.Fprintf(page, "\n## %s\n\n%d of %d rows as the table says. Not served (%d rows): %s.\n\n", name, c.same, c.rows, c.unserved, strings.Join(slices.Sorted(maps.Keys(c.absent)), ", "))
+	page.WriteString("| called | the table says | it answers | operations |\n|---|---|---|---|\n")
+	for _, what := range slices.Sorted(maps.Keys(c.differ)) {
+		slices.Sort(c.differ[what])
+		fmt.Fprintf(page, "| %s | %s |\n", what, strings.Join(slices.Compact(c.differ[what]), ", "))
+	}
+}
+
+// compare tries all rows on a peer.
+func compare(t *testing.T, p *peer) tally {
+	t.Helper()
+	c := tally{differ: map[string][]string{}, absent: map[string]bool{}}
+	table := rows(t)
+	slices.SortFunc(table, func(a, b row) int { return strings.Compare(a.op+a.who, b.op+b.who) })
+	served := map[string]bool{}
+	for name, op := range operations() {
+		if !strings.Contains(name, ":") {
+			served[name] = isServed(p.send(t, p.root, p.world(t).here(op)))
+		}
+	}
+	for _, r := range table {
+		if strings.Contains(r.op, ":") || r.key == "inactive" {
+			continue
+		}
+		w := p.world(t) // one for each row: a peer may allow what it should refuse
+		creds, ok := p.caller(t, w, r)
+		if !served[r.op] || !ok {
+			c.unserved++
+			if !served[r.op] {
+				c.absent[r.op] = true
+			}
+			continue
+		}
+		c.rows++
+		got := p.send(t, creds, w.here(r.operation))
+		code := errorCode(got.Body.Bytes())
+		head := r.method == http.MethodHead
+		if (got.Code == r.wantStatus || r.perKey) && (head || strings.EqualFold(code, r.wantCode)) {
+			c.same++
+			continue
+		}
+		who, _, _ := strings.Cut(r.who, " (")
+		what := fmt.Sprintf("%s | %s | %s", who, strings.TrimSpace(fmt.Sprintf("%d %s", r.wantStatus, r.wantCode)), strings.TrimSpace(fmt.Sprintf("%d %s", got.Code, code)))
+		c.differ[what] = append(c.differ[what], r.op)
+	}
+	return c
+}
+
+// isServed judges by the root user's call: an operation that is not served says so, or is mistaken for another.
+func isServed(got *httptest.ResponseRecorder) bool {
+	code := errorCode(got.Body.Bytes())
+	return got.Code != http.StatusNotImplemented && got.Code != http.StatusMethodNotAllowed && code != "NotImplemented" && code != "MethodNotAllowed"
+}
+
+// caller makes the credentials of a row; ok is false if the peer does not know an action of its policy.
+func (p *peer) caller(t *testing.T, w *peerWorld, r row) (c aws.Credentials, ok bool) {
+	t.Helper()
+	policy := ""
+	if r.policy != "" {
+		policy = w.names.Replace(`{"Version":"2012-10-17","Statement":[` + r.policy + `]}`)
+	}
+	if r.key == "anonymous" {
+		return c, true
+	}
+	c, err := p.credential(t, policy)
+	if err != nil {
+		return c, false
+	}
+	switch r.key {
+	case "wrong secret":
+		c.SecretAccessKey = "wrong"
+	case "unknown":
+		c = aws.Credentials{AccessKeyID: "AKIANOSUCHKEYATALLXX", SecretAccessKey: "secret"}
+	}
+	return c, true
+}

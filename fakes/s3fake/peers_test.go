@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/cooper-cosi/cooper/testenv/stores"
+)
+
+// peer is a real store that the behavioural table is tried on.
+type peer struct {
+	name, url string
+	root      aws.Credentials
+	// credential makes credentials that a policy, "" for none, is all that they have.
+	credential func(t *testing.T, policy string) (aws.Credentials, error)
+	worlds     atomic.Int64
+}
+
+// peers starts the real stores that are there.
+func peers(t *testing.T) []*peer {
+	t.Helper()
+	var out []*peer
+	if path, err := stores.MinIO().Find(); err == nil {
+		out = append(out, minioPeer(t, path))
+	}
+	if path, err := stores.VersityGW().Find(); err == nil {
+		out = append(out, versityPeer(t, path))
+	}
+	return out
+}
+
+const (
+	peerKey    = "rootaccesskey"
+	peerSecret = "root-secret-key"
+)
+
+func minioPeer(t *testing.T, path string) *peer {
+	t.Helper()
+	address := freeAddress(t)
+	startPeer(t, path, []string{"MINIO_ROOT_USER=" + peerKey, "MINIO_ROOT_PASSWORD=" + peerSecret, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
+		"server", "--quiet", "--address", address, t.TempDir())
+	p := &peer{name: "MinIO", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
+	await(t, p.url+"/minio/health/cluster")
+	// Credentials of a session have what the session's policy leaves of the root user's permissions.
+	p.credential = func(t *testing.T, policy string) (aws.Credentials, error) {
+		t.Helper()
+		if policy == "" {
+			policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::no-such-bucket/*"}]}`
+		}
+		got := p.send(t, p.root, query("AssumeRole", "Version=2011-06-15", "Policy="+policy, "DurationSeconds=3600"))
+		c := aws.Credentials{AccessKeyID: element(got, "AccessKeyId"), SecretAccessKey: element(got, "SecretAccessKey"), SessionToken: element(got, "SessionToken")}
+		if got.Code != http.StatusOK {
+			return c, fmt.Errorf("%d %s", got.Code, got.Body.String())
+		}
+		return c, nil
+	}
+	return p
+}
+
+func versityPeer(t *testing.T, path string) *peer {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "vgw") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, sub := range []string{"data", "versions", "iam"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket, iamAddress, address := filepath.Join(dir, "iam.sock"), freeAddress(t), freeAddress(t)
+	root := []string{"-a", peerKey, "-s", peerSecret, "--keep-alive"}
+	startPeer(t, path, nil, append(append([]string{"-p", iamAddress}, root...), "iam", "--quiet", "--dir", filepath.Join(dir, "iam"), "--private-ports", socket)...)
+	await(t, "http://"+iamAddress)
+	startPeer(t, path, nil, append(append([]string{"-p", address}, root...), "--quiet", "--iam-cache-disable", "--iam-standalone-endpoint", socket,
+		"posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"))...)
+	p := &peer{name: "versitygw", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
+	await(t, p.url)
+	iam := &peer{url: "http://" + iamAddress, root: p.root}
+	var users atomic.Int64
+	p.credential = func(t *testing.T, policy string) (aws.Credentials, error) {
+		t.Helper()
+		user := fmt.Sprintf("user-%d", users.Add(1))
+		steps := []operation{query("CreateUser", "Version=2010-05-08", "UserName="+user)}
+		if policy != "" {
+			steps = append(steps, query("PutUserPolicy", "Version=2010-05-08", "UserName="+user, "PolicyName=p", "PolicyDocument="+policy))
+		}
+		steps = append(steps, query("CreateAccessKey", "Version=2010-05-08", "UserName="+user))
+		var got *httptest.ResponseRecorder
+		for _, step := range steps {
+			if got = iam.send(t, p.root, step); got.Code != http.StatusOK {
+				return aws.Credentials{}, fmt.Errorf("%d %s", got.Code, got.Body.String())
+			}
+		}
+		return aws.Credentials{AccessKeyID: element(got, "AccessKeyId"), SecretAccessKey: element(got, "SecretAccessKey")}, nil
+	}
+	return p
+}
+
+func element(got *httptest.ResponseRecorder, name string) string {
+	_, rest, _ := strings.Cut(got.Body.String(), "<"+name+">")
+	value, _, _ := strings.Cut(rest, "</")
+	return value
+}
+
+// send signs a request, sends it and returns the answer.
+func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.ResponseRecorder {
+	t.Helper()
+	req := signedRequest(t, p.url, c, op)
+	req.RequestURI = ""
+	if op.body == "" {
+		req.Body = http.NoBody // and not one of unknown length
+	}
+	rec := httptest.NewRecorder()
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", p.name, op.path, err)
+	}
+	rec.Code = resp.StatusCode
+	for k, v := range resp.Header {
+		rec.Header()[k] = v
+	}
+	if _, err := io.Copy(rec.Body, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// world makes buckets of its own on the peer, with what the table's operations are about.
+func (p *peer) world(t *testing.T) *peerWorld {
+	t.Helper()
+	suffix := fmt.Sprintf("-%d", p.worlds.Add(1))
+	w := &peerWorld{peer: p, memory: world{known: map[string]string{}}, names: strings.NewReplacer(
+		"/docs", "/docs"+suffix, " docs/", " docs"+suffix+"/", ":docs", ":docs"+suffix, "/empty", "/empty"+suffix, "/fresh", "/fresh"+suffix)}
+	for _, step := range setup() {
+		if step.path == "/" {
+			continue
+		}
+		// What the peer does not serve shows in the rows that need it.
+		if got := p.send(t, p.root, w.here(step)); got.Code < http.StatusMultipleChoices {
+			w.memory.learn(step, got)
+		}
+	}
+	return w
+}
+
+// peerWorld are a peer's buckets for one row, or for all rows that change nothing.
+type peerWorld struct {
+	peer   *peer
+	memory world
+	names  *strings.Replacer
+}
+
+// here is an operation on this world's buckets.
+func (w *peerWorld) here(op operation) operation {
+	op.path, op.headers, op.body = w.names.Replace(w.memory.fill(op.path)), w.names.Replace(w.memory.fill(op.headers)), w.names.Replace(w.memory.fill(op.body))
+	return op
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String()
+}
+
+// startPeer runs a program until the test ends.
+func startPeer(t *testing.T, path string, env []string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, args...)
+	cmd.Env = append(os.Environ(), env...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Errorf("end %s: %v", path, err)
+		}
+		_ = cmd.Wait() // killed: always an error
+	})
+}
+
+// await asks until something answers.
+func await(t *testing.T, address string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		resp, err := http.DefaultTransport.RoundTrip((&http.Request{Method: http.MethodGet, URL: at, Header: http.Header{}}).WithContext(ctx))
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		if err == nil && resp.StatusCode < http.StatusInternalServerError {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer: %v", address, err)
+		case <-tick.C:
+		}
+	}
+}
