@@ -78,7 +78,7 @@ func TestParsePlan(t *testing.T) {
 		want []fault.Rule
 		err  string
 	}{
-		"a whole rule":                {"rules: [{name: n, operation: 'Get*', resource: r, principal: p, nth: 2, effect: failAfter, code: SlowDown, status: 503, message: m, latency: 250ms}]", []fault.Rule{{Name: "n", Operation: "Get*", Resource: "r", Principal: "p", Nth: 2, Effect: fault.FailAfter, Code: "SlowDown", Status: 503, Message: "m", Latency: fault.Duration(250 * time.Millisecond)}}, ""},
+		"a whole rule":                {"rules: [{name: first, operation: 'Get*', resource: r, principal: p, nth: 2, effect: failAfter, code: SlowDown, status: 503, message: m, latency: 250ms}]", []fault.Rule{{Name: "first", Operation: "Get*", Resource: "r", Principal: "p", Nth: 2, Effect: fault.FailAfter, Code: "SlowDown", Status: 503, Message: "m", Latency: fault.Duration(250 * time.Millisecond)}}, ""},
 		"nothing":                     {"", nil, ""},
 		"a field that does not exist": {"rules: [{operations: x}]", nil, "operations"},
 		"an effect that is none":      {"rules: [{effect: explode}]", nil, `effect "explode" is not one of`},
