@@ -256,19 +256,19 @@ func (w *world) call(t *testing.T, r row) *httptest.ResponseRecorder {
 }
 
 // send signs and serves one request. A path of "/" with a body is the Query protocol.
-func (w *world) send(t testing.TB, c s3fake.Credentials, op operation) *httptest.ResponseRecorder {
-	t.Helper()
+func (w *world) send(tb testing.TB, c s3fake.Credentials, op operation) *httptest.ResponseRecorder {
+	tb.Helper()
 	op.path, op.headers, op.body = w.fill(op.path), w.fill(op.headers), w.fill(op.body)
 	rec := httptest.NewRecorder()
-	w.ServeHTTP(rec, signedRequest(t, "http://127.0.0.1", aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, op))
+	w.ServeHTTP(rec, signedRequest(tb, "http://127.0.0.1", aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, op))
 	return rec
 }
 
 // signedRequest is an operation as a request; without an access key it is anonymous.
-func signedRequest(t testing.TB, base string, creds aws.Credentials, op operation) *http.Request {
-	t.Helper()
+func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operation) *http.Request {
+	tb.Helper()
 	body := []byte(op.body)
-	req := httptest.NewRequestWithContext(t.Context(), op.method, base+op.path, bytes.NewReader(body))
+	req := httptest.NewRequestWithContext(tb.Context(), op.method, base+op.path, bytes.NewReader(body))
 	sum := sha256.Sum256(body)
 	hash := hex.EncodeToString(sum[:])
 	service := "s3"
@@ -291,8 +291,8 @@ func signedRequest(t testing.TB, base string, creds aws.Credentials, op operatio
 		}
 	}
 	if creds.AccessKeyID != "" {
-		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(t.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
-			t.Fatal(err)
+		if err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).SignHTTP(tb.Context(), creds, req, hash, service, "us-east-1", time.Now()); err != nil {
+			tb.Fatal(err)
 		}
 	}
 	return req

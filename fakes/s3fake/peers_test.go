@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -87,10 +89,11 @@ func versityPeer(t *testing.T, path string) *peer {
 	}
 	socket, iamAddress, address := filepath.Join(dir, "iam.sock"), freeAddress(t), freeAddress(t)
 	root := []string{"-a", peerKey, "-s", peerSecret, "--keep-alive"}
-	startPeer(t, path, nil, append(append([]string{"-p", iamAddress}, root...), "iam", "--quiet", "--dir", filepath.Join(dir, "iam"), "--private-ports", socket)...)
+	startPeer(t, path, nil, slices.Concat([]string{"-p", iamAddress}, root, []string{"iam", "--quiet", "--dir", filepath.Join(dir, "iam"), "--private-ports", socket})...)
 	await(t, "http://"+iamAddress)
-	startPeer(t, path, nil, append(append([]string{"-p", address}, root...), "--quiet", "--iam-cache-disable", "--iam-standalone-endpoint", socket,
-		"posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"))...)
+	startPeer(t, path, nil, slices.Concat([]string{"-p", address}, root, []string{
+		"--quiet", "--iam-cache-disable", "--iam-standalone-endpoint", socket, "posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"),
+	})...)
 	p := &peer{name: "versitygw", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
 	await(t, p.url)
 	iam := &peer{url: "http://" + iamAddress, root: p.root}
@@ -134,9 +137,7 @@ func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.Res
 		t.Fatalf("%s %s: %v", p.name, op.path, err)
 	}
 	rec.Code = resp.StatusCode
-	for k, v := range resp.Header {
-		rec.Header()[k] = v
-	}
+	maps.Copy(rec.Header(), resp.Header)
 	if _, err := io.Copy(rec.Body, resp.Body); err != nil {
 		t.Fatal(err)
 	}

@@ -247,7 +247,7 @@ var errInvalidToken = awserr.New(http.StatusBadRequest, "InvalidToken", "The pro
 
 // badToken refuses a security token: S3 has an error for that, the other services have not.
 func badToken(invalid *awserr.Error) error {
-	if invalid == ErrInvalidClientToken {
+	if invalid.Is(ErrInvalidClientToken) {
 		return invalid
 	}
 	return errInvalidToken
