@@ -40,6 +40,7 @@ func main() {
 func run(ctx context.Context) error {
 	bursts := flag.String("bursts", "200,1000", "sizes of the bursts of pairs")
 	singles := flag.Int("singles", 30, "number of single pairs, one after the other")
+	timeline := flag.Bool("timeline", false, "print each request of the last single pair")
 	serve := flag.String("serve-driver", "", "serve the fake driver at this address and do nothing else")
 	flag.Parse()
 	if *serve != "" {
@@ -57,7 +58,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.stop())
 	}
-	err = measure(ctx, s, sizes, *singles)
+	err = measure(ctx, s, sizes, *singles, *timeline)
 	return errors.Join(err, s.stop())
 }
 
@@ -70,12 +71,13 @@ func serveDriver(ctx context.Context, address string) error {
 	return driver.Serve(ctx, address)
 }
 
-func measure(ctx context.Context, s *system, bursts []int, singles int) error {
+func measure(ctx context.Context, s *system, bursts []int, singles int, timeline bool) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	fmt.Println("| what | pairs/s | claim p50 | claim p90 | access p50 | access p90 | writes per pair | conflicts |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
+	var began, ended time.Time
 	for _, step := range plan(bursts, singles) {
 		before, err := s.requests()
 		if err != nil {
@@ -94,6 +96,14 @@ func measure(ctx context.Context, s *system, bursts []int, singles int) error {
 			quantile(result.claims, 0.5), quantile(result.claims, 0.9), quantile(result.accesses, 0.5), quantile(result.accesses, 0.9),
 			float64(cost.writes())/float64(step.pairs), cost.conflicts)
 		cost.print(step.pairs)
+		if step.single {
+			began, ended = result.last, time.Now()
+		}
+	}
+	if timeline {
+		if err := s.timeline(began, ended); err != nil {
+			return err
+		}
 	}
 	for _, writes := range []int{claimWrites, pairWrites} {
 		floor, err := s.floor(ctx, writes, singles)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -72,6 +73,28 @@ func (r requests) writes() int {
 		total += n
 	}
 	return total
+}
+
+// timeline prints what controller and sidecar asked of the API server between
+// two moments: what a pair waits for.
+func (s *system) timeline(from, to time.Time) error {
+	var all []controlplane.AuditEvent
+	for _, user := range []string{controllerUser, sidecarUser} {
+		entries, err := s.plane.AuditEvents(controlplane.AuditFilter{User: user})
+		if err != nil {
+			return err
+		}
+		all = append(all, entries...)
+	}
+	all = slices.DeleteFunc(all, func(e controlplane.AuditEvent) bool {
+		return e.Time.Before(from) || e.Time.After(to) || e.Verb == "watch"
+	})
+	slices.SortFunc(all, func(a, b controlplane.AuditEvent) int { return a.Time.Compare(b.Time) })
+	fmt.Println("\nthe last single pair (began, took, who, what):")
+	for _, e := range all {
+		fmt.Printf("%8v %8v %s %s %s/%s %d\n", e.Time.Sub(from).Round(roundTo), e.Answered.Sub(e.Time).Round(roundTo), e.User, e.Verb, e.Resource, e.Subresource, e.Code)
+	}
+	return nil
 }
 
 // print prints the writes of each kind for each pair.

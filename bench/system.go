@@ -47,6 +47,8 @@ type system struct {
 	dir      string
 	programs map[string]*exec.Cmd
 	order    []string
+	// used is the CPU time of the programs that ended, and of the build.
+	used time.Duration
 }
 
 // start starts everything. After an error, stop ends what was started.
@@ -79,6 +81,7 @@ func start(ctx context.Context) (*system, error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return s, fmt.Errorf("build the programs (run the bench in the root of the repository): %w\n%s", err, output)
 	}
+	s.used += build.ProcessState.UserTime() + build.ProcessState.SystemTime()
 	return s, s.run()
 }
 
@@ -145,7 +148,9 @@ func (s *system) end(name string) error {
 	defer late.Stop()
 	err := command.Wait()
 	if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		fmt.Printf("%s: %v CPU, %d MiB at most\n", name, (command.ProcessState.UserTime() + command.ProcessState.SystemTime()).Round(roundTo), usage.Maxrss/1024)
+		cpu := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+		s.used += cpu
+		fmt.Printf("%s: %v CPU, %d MiB at most\n", name, cpu.Round(roundTo), usage.Maxrss/1024)
 	}
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(s.dir, name+".log")) // the first error counts
@@ -163,7 +168,19 @@ func (s *system) stop() error {
 	if s.plane != nil {
 		errs = append(errs, s.plane.Stop())
 	}
+	printRest(s.used)
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+// printRest prints the CPU time of the processes that ended and were not
+// printed by themselves: the control plane.
+func printRest(printed time.Duration) {
+	var all syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &all); err != nil {
+		return
+	}
+	total := time.Duration(all.Utime.Nano() + all.Stime.Nano())
+	fmt.Printf("control plane: %v CPU\n", (total - printed).Round(roundTo))
 }
 
 // allow creates the roles as deployed, and binds them.

@@ -4,9 +4,13 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -102,26 +109,40 @@ func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
 			t.Errorf("a credential is in %d lines of the log", n)
 		}
 		for where, content := range everything {
-			if strings.Contains(content, canary) {
+			if strings.Contains(content, canary) || strings.Contains(content, base64.StdEncoding.EncodeToString([]byte(canary))) {
 				t.Errorf("a credential is in %s", where)
 			}
 		}
 	}
 }
 
-// everything is all that can be read besides the Secrets: objects, Events and
-// metrics.
+// everything is all that can be read besides the access Secrets: the objects of
+// every kind that the API server has, Events among them, and metrics.
 func (w *world) everything() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
-	for _, list := range []client.ObjectList{
-		&cosiapi.BucketList{}, &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}, &cosiapi.BucketClassList{},
-		&cosiapi.BucketAccessClassList{}, &eventsv1.EventList{}, &corev1.ConfigMapList{},
-	} {
-		w.must(w.Client.List(w.t.Context(), list))
-		content, err := json.Marshal(list)
+	kinds, err := discovery.NewDiscoveryClientForConfigOrDie(w.Config()).ServerPreferredResources()
+	w.must(err)
+	for _, group := range kinds {
+		version, err := schema.ParseGroupVersion(group.GroupVersion)
 		w.must(err)
-		found[fmt.Sprintf("%T", list)] = string(content)
+		for _, kind := range group.APIResources {
+			if !slices.Contains(kind.Verbs, "list") {
+				continue
+			}
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(version.WithKind(kind.Kind + "List"))
+			w.must(w.Client.List(w.t.Context(), list))
+			list.Items = slices.DeleteFunc(list.Items, func(o unstructured.Unstructured) bool {
+				return o.GetKind() == "Secret" && cosiapi.HasProtection(&o)
+			})
+			content, err := json.Marshal(list.Items)
+			w.must(err)
+			found["a "+kind.Kind] += string(content)
+		}
+	}
+	if len(found) < 20 || found["a Bucket"] == "" || found["a Event"] == "" {
+		w.t.Errorf("the check is blind: it finds %d kinds", len(found))
 	}
 	for who, registries := range w.metrics {
 		for _, r := range registries {
@@ -297,6 +318,58 @@ func TestCase59_66_metrics(t *testing.T) {
 	want := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
 	diff(t, "boundaries", want, w.boundaries(theController, "cosi_operation_total_seconds"))
 	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
+}
+
+// The four metrics of the KEP, as the programs serve them to Prometheus.
+func TestCase66_a_real_scrape(t *testing.T) {
+	t.Parallel()
+	build(t)
+	w := start(t, setup{programs: true, scraped: true})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.provisioned("photos", "fast")
+	w.granted("app", "keys", "photos")
+	labels := `driver_name="` + w.driver.Name() + `"`
+	operation := labels + `,operation="Create",resource_kind=`
+	for who, wanted := range map[string][]string{
+		theController: {
+			`cosi_operation_count{` + operation + `"BucketClaim",status="Succeeded"} 1`,
+			`cosi_operation_total_seconds_bucket{` + operation + `"BucketClaim",le="600"} 1`,
+		},
+		theSidecar: {
+			`cosi_operation_count{` + operation + `"BucketAccess",status="Succeeded"} 1`,
+			`cosi_operation_total_seconds_count{` + operation + `"Bucket"} 1`,
+			`cosi_sidecar_operation_duration_seconds_bucket{` + labels + `,grpc_status_code="OK",method_name="DriverCreateBucket",le="0.1"}`,
+			`cosi_sidecar_operation_errors_total{` + labels + `,method_name="DriverCreateBucket"} 1`,
+		},
+	} {
+		w.eventually("the scrape of the "+who+" shows all", func(ctx context.Context) error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.process(who).metrics+"/metrics", http.NoBody)
+			w.must(err)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return err
+			}
+			body, err := io.ReadAll(response.Body)
+			if err := errors.Join(err, response.Body.Close()); err != nil {
+				return err
+			}
+			for _, line := range wanted {
+				if !strings.Contains(string(body), line) {
+					return fmt.Errorf("there is no %s in\n%s", line, cosiLines(string(body)))
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// cosiLines are the lines of a scrape that are about COSI.
+func cosiLines(scrape string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(scrape, "\n"), func(line string) bool {
+		return !strings.HasPrefix(line, "cosi_op") && !strings.HasPrefix(line, "cosi_sidecar")
+	}), "\n")
 }
 
 // boundaries are those of the buckets of a histogram.

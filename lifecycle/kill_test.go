@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -75,6 +76,17 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// freeAddress is one that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }() // it was only asked for its address
+	return listener.Addr().String()
+}
+
 // runProgram starts a program whose way to the API server leads through this
 // test, and makes the process end with it.
 func (w *world) runProgram(p *process, config *rest.Config, arguments ...string) {
@@ -92,7 +104,10 @@ func (w *world) runProgram(p *process, config *rest.Config, arguments ...string)
 	number := w.next()
 	kubeconfig := filepath.Join(w.sockets, fmt.Sprintf("kubeconfig-%d", number))
 	w.must(controlplane.WriteKubeconfig(kubeconfig, &rest.Config{Host: server.URL}, w.namespace))
-	arguments = append(arguments, "--kubeconfig="+kubeconfig, "--metrics-address=", "--health-address=",
+	if w.setup.scraped {
+		p.metrics = freeAddress(w.t)
+	}
+	arguments = append(arguments, "--kubeconfig="+kubeconfig, "--metrics-address="+p.metrics, "--health-address=",
 		"--leader-namespace="+w.namespace, "--namespaces="+w.namespace)
 	command := exec.Command(filepath.Join(programs.dir, "cosi-"+p.who), arguments...)
 	command.Stderr = w.log.writer(p.who).Writer()

@@ -40,12 +40,14 @@ type process struct {
 
 	cancel context.CancelFunc
 	// kill ends a program at once; nil for a manager in this process.
-	kill   func()
-	ended  chan struct{}
-	err    error
-	proxy  *proxy
-	driver *sidecar.Driver
-	once   sync.Once
+	kill func()
+	// metrics is where a program serves its metrics; empty is nowhere.
+	metrics string
+	ended   chan struct{}
+	err     error
+	proxy   *proxy
+	driver  *sidecar.Driver
+	once    sync.Once
 }
 
 // run starts the manager of the process.

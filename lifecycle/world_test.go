@@ -53,6 +53,8 @@ type setup struct {
 	// programs runs the programs as they are shipped, instead of their managers
 	// in this process; they have backoff, resync and poll of their own.
 	programs bool
+	// scraped lets the programs serve their metrics.
+	scraped bool
 	// idle starts neither controller nor sidecar.
 	idle bool
 	// plane is the control plane to use.

@@ -25,7 +25,7 @@ func writeCoverage(root, page string, results map[string][]string) error {
 	}
 	var b strings.Builder
 	b.WriteString("# Lifecycle coverage\n\nWritten by `go run ./hack/mutations`, which builds in each defect and runs the tests of the cases listed\nfor it. " +
-		"Every defect below made every test of its row fail that is listed for it.\n\n| case | tests | defects found |\n|---|---|---|\n")
+		"Every defect below made a test of each case fail that it stands beside.\n\n| case | tests | defects found |\n|---|---|---|\n")
 	for number := 1; number <= cases; number++ {
 		of := slices.DeleteFunc(slices.Clone(tests), func(test string) bool { return !caseOf(number).MatchString(test) })
 		var found []string

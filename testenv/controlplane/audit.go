@@ -37,8 +37,8 @@ type AuditEvent struct {
 	Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status of the answer.
 	Code int
-	// Time is when the request arrived.
-	Time time.Time
+	// Time is when the request arrived, Answered when its answer was complete.
+	Time, Answered time.Time
 }
 
 // AuditFilter selects events. An empty field selects all.
@@ -133,6 +133,7 @@ func parseAudit(line []byte) (AuditEvent, error) {
 			Code int `json:"code"`
 		} `json:"responseStatus"`
 		RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
+		StageTimestamp           time.Time `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &e); err != nil {
 		return AuditEvent{}, fmt.Errorf("audit log: not an event: %w", err)
@@ -141,6 +142,6 @@ func parseAudit(line []byte) (AuditEvent, error) {
 		User: e.User.Username, UserAgent: e.UserAgent, Verb: e.Verb,
 		Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
-		Code: e.ResponseStatus.Code, Time: e.RequestReceivedTimestamp,
+		Code: e.ResponseStatus.Code, Time: e.RequestReceivedTimestamp, Answered: e.StageTimestamp,
 	}, nil
 }

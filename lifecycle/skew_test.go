@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+)
+
+// TestSkew_two_controllers replays each flow with two controllers at work at
+// once, which a Lease that ran out makes possible for a moment. One sees
+// everything late. Nothing is created twice, and nothing is left.
+func TestSkew_two_controllers(t *testing.T) {
+	t.Parallel()
+	for name, f := range flows() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient(), poll: patient().Max})
+			w.newClass("fast")
+			w.newAccessClass("keys", multiBucket)
+			late := *w
+			late.lags = &lags{}
+			late.lives = &lives{processes: map[string]*process{}}
+			late.runController()
+			for _, blind := range [][]string{nil, {"buckets"}, {"bucketclaims", "bucketaccesses"}} {
+				mark := w.tape.mark()
+				s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+				w.settled()
+				var releases []func()
+				for _, kind := range blind {
+					releases = append(releases, late.lags.lag(theController, kind))
+				}
+				f.act(w, s)
+				f.reached(w, s)
+				for _, release := range releases {
+					release()
+				}
+				w.settled()
+				w.consistent()
+				created := w.tape.done(func(e entry) bool { return e.Began > mark && e.What == "create buckets" })
+				wanted := len(s.claims)
+				if s.imported != nil {
+					wanted = 0
+				}
+				if len(created) != wanted {
+					t.Errorf("late on %v: %d Buckets were created for %d claims", blind, len(created), wanted)
+				}
+				w.clear(s)
+			}
+		})
+	}
+}
+
+// TestSkew_an_old_view deletes what a sidecar has just made, and makes it again
+// under the same name, while the sidecar sees none of it. Every account but the
+// last is revoked, and the Secret holds the key of the last.
+func TestSkew_an_old_view(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{backoff: patient(), poll: patient().Max})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	releases := []func(){w.lags.lag(theSidecar, "bucketaccesses"), w.lags.lag(theSidecar, "buckets")}
+	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "unseen") })
+	w.delete(access)
+	w.delete(claim)
+	w.quiet()
+	if revoked := len(w.driver.Calls(driverfake.RevokeAccess)); revoked != 0 {
+		t.Errorf("the sidecar does see: %d calls", revoked)
+	}
+	for _, release := range releases {
+		release()
+	}
+	w.gone(access, claim, bucket)
+	again, _ := w.provisioned("photos", "fast")
+	second := w.granted("app", "keys", "photos")
+	if second.Status.AccountID == access.Status.AccountID || again.UID == claim.UID {
+		t.Error("the account of the first access was taken over")
+	}
+	revoked := w.driver.Calls(driverfake.RevokeAccess)
+	if !slices.ContainsFunc(revoked, func(c driverfake.Call) bool { return c.ID == access.Status.AccountID }) {
+		t.Errorf("the first account was not revoked: %v", revoked)
+	}
+	w.consistent()
+	w.delete(second, again)
+	w.gone(second, again)
+	if left := w.driver.Inventory(); len(left.Accounts) > 0 {
+		t.Errorf("accounts are left: %v", left.Accounts)
+	}
+}
