@@ -63,7 +63,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 	if !names.IsAccount(name) {
 		return nil
 	}
-	granted := account.Request{ID: request.AccountID, Name: name}
+	granted := account.Request{ID: request.AccountID, Name: name, Credentials: params.ParseAccess(request.Parameters).Credentials}
 	for _, id := range request.BucketIDs {
 		if owner, bucket := d.splitID(id); owner == backend && names.CouldExist(bucket) {
 			granted.Buckets = append(granted.Buckets, account.Bucket{Name: bucket})

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
@@ -27,6 +29,10 @@ import (
 // scope of the tokens: what the driver may do is for IAM to say.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
+// tokenTimeout bounds the request for a token, which does not know the deadline of the call that it
+// is for.
+const tokenTimeout = 15 * time.Second
+
 // clients are those of one project.
 type clients struct {
 	storage *storage.Service
@@ -37,7 +43,7 @@ type clients struct {
 // the transport, repeated, and given a token, which is asked for in the same way.
 func newClients(ctx context.Context, settings BackendConfig, authority string, wrap wrapTransport) (clients, error) {
 	transport := wrap(newTransport(authority))
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport})
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport, Timeout: tokenTimeout})
 	client := &http.Client{Transport: &oauth2.Transport{Source: newTokens(ctx, settings.CredentialsFile), Base: call.Retry{Next: transport}}}
 	var made clients
 	var err error
@@ -98,20 +104,20 @@ type fileTokens struct {
 func (f *fileTokens) Token() (*oauth2.Token, error) {
 	data, err := os.ReadFile(f.file)
 	if err != nil {
-		return nil, fmt.Errorf("read the driver's credentials: %w", err)
+		return nil, fmt.Errorf("%w: %w", call.ErrCredentials, err)
 	}
 	f.mu.Lock()
 	if f.source == nil || !bytes.Equal(data, f.read) {
 		source, err := parseCredentials(f.ctx, data)
 		if err != nil {
 			f.mu.Unlock()
-			return nil, fmt.Errorf("read the driver's credentials: %s: %w", f.file, err)
+			return nil, fmt.Errorf("%w: %s: %w", call.ErrCredentials, f.file, err)
 		}
 		f.read, f.source = data, source
 	}
 	source := f.source
 	f.mu.Unlock()
-	return source.Token()
+	return tokenOf(source)
 }
 
 // parseCredentials reads a file as Google makes it. What its type is, it says itself; the clients want
@@ -146,11 +152,26 @@ func (d *defaultTokens) Token() (*oauth2.Token, error) {
 		found, err := google.DefaultTokenSource(d.ctx, scope)
 		if err != nil {
 			d.mu.Unlock()
-			return nil, fmt.Errorf("find the driver's credentials: %w", err)
+			return nil, fmt.Errorf("%w: %w", call.ErrCredentials, err)
 		}
 		d.source = found
 	}
 	source := d.source
 	d.mu.Unlock()
-	return source.Token()
+	return tokenOf(source)
+}
+
+// tokenOf asks for a token, and tells credentials that cannot be used, such as a damaged key, from a
+// token endpoint that refuses or does not answer.
+func tokenOf(source oauth2.TokenSource) (*oauth2.Token, error) {
+	token, err := source.Token()
+	if err == nil {
+		return token, nil
+	}
+	_, refused := errors.AsType[*oauth2.RetrieveError](err)
+	_, unreachable := errors.AsType[*url.Error](err)
+	if refused || unreachable {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %w", call.ErrCredentials, err)
 }

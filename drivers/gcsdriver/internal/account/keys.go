@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 
 	iam "google.golang.org/api/iam/v1"
@@ -25,6 +26,15 @@ const (
 	stateActive   = "ACTIVE"
 	stateInactive = "INACTIVE"
 	stateDeleted  = "DELETED"
+)
+
+const (
+	// createAttempts is how often one call tries to make a key for an account that Google does not
+	// know everywhere yet: for about ten seconds.
+	createAttempts = 8
+	// deleteAttempts is how often one call tries to delete a key that does not count as inactive
+	// everywhere yet. That can take three minutes, which are for the next calls to wait.
+	deleteAttempts = 4
 )
 
 // nothing is the answer of calls that have none.
@@ -60,8 +70,10 @@ func (k hmacKeys) List(ctx context.Context) ([]onceonly.Key, error) {
 
 // Create implements onceonly.Keys.
 func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
-	made, err := call.DoOnce(ctx, call.Storage, "projects.hmacKeys.create", func(ctx context.Context) (*storage.HmacKey, error) {
-		return k.api().Create(k.project.ID, k.email).Context(ctx).Do()
+	made, err := call.Settle(ctx, createAttempts, apierror.IsMissing, func() (*storage.HmacKey, error) {
+		return call.DoOnce(ctx, call.Storage, "projects.hmacKeys.create", func(ctx context.Context) (*storage.HmacKey, error) {
+			return k.api().Create(k.project.ID, k.email).Context(ctx).Do()
+		})
 	})
 	if err != nil {
 		return credstore.Credential{}, err
@@ -77,13 +89,34 @@ func (k hmacKeys) Delete(ctx context.Context, id string) error {
 	updated, err := call.Do(ctx, call.Storage, "projects.hmacKeys.update", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
 		return k.api().Update(k.project.ID, id, &storage.HmacKeyMetadata{State: stateInactive}).Context(ctx).Do()
 	})
+	if apierror.Is(err, http.StatusBadRequest) {
+		return k.unlessDeleted(ctx, id, err)
+	}
 	if err != nil || updated.State == stateDeleted {
 		return unlessMissing(err)
 	}
-	_, err = call.Do(ctx, call.Storage, "projects.hmacKeys.delete", func(ctx context.Context) (nothing, error) {
-		return nothing{}, k.api().Delete(k.project.ID, id).Context(ctx).Do()
+	_, err = call.Settle(ctx, deleteAttempts, stillActive, func() (nothing, error) {
+		return call.Do(ctx, call.Storage, "projects.hmacKeys.delete", func(ctx context.Context) (nothing, error) {
+			return nothing{}, k.api().Delete(k.project.ID, id).Context(ctx).Do()
+		})
 	})
 	return apierror.Translate("HMAC key "+id, unlessMissing(err))
+}
+
+// unlessDeleted passes over a refused change of a key that is deleted already, which Google remembers
+// for a while.
+func (k hmacKeys) unlessDeleted(ctx context.Context, id string, refusal error) error {
+	found, err := call.Do(ctx, call.Storage, "projects.hmacKeys.get", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
+		return k.api().Get(k.project.ID, id).Context(ctx).Do()
+	})
+	if err == nil && found.State != stateDeleted {
+		return refusal
+	}
+	return unlessMissing(err)
+}
+
+func stillActive(err error) bool {
+	return apierror.Is(err, http.StatusBadRequest, http.StatusPreconditionFailed)
 }
 
 func (k hmacKeys) api() *storage.ProjectsHmacKeysService { return k.project.Storage.Projects.HmacKeys }
@@ -111,10 +144,12 @@ func (k jsonKeys) List(ctx context.Context) ([]onceonly.Key, error) {
 
 // Create implements onceonly.Keys.
 func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
-	made, err := call.DoOnce(ctx, call.IAM, "projects.serviceAccounts.keys.create", func(ctx context.Context) (*iam.ServiceAccountKey, error) {
-		return k.api().Create(k.project.resource(k.email), &iam.CreateServiceAccountKeyRequest{
-			PrivateKeyType: "TYPE_GOOGLE_CREDENTIALS_FILE",
-		}).Context(ctx).Do()
+	made, err := call.Settle(ctx, createAttempts, apierror.IsMissing, func() (*iam.ServiceAccountKey, error) {
+		return call.DoOnce(ctx, call.IAM, "projects.serviceAccounts.keys.create", func(ctx context.Context) (*iam.ServiceAccountKey, error) {
+			return k.api().Create(k.project.resource(k.email), &iam.CreateServiceAccountKeyRequest{
+				PrivateKeyType: "TYPE_GOOGLE_CREDENTIALS_FILE",
+			}).Context(ctx).Do()
+		})
 	})
 	if err != nil {
 		return credstore.Credential{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 )
@@ -77,7 +78,7 @@ func (p *Project) RevokeKeys(ctx context.Context, request Request) error {
 		if err := p.checkRevocable(ctx, request, found); err != nil {
 			return err
 		}
-		if err := p.removeKeys(ctx, email); err != nil {
+		if err := p.removeKeys(ctx, email, request.Credentials); err != nil {
 			return err
 		}
 	}
@@ -95,8 +96,14 @@ func (p *Project) RevokeKeys(ctx context.Context, request Request) error {
 	return p.forget(ctx, request.ID, jsonEntry(request.ID))
 }
 
-func (p *Project) removeKeys(ctx context.Context, email string) error {
-	for _, keys := range []onceonly.Keys{hmacKeys{p, email}, jsonKeys{p, email}} {
+// removeKeys removes the keys, those of the service account itself only if the class asked for some:
+// they end with it, and a driver for HMAC keys alone need not have the right to list them.
+func (p *Project) removeKeys(ctx context.Context, email string, asked params.Credentials) error {
+	kinds := []onceonly.Keys{hmacKeys{p, email}}
+	if asked.WantsJSON() {
+		kinds = append(kinds, jsonKeys{p, email})
+	}
+	for _, keys := range kinds {
 		live, err := keys.List(ctx)
 		if err != nil {
 			return unlessMissing(err)

@@ -87,7 +87,9 @@ func Translate(subject string, err error) error {
 
 // find answers the rule for an error and what the sentence names in brackets.
 func find(err error) (rule, string) {
-	if _, refused := errors.AsType[*oauth2.RetrieveError](err); refused {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil && refused.Response.StatusCode >= http.StatusInternalServerError {
+		return down, "no token"
+	} else if ok || errors.Is(err, call.ErrCredentials) {
 		return login, "no token"
 	}
 	status := Status(err)

@@ -42,6 +42,8 @@ func TestTranslate(t *testing.T) {
 	}{
 		"a token is refused":                    {storageError("buckets.get", 401, "authError"), codes.Unauthenticated, "credentials"},
 		"no token is given out":                 {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: 400}}}, codes.Unauthenticated, "credentials"},
+		"no token can be given out":             {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: 503}}}, codes.Unavailable, "internal problem"},
+		"the file with the credentials is gone": {&call.Error{Err: fmt.Errorf("%w: open", call.ErrCredentials)}, codes.Unauthenticated, "credentials"},
 		"the driver may not":                    {storageError("buckets.get", 403, "forbidden"), codes.PermissionDenied, "denies"},
 		"the driver may not, by IAM":            {iamError("projects.serviceAccounts.create", 403, "PERMISSION_DENIED"), codes.PermissionDenied, "denies"},
 		"too fast":                              {storageError("buckets.insert", 429, "rateLimitExceeded"), codes.ResourceExhausted, "fewer requests"},

@@ -4,13 +4,19 @@
 // and repeats those that failed for a moment. It must not know what the calls are for.
 package call
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // The APIs that the driver uses.
 const (
 	Storage = "storage"
 	IAM     = "iam"
 )
+
+// ErrCredentials says that the driver has no usable credentials of its own.
+var ErrCredentials = errors.New("the driver's credentials cannot be used")
 
 // Error is the failure of a call. The error of the client is inside.
 type Error struct {

@@ -30,6 +30,21 @@ func Pause(ctx context.Context, attempt int) error {
 	}
 }
 
+// Settle calls run until it succeeds, fails with an error that is not a matter of time, or has been
+// tried so often that the next RPC may go on.
+func Settle[T any](ctx context.Context, attempts int, inTime func(error) bool, run func() (T, error)) (T, error) {
+	for attempt := 1; ; attempt++ {
+		answer, err := run()
+		if err == nil || attempt == attempts || !inTime(err) {
+			return answer, err
+		}
+		if err := Pause(ctx, attempt); err != nil {
+			var none T
+			return none, err
+		}
+	}
+}
+
 // Retry repeats requests that failed for a moment, as Google's "Retry strategy" asks: on 408, 429,
 // 500, 502, 503, 504, and when the connection broke. All that the driver sends may be repeated,
 // except for what DoOnce marks.

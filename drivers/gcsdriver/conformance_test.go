@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"cloud.google.com/go/storage"
+	"google.golang.org/api/iterator"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// TestConformance holds the built command against the conformance suite, with each kind of keys.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the command and runs for a minute")
+	}
+	binary := filepath.Join(t.TempDir(), "cosi-driver-gcs")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v\n%s", err, output)
+	}
+	for _, credentials := range []string{"hmac", "json"} {
+		t.Run(credentials, func(t *testing.T) {
+			t.Parallel()
+			config := conformance(t, startGoogle(t, gcsfake.Options{}), binary)
+			config.Params.Access = map[string]string{"credentials": credentials}
+			report, err := sanity.Run(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Log(report.Verdict())
+			for _, result := range report.Of(sanity.NotApplicable) {
+				t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
+			}
+			for _, result := range report.Of(sanity.Failed) {
+				t.Error(result.Explain())
+			}
+		})
+	}
+}
+
+func conformance(t *testing.T, on google, binary string) sanity.Config {
+	t.Helper()
+	broken := newBreakable(t, on.URL())
+	key, err := on.AdminKey(broken.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.json")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return sanity.Config{
+		Launcher: sanity.Exec{Command: []string{binary}},
+		Environment: []string{
+			"GCS_DRIVER_PROJECT=" + on.ProjectID(),
+			"GCS_DRIVER_ENDPOINT=" + broken.url,
+			"GCS_DRIVER_CREDENTIALS_FILE=" + file,
+			"COOPER_CREDENTIAL_STORE=directory:" + t.TempDir(),
+			"COOPER_LOG_LEVEL=debug",
+		},
+		Params: sanity.Params{
+			Bucket:        map[string]string{"labels": `{"team":"a"}`},
+			Incompatible:  map[string]string{"labels": `{"team":"b"}`},
+			Invalid:       map[string]string{"versioning": "perhaps"},
+			InvalidAccess: map[string]string{"credentials": "perhaps"},
+		},
+		Rotation:       true,
+		NonEmptyDelete: "refuse",
+		Probers:        map[cosi.ObjectProtocol_Type]sanity.Prober{cosi.ObjectProtocol_GCS: sanity.Probers(sanity.ProberOptions{GCSEndpoint: on.URL()})[cosi.ObjectProtocol_GCS]},
+		Inventory:      func(context.Context) ([]sanity.Resource, error) { return resources(on), nil },
+		Fixture:        fixture{on.root(t), on.ProjectID()},
+		Backend:        broken,
+	}
+}
+
+func resources(on google) []sanity.Resource {
+	var found []sanity.Resource
+	add := func(kind, name string) { found = append(found, sanity.Resource{Kind: kind, Name: name}) }
+	held := on.Inventory()
+	for _, account := range held.Accounts {
+		add(sanity.KindAccount, account.Email)
+		for _, key := range account.Keys {
+			add(sanity.KindKey, account.Email+" "+key)
+		}
+		for id := range account.HMAC {
+			add(sanity.KindKey, account.Email+" "+id)
+		}
+	}
+	for _, bucket := range held.Buckets {
+		add(sanity.KindBucket, bucket.Name)
+		for _, binding := range ofCosi(bucket.Bindings) {
+			add(sanity.KindPolicy, bucket.Name+" "+binding)
+		}
+	}
+	return found
+}
+
+// fixture makes buckets as the project's administrator does.
+type fixture struct {
+	root    *storage.Client
+	project string
+}
+
+var _ sanity.ForeignFixture = fixture{}
+
+func (fixture) BucketID(name string) string { return name }
+
+func (f fixture) MakeBucket(ctx context.Context, name string) error {
+	return f.root.Bucket(name).Create(ctx, f.project, &storage.BucketAttrs{UniformBucketLevelAccess: storage.UniformBucketLevelAccess{Enabled: true}})
+}
+
+func (f fixture) RemoveBucket(ctx context.Context, name string) error {
+	objects := f.root.Bucket(name).Objects(ctx, &storage.Query{Versions: true})
+	for {
+		object, err := objects.Next()
+		if errors.Is(err, iterator.Done) {
+			break
+		}
+		if errors.Is(err, storage.ErrBucketNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.root.Bucket(name).Object(object.Name).Generation(object.Generation).Delete(ctx); err != nil {
+			return err
+		}
+	}
+	err := f.root.Bucket(name).Delete(ctx)
+	if httpStatus(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeBucket(ctx, id) }
+
+func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
+
+// breakable is Google Cloud that can be made to fail: a proxy in front of it.
+type breakable struct {
+	url   string
+	fault atomic.Value
+}
+
+func newBreakable(t *testing.T, endpoint string) *breakable {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &breakable{}
+	made.fault.Store(sanity.Fault(""))
+	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
+		request.SetURL(target)
+		request.Out.Host = request.In.Host
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch made.fault.Load() {
+		case sanity.BackendDown:
+			panic(http.ErrAbortHandler)
+		case sanity.LoginRefused:
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"error": {"code": 401, "message": "Invalid Credentials", "errors": [{"reason": "authError"}]}}`))
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	made.url = server.URL
+	return made
+}
+
+func (b *breakable) Can(fault sanity.Fault) bool {
+	return fault == sanity.BackendDown || fault == sanity.LoginRefused
+}
+
+func (b *breakable) Break(_ context.Context, fault sanity.Fault) error {
+	b.fault.Store(fault)
+	return nil
+}
+
+func (b *breakable) Mend(context.Context, sanity.Fault) error {
+	b.fault.Store(sanity.Fault(""))
+	return nil
+}

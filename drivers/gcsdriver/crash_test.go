@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+// crash kills a driver process at its call number at: before the call takes effect, or after the
+// effect but before the answer. Calls to Google and writes to the credential store count. A dead
+// process makes no more calls.
+type crash struct {
+	at          int
+	afterEffect bool
+	kill        context.CancelFunc
+
+	mu    sync.Mutex
+	calls []string
+	dead  bool
+}
+
+var errKilled = errors.New("the process was killed")
+
+// call runs effect as the next call of the process, or kills it.
+func (c *crash) call(name string, effect func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return errKilled
+	}
+	c.calls = append(c.calls, name)
+	if len(c.calls) != c.at {
+		return effect()
+	}
+	c.dead = true
+	c.kill()
+	if c.afterEffect {
+		// The process does not live to see how the call ended.
+		_ = effect()
+	}
+	return errKilled
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+func (c *crash) wrap(next http.RoundTripper) http.RoundTripper {
+	return transportFunc(func(request *http.Request) (*http.Response, error) {
+		if request.URL.Path == "/token" {
+			// That changes nothing, whoever dies.
+			return next.RoundTrip(request)
+		}
+		var response *http.Response
+		err := c.call(request.Method+" "+request.URL.Path, func() error {
+			var err error
+			// What the server does must not depend on the process that asked.
+			response, err = next.RoundTrip(request.WithContext(context.WithoutCancel(request.Context())))
+			return err
+		})
+		if err != nil && response != nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			response = nil
+		}
+		return response, err
+	})
+}
+
+// crashStore is the credential store of a process that may be killed.
+type crashStore struct {
+	credstore.Store
+
+	crash *crash
+}
+
+func (c crashStore) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
+	var stored credstore.Entry
+	err := c.crash.call("store.Put "+entry.Account, func() error {
+		var err error
+		stored, err = c.Store.Put(context.WithoutCancel(ctx), entry)
+		return err
+	})
+	return stored, err
+}
+
+func (c crashStore) Delete(ctx context.Context, account string) error {
+	return c.crash.call("store.Delete "+account, func() error {
+		return c.Store.Delete(context.WithoutCancel(ctx), account)
+	})
+}
+
+// process makes a driver as a new process has it. Without a crash it lives for ever.
+func process(t *testing.T, on google, store credstore.Store, crash *crash) *gcsdriver.Driver {
+	t.Helper()
+	options := gcsdriver.Options{
+		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": on.backend()}},
+		Credentials: store,
+	}
+	if crash != nil {
+		options.Credentials = crashStore{store, crash}
+		options.WrapTransport = crash.wrap
+	}
+	driver, err := gcsdriver.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+// names are those of one cell of the matrix.
+type names struct{ bucket, account, host, credentials string }
+
+// step is a call of a driver that a cell makes.
+type step func(ctx context.Context, driver *gcsdriver.Driver, names names) error
+
+// scenario is one RPC of the matrix.
+type scenario struct {
+	// credentials are those of the class. Service account keys take a second each to make.
+	credentials string
+	// prepare makes what the RPC needs.
+	prepare []step
+	// call is the RPC.
+	call step
+	// verify looks at the outcome.
+	verify func(t *testing.T, run *run)
+	// cleanup removes everything.
+	cleanup []step
+}
+
+// run is one cell of the matrix after the RPC has succeeded.
+type run struct {
+	names
+
+	google google
+	store  *credstore.Memory
+	driver *gcsdriver.Driver
+}
+
+// TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
+func TestCrashMatrix(t *testing.T) {
+	t.Parallel()
+	for name, scenario := range map[string]scenario{
+		"create":               {"hmac", nil, callCreate, verifyCreated, []step{callDelete}},
+		"grant":                {"both", []step{callCreate}, callGrant(""), verifyGranted("", 1), []step{callRevoke, callDelete}},
+		"rotate":               {"both", []step{callCreate, callGrant("")}, callGrant("r1"), verifyGranted("r1", 2), []step{callRevoke, callDelete}},
+		"rotate again":         {"hmac", []step{callCreate, callGrant(""), callGrant("r1")}, callGrant("r2"), verifyGranted("r2", 2), []step{callRevoke, callDelete}},
+		"revoke":               {"both", []step{callCreate, callGrant(""), callGrant("r1")}, callRevoke, verifyRevoked, []step{callDelete}},
+		"revoke without":       {"hmac", []step{callCreate, callGrant(""), callDelete}, callRevoke, verifyRevoked, nil},
+		"delete with data":     {"hmac", []step{callCreate, putData}, callDelete, verifyRevoked, nil},
+		"grant as a workload":  {"hmac", []step{callCreate}, callGrantWorkload, verifyWorkload, []step{callRevokeWorkload, callDelete}},
+		"revoke of a workload": {"hmac", []step{callCreate, callGrantWorkload}, callRevokeWorkload, verifyRevoked, []step{callDelete}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runMatrix(t, startGoogle(t, gcsfake.Options{}), scenario)
+		})
+	}
+}
+
+func runMatrix(t *testing.T, on google, scenario scenario) {
+	t.Helper()
+	whole := &crash{}
+	runCell(t, on, scenario, whole)
+	for at := range whole.calls {
+		for _, afterEffect := range []bool{false, true} {
+			if t.Failed() {
+				return
+			}
+			crash := &crash{at: at + 1, afterEffect: afterEffect}
+			runCell(t, on, scenario, crash)
+			if t.Failed() || !crash.dead {
+				t.Errorf("killed (%t) at call %d (after its effect: %t) of:\n%s", crash.dead, at+1, afterEffect, strings.Join(crash.calls, "\n"))
+			}
+		}
+	}
+	t.Logf("%d cells over %d calls", 2*len(whole.calls), len(whole.calls))
+}
+
+func runCell(t *testing.T, on google, scenario scenario, crash *crash) {
+	t.Helper()
+	store := credstore.NewMemory()
+	before := on.Inventory()
+	names := names{bucket: "bc-" + uuid.NewString(), account: newAccount(), host: strings.TrimPrefix(on.URL(), "http://"), credentials: scenario.credentials}
+	mustRun(t, process(t, on, store, nil), names, scenario.prepare)
+
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	crash.kill = kill
+	if err := scenario.call(ctx, process(t, on, store, crash), names); err == nil && crash.dead {
+		t.Error("the killed process answered")
+	}
+	next := process(t, on, store, nil)
+	if err := scenario.call(t.Context(), next, names); err != nil {
+		t.Errorf("the next process fails: %v", err)
+		return
+	}
+	scenario.verify(t, &run{names: names, google: on, store: store, driver: next})
+	mustRun(t, next, names, scenario.cleanup)
+	if diff := cmp.Diff(before, on.Inventory()); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
+	if left := store.Accounts(); len(left) > 0 {
+		t.Errorf("left in the credential store: %v", left)
+	}
+}
+
+func mustRun(t *testing.T, driver *gcsdriver.Driver, names names, steps []step) {
+	t.Helper()
+	for _, one := range steps {
+		if err := one(t.Context(), driver, names); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var crashParameters = driverkit.Values{"versioning": "true", "deleteNonEmpty": "true"}
+
+func callCreate(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	_, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
+	return err
+}
+
+func callDelete(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	return driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
+}
+
+func grantOf(names names, rotation string) driverkit.GrantAccessRequest {
+	return driverkit.GrantAccessRequest{AccountID: names.account, AccessSpec: driverkit.AccessSpec{
+		Protocol: driverkit.GCS, AuthType: driverkit.Key, Rotation: rotation, Parameters: driverkit.Values{"credentials": names.credentials},
+		Buckets: []driverkit.BucketAccess{{BucketID: names.bucket, ObjectData: driverkit.WriteOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any}},
+	}}
+}
+
+func callGrant(rotation string) step {
+	return func(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+		_, err := driver.GrantAccess(ctx, grantOf(names, rotation))
+		return err
+	}
+}
+
+func callRevoke(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: names.account, Protocol: driverkit.GCS, AuthType: driverkit.Key, BucketIDs: []string{names.bucket},
+		Parameters: driverkit.Values{"credentials": names.credentials},
+	})
+}
+
+var workload = driverkit.ServiceAccountRef{Namespace: "team", Name: "app"}
+
+func callGrantWorkload(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	request := grantOf(names, "")
+	request.AuthType, request.ServiceAccount, request.Parameters = driverkit.ServiceAccount, workload, nil
+	_, err := driver.GrantAccess(ctx, request)
+	return err
+}
+
+func callRevokeWorkload(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: names.account, Protocol: driverkit.GCS, AuthType: driverkit.ServiceAccount, ServiceAccount: workload, BucketIDs: []string{names.bucket},
+	})
+}
+
+// putData writes by a credential that is gone afterwards.
+func putData(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	access, err := driver.GrantAccess(ctx, grantOf(names, ""))
+	if err != nil {
+		return err
+	}
+	client, err := s3Of(names.host, access)
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		if _, err := client.PutObject(ctx, names.bucket, key, strings.NewReader("text"), 4, minio.PutObjectOptions{}); err != nil {
+			return err
+		}
+	}
+	return callRevoke(ctx, driver, names)
+}
+
+// s3Of is a S3 client with the HMAC pair of a grant.
+func s3Of(host string, access driverkit.Access) (*minio.Client, error) {
+	given := access.Credential.GCS
+	return minio.New(host, &minio.Options{
+		Creds:        credentials.NewStaticV4(given.AccessID, given.AccessSecret.Reveal(), ""),
+		BucketLookup: minio.BucketLookupPath, MaxRetries: 1, Region: "auto",
+	})
+}
+
+func verifyCreated(t *testing.T, run *run) {
+	t.Helper()
+	if buckets := run.google.Inventory().Buckets; len(buckets) != 1 || buckets[0].Name != run.bucket {
+		t.Errorf("buckets are %+v", buckets)
+	}
+}
+
+func verifyGranted(rotation string, keys int) func(*testing.T, *run) {
+	return func(t *testing.T, run *run) {
+		t.Helper()
+		access, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
+		if diff := cmp.Diff(access, again); err != nil || diff != "" {
+			t.Errorf("a repeated grant answers something else: %v\n%s", err, diff)
+		}
+		client, err := s3Of(run.host, access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s3Put(t, client, run.bucket, "key"); err != nil {
+			t.Error(err)
+		}
+		if err := s3Get(t, client, run.bucket, "key"); err == nil {
+			t.Error("write-only access reads")
+		}
+		accounts := run.google.Inventory().Accounts
+		if len(accounts) != 1 || run.credentials == "both" && len(accounts[0].Keys) != keys || len(accounts[0].HMAC) != keys {
+			t.Errorf("accounts are %+v", accounts)
+		}
+	}
+}
+
+// verifyRevoked makes sure that nothing of the account is left before the bucket goes.
+func verifyRevoked(t *testing.T, run *run) {
+	t.Helper()
+	found := run.google.Inventory()
+	if len(found.Accounts) > 0 || slices.ContainsFunc(ofCosi(bindings(run.google, run.bucket)), func(string) bool { return true }) {
+		t.Errorf("left are %+v", found)
+	}
+}
+
+func verifyWorkload(t *testing.T, run *run) {
+	t.Helper()
+	found := ofCosi(bindings(run.google, run.bucket))
+	if len(found) != 1 || !strings.Contains(found[0], "/subject/ns/team/sa/app") || !strings.Contains(found[0], "(cosi "+run.account+")") {
+		t.Errorf("bindings are %q", found)
+	}
+}
+
+// ofCosi are the bindings that a driver made.
+func ofCosi(bindings []string) []string {
+	return slices.DeleteFunc(slices.Clone(bindings), func(line string) bool {
+		return !strings.Contains(line, "principal://") && !strings.Contains(line, "serviceAccount:ba-")
+	})
+}

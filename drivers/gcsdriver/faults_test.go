@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+)
+
+func inject(t *testing.T, on google, rules ...fault.Rule) {
+	t.Helper()
+	if err := on.Faults.Set(fault.Plan{Rules: rules}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDelaysOfPropagation makes sure that one call waits out what Google needs a moment for.
+func TestDelaysOfPropagation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
+	request := with(grantRequest(newAccount(), readWrite, w.newBucket(t, nil)), "credentials", "both")
+	inject(t, w.google,
+		fault.Rule{Operation: "storage.buckets.setIamPolicy", Times: 2, Code: "invalid", Message: "Service account x does not exist."},
+		fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 2, Code: "notFound"},
+		fault.Rule{Operation: "iam.projects.serviceAccounts.keys.create", Times: 2, Code: "notFound"},
+		fault.Rule{Operation: "storage.projects.hmacKeys.delete", Times: 2, Code: "invalid", Message: "Cannot delete keys in ACTIVE state."},
+	)
+	w.mustGrant(t, request)
+	wantCode(t, w.revoke(t, request), codes.OK)
+	if accounts := w.google.Inventory().Accounts; len(accounts) != 0 {
+		t.Errorf("left are %+v", accounts)
+	}
+}
+
+// TestDelaysAcrossCalls lets the next calls go on where one gave up.
+func TestDelaysAcrossCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
+	request := grantRequest(newAccount(), readWrite, w.newBucket(t, nil))
+	w.mustGrant(t, request)
+	inject(t, w.google, fault.Rule{Operation: "storage.projects.hmacKeys.delete", Times: 5, Code: "invalid", Message: "Cannot delete keys in ACTIVE state."})
+	wantCode(t, w.revoke(t, request), codes.Unavailable, "tries again")
+	for _, state := range w.google.Inventory().Accounts[0].HMAC {
+		if state != "INACTIVE" {
+			t.Errorf("the key is %s while its removal waits", state)
+		}
+	}
+	wantCode(t, w.revoke(t, request), codes.OK)
+}
+
+func TestLimitsInPlainWords(t *testing.T) {
+	t.Parallel()
+	on := startGoogle(t, gcsfake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	for name, test := range map[string]struct {
+		rule fault.Rule
+		text string
+	}{
+		"HMAC keys":             {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 1, Code: "quotaExceeded"}, "ten"},
+		"service account keys":  {fault.Rule{Operation: "iam.projects.serviceAccounts.keys.create", Times: 3, Status: http.StatusTooManyRequests, Code: "rateLimitExceeded"}, "ten"},
+		"Google asks for peace": {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 3, Code: "rateLimitExceeded"}, "fewer requests"},
+	} {
+		inject(t, on, test.rule)
+		_, err := w.DriverGrantBucketAccess(t.Context(), with(grantRequest(newAccount(), readOnly, bucket), "credentials", "both"))
+		t.Log(name)
+		wantCode(t, err, codes.ResourceExhausted, test.text)
+	}
+	inject(t, on)
+	for i := 0; ; i++ {
+		if _, err := on.NewAccount("", fmt.Sprintf("account-%d", i)); err != nil {
+			break
+		}
+	}
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
+	wantCode(t, err, codes.ResourceExhausted, "100", "raise the quota")
+}
+
+// TestLostAnswers loses the answer of every kind of call once, and makes sure that the RPC succeeds,
+// now or when it is repeated, and that nothing is made twice.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	on := startGoogle(t, gcsfake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	for _, operation := range []string{
+		"storage.buckets.insert", "iam.projects.serviceAccounts.create", "storage.buckets.setIamPolicy",
+		"storage.projects.hmacKeys.create", "storage.projects.hmacKeys.update", "storage.projects.hmacKeys.delete",
+		"iam.projects.serviceAccounts.keys.create", "iam.projects.serviceAccounts.keys.delete", "iam.projects.serviceAccounts.delete",
+	} {
+		for _, effect := range []fault.Effect{fault.Drop, fault.DropAfter} {
+			inject(t, on, fault.Rule{Operation: operation, Times: 1, Effect: effect})
+			bucket := w.newBucket(t, nil)
+			request := with(grantRequest(newAccount(), readWrite, bucket), "credentials", "both")
+			if _, err := w.DriverGrantBucketAccess(t.Context(), request); err != nil {
+				wantCode(t, err, codes.Unavailable)
+				w.mustGrant(t, request)
+			}
+			if accounts := on.Inventory().Accounts; len(accounts) != 1 || len(accounts[0].HMAC) != 1 || len(accounts[0].Keys) != 1 {
+				t.Errorf("%s, %s: accounts are %+v", operation, effect, accounts)
+			}
+			wantCode(t, w.revoke(t, request), codes.OK)
+			wantCode(t, w.delete(t, bucket, nil), codes.OK)
+			if held := on.Inventory(); len(held.Accounts)+len(held.Buckets) > 0 {
+				t.Errorf("%s, %s: left are %+v", operation, effect, held)
+			}
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
+	bucket := w.newBucket(t, nil)
+	inject(t, w.google, fault.Rule{Operation: "storage.projects.hmacKeys.create", Effect: fault.Delay, Latency: fault.Duration(time.Hour)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	request := grantRequest(newAccount(), readOnly, bucket)
+	_, err := w.DriverGrantBucketAccess(ctx, request)
+	wantCode(t, err, codes.DeadlineExceeded)
+	inject(t, w.google)
+	w.mustGrant(t, request)
+}
+
+// TestOwnCredentials replaces the file with the driver's own credentials while it runs.
+func TestOwnCredentials(t *testing.T) {
+	t.Parallel()
+	on := startGoogle(t, gcsfake.Options{})
+	good, err := os.ReadFile(on.keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key.json")
+	w := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
+		backend := c.Backends["main"]
+		backend.CredentialsFile = file
+		c.Backends["main"] = backend
+	}})
+	create := func() error { return w.create(t, "bc-of-this-test", nil) }
+	wantCode(t, create(), codes.Unauthenticated, "credentials")
+	write := func(data []byte) {
+		t.Helper()
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write([]byte(`{"type": "service_account"}`))
+	wantCode(t, create(), codes.Unauthenticated, "credentials")
+	write(good)
+	wantCode(t, create(), codes.OK)
+}
