@@ -101,6 +101,7 @@ func xmlOperations() map[string]operation {
 		"xml.HeadBucket":              {method: "HEAD", path: "/docs", permissions: []string{"storage.buckets.get"}, status: 200, doc: docXML},
 		"xml.DeleteBucket":            {method: "DELETE", path: "/empty", permissions: []string{"storage.buckets.delete"}, status: 204, doc: docXML},
 		"xml.GetBucketLocation":       {method: "GET", path: "/docs?location", permissions: []string{"storage.buckets.get"}, status: 200, doc: docXML},
+		"xml.GetBucketStorageClass":   {method: "GET", path: "/docs?storageClass", permissions: []string{"storage.buckets.get"}, status: 200, doc: docXML},
 		"xml.GetBucketVersioning":     {method: "GET", path: "/docs?versioning", permissions: []string{"storage.buckets.get"}, status: 200, doc: docXML},
 		"xml.ListMultipartUploads":    {method: "GET", path: "/docs?uploads", permissions: []string{multi + "list"}, status: 200, doc: docXML},
 		"xml.GetObject":               {method: "GET", path: "/docs/o", permissions: []string{get}, status: 200, doc: docXML},

@@ -100,6 +100,18 @@ func (c *Call) xmlLocation(w http.ResponseWriter) error {
 	}{Xmlns: xmlNamespace, Location: b.Settings.Location})
 }
 
+func (c *Call) xmlStorageClass(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.buckets.get")
+	if err != nil {
+		return err
+	}
+	return answerXML(w, struct {
+		XMLName      xml.Name `xml:"StorageClass"`
+		Xmlns        string   `xml:"xmlns,attr"`
+		StorageClass string   `xml:",chardata"`
+	}{Xmlns: xmlNamespace, StorageClass: b.Settings.StorageClass})
+}
+
 func (c *Call) xmlVersioning(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.buckets.get")
 	if err != nil {

@@ -35,6 +35,7 @@ var xmlRoutes = []xmlRoute{
 	{"DELETE", "bucket", "", "xml.DeleteBucket", identity.Write, (*Call).xmlDeleteBucket},
 	{"GET", "bucket", "location", "xml.GetBucketLocation", identity.Read, (*Call).xmlLocation},
 	{"GET", "bucket", "versioning", "xml.GetBucketVersioning", identity.Read, (*Call).xmlVersioning},
+	{"GET", "bucket", "storageClass", "xml.GetBucketStorageClass", identity.Read, (*Call).xmlStorageClass},
 	{"GET", "bucket", "uploads", "xml.ListMultipartUploads", identity.Read, (*Call).xmlListUploads},
 	{"POST", "bucket", "delete", "xml.DeleteObjects", identity.Write, (*Call).xmlDeleteObjects},
 	{"GET", "object", "", "xml.GetObject", identity.Read, (*Call).xmlGetObject},
@@ -92,6 +93,12 @@ func (c *Call) routeXML() {
 	}
 	c.Operation, c.level = "unknown", identity.Read
 	c.handler = func(*Call, http.ResponseWriter) error {
+		if sub == "acl" && on == "bucket" {
+			// Who may not change the policy learns that first, and not what is served.
+			if _, err := c.bucket("storage.buckets.setIamPolicy"); err != nil {
+				return err
+			}
+		}
 		if sub != "" {
 			return gcserr.Unimplemented.Say("This fake does not serve ?%s.", sub)
 		}
