@@ -151,7 +151,7 @@ func withValueCodes(rules map[string]rule) map[string]rule {
 		"PutBucketLifecycleConfiguration", "PutBucketCors", "PutBucketTagging", "CreateUser", "PutUserPolicy", "CreatePolicy",
 		"CreateRole", "PutRolePolicy", "UpdateAssumeRolePolicy",
 	}
-	codes := []string{"InvalidArgument", "InvalidRequest", "MalformedXML", "InvalidInput", "ValidationError", "NotImplemented", "InvalidParameterValue"}
+	codes := []string{"InvalidArgument", "InvalidRequest", "MalformedXML", "InvalidInput", "ValidationError", "NotImplemented", "InvalidParameterValue", "InvalidAction"}
 	for _, operation := range operations {
 		for _, code := range codes {
 			rules[operation+"/"+code] = value

@@ -102,6 +102,10 @@ func (r *Roles) detachPolicies(ctx context.Context, name string) error {
 	pages := iam.NewListAttachedRolePoliciesPaginator(r.API, &iam.ListAttachedRolePoliciesInput{RoleName: &name})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
+		if apierror.Unsupported(err) {
+			// A compatible store without managed policies.
+			return nil
+		}
 		if err != nil {
 			return unlessMissing(err)
 		}
