@@ -104,6 +104,9 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 		return outcome, nil
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 		outcome.Verdict = Refused
+	case response.Header.Get("X-Ms-Error-Code") == "PublicAccessNotPermitted":
+		// So Azure answers with 409 who comes without a signature to an account that forbids public access.
+		outcome.Verdict = Refused
 	case response.StatusCode == http.StatusNotFound:
 		outcome.Verdict = Missing
 	default:
