@@ -22,6 +22,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
 )
@@ -50,6 +51,7 @@ func subcommands() []subcommand {
 		{"probe", "ask a health address once: exit 0 if it answers that all is well", prepareProbe},
 		{"fakes s3", "run the S3 and IAM that up uses, alone", s3fakecmd.Prepare},
 		{"fakes gcs", "run a Cloud Storage with IAM, alone", gcsfakecmd.Prepare},
+		{"fakes azure", "run an Azure Blob service that enforces, alone", azurefakecmd.Prepare},
 	}
 }
 

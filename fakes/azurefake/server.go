@@ -149,9 +149,10 @@ func (s *Server) RegenerateKey(account, name string) (string, error) {
 	return a.Keys[which], nil
 }
 
-// RevokeDelegationKeys refuses all user delegation keys of an account that were made before now.
+// RevokeDelegationKeys refuses all user delegation keys that were made for an account before this call, whatever times
+// they are for.
 func (s *Server) RevokeDelegationKeys(account string) error {
-	_, err := s.directory.ChangeAccount(account, func(a *access.Account) { a.DelegationAfter = s.now() })
+	_, err := s.directory.ChangeAccount(account, func(a *access.Account) { a.DelegationEpoch++ })
 	if err != nil {
 		return fmt.Errorf("revoke user delegation keys: %w", err)
 	}
@@ -178,9 +179,9 @@ func (s *Server) Start() error {
 	if s.http != nil {
 		return errors.New("azurefake is already started")
 	}
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.options.Address)
+	l, err := Listen(context.Background(), s.options.Address)
 	if err != nil {
-		return listenError(s.options.Address, err)
+		return err
 	}
 	scheme := "http"
 	if s.options.TLS != nil {
@@ -198,6 +199,15 @@ func (s *Server) Start() error {
 		_ = s.http.Serve(l) // as above
 	}()
 	return nil
+}
+
+// Listen opens a TCP port; its errors say what to do about a port that cannot be had.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, listenError(address, err)
+	}
+	return l, nil
 }
 
 // listenError says what to do about a port that cannot be had.

@@ -35,8 +35,8 @@ type Account struct {
 	Keys [2]string `json:"keys"`
 	// SharedKeyOff refuses everything that an account key signs.
 	SharedKeyOff bool `json:"sharedKeyOff,omitempty"`
-	// DelegationAfter refuses user delegation keys that are older; zero refuses none.
-	DelegationAfter time.Time `json:"delegationAfter,omitzero"`
+	// DelegationEpoch counts the revocations of user delegation keys. Keys are derived with it.
+	DelegationEpoch int `json:"delegationEpoch,omitzero"`
 }
 
 // Principal is an application or a managed identity of the directory.

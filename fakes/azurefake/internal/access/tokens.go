@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,7 +124,8 @@ func (d *Directory) DelegationKey(account, objectID, start, expiry, version stri
 
 func (d *Directory) delegationKey(account string, q url.Values) string {
 	mac := hmac.New(sha256.New, d.tenant.Key)
-	for _, part := range []string{"delegation", account, q.Get("skoid"), q.Get("sktid"), q.Get("skt"), q.Get("ske"), q.Get("sks"), q.Get("skv")} {
+	known, _ := d.Account(account)
+	for _, part := range []string{"delegation", account, strconv.Itoa(known.DelegationEpoch), q.Get("skoid"), q.Get("sktid"), q.Get("skt"), q.Get("ske"), q.Get("sks"), q.Get("skv")} {
 		_, _ = mac.Write([]byte(part + "\n")) // never fails
 	}
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))

@@ -73,11 +73,11 @@ func (c *Call) mayStage(e *store.Entry, id string) error {
 	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
 		return err
 	}
-	waiting := e.UncommittedBlocks()
-	if _, again := e.Uncommitted(id); len(waiting) >= maxUncommitted && !again {
+	waiting, one := e.CountUncommitted()
+	if _, again := e.Uncommitted(id); waiting >= maxUncommitted && !again {
 		return azerr.New(http.StatusConflict, "BlockCountExceedsLimit", "The uncommitted block count cannot exceed the maximum limit of 100,000 blocks.")
 	}
-	if len(waiting) > 0 && len(waiting[0].ID) != len(id) {
+	if waiting > 0 && len(one.ID) != len(id) {
 		return azerr.New(http.StatusBadRequest, "InvalidBlobOrBlock", "The specified blob or block content is invalid.")
 	}
 	return nil

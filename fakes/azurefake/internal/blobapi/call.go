@@ -234,7 +234,11 @@ func (c *Call) perform(w http.ResponseWriter) error {
 		}
 		return c.unknown()
 	}
-	if err := c.Caller.Authorize(c.Operation); err != nil {
+	authorize := c.Caller.Authorize
+	if c.r.Header.Get("X-Ms-Lease-Action") == "break" && (c.Operation == access.LeaseBlob || c.Operation == access.LeaseContainer) {
+		authorize = c.Caller.AuthorizeBreak
+	}
+	if err := authorize(c.Operation); err != nil {
 		return err
 	}
 	if c.r.Header.Get("X-Ms-If-Tags") != "" || c.r.Header.Get("X-Ms-Encryption-Key") != "" {

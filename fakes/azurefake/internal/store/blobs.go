@@ -93,20 +93,25 @@ func (s *Store) record(k string, before *Entry, c *Change) error {
 		}
 		records = append(records, rec)
 	}
-	rec, err := journal.Put(tableEntries, k, c.Entry)
-	if err != nil {
-		return err
-	}
-	if c.Current == nil && len(c.Versions) == 0 && len(c.Snapshots) == 0 {
-		rec = journal.Delete(tableEntries, k)
-	}
 	if len(c.add) == 0 || before.Current != c.Current {
+		// A staged block leaves the entry as it is, which may be long.
+		rec, err := c.entryRecord(k)
+		if err != nil {
+			return err
+		}
 		records = append(records, rec)
 	}
 	if err := s.options.Journal.Append(records...); err != nil {
 		return fmt.Errorf("keep a blob: %w", err)
 	}
 	return nil
+}
+
+func (c *Change) entryRecord(k string) (journal.Record, error) {
+	if c.Current == nil && len(c.Versions) == 0 && len(c.Snapshots) == 0 {
+		return journal.Delete(tableEntries, k), nil
+	}
+	return journal.Put(tableEntries, k, c.Entry)
 }
 
 // settle makes the change visible.

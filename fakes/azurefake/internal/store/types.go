@@ -115,6 +115,14 @@ func (e *Entry) UncommittedBlocks() []Block {
 	return out
 }
 
+// CountUncommitted answers how many blocks wait to be committed, and one of them.
+func (e *Entry) CountUncommitted() (n int, one Block) {
+	for _, b := range e.uncommitted {
+		return len(e.uncommitted), b
+	}
+	return 0, Block{}
+}
+
 // HasUncommitted says whether blocks wait to be committed.
 func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
 

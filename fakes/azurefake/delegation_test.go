@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azurefake_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+)
+
+// hosted is a server that clients reach as account.blob.localhost, over TLS.
+type hosted struct {
+	*azurefake.Server
+
+	options azcore.ClientOptions
+	host    string
+}
+
+func startHosted(t *testing.T) hosted {
+	t.Helper()
+	config, ca, err := azurefake.SelfSigned("*.blob.localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, azurefake.Options{TLS: config})
+	at, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	h := hosted{Server: s, options: noRetry(), host: azurefake.DefaultAccount + ".blob.localhost:" + at.Port()}
+	h.options.Transport = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		// No resolver knows the name of the account.
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, at.Host)
+		},
+	}}
+	return h
+}
+
+// signer is a principal with a role, and the service's client as that principal.
+func (h hosted) signer(t *testing.T, role string) (azurefake.Principal, string, *service.Client) {
+	t.Helper()
+	p, err := h.AddPrincipal(azurefake.Principal{Name: "signer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assignment, err := h.Assign(p.ObjectID, role, h.ResourceID(azurefake.DefaultAccount))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, isClient := h.options.Transport.(*http.Client)
+	if !isClient {
+		t.Fatalf("the transport is %T", h.options.Transport)
+	}
+	cred := login{client, h.URL() + "/" + h.TenantID() + "/oauth2/v2.0/token", url.Values{
+		"grant_type": {"client_credentials"},
+		"client_id":  {p.ClientID}, "client_secret": {p.Secret}, "scope": {"https://storage.azure.com/.default"},
+	}}
+	svc, err := service.NewClient("https://"+h.host, cred, &service.ClientOptions{ClientOptions: h.options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, assignment, svc
+}
+
+func delegationKey(t *testing.T, svc *service.Client, start, expiry time.Time) *service.UserDelegationCredential {
+	t.Helper()
+	key, err := svc.GetUserDelegationCredential(t.Context(), service.KeyInfo{
+		Start: to.Ptr(start.UTC().Format(sas.TimeFormat)), Expiry: to.Ptr(expiry.UTC().Format(sas.TimeFormat)),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// delegated is the container's client by a user delegation SAS.
+func (h hosted) delegated(t *testing.T, key *service.UserDelegationCredential, v sas.BlobSignatureValues) *container.Client {
+	t.Helper()
+	v.ContainerName = "data"
+	q, err := v.SignWithUserDelegation(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := container.NewClientWithNoCredential("https://"+h.host+"/data?"+q.Encode(), &container.ClientOptions{ClientOptions: h.options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestUserDelegationSAS(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t)
+	principal, assignment, svc := h.signer(t, "Storage Blob Data Contributor")
+	if _, err := svc.NewContainerClient("data").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	key := delegationKey(t, svc, now.Add(-time.Hour), now.Add(time.Hour))
+	expiry := now.Add(time.Hour)
+	all := h.delegated(t, key, sas.BlobSignatureValues{Permissions: "rcwdl", ExpiryTime: expiry})
+	wantCode(t, "write", upload(t.Context(), all, "x", "text"), "")
+	_, err := all.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	wantCode(t, "read", err, "")
+	read := h.delegated(t, key, sas.BlobSignatureValues{Permissions: "r", ExpiryTime: expiry})
+	wantCode(t, "write with a signature to read", upload(t.Context(), read, "x", "text"), "AuthorizationPermissionMismatch")
+	expired := h.delegated(t, key, sas.BlobSignatureValues{Permissions: "r", ExpiryTime: now.Add(-time.Minute)})
+	_, err = expired.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	wantCode(t, "read with an expired signature", err, "AuthenticationFailed")
+	later := h.delegated(t, delegationKey(t, svc, now.Add(30*time.Minute), now.Add(time.Hour)), sas.BlobSignatureValues{Permissions: "r", ExpiryTime: expiry})
+	_, err = later.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	wantCode(t, "read with a key that is not valid yet", err, "AuthenticationFailed")
+
+	// The signature never allows more than its signer may do.
+	if err := h.Unassign(assignment); err != nil {
+		t.Fatal(err)
+	}
+	_, err = all.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	wantCode(t, "read when the signer has lost the role", err, "AuthorizationPermissionMismatch")
+	if _, err := h.Assign(principal.ObjectID, "Storage Blob Data Reader", h.ResourceID(azurefake.DefaultAccount)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = all.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	wantCode(t, "read when the signer may read", err, "")
+	wantCode(t, "write when the signer may only read", upload(t.Context(), all, "x", "text"), "AuthorizationPermissionMismatch")
+	if err := h.RemovePrincipal(principal.ObjectID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = all.NewBlobClient("x").DownloadStream(t.Context(), nil)
+	wantCode(t, "read when the signer is gone", err, "AuthenticationFailed")
+}
+
+// TestRevokingDelegationKeys revokes keys for times of all kinds: what counts is when they were made.
+func TestRevokingDelegationKeys(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t)
+	_, _, svc := h.signer(t, "Storage Blob Data Contributor")
+	c := svc.NewContainerClient("data")
+	if _, err := c.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "upload", upload(t.Context(), c, "x", "text"), "")
+	now := time.Now().UTC()
+	read := func(key *service.UserDelegationCredential) error {
+		_, err := h.delegated(t, key, sas.BlobSignatureValues{Permissions: "r", ExpiryTime: now.Add(time.Hour)}).NewBlobClient("x").GetProperties(t.Context(), nil)
+		return err
+	}
+	old := delegationKey(t, svc, now.Add(-2*time.Hour), now.Add(time.Hour))
+	fresh := delegationKey(t, svc, now, now.Add(time.Hour))
+	wantCode(t, "an old key", read(old), "")
+	wantCode(t, "a fresh key", read(fresh), "")
+	if err := h.RevokeDelegationKeys(azurefake.DefaultAccount); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "the old key after the revocation", read(old), "AuthenticationFailed")
+	wantCode(t, "the fresh key after the revocation", read(fresh), "AuthenticationFailed")
+	again := delegationKey(t, svc, now.Add(-2*time.Hour), now.Add(time.Hour))
+	wantCode(t, "a new key for a time before the revocation", read(again), "")
+	if err := h.RevokeDelegationKeys("nobody"); err == nil || !strings.Contains(err.Error(), "revoke user delegation keys") {
+		t.Errorf("revoking for an account that is not there: %v", err)
+	}
+}

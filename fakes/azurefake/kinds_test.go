@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azurefake_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+)
+
+// text downloads a state of a blob.
+func text(t *testing.T, b *blob.Client) string {
+	t.Helper()
+	out, err := b.DownloadStream(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(out.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestSnapshotsKeepWhatWas(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{}), "data")
+	b := c.NewBlobClient("x")
+	wantCode(t, "upload", upload(t.Context(), c, "x", "before"), "")
+	made, err := b.CreateSnapshot(t.Context(), nil)
+	if err != nil || made.Snapshot == nil {
+		t.Fatalf("snapshot: %v", err)
+	}
+	wantCode(t, "overwrite", upload(t.Context(), c, "x", "after"), "")
+	snapshot, err := b.WithSnapshot(*made.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was, is := text(t, snapshot), text(t, b); was != "before" || is != "after" {
+		t.Errorf("the snapshot holds %q and the blob %q", was, is)
+	}
+	_, err = b.Delete(t.Context(), nil)
+	wantCode(t, "deleting a blob with a snapshot", err, "SnapshotsPresent")
+	_, err = b.Delete(t.Context(), &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeOnly)})
+	wantCode(t, "deleting the snapshots", err, "")
+	_, err = snapshot.GetProperties(t.Context(), nil)
+	wantCode(t, "the snapshot after that", err, "BlobNotFound")
+	_, err = b.Delete(t.Context(), nil)
+	wantCode(t, "deleting a blob without snapshots", err, "")
+	_, err = b.CreateSnapshot(t.Context(), nil)
+	wantCode(t, "a snapshot of nothing", err, "BlobNotFound")
+}
+
+func TestVersionsKeepWhatWas(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{Versioning: true}), "data")
+	b := c.NewBlockBlobClient("x")
+	first, err := b.Upload(t.Context(), readSeekCloser("one"), nil)
+	if err != nil || first.VersionID == nil {
+		t.Fatalf("the first version: %v", err)
+	}
+	if _, err := b.Upload(t.Context(), readSeekCloser("two"), nil); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := b.BlobClient().WithVersionID(*first.VersionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was, is := text(t, earlier), text(t, b.BlobClient()); was != "one" || is != "two" {
+		t.Errorf("the version holds %q and the blob %q", was, is)
+	}
+	_, err = b.Delete(t.Context(), nil)
+	wantCode(t, "deleting the blob", err, "")
+	_, err = b.GetProperties(t.Context(), nil)
+	wantCode(t, "the blob after that", err, "BlobNotFound")
+	if was := text(t, earlier); was != "one" {
+		t.Errorf("the version holds %q after the deletion", was)
+	}
+	_, err = earlier.Delete(t.Context(), nil)
+	wantCode(t, "deleting the version", err, "")
+	_, err = earlier.GetProperties(t.Context(), nil)
+	wantCode(t, "the version after that", err, "BlobNotFound")
+}
+
+func TestAppendBlobsGrow(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{}), "data")
+	b := c.NewAppendBlobClient("log")
+	_, err := b.AppendBlock(t.Context(), readSeekCloser("x"), nil)
+	wantCode(t, "appending to nothing", err, "BlobNotFound")
+	if _, err := b.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, piece := range []string{"one ", "two "} {
+		out, err := b.AppendBlock(t.Context(), readSeekCloser(piece), nil)
+		if err != nil || *out.BlobAppendOffset != map[int]string{0: "0", 1: "4"}[i] || int(*out.BlobCommittedBlockCount) != i+1 {
+			t.Fatalf("appending %q: offset %v, blocks %v, %v", piece, out.BlobAppendOffset, out.BlobCommittedBlockCount, err)
+		}
+	}
+	at := func(position, most int64) error {
+		_, err := b.AppendBlock(t.Context(), readSeekCloser("three"), &appendblob.AppendBlockOptions{
+			AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &position, MaxSize: &most},
+		})
+		return err
+	}
+	wantCode(t, "appending at another place", at(3, 100), "AppendPositionConditionNotMet")
+	wantCode(t, "appending beyond a size", at(8, 9), "MaxBlobSizeConditionNotMet")
+	wantCode(t, "appending in the place", at(8, 13), "")
+	if got := text(t, b.BlobClient()); got != "one two three" {
+		t.Errorf("the blob holds %q", got)
+	}
+	_, err = c.NewBlockBlobClient("log").StageBlock(t.Context(), "YQ==", readSeekCloser("x"), nil)
+	wantCode(t, "a block for an append blob", err, "InvalidBlobType")
+	if _, err := b.Seal(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.AppendBlock(t.Context(), readSeekCloser("x"), nil)
+	wantCode(t, "appending to a sealed blob", err, "BlobIsSealed")
+}
+
+func TestBlobLeasesGuard(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{}), "data")
+	wantCode(t, "upload", upload(t.Context(), c, "x", "text"), "")
+	b := c.NewBlockBlobClient("x")
+	holder, err := lease.NewBlobClient(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.AcquireLease(t.Context(), 15, nil); err != nil {
+		t.Fatal(err)
+	}
+	other, err := lease.NewBlobClient(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.AcquireLease(t.Context(), 15, nil)
+	wantCode(t, "a second lease", err, "LeaseAlreadyPresent")
+	wantCode(t, "writing without the lease", upload(t.Context(), c, "x", "other"), "LeaseIdMissing")
+	with := func(id *string) error {
+		_, err := b.Upload(t.Context(), readSeekCloser("other"), &blockblob.UploadOptions{
+			AccessConditions: &blob.AccessConditions{LeaseAccessConditions: &blob.LeaseAccessConditions{LeaseID: id}},
+		})
+		return err
+	}
+	wantCode(t, "writing with another lease", with(other.LeaseID()), "LeaseIdMismatchWithBlobOperation")
+	wantCode(t, "writing with the lease", with(holder.LeaseID()), "")
+	_, err = b.Delete(t.Context(), nil)
+	wantCode(t, "deleting without the lease", err, "LeaseIdMissing")
+	if got := text(t, b.BlobClient()); got != "other" {
+		t.Errorf("reading without the lease gives %q", got)
+	}
+	_, err = other.ReleaseLease(t.Context(), nil)
+	wantCode(t, "releasing another lease", err, "LeaseIdMismatchWithLeaseOperation")
+	if _, err := holder.ReleaseLease(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "writing with a lease that is over", with(holder.LeaseID()), "LeaseNotPresentWithBlobOperation")
+	wantCode(t, "writing without a lease", upload(t.Context(), c, "x", "free"), "")
+	_, err = holder.RenewLease(t.Context(), nil)
+	wantCode(t, "renewing a lease that was released", err, "LeaseIdMismatchWithLeaseOperation")
+	_, err = other.AcquireLease(t.Context(), 14, nil)
+	wantCode(t, "a lease that is too short", err, "InvalidHeaderValue")
+}
