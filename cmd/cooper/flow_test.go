@@ -365,6 +365,7 @@ func TestHelp(t *testing.T) {
 		"help for a group":          {[]string{"help", "fakes"}, "  fakes s3 "},
 		"a group's flag":            {[]string{"fakes", "--help"}, "  fakes s3 "},
 		"help for one of the group": {[]string{"help", "fakes", "s3"}, "cooper fakes s3: "},
+		"help for the fake Azure":   {[]string{"help", "fakes", "azure"}, "cooper fakes azure: "},
 		"version":                   {[]string{"version"}, "cooper "},
 		"version as a flag":         {[]string{"--version"}, "cooper "},
 	} {
