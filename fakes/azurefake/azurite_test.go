@@ -25,7 +25,7 @@ import (
 const azuriteKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 // startAzurite runs Azurite with Node, as a process.
-func startAzurite(t *testing.T) blobService {
+func startAzurite(t testing.TB) blobService {
 	t.Helper()
 	script, err := azuriteScript()
 	if err != nil {
