@@ -26,7 +26,7 @@ func TestTheVariableNamesTheExecutable(t *testing.T) {
 	if got, err := store.Find(); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("a variable with a file that is no executable: %q, %v", got, err)
 	}
-	if err := os.Chmod(file, 0o700); err != nil { //nolint:gosec // an executable is what is tested
+	if err := os.Chmod(file, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := store.Find(); err != nil || got != file {
@@ -46,7 +46,7 @@ func TestWithoutTheVariableTheUsersCacheIsLookedAt(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, nil, 0o700); err != nil { //nolint:gosec // an executable is what is tested
+		if err := os.WriteFile(file, nil, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		got, err := store.Build(t.Context(), func(string) { t.Errorf("%s is built again", store.Name()) })

@@ -57,7 +57,7 @@ func (c *call) thumbprints() ([]string, error) {
 	return list, nil
 }
 
-var issuerHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
+var issuerHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:\d+)?$`)
 
 // checkProviderURL refuses what IAM refuses, except a port: IAM's issuers are on the internet, a fake's rarely are.
 func checkProviderURL(raw string) error {

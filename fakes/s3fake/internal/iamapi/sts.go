@@ -214,10 +214,11 @@ func (c *call) admitted(token string, role *iam.Role) (claims, error) {
 	if !slices.ContainsFunc(trust.Federated(), known) {
 		return claims{}, errNotAuthorized(c, "")
 	}
-	ok := false
-	if claimed.provider, ok = c.account.ProviderByIssuer(claimed.issuer); !ok {
+	provider, ok := c.account.ProviderByIssuer(claimed.issuer)
+	if !ok {
 		return claims{}, errUnvalidated
 	}
+	claimed.provider = provider
 	claimed.audience = claimed.audiences[0]
 	at := slices.IndexFunc(claimed.audiences, func(a string) bool { return slices.Contains(claimed.provider.ClientIDs, a) })
 	if at >= 0 {
