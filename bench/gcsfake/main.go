@@ -57,8 +57,7 @@ func run(ctx context.Context, out io.Writer, duration time.Duration, peer string
 		if err != nil {
 			return err
 		}
-		err = t.measure(ctx, out, duration)
-		if err = errors.Join(err, t.stop()); err != nil {
+		if err := errors.Join(t.measure(ctx, out, duration), t.stop()); err != nil {
 			return err
 		}
 	}

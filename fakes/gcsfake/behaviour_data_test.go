@@ -2,6 +2,8 @@
 
 package gcsfake_test
 
+import "maps"
+
 // The documents that the expected values come from.
 const (
 	docJSON   = "IAM permissions for JSON methods: https://cloud.google.com/storage/docs/access-control/iam-json"
@@ -36,9 +38,7 @@ const (
 func operations() map[string]operation {
 	out := map[string]operation{}
 	for _, part := range []map[string]operation{bucketOperations(), objectOperations(), xmlOperations(), identityOperations()} {
-		for name, op := range part {
-			out[name] = op
-		}
+		maps.Copy(out, part)
 	}
 	return out
 }

@@ -48,12 +48,25 @@ func FuzzDocuments(f *testing.F) {
 	f.Add(`{"version":3,"bindings":[{"role":"roles/storage.objectViewer","members":["allUsers"],"condition":{"expression":"resource.name.extract('{a}') == ''"}}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, op := range []operation{
-			{method: "POST", path: "/storage/v1/b?project=cooper-fake"}, {method: "PATCH", path: b}, {method: "PUT", path: b}, {method: "PUT", path: b + "/iam"},
-			{method: "PATCH", path: o}, {method: "PUT", path: o}, {method: "POST", path: b + "/o/x/compose"}, {method: "POST", path: o + "/copyTo/b/docs/o/x"},
-			{method: "POST", path: up + "?uploadType=multipart", headers: "Content-Type: multipart/related; boundary=z"}, {method: "POST", path: up + "?uploadType=resumable"},
-			{method: "PUT", path: hmac + "/{hmac}"}, {method: "POST", path: sas}, {method: "PATCH", path: sa}, {method: "POST", path: sa + ":setIamPolicy"},
-			{method: "POST", path: "/v1/projects/cooper-fake/roles"}, {method: "POST", path: "/docs?delete"}, {method: "POST", path: "/docs/m?uploadId={upload}"},
-			{method: "POST", path: "/token", headers: "Content-Type: application/json"}, {method: "POST", path: "/v1/token", headers: "Content-Type: application/json"},
+			{method: "POST", path: "/storage/v1/b?project=cooper-fake"},
+			{method: "PATCH", path: b},
+			{method: "PUT", path: b},
+			{method: "PUT", path: b + "/iam"},
+			{method: "PATCH", path: o},
+			{method: "PUT", path: o},
+			{method: "POST", path: b + "/o/x/compose"},
+			{method: "POST", path: o + "/copyTo/b/docs/o/x"},
+			{method: "POST", path: up + "?uploadType=multipart", headers: "Content-Type: multipart/related; boundary=z"},
+			{method: "POST", path: up + "?uploadType=resumable"},
+			{method: "PUT", path: hmac + "/{hmac}"},
+			{method: "POST", path: sas},
+			{method: "PATCH", path: sa},
+			{method: "POST", path: sa + ":setIamPolicy"},
+			{method: "POST", path: "/v1/projects/cooper-fake/roles"},
+			{method: "POST", path: "/docs?delete"},
+			{method: "POST", path: "/docs/m?uploadId={upload}"},
+			{method: "POST", path: "/token", headers: "Content-Type: application/json"},
+			{method: "POST", path: "/v1/token", headers: "Content-Type: application/json"},
 		} {
 			op.body = body
 			noServerError(t, w.send(t, w.admin, op))

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -222,9 +223,7 @@ func newIssuer(t *testing.T) *issuer {
 func (i *issuer) token(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
 	all := jwt.MapClaims{"iss": i.URL, "aud": "cooper-fake.svc.id.goog", "sub": "system:serviceaccount:shop:app", "exp": time.Now().Add(time.Hour).Unix()}
-	for name, v := range claims {
-		all[name] = v
-	}
+	maps.Copy(all, claims)
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, all)
 	token.Header["kid"] = "k"
 	text, err := token.SignedString(i.key)

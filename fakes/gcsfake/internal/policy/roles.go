@@ -9,14 +9,20 @@ import (
 )
 
 var (
-	multipart     = []string{"storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.list", "storage.multipartUploads.listParts"}
-	hmacKeys      = []string{"storage.hmacKeys.create", "storage.hmacKeys.delete", "storage.hmacKeys.get", "storage.hmacKeys.list", "storage.hmacKeys.update"}
-	bucketRead    = []string{"storage.buckets.get", "storage.objects.list", "storage.multipartUploads.list"}
-	objectWrite   = []string{"storage.objects.create", "storage.objects.delete", "storage.objects.restore", "storage.objects.setRetention", "storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.listParts"}
+	multipart   = []string{"storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.list", "storage.multipartUploads.listParts"}
+	hmacKeys    = []string{"storage.hmacKeys.create", "storage.hmacKeys.delete", "storage.hmacKeys.get", "storage.hmacKeys.list", "storage.hmacKeys.update"}
+	bucketRead  = []string{"storage.buckets.get", "storage.objects.list", "storage.multipartUploads.list"}
+	objectWrite = []string{
+		"storage.objects.create", "storage.objects.delete", "storage.objects.restore", "storage.objects.setRetention",
+		"storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.listParts",
+	}
 	bucketControl = []string{"storage.buckets.update", "storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy", "storage.buckets.enableObjectRetention"}
 	objectUser    = []string{"storage.objects.create", "storage.objects.delete", "storage.objects.get", "storage.objects.list", "storage.objects.restore", "storage.objects.update"}
 	objectControl = []string{"storage.objects.getIamPolicy", "storage.objects.setIamPolicy", "storage.objects.overrideUnlockedRetention", "storage.objects.setRetention"}
-	accounts      = []string{"iam.serviceAccounts.create", "iam.serviceAccounts.delete", "iam.serviceAccounts.disable", "iam.serviceAccounts.enable", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.update"}
+	accounts      = []string{
+		"iam.serviceAccounts.create", "iam.serviceAccounts.delete", "iam.serviceAccounts.disable", "iam.serviceAccounts.enable",
+		"iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.update",
+	}
 	accountPolicy = []string{"iam.serviceAccounts.getIamPolicy", "iam.serviceAccounts.setIamPolicy"}
 	accountKeys   = []string{"iam.serviceAccountKeys.create", "iam.serviceAccountKeys.delete", "iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list"}
 	roleAdmin     = []string{"iam.roles.create", "iam.roles.delete", "iam.roles.get", "iam.roles.list", "iam.roles.update"}
@@ -56,7 +62,10 @@ var predefined = sets(map[string][]string{
 	"roles/browser":                         {"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy"},
 
 	// The basic roles reach objects only through the bindings that every new bucket has for projectOwner and the others.
-	"roles/viewer": {"storage.buckets.list", "resourcemanager.projects.get", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list", "iam.roles.get", "iam.roles.list"},
+	"roles/viewer": {
+		"storage.buckets.list", "resourcemanager.projects.get", "iam.serviceAccounts.get", "iam.serviceAccounts.list",
+		"iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list", "iam.roles.get", "iam.roles.list",
+	},
 	"roles/editor": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "resourcemanager.projects.get", "iam.roles.get", "iam.roles.list"},
 		hmacKeys, accounts, accountKeys),
 	"roles/owner": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list"}, hmacKeys, accounts, accountPolicy, accountKeys, roleAdmin, projectPolicy),

@@ -16,7 +16,7 @@ var (
 	bucketName  = regexp.MustCompile(`^[a-z0-9][-_a-z0-9.]{1,220}[a-z0-9]$`)
 	labelKey    = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
 	labelValue  = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
-	regionName  = regexp.MustCompile(`^[A-Z]+-[A-Z]+[0-9]{1,2}$`)
+	regionName  = regexp.MustCompile(`^[A-Z]+-[A-Z]+\d{1,2}$`)
 	kmsKeyName  = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$`)
 	dualRegions = []string{"ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4"}
 )

@@ -268,7 +268,8 @@ func isPublic(members []string) bool {
 // refused is the answer to a caller without a permission: 401 if he has not said who he is.
 func (c *Call) refused(permission, on string) error {
 	if c.caller.Name == "" {
-		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", "Anonymous caller does not have "+permission+" access to "+on+". Permission '"+permission+"' denied on resource (or it may not exist).")
+		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", "").
+			Say("Anonymous caller does not have %[1]s access to %[2]s. Permission '%[1]s' denied on resource (or it may not exist).", permission, on)
 		if c.flavour == inXML {
 			e.Status = http.StatusForbidden
 		}

@@ -41,7 +41,7 @@ func Operations() []string {
 	return append(out, xmlOperations()...)
 }
 
-var bucketRoutes = []route{
+var bucketRoutes = []route{ //nolint:dupl // tables of different things
 	{method: "POST", pattern: "/storage/v1/b", operation: "storage.buckets.insert", level: identity.Write, handler: (*Call).insertBucket},
 	{method: "GET", pattern: "/storage/v1/b", operation: "storage.buckets.list", level: identity.Read, handler: (*Call).listBuckets},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.get", level: identity.Read, handler: (*Call).getBucket},
@@ -71,7 +71,7 @@ var objectRoutes = []route{
 	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", operation: "storage.objects.rewrite", level: identity.Write, handler: (*Call).rewriteObject},
 }
 
-var projectRoutes = []route{
+var projectRoutes = []route{ //nolint:dupl // as above
 	{method: "GET", pattern: "/storage/v1/projects/{project}/serviceAccount", operation: "storage.projects.serviceAccount.get", level: identity.Read, handler: (*Call).serviceAgent},
 	{method: "POST", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.create", level: identity.Control, handler: (*Call).createHMAC},
 	{method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.list", level: identity.Read, handler: (*Call).listHMAC},
@@ -81,7 +81,10 @@ var projectRoutes = []route{
 	{method: "GET", pattern: "/v1/projects/{project}", operation: "cloudresourcemanager.projects.get", level: identity.Cloud, handler: (*Call).getProject},
 	{method: "POST", pattern: "/v1/projects/{project}:getIamPolicy", operation: "cloudresourcemanager.projects.getIamPolicy", level: identity.Cloud, handler: (*Call).getProjectPolicy},
 	{method: "POST", pattern: "/v1/projects/{project}:setIamPolicy", operation: "cloudresourcemanager.projects.setIamPolicy", level: identity.Cloud, handler: (*Call).setProjectPolicy},
-	{method: "POST", pattern: "/v1/projects/{project}:testIamPermissions", operation: "cloudresourcemanager.projects.testIamPermissions", level: identity.Cloud, handler: (*Call).testProjectPermissions},
+	{
+		method: "POST", pattern: "/v1/projects/{project}:testIamPermissions", operation: "cloudresourcemanager.projects.testIamPermissions",
+		level: identity.Cloud, handler: (*Call).testProjectPermissions,
+	},
 }
 
 var accountRoutes = []route{
@@ -98,7 +101,10 @@ var accountRoutes = []route{
 	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.create", level: identity.Cloud, handler: (*Call).createKey},
 	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.list", level: identity.Cloud, handler: (*Call).listKeys},
 	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.get", level: identity.Cloud, handler: (*Call).getKey},
-	{method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.delete", level: identity.Cloud, handler: (*Call).deleteKey},
+	{
+		method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.delete",
+		level: identity.Cloud, handler: (*Call).deleteKey,
+	},
 	{method: "POST", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.create", level: identity.Cloud, handler: (*Call).createRole},
 	{method: "GET", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.list", level: identity.Cloud, handler: (*Call).listRoles},
 	{method: "GET", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.get", level: identity.Cloud, handler: (*Call).getRole},

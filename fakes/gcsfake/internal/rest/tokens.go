@@ -81,7 +81,7 @@ func (c *Call) exchangeToken(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	const tokenType = "urn:ietf:params:oauth:token-type:"
+	const tokenType = "urn:ietf:params:oauth:token-type:" //nolint:gosec // a name, no credential
 	switch {
 	case form["grant_type"] != "urn:ietf:params:oauth:grant-type:token-exchange":
 		return gcserr.InvalidTokenRequest.Say("Invalid value for \"grant_type\": %q.", form["grant_type"])

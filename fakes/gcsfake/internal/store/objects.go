@@ -329,18 +329,10 @@ func (l *lister) visit(e *entry) bool {
 		return true
 	}
 	if prefix, ok := l.prefix(e.name); ok {
-		n := len(l.page.Prefixes)
-		seen := (n > 0 && l.page.Prefixes[n-1] == prefix) || (q.After != "" && strings.HasPrefix(q.After, prefix))
-		if !seen {
-			if l.full(e.name, maxGeneration) {
-				return false
-			}
-			l.page.Prefixes = append(l.page.Prefixes, prefix)
+		if !l.fold(e.name, prefix) {
+			return false
 		}
 		if !q.TrailingDelimiter || e.name != prefix {
-			if !seen || l.page.Last < e.name {
-				l.page.Last, l.page.LastGeneration = e.name, maxGeneration
-			}
 			return true
 		}
 	}
@@ -348,6 +340,26 @@ func (l *lister) visit(e *entry) bool {
 		return true
 	}
 	return l.generations(e)
+}
+
+// fold adds a name's prefix to the page, once; it returns false when the page is full.
+func (l *lister) fold(name, prefix string) bool {
+	n := len(l.page.Prefixes)
+	seen := (n > 0 && l.page.Prefixes[n-1] == prefix) || (l.q.After != "" && strings.HasPrefix(l.q.After, prefix))
+	reached := maxGeneration
+	if name == prefix && l.q.TrailingDelimiter {
+		reached = 0 // the object of that name is still to come
+	}
+	if !seen {
+		if l.full(name, reached) {
+			return false
+		}
+		l.page.Prefixes = append(l.page.Prefixes, prefix)
+	}
+	if reached == maxGeneration {
+		l.page.Last, l.page.LastGeneration = name, maxGeneration
+	}
+	return true
 }
 
 // maxGeneration is after all generations of a name.
