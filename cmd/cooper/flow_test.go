@@ -39,6 +39,7 @@ func TestFlow(t *testing.T) {
 	t.Run("minio-go", func(t *testing.T) { useMinio(t, env) })
 
 	t.Run("azure", func(t *testing.T) { useAzure(t, env, up) })
+	t.Run("gcs", func(t *testing.T) { useGCS(t, up) })
 
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
 	_, err := minioClient(t, env).StatObject(t.Context(), env["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{})
@@ -82,6 +83,38 @@ func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 		}
 	}
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
+}
+
+// useGCS claims a bucket of Cloud Storage beside the others, and uses it with a S3 client and the HMAC
+// pair, as cooper env says.
+func useGCS(t *testing.T, up *upProcess) {
+	t.Helper()
+	env := up.environment(t)
+	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/gcs/")
+	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketclaim/gcs", "bucketaccess/gcs")
+	given := up.environment(t, "--secret", "gcs-credentials")
+	for _, key := range []string{"HMAC_ACCESS_ID", "HMAC_SECRET", "CLIENT_EMAIL", "CLIENT_ID", "PRIVATE_KEY_ID", "PRIVATE_KEY", "PROJECT_ID", "BUCKET_NAME", "GCS_ENDPOINT_URL"} {
+		if given[key] == "" {
+			t.Errorf("cooper env does not set %s", key)
+		}
+	}
+	client, err := minio.New(strings.TrimPrefix(given["GCS_ENDPOINT_URL"], "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(given["HMAC_ACCESS_ID"], given["HMAC_SECRET"], ""), BucketLookup: minio.BucketLookupPath, Region: "auto",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.PutObject(t.Context(), given["BUCKET_NAME"], "hello.txt", strings.NewReader("hello"), 5, minio.PutObjectOptions{}); err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	if err := client.RemoveObject(t.Context(), given["BUCKET_NAME"], "hello.txt", minio.RemoveObjectOptions{}); err != nil {
+		t.Fatalf("remove: %v", err)
+	}
+	up.kubectl(t, env, "delete", "bucketaccess", "gcs", "--timeout=60s")
+	if _, err := client.StatObject(t.Context(), given["BUCKET_NAME"], "hello.txt", minio.StatObjectOptions{}); minio.ToErrorResponse(err).StatusCode != http.StatusForbidden {
+		t.Errorf("the credential after its access was deleted: %v", err)
+	}
+	up.kubectl(t, env, "delete", "bucketclaim", "gcs", "--timeout=60s")
 }
 
 // useAzure claims a container beside the bucket, and uses it with Azure's SDK.

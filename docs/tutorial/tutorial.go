@@ -14,6 +14,8 @@ const (
 	DriverName = "s3.cooper.dev"
 	// AzureDriverName is the driver of the classes in the directory azure.
 	AzureDriverName = "azure.cooper.dev"
+	// GCSDriverName is the driver of the classes in the directory gcs.
+	GCSDriverName = "gcs.cooper.dev"
 	// Name is the name of both classes, of the BucketClaim and of the BucketAccess.
 	Name = "sample"
 	// SecretName is the Secret that the BucketAccess asks for.

@@ -19,8 +19,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 
 const (
@@ -66,6 +68,7 @@ func Environment(ctx context.Context, o EnvironmentOptions) error {
 		err = addSecret(ctx, c, types.NamespacedName{Namespace: o.Namespace, Name: secrets[0]}, variables)
 		switch {
 		case err == nil:
+			addEndpoint(info, variables)
 		case apierrors.IsNotFound(err) && o.Secret == "":
 			// The user took the sample's access away. The way to the API server
 			// is still of use.
@@ -111,6 +114,13 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 		variables[name] = string(value)
 	}
 	return nil
+}
+
+// addEndpoint adds the URL that a GCS access Secret does not have.
+func addEndpoint(info rundir.Info, variables map[string]string) {
+	if variables[secretkeys.Protocol] == string(cosiapi.ProtocolGCS) {
+		variables[gcsEndpointKey] = info.Services[gcsName]
+	}
 }
 
 // awaitCurrent waits until an access Secret names an endpoint that this run

@@ -40,8 +40,9 @@ type Options struct {
 	// Keep keeps the state of the last run in Dir and this one's for the next;
 	// otherwise every run starts empty.
 	Keep bool
-	// APIPort, S3Port and AzurePort are TCP ports on 127.0.0.1; 0 means free ones.
-	APIPort, S3Port, AzurePort int
+	// APIPort, S3Port, AzurePort and GCSPort are TCP ports on 127.0.0.1; 0 means
+	// free ones.
+	APIPort, S3Port, AzurePort, GCSPort int
 	// Manifests are the sample: *.yaml in its root. Nil applies none.
 	Manifests fs.FS
 	// Namespace is where objects of the sample go that name no namespace.
@@ -104,7 +105,7 @@ type running struct {
 
 // validate finds what can be found before anything is started.
 func (o Options) validate() error {
-	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port, "--azure-port": o.AzurePort} {
+	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port, "--azure-port": o.AzurePort, "--gcs-port": o.GCSPort} {
 		if port < 0 || port > maxPort {
 			return fmt.Errorf("%s %d is no port: give a number from 1 to %d, or 0 for a free one", flag, port, maxPort)
 		}
@@ -134,7 +135,7 @@ func (r *running) start(ctx context.Context) error {
 	}
 	r.log = log
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	for _, start := range []func(context.Context, Options, *slog.Logger) (*store, error){startS3, startAzure} {
+	for _, start := range []func(context.Context, Options, *slog.Logger) (*store, error){startS3, startAzure, startGCS} {
 		s, err := start(ctx, r.options, logger)
 		if err != nil {
 			return err
