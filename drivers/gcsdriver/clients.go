@@ -171,7 +171,7 @@ func tokenOf(source oauth2.TokenSource) (*oauth2.Token, error) {
 	_, refused := errors.AsType[*oauth2.RetrieveError](err)
 	_, unreachable := errors.AsType[*url.Error](err)
 	if refused || unreachable {
-		return nil, err
+		return nil, fmt.Errorf("get a token: %w", err)
 	}
 	return nil, fmt.Errorf("%w: %w", call.ErrCredentials, err)
 }

@@ -21,9 +21,9 @@ import (
 )
 
 // storageError is an answer of the storage API, with a reason for each error.
-func storageError(operation string, status int, reason string) error {
+func storageError(operation string, code int, reason string) error {
 	return &call.Error{API: call.Storage, Operation: operation, Err: &googleapi.Error{
-		Code: status, Message: "text of the store", Errors: []googleapi.ErrorItem{{Reason: reason}},
+		Code: code, Message: "text of the store", Errors: []googleapi.ErrorItem{{Reason: reason}},
 	}}
 }
 
@@ -41,8 +41,8 @@ func TestTranslate(t *testing.T) {
 		text string
 	}{
 		"a token is refused":                    {storageError("buckets.get", 401, "authError"), codes.Unauthenticated, "credentials"},
-		"no token is given out":                 {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: 400}}}, codes.Unauthenticated, "credentials"},
-		"no token can be given out":             {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: 503}}}, codes.Unavailable, "internal problem"},
+		"no token is given out":                 {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: http.StatusBadRequest}}}, codes.Unauthenticated, "credentials"},
+		"no token can be given out":             {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: http.StatusServiceUnavailable}}}, codes.Unavailable, "internal problem"},
 		"the file with the credentials is gone": {&call.Error{Err: fmt.Errorf("%w: open", call.ErrCredentials)}, codes.Unauthenticated, "credentials"},
 		"the driver may not":                    {storageError("buckets.get", 403, "forbidden"), codes.PermissionDenied, "denies"},
 		"the driver may not, by IAM":            {iamError("projects.serviceAccounts.create", 403, "PERMISSION_DENIED"), codes.PermissionDenied, "denies"},

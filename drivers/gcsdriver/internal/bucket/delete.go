@@ -84,7 +84,7 @@ func (s *Store) deleteObjects(ctx context.Context, name string, objects []*stora
 			return unlessMissing(err)
 		})
 	}
-	return group.Wait()
+	return group.Wait() //nolint:wrapcheck // an error of one of the calls above
 }
 
 // protected says whether an object must not be deleted yet.

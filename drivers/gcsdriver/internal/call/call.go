@@ -58,7 +58,7 @@ func do[T any](ctx context.Context, name named, run func(context.Context) (T, er
 		return answer, nil
 	case ctx.Err() != nil:
 		var none T
-		return none, ctx.Err() //nolint:wrapcheck // the end of the call, as the caller made it
+		return none, ctx.Err()
 	default:
 		var none T
 		return none, &Error{API: name.api, Operation: name.operation, Err: err}

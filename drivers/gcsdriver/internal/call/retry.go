@@ -24,7 +24,7 @@ func Pause(ctx context.Context, attempt int) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err() //nolint:wrapcheck // the end of the call, as the caller made it
+		return ctx.Err()
 	case <-timer.C:
 		return nil
 	}

@@ -105,6 +105,6 @@ func (e *Editor) lock(ctx context.Context, bucket string) (unlock func(), err er
 	case held <- struct{}{}:
 		return func() { <-held }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err() //nolint:wrapcheck // the end of the call, as the caller made it
+		return nil, ctx.Err()
 	}
 }
