@@ -36,7 +36,7 @@ func program() drivercmd.Program {
 			if err != nil {
 				return nil, err
 			}
-			return azuredriver.New(azuredriver.Options{Config: config, Registerer: options.Registry})
+			return azuredriver.New(azuredriver.Options{Config: config, Registerer: options.Registry, TracerProvider: options.TracerProvider})
 		},
 	}
 }

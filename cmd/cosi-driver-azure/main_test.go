@@ -52,8 +52,9 @@ func TestProcessServesAndStops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	collector := programtest.NewCollector(t)
 	endpoint, health := drivertest.Endpoint(t), programtest.FreeAddress(t)
-	common := map[string]string{"COSI_ENDPOINT": endpoint, "COOPER_LOG_LEVEL": "debug", "COOPER_HEALTH_ADDRESS": health}
+	common := map[string]string{"COSI_ENDPOINT": endpoint, "COOPER_LOG_LEVEL": "debug", "COOPER_HEALTH_ADDRESS": health, "COOPER_TRACES_ENDPOINT": collector.URL}
 	variables := map[string]string{"AZURE_DRIVER_ACCOUNT": azurefake.DefaultAccount, "AZURE_DRIVER_ACCOUNT_KEY": key, "AZURE_DRIVER_ENDPOINT": server.URL()}
 	maps.Copy(variables, common)
 	bucket := "bc-" + uuid.NewString()
@@ -85,9 +86,14 @@ func TestProcessServesAndStops(t *testing.T) {
 		}
 		_, signature, _ := strings.Cut(tokens[0], "sig=")
 		for _, secret := range []string{signature, key} {
-			if secret == "" || strings.Contains(process.Output(), secret) {
-				t.Errorf("no secret, or one in the log:\n%s", process.Output())
+			if secret == "" || strings.Contains(process.Output()+collector.Received(), secret) {
+				t.Errorf("no secret, or one in the log or the traces:\n%s", process.Output())
 			}
+		}
+	}
+	for _, span := range []string{"DriverGrantBucketAccess", "Blob.SetContainerACL"} {
+		if !strings.Contains(collector.Received(), span) {
+			t.Errorf("no span of %s was exported", span)
 		}
 	}
 	if tokens[0] != tokens[1] {

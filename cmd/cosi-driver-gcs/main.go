@@ -60,7 +60,7 @@ func (s *settings) driver(ctx context.Context, options *driverkit.Options) (driv
 	if err != nil {
 		return nil, err
 	}
-	return gcsdriver.New(gcsdriver.Options{Config: config, Credentials: store, Registerer: options.Registry})
+	return gcsdriver.New(gcsdriver.Options{Config: config, Credentials: store, Registerer: options.Registry, TracerProvider: options.TracerProvider})
 }
 
 func (s *settings) config() (gcsdriver.Config, error) {

@@ -52,6 +52,7 @@ func TestProcessServesAndStops(t *testing.T) {
 	if err := os.WriteFile(file, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	collector := programtest.NewCollector(t)
 	endpoint, health, metrics := drivertest.Endpoint(t), programtest.FreeAddress(t), programtest.FreeAddress(t)
 	environment := map[string]string{
 		"COSI_ENDPOINT":               endpoint,
@@ -61,6 +62,7 @@ func TestProcessServesAndStops(t *testing.T) {
 		"COOPER_CREDENTIAL_STORE":     "directory:" + t.TempDir(),
 		"COOPER_LOG_LEVEL":            "debug",
 		"COOPER_HEALTH_ADDRESS":       health,
+		"COOPER_TRACES_ENDPOINT":      collector.URL,
 		"COOPER_METRICS_ADDRESS":      metrics,
 	}
 	bucket := "bc-" + uuid.NewString()
@@ -94,12 +96,17 @@ func TestProcessServesAndStops(t *testing.T) {
 			t.Error("the socket is left")
 		}
 		for _, secret := range []string{given.GetAccessSecret(), given.GetPrivateKey()} {
-			if secret == "" || strings.Contains(process.Output(), secret) {
-				t.Errorf("no secret, or one in the log:\n%s", process.Output())
+			if secret == "" || strings.Contains(process.Output()+collector.Received(), secret) {
+				t.Errorf("no secret, or one in the log or the traces:\n%s", process.Output())
 			}
 		}
 		// The second process makes no bucket, but has to have the metric too.
 		bucket = "bc-" + uuid.NewString()
+	}
+	for _, span := range []string{"DriverGrantBucketAccess", "storage.buckets.insert"} {
+		if !strings.Contains(collector.Received(), span) {
+			t.Errorf("no span of %s was exported", span)
+		}
 	}
 	if secrets[0] != secrets[1] {
 		t.Error("a restarted process answers another credential")

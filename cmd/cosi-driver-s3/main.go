@@ -60,7 +60,7 @@ func (s *settings) driver(ctx context.Context, options *driverkit.Options) (driv
 	if err != nil {
 		return nil, err
 	}
-	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store, Registerer: options.Registry})
+	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store, Registerer: options.Registry, TracerProvider: options.TracerProvider})
 	if err != nil {
 		return nil, err
 	}

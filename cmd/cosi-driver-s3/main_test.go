@@ -43,6 +43,7 @@ func TestProcessServesAndStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
+	collector := programtest.NewCollector(t)
 	endpoint, store, health := drivertest.Endpoint(t), t.TempDir(), programtest.FreeAddress(t)
 	environment := map[string]string{
 		"COSI_ENDPOINT":               endpoint,
@@ -52,6 +53,7 @@ func TestProcessServesAndStops(t *testing.T) {
 		"COOPER_CREDENTIAL_STORE":     "directory:" + store,
 		"COOPER_LOG_LEVEL":            "debug",
 		"COOPER_HEALTH_ADDRESS":       health,
+		"COOPER_TRACES_ENDPOINT":      collector.URL,
 	}
 	bucket := "bc-" + uuid.NewString()
 	request := &cosi.DriverGrantBucketAccessRequest{
@@ -81,9 +83,14 @@ func TestProcessServesAndStops(t *testing.T) {
 			t.Error("the socket is left")
 		}
 		for _, secret := range append(secrets, server.Root().SecretAccessKey) {
-			if secret == "" || strings.Contains(process.Output(), secret) {
-				t.Errorf("no secret, or one in the log:\n%s", process.Output())
+			if secret == "" || strings.Contains(process.Output()+collector.Received(), secret) {
+				t.Errorf("no secret, or one in the log or the traces:\n%s", process.Output())
 			}
+		}
+	}
+	for _, span := range []string{"DriverGrantBucketAccess", "IAM.CreateUser"} {
+		if !strings.Contains(collector.Received(), span) {
+			t.Errorf("no span of %s was exported", span)
 		}
 	}
 	if secrets[0] != secrets[1] {
