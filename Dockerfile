@@ -23,6 +23,18 @@ COPY --chown=65532:65532 state/ /
 USER 65532:65532
 ENTRYPOINT ["/cosi-driver-s3"]
 
+FROM scratch AS cosi-driver-azure
+COPY root/ /
+COPY --chown=65532:65532 state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-driver-azure"]
+
+FROM scratch AS cosi-driver-gcs
+COPY root/ /
+COPY --chown=65532:65532 state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-driver-gcs"]
+
 FROM scratch AS cooper
 COPY root/ /
 COPY --chown=65532:65532 state/ /
@@ -69,6 +81,18 @@ COPY --from=build /src/dist/images/cosi-driver-s3/root/ /
 COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-s3/state/ /
 USER 65532:65532
 ENTRYPOINT ["/cosi-driver-s3"]
+
+FROM scratch AS source-cosi-driver-azure
+COPY --from=build /src/dist/images/cosi-driver-azure/root/ /
+COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-azure/state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-driver-azure"]
+
+FROM scratch AS source-cosi-driver-gcs
+COPY --from=build /src/dist/images/cosi-driver-gcs/root/ /
+COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-gcs/state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-driver-gcs"]
 
 FROM scratch AS source-cooper
 COPY --from=build /src/dist/images/cooper/root/ /

@@ -5,7 +5,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -42,16 +44,30 @@ func prepareApply(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writ
 	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of objects that name none")
 	flags.DurationVar(&o.SampleTimeout, "timeout", sampleTimeout, "how long everything may take to be provisioned")
 	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")
+	cloud := flags.String("cloud", "s3", "which of the tutorial's manifests: s3, azure or gcs")
 	return func(ctx context.Context, stdout, stderr io.Writer) error {
 		if o.Kubeconfig == "" {
 			return errors.New("--kubeconfig is not set: say how to reach the API server")
 		}
 		o.Out, o.Progress = stdout, stderr
 		var err error
-		if o.Manifests, err = manifestFiles(*manifests, false); err != nil {
+		if o.Manifests, err = sampleFiles(*manifests, *cloud); err != nil {
 			return err
 		}
 		return up.Apply(ctx, o)
+	}
+}
+
+// sampleFiles are the manifests at a path or, without one, those of the tutorial
+// for a cloud.
+func sampleFiles(path, cloud string) (fs.FS, error) {
+	switch {
+	case path != "" || cloud == "s3":
+		return manifestFiles(path, false)
+	case cloud == "azure" || cloud == "gcs":
+		return fs.Sub(tutorial.Others, cloud)
+	default:
+		return nil, fmt.Errorf("--cloud %q is not one of s3, azure, gcs", cloud)
 	}
 }
 

@@ -27,3 +27,8 @@ const (
 //
 //go:embed *.yaml
 var Manifests embed.FS
+
+// Others holds the same for the other clouds, in the directories azure and gcs.
+//
+//go:embed azure/*.yaml gcs/*.yaml
+var Others embed.FS

@@ -32,7 +32,9 @@ func images() []image {
 		{name: "cosi-controller", program: "cosi-controller"},
 		{name: "cosi-sidecar", program: "cosi-sidecar", state: []string{sockets}},
 		{name: "cosi-driver-s3", program: "cosi-driver-s3", state: []string{sockets, "data"}},
-		{name: "cooper", program: "cooper", state: []string{"data"}},
+		{name: "cosi-driver-azure", program: "cosi-driver-azure", state: []string{sockets}},
+		{name: "cosi-driver-gcs", program: "cosi-driver-gcs", state: []string{sockets, "data"}},
+		{name: "cooper", program: "cooper", state: []string{"data", "keys"}},
 		{name: "cosi-sanity", program: "cosi-sanity", state: []string{sockets}},
 		{name: "control-plane", program: "cooper", plane: true, state: []string{"data", "kube"}},
 	}

@@ -21,12 +21,13 @@ const namespace = "tutorial"
 // container is killed once, and the network between driver and store is cut.
 func TestCompose(t *testing.T) {
 	t.Parallel()
-	needs(t, "control-plane", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cooper")
+	needs(t, "control-plane", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cooper")
 	s := newStack(t)
 	s.up()
 	granted := variables(s.compose("run", "--rm", "sample"))
 	store := s3Client(t, granted)
 	put(t, store, granted["BUCKET_NAME"], "first")
+	refusedAtAzure, refusedAtGCS := s.useAzure(), s.useGCS()
 
 	for index, service := range []string{"control-plane", "controller", "sidecar-s3", "driver-s3", "s3"} {
 		container := s.container(service)
@@ -53,6 +54,8 @@ func TestCompose(t *testing.T) {
 	if got := minio.ToErrorResponse(err).Code; got != minio.InvalidAccessKeyID {
 		t.Errorf("the credential after the access is deleted: want %s, got %v", minio.InvalidAccessKeyID, err)
 	}
+	refusedAtAzure()
+	refusedAtGCS()
 	root := s3Client(t, map[string]string{
 		"AWS_ENDPOINT_URL": granted["AWS_ENDPOINT_URL"], "AWS_DEFAULT_REGION": granted["AWS_DEFAULT_REGION"],
 		"AWS_ACCESS_KEY_ID": "AKIACOOPERCOMPOSE000", "AWS_SECRET_ACCESS_KEY": "only-for-development-on-this-machine",

@@ -86,15 +86,18 @@ type stack struct {
 	t           *testing.T
 	project     string
 	environment []string
+	// gcsPort is the port of the fake Cloud Storage on this machine.
+	gcsPort string
 }
 
 // newStack prepares a project with a name and ports of its own.
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8])}
+	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8]), gcsPort: freePort(t)}
 	s.environment = []string{
 		"COMPOSE_PROJECT_NAME=" + s.project, "COMPOSE_PROFILES=fakes",
 		"COOPER_API_PORT=" + freePort(t), "COOPER_S3_PORT=" + freePort(t), "COOPER_S3_URL=",
+		"COOPER_AZURE_PORT=" + freePort(t), "COOPER_AZURE_URL=", "COOPER_GCS_PORT=" + s.gcsPort,
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)

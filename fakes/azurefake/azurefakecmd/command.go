@@ -36,6 +36,8 @@ type Options struct {
 	CAFile string
 
 	Accounts, Domains, Hosts []string
+	// Key is key1 of the first account in base64, for development: other users of the machine see it.
+	Key string
 	// KeyFile holds key1 of the first account in base64; invented without it.
 	KeyFile                  string
 	Versioning, SharedKeyOff bool
@@ -52,6 +54,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringVar(&o.CAFile, "ca-file", "", "where --tls writes the CA's certificate (default ca.pem in --data, or a temporary file)")
 	flags.StringSliceVar(&o.Hosts, "tls-host", nil, "further host names or IP addresses for the certificate of --tls")
 	flags.StringSliceVar(&o.Accounts, "account", []string{azurefake.DefaultAccount}, "storage account that exists; repeatable")
+	flags.StringVar(&o.Key, "key", "", "key1 of the first account in base64, if it is in no file")
 	flags.StringVar(&o.KeyFile, "key-file", "", "file with key1 of the first account in base64; invented when left out")
 	flags.StringSliceVar(&o.Domains, "domain", nil, "host name before which an account's name stands, beside path style (default blob.localhost)")
 	flags.BoolVar(&o.Versioning, "versioning", false, "keep the earlier states of blobs")
@@ -64,6 +67,12 @@ func (o *Options) run(ctx context.Context, stdout, _ io.Writer) error {
 	settings := azurefake.Options{Dir: o.Data, Domains: o.Domains, Versioning: o.Versioning, Deletion: o.Deletion}
 	for _, name := range o.Accounts {
 		settings.Accounts = append(settings.Accounts, azurefake.Account{Name: name, SharedKeyOff: o.SharedKeyOff})
+	}
+	if o.Key != "" && o.KeyFile != "" {
+		return errors.New("--key and --key-file contradict each other")
+	}
+	if o.Key != "" && len(settings.Accounts) > 0 {
+		settings.Accounts[0].Key = o.Key
 	}
 	if o.KeyFile != "" && len(settings.Accounts) > 0 {
 		key, err := os.ReadFile(o.KeyFile)

@@ -5,6 +5,7 @@
 package gcsfakecmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -39,6 +40,8 @@ type Options struct {
 	Projects []string
 	// Pools are workload identity pools as ID=ISSUER.
 	Pools []string
+	// URL is where clients reach the fake, if that is not where it listens.
+	URL string
 	// KeyFile is where the administrator's JSON key goes.
 	KeyFile string
 }
@@ -54,6 +57,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringSliceVar(&o.Hosts, "tls-host", nil, "further host names or IP addresses for the certificate of --tls")
 	flags.StringSliceVar(&o.Projects, "project", []string{gcsfake.DefaultProject}, "project that exists, as ID or ID=NUMBER")
 	flags.StringSliceVar(&o.Pools, "pool", nil, "workload identity pool of the first project, as ID=ISSUER")
+	flags.StringVar(&o.URL, "url", "", "address under which clients reach it, for the key file (default where it listens)")
 	flags.StringVar(&o.KeyFile, "key-file", "", "where the administrator's JSON key goes (default admin.json in --data, or a temporary file)")
 	return o.run
 }
@@ -105,7 +109,7 @@ func (o *Options) serve(ctx context.Context, server *gcsfake.Server, stdout io.W
 	if o.TLS {
 		url = "https://" + listener.Addr().String()
 	}
-	if err := o.writeKey(server, url); err != nil {
+	if err := o.writeKey(server, cmp.Or(o.URL, url)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	srv := &http.Server{Handler: withAdmin(server), TLSConfig: config, ReadHeaderTimeout: time.Minute}
