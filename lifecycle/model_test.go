@@ -74,8 +74,8 @@ type model struct {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	if !soak() {
-		t.Skip("twice in about 30 worlds an access did not go in time, last with COOPER_LIFECYCLE_SEED=384398586; " +
-			"until the cause is found (issue 3) the model runs with COOPER_SOAK=1")
+		t.Skip("known defect, issue 3: an access that is deleted in the moment it is granted may keep its finalizer; " +
+			"COOPER_SOAK=1 COOPER_LIFECYCLE_SEED=384398586 COOPER_LIFECYCLE_WORLDS=1 COOPER_LIFECYCLE_STEPS=400 shows it")
 	}
 	steps := environment("COOPER_LIFECYCLE_STEPS", defaultSteps)
 	first := seed()
