@@ -31,15 +31,10 @@
 package gcsfake
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
@@ -47,6 +42,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
@@ -65,10 +61,7 @@ type Server struct {
 	// scratch is the directory for large bodies of a server in memory.
 	scratch string
 
-	mu   sync.Mutex
-	http *http.Server
-	url  string
-	done chan struct{}
+	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
@@ -146,68 +139,16 @@ func (s *Server) AddPool(p Pool) error {
 // PEM, which clients must trust.
 func SelfSigned(hosts ...string) (*tls.Config, []byte, error) { return selfsigned.New(hosts...) }
 
-// Listen opens a TCP listener, with an error that says what to do when the port cannot be had.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	switch {
-	case err == nil:
-		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: the port is in use by another process; stop it, or choose another port (port 0 takes a free one): %w", address, err)
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: this user may not open the port; choose one above 1023: %w", address, err)
-	}
-	return nil, fmt.Errorf("listen on %s: %w", address, err)
-}
-
 // Start listens and serves until Close.
 func (s *Server) Start() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.http != nil {
-		return errors.New("gcsfake is already started")
-	}
-	l, err := Listen(context.Background(), s.options.Address)
-	if err != nil {
-		return err
-	}
-	scheme := "http"
-	if s.options.TLS != nil {
-		scheme = "https"
-	}
-	s.url = scheme + "://" + l.Addr().String()
-	s.http = &http.Server{Handler: s, TLSConfig: s.options.TLS, ReadHeaderTimeout: time.Minute}
-	s.done = make(chan struct{})
-	go func() {
-		defer close(s.done)
-		if s.options.TLS != nil {
-			_ = s.http.ServeTLS(l, "", "") // always ErrServerClosed, after Close
-			return
-		}
-		_ = s.http.Serve(l) // as above
-	}()
-	return nil
+	return s.endpoint.Start(endpoint.Options{Name: "gcsfake", Address: s.options.Address, Handler: s, TLS: s.options.TLS})
 }
 
 // URL is the address of the server without a trailing slash, "" before Start.
-func (s *Server) URL() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.url
-}
+func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	if s.http != nil {
-		err = s.http.Close()
-		<-s.done
-		s.http = nil
-	}
-	return errors.Join(err, s.release())
-}
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.release()) }
 
 func (s *Server) release() error {
 	err := s.journal.Close()

@@ -3,12 +3,8 @@
 package s3fake
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"syscall"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
@@ -40,24 +36,4 @@ func saveRoot(j journal.Journal, c Credentials) error {
 		return fmt.Errorf("save the root credentials: %w", err)
 	}
 	return nil
-}
-
-// Listen opens address, host:port, and says what to do when that fails.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, listenError(address, err)
-	}
-	return l, nil
-}
-
-// listenError says what to do about a port that cannot be had.
-func listenError(address string, err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("listen on %s: the port is in use by another process; stop it, or choose another port (port 0 takes a free one): %w", address, err)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("listen on %s: this user may not open the port; choose one above 1023: %w", address, err)
-	}
-	return fmt.Errorf("listen on %s: %w", address, err)
 }

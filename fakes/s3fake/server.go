@@ -8,18 +8,16 @@
 package s3fake
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
@@ -45,10 +43,7 @@ type Server struct {
 	// scratch is the directory for large bodies of a server in memory.
 	scratch string
 
-	mu   sync.Mutex
-	http *http.Server
-	url  string
-	done chan struct{}
+	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
@@ -142,52 +137,14 @@ func (s *Server) Region() string { return s.options.Region }
 
 // Start listens and serves until Close.
 func (s *Server) Start() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.http != nil {
-		return errors.New("s3fake is already started")
-	}
-	l, err := Listen(context.Background(), s.options.Address)
-	if err != nil {
-		return err
-	}
-	scheme := "http"
-	if s.options.TLS != nil {
-		scheme = "https"
-	}
-	s.url = scheme + "://" + l.Addr().String()
-	s.http = &http.Server{Handler: s, TLSConfig: s.options.TLS, ReadHeaderTimeout: time.Minute}
-	s.done = make(chan struct{})
-	go func() {
-		defer close(s.done)
-		if s.options.TLS != nil {
-			_ = s.http.ServeTLS(l, "", "") // always ErrServerClosed, after Close
-			return
-		}
-		_ = s.http.Serve(l) // as above
-	}()
-	return nil
+	return s.endpoint.Start(endpoint.Options{Name: "s3fake", Address: s.options.Address, Handler: s, TLS: s.options.TLS})
 }
 
 // URL is the endpoint for S3, IAM and STS, "" before Start.
-func (s *Server) URL() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.url
-}
+func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var err error
-	if s.http != nil {
-		err = s.http.Close()
-		<-s.done
-		s.http = nil
-	}
-	return errors.Join(err, s.release())
-}
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.release()) }
 
 func (s *Server) release() error {
 	err := s.journal.Close()

@@ -3,7 +3,6 @@
 package gcsfakecmd_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,95 +10,38 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"cloud.google.com/go/storage"
-	"github.com/spf13/pflag"
 	"google.golang.org/api/iam/v1"
 	"google.golang.org/api/option"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
+	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
 )
 
-// childMark makes the test binary be the command instead of running tests.
-const childMark = "GCSFAKECMD_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childMark) == "" {
-		os.Exit(m.Run())
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt) //nolint:forbidigo // this is a main, not a test
-	err := command(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func command(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := pflag.NewFlagSet("fakes gcs", pflag.ContinueOnError)
-	run := gcsfakecmd.Prepare(flags)
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	return run(ctx, stdout, io.Discard)
-}
+func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, gcsfakecmd.Prepare)) }
 
 // child is the command in a process of its own.
-type child struct {
-	cmd *exec.Cmd
-	env map[string]string
-}
+type child struct{ *fakecmdtest.Child }
 
-func startChild(t *testing.T, args ...string) *child {
+func startChild(t *testing.T, args ...string) child {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "admin.json")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", "127.0.0.1:0", "--key-file", key}, args...)...)
-	cmd.Env = append(os.Environ(), childMark+"=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	c := &child{cmd: cmd, env: map[string]string{}}
-	t.Cleanup(c.kill)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "# ready") {
-			return c
-		}
-		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
-		c.env[name] = value
-	}
-	t.Fatal("the command ended before it was ready")
-	return nil
+	return child{fakecmdtest.Start(t, append([]string{"--key-file", key}, args...)...)}
 }
 
-// kill ends the process without giving it a chance; a second call does nothing.
-func (c *child) kill() {
-	_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may be gone already
-	_ = c.cmd.Wait()                          // killed: always an error
-}
-
-func (c *child) options(path string) []option.ClientOption {
+func (c child) options(path string) []option.ClientOption {
 	return []option.ClientOption{
-		option.WithEndpoint(c.env["GCS_ENDPOINT_URL"] + path),
-		option.WithAuthCredentialsFile(option.ServiceAccount, c.env["GOOGLE_APPLICATION_CREDENTIALS"]),
+		option.WithEndpoint(c.Env["GCS_ENDPOINT_URL"] + path),
+		option.WithAuthCredentialsFile(option.ServiceAccount, c.Env["GOOGLE_APPLICATION_CREDENTIALS"]),
 	}
 }
 
-func (c *child) storage(t *testing.T) *storage.Client {
+func (c child) storage(t *testing.T) *storage.Client {
 	t.Helper()
 	client, err := storage.NewClient(t.Context(), c.options("/storage/v1/")...)
 	if err != nil {
@@ -109,7 +51,7 @@ func (c *child) storage(t *testing.T) *storage.Client {
 	return client
 }
 
-func (c *child) accounts(t *testing.T) *iam.ProjectsServiceAccountsService {
+func (c child) accounts(t *testing.T) *iam.ProjectsServiceAccountsService {
 	t.Helper()
 	s, err := iam.NewService(t.Context(), c.options("/")...)
 	if err != nil {
@@ -118,7 +60,7 @@ func (c *child) accounts(t *testing.T) *iam.ProjectsServiceAccountsService {
 	return s.Projects.ServiceAccounts
 }
 
-func (c *child) project() string { return c.env["GOOGLE_CLOUD_PROJECT"] }
+func (c child) project() string { return c.Env["GOOGLE_CLOUD_PROJECT"] }
 
 // TestNothingAcknowledgedIsLost kills the process under load, again and again, and looks for everything that it had
 // acknowledged.
@@ -153,7 +95,7 @@ func (l *ledger) size() int {
 }
 
 // load writes from several clients until enough is acknowledged, then kills the process in the middle of it.
-func (l *ledger) load(t *testing.T, c *child, round, enough int) {
+func (l *ledger) load(t *testing.T, c child, round, enough int) {
 	t.Helper()
 	target := l.size() + enough
 	var wg sync.WaitGroup
@@ -171,20 +113,20 @@ func (l *ledger) load(t *testing.T, c *child, round, enough int) {
 					l.mu.Unlock()
 				}
 				key, size := fmt.Sprintf("%d/%d/%d", round, worker, n), 100+n*37
-				if err := write(t.Context(), client.Bucket("load").Object(key), content(key, size)); err != nil {
+				if err := write(t.Context(), client.Bucket("load").Object(key), fakecmdtest.Content(key, size)); err != nil {
 					return
 				}
 				l.mu.Lock()
 				l.objects[key] = size
 				l.mu.Unlock()
 				if l.size() >= target {
-					_ = c.cmd.Process.Signal(syscall.SIGKILL) // another worker may have been faster
+					c.Strike() // another worker may have been faster
 				}
 			}
 		})
 	}
 	wg.Wait()
-	c.kill()
+	c.Kill()
 }
 
 func write(ctx context.Context, o *storage.ObjectHandle, body []byte) error {
@@ -194,11 +136,7 @@ func write(ctx context.Context, o *storage.ObjectHandle, body []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-func content(key string, size int) []byte {
-	return bytes.Repeat([]byte(key+"\n"), size/(len(key)+1)+1)[:size]
-}
-
-func (l *ledger) check(t *testing.T, c *child) {
+func (l *ledger) check(t *testing.T, c child) {
 	t.Helper()
 	client, accounts := c.storage(t), c.accounts(t)
 	for key, size := range l.objects {
@@ -207,7 +145,7 @@ func (l *ledger) check(t *testing.T, c *child) {
 			t.Fatalf("acknowledged object %s is lost: %v", key, err)
 		}
 		got, err := io.ReadAll(r)
-		if err = errors.Join(err, r.Close()); err != nil || !bytes.Equal(got, content(key, size)) {
+		if err = errors.Join(err, r.Close()); err != nil || !bytes.Equal(got, fakecmdtest.Content(key, size)) {
 			t.Fatalf("acknowledged object %s came back with %d bytes, want %d: %v", key, len(got), size, err)
 		}
 	}
@@ -227,9 +165,9 @@ func TestAResumableUploadSurvivesAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := accessToken(t, c)
-	send := func(c *child, method, path, contentRange string, body []byte) *http.Response {
+	send := func(c child, method, path, contentRange string, body []byte) *http.Response {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, c.env["GCS_ENDPOINT_URL"]+path, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, c.Env["GCS_ENDPOINT_URL"]+path, bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,13 +185,13 @@ func TestAResumableUploadSurvivesAKill(t *testing.T) {
 		return resp
 	}
 	const chunk = 256 << 10
-	whole := content("resumed", 2*chunk)
+	whole := fakecmdtest.Content("resumed", 2*chunk)
 	begun := send(c, http.MethodPost, "/upload/storage/v1/b/load/o?uploadType=resumable&name=o", "", nil)
-	path := strings.TrimPrefix(begun.Header.Get("Location"), c.env["GCS_ENDPOINT_URL"])
+	path := strings.TrimPrefix(begun.Header.Get("Location"), c.Env["GCS_ENDPOINT_URL"])
 	if got := send(c, http.MethodPut, path, fmt.Sprintf("bytes 0-%d/*", chunk-1), whole[:chunk]); got.StatusCode != http.StatusPermanentRedirect {
 		t.Fatalf("first chunk: %s", got.Status)
 	}
-	c.kill()
+	c.Kill()
 	c = startChild(t, "--data", dir)
 	if got := send(c, http.MethodPut, path, "bytes */*", nil); got.Header.Get("Range") != fmt.Sprintf("bytes=0-%d", chunk-1) {
 		t.Fatalf("state after the kill: %s %q", got.Status, got.Header.Get("Range"))
@@ -303,7 +241,7 @@ func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 
 	if err = errors.Join(err, r.Close()); err != nil || n != size {
 		t.Fatalf("read back %d bytes, want %d: %v", n, size, err)
 	}
-	peak := peakMemory(t, c.cmd.Process.Pid)
+	peak := c.PeakMemory(t)
 	t.Logf("%d MiB in chunks: peak resident memory %d MiB", size>>20, peak>>20)
 	if peak > limit {
 		t.Errorf("peak resident memory %d MiB, want at most %d MiB", peak>>20, int64(limit)>>20)
@@ -313,22 +251,3 @@ func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
-func peakMemory(t *testing.T, pid int) int64 {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		t.Skipf("no peak memory on this system: %v", err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kb << 10
-		}
-	}
-	t.Fatal("no VmHWM in the process's status")
-	return 0
-}

@@ -3,22 +3,13 @@
 package s3fakecmd_test
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,82 +17,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/spf13/pflag"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
 )
 
-// childMark makes the test binary be the command instead of running tests.
-const childMark = "S3FAKECMD_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childMark) == "" {
-		os.Exit(m.Run())
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt) //nolint:forbidigo // this is a main, not a test
-	err := command(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func command(ctx context.Context, args []string, stdout io.Writer) error {
-	flags := pflag.NewFlagSet("fakes s3", pflag.ContinueOnError)
-	run := s3fakecmd.Prepare(flags)
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	return run(ctx, stdout, io.Discard)
-}
+func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, s3fakecmd.Prepare)) }
 
 // child is the command in a process of its own.
-type child struct {
-	cmd *exec.Cmd
-	env map[string]string
-}
+type child struct{ *fakecmdtest.Child }
 
-func startChild(t *testing.T, args ...string) *child {
+func startChild(t *testing.T, args ...string) child {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(os.Environ(), childMark+"=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	c := &child{cmd: cmd, env: map[string]string{}}
-	t.Cleanup(c.kill)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "# ready") {
-			return c
-		}
-		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
-		c.env[name] = value
-	}
-	t.Fatal("the command ended before it was ready")
-	return nil
+	return child{fakecmdtest.Start(t, args...)}
 }
 
-// kill ends the process without giving it a chance; a second call does nothing.
-func (c *child) kill() {
-	_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may be gone already
-	_ = c.cmd.Wait()                          // killed: always an error
-}
-
-func (c *child) config() aws.Config {
+func (c child) config() aws.Config {
 	return aws.Config{
-		Region: c.env["AWS_REGION"], BaseEndpoint: aws.String(c.env["AWS_ENDPOINT_URL"]), RetryMaxAttempts: 1, HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}},
-		Credentials: credentials.NewStaticCredentialsProvider(c.env["AWS_ACCESS_KEY_ID"], c.env["AWS_SECRET_ACCESS_KEY"], ""),
+		Region: c.Env["AWS_REGION"], BaseEndpoint: aws.String(c.Env["AWS_ENDPOINT_URL"]), RetryMaxAttempts: 1, HTTPClient: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}},
+		Credentials: credentials.NewStaticCredentialsProvider(c.Env["AWS_ACCESS_KEY_ID"], c.Env["AWS_SECRET_ACCESS_KEY"], ""),
 	}
 }
 
-func (c *child) s3() *s3.Client {
+func (c child) s3() *s3.Client {
 	return s3.NewFromConfig(c.config(), func(o *s3.Options) { o.UsePathStyle = true })
 }
 
@@ -138,7 +76,7 @@ func (l *ledger) size() int {
 }
 
 // load writes from several clients until enough is acknowledged, then kills the process in the middle of it.
-func (l *ledger) load(t *testing.T, c *child, round, enough int) {
+func (l *ledger) load(t *testing.T, c child, round, enough int) {
 	t.Helper()
 	target := l.size() + enough
 	var wg sync.WaitGroup
@@ -156,27 +94,23 @@ func (l *ledger) load(t *testing.T, c *child, round, enough int) {
 					l.mu.Unlock()
 				}
 				key, size := fmt.Sprintf("%d/%d/%d", round, worker, n), 100+n*37
-				if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("load"), Key: &key, Body: bytes.NewReader(content(key, size))}); err != nil {
+				if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("load"), Key: &key, Body: bytes.NewReader(fakecmdtest.Content(key, size))}); err != nil {
 					return
 				}
 				l.mu.Lock()
 				l.objects[key] = size
 				l.mu.Unlock()
 				if l.size() >= target {
-					_ = c.cmd.Process.Signal(syscall.SIGKILL) // another worker may have been faster
+					c.Strike() // another worker may have been faster
 				}
 			}
 		})
 	}
 	wg.Wait()
-	c.kill()
+	c.Kill()
 }
 
-func content(key string, size int) []byte {
-	return bytes.Repeat([]byte(key+"\n"), size/(len(key)+1)+1)[:size]
-}
-
-func (l *ledger) check(t *testing.T, c *child) {
+func (l *ledger) check(t *testing.T, c child) {
 	t.Helper()
 	client, accounts := c.s3(), iam.NewFromConfig(c.config())
 	for key, size := range l.objects {
@@ -185,7 +119,7 @@ func (l *ledger) check(t *testing.T, c *child) {
 			t.Fatalf("acknowledged object %s is lost: %v", key, err)
 		}
 		got, err := io.ReadAll(out.Body)
-		if err != nil || !bytes.Equal(got, content(key, size)) {
+		if err != nil || !bytes.Equal(got, fakecmdtest.Content(key, size)) {
 			t.Fatalf("acknowledged object %s came back with %d bytes, want %d: %v", key, len(got), size, err)
 		}
 	}
@@ -236,118 +170,29 @@ func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 
 	if want := int64(parts) * partSize; err != nil || n != want {
 		t.Fatalf("read back %d bytes, want %d: %v", n, want, err)
 	}
-	peak := peakMemory(t, c.cmd.Process.Pid)
+	peak := c.PeakMemory(t)
 	t.Logf("%d MiB in parts: peak resident memory %d MiB", parts*partSize>>20, peak>>20)
 	if peak > limit {
 		t.Errorf("peak resident memory %d MiB, want at most %d MiB", peak>>20, limit>>20)
 	}
 }
 
-func peakMemory(t *testing.T, pid int) int64 {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		t.Skipf("no peak memory on this system: %v", err)
-	}
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kb << 10
-		}
-	}
-	t.Fatal("no VmHWM in the process's status")
-	return 0
-}
-
 func TestBadStartsSayWhatToDo(t *testing.T) {
 	t.Parallel()
-	busy, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := busy.Close(); err != nil {
-			t.Error(err)
-		}
+	fakecmdtest.BadStarts(t, s3fakecmd.Prepare, "PutObject", map[string]fakecmdtest.BadStart{
+		"a root key without its secret": {Args: []string{"--root-access-key-id", "AKIA"}, Want: "set RootSecretAccessKey as well"},
 	})
-	foreign := t.TempDir()
-	if err := os.WriteFile(filepath.Join(foreign, "letters.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	inUse := filepath.Join(t.TempDir(), "data")
-	startChild(t, "--data", inUse)
-	plan := filepath.Join(t.TempDir(), "plan.yaml")
-	if err := os.WriteFile(plan, []byte("rules: [{operation: PutObject, effect: explode}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests := map[string]struct {
-		args []string
-		want string
-	}{
-		"a busy port":                     {[]string{"--listen", busy.Addr().String()}, "the port is in use by another process; stop it, or choose another port"},
-		"a directory with something else": {[]string{"--listen", "127.0.0.1:0", "--data", foreign}, "was not made by this program (it holds letters.txt); choose an empty or a new directory"},
-		"a directory that is in use":      {[]string{"--listen", "127.0.0.1:0", "--data", inUse}, "is in use by another process"},
-		"a plan with an unknown effect":   {[]string{"--listen", "127.0.0.1:0", "--faults", plan}, `effect "explode" is not one of fail`},
-		"a plan that is not there":        {[]string{"--listen", "127.0.0.1:0", "--faults", "/nowhere.yaml"}, "read the fault plan"},
-		"a root key without its secret":   {[]string{"--listen", "127.0.0.1:0", "--root-access-key-id", "AKIA"}, "set RootSecretAccessKey as well"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := command(t.Context(), tc.args, io.Discard)
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-		})
-	}
 }
 
 func TestAdminEndpoint(t *testing.T) {
 	t.Parallel()
 	c := startChild(t, "--root-access-key-id", "root", "--root-secret-access-key", "secret")
-	call := func(method, path, user, body string) (int, string) {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), method, c.env["AWS_ENDPOINT_URL"]+"/_cooper/"+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if user != "" {
-			req.SetBasicAuth(user, "secret")
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := io.ReadAll(resp.Body)
-		if err = errors.Join(err, resp.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, string(raw)
+	admin := fakecmdtest.Admin{
+		URL: c.Env["AWS_ENDPOINT_URL"], Wants: "root access key",
+		Authenticate: func(r *http.Request) { r.SetBasicAuth("root", "secret") },
 	}
-	expect := func(method, path, user, body string, status int, want string) {
-		t.Helper()
-		got, text := call(method, path, user, body)
-		if got != status || !strings.Contains(text, want) {
-			t.Errorf("%s %s: got %d %q, want %d with %q", method, path, got, text, status, want)
-		}
-	}
-	expect("GET", "health", "", "", 200, "ok")
-	expect("GET", "inventory", "", "", 401, "root access key")
-	expect("GET", "inventory", "somebody", "", 401, "root access key")
-	expect("PUT", "faults", "root", "rules: [{operation: CreateBucket, code: SlowDown, times: 1}]", 204, "")
-	expect("PUT", "faults", "root", "rules: [{operation: CreateBucket, effect: fail}]", 400, "needs a code")
-	_, err := c.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("first")})
-	if err == nil || !strings.Contains(err.Error(), "SlowDown") {
-		t.Errorf("the fault did not hit: %v", err)
-	}
-	if _, err := c.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("first")}); err != nil {
-		t.Error(err)
-	}
-	expect("GET", "inventory", "root", "", 200, `"name": "first"`)
-	expect("GET", "calls", "root", "", 200, `"code": "SlowDown"`)
-	expect("DELETE", "faults", "root", "", 204, "")
-	expect("GET", "faults", "root", "", 200, `"rules": []`)
+	admin.TestAdmin(t, fakecmdtest.Create{Operation: "CreateBucket", Code: "SlowDown", Name: "first", Do: func() error {
+		_, err := c.s3().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("first")})
+		return err
+	}})
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fakecmd
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/fault"
+)
+
+// AdminPrefix is the path below which the admin endpoint is. It can be no bucket of S3 or Cloud Storage, whose names do
+// not begin with an underscore, and no storage account of Azure, whose names hold letters and digits only.
+const AdminPrefix = "/_cooper/"
+
+// maxPlan bounds a fault plan sent to the admin endpoint.
+const maxPlan = 1 << 20
+
+// withAdmin serves the admin endpoint beside the fake. All but the health check wants an administrator.
+//
+//	GET    /_cooper/health      200 once the fake serves
+//	GET    /_cooper/inventory   what the fake holds, as JSON
+//	GET    /_cooper/calls       every call so far, as JSON; DELETE forgets them
+//	GET    /_cooper/faults      the fault plan in force; PUT replaces it (YAML or JSON), DELETE removes it
+func withAdmin(fake Fake, guard Guard) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+AdminPrefix+"health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
+	mux.HandleFunc("GET "+AdminPrefix+"inventory", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Inventory()) })
+	mux.HandleFunc("GET "+AdminPrefix+"calls", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, append([]fault.Call{}, fake.Calls()...)) // an empty list, not null
+	})
+	mux.HandleFunc("DELETE "+AdminPrefix+"calls", func(w http.ResponseWriter, _ *http.Request) {
+		fake.ForgetCalls()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Faults.Plan()) })
+	mux.HandleFunc("PUT "+AdminPrefix+"faults", func(w http.ResponseWriter, r *http.Request) { putFaults(guard.Faults, w, r) })
+	mux.HandleFunc("DELETE "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) {
+		guard.Faults.Clear()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasPrefix(r.URL.Path, AdminPrefix):
+			fake.ServeHTTP(w, r)
+		case r.URL.Path != AdminPrefix+"health" && !guard.IsAdmin(r):
+			w.Header().Set("WWW-Authenticate", guard.Scheme+` realm="cooper"`)
+			http.Error(w, "the admin endpoint wants "+guard.Wants, http.StatusUnauthorized)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// HasBasicAuth reports whether a request carries this user and password as HTTP basic authentication.
+func HasBasicAuth(r *http.Request, user, password string) bool {
+	gotUser, gotPassword, ok := r.BasicAuth()
+	sameUser := subtle.ConstantTimeCompare([]byte(gotUser), []byte(user))
+	samePassword := subtle.ConstantTimeCompare([]byte(gotPassword), []byte(password))
+	return ok && sameUser&samePassword == 1
+}
+
+func putFaults(faults *fault.Injector, w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxPlan))
+	if err != nil {
+		http.Error(w, "read the plan: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	plan, err := fault.ParsePlan(raw)
+	if err == nil {
+		err = faults.Set(plan)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(v) // the client has gone
+}

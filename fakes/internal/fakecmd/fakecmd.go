@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakecmd is what the commands of all fakes share: the flags of where and how to serve, the certificate, the
+// fault plan, the admin endpoint, and the order of starting and stopping.
+package fakecmd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
+	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
+)
+
+// Fake is a server that has been made and not started.
+type Fake interface {
+	http.Handler
+	Calls() []fault.Call
+	ForgetCalls()
+	Close() error
+}
+
+// Guard is what the admin endpoint has to know of a fake beside its calls.
+type Guard struct {
+	Faults *fault.Injector
+	// Inventory returns what the fake holds, for JSON.
+	Inventory func() any
+	// IsAdmin reports whether a request carries an administrator's credential; Scheme is its authentication scheme, and
+	// Wants names it in the text of a refusal.
+	IsAdmin       func(*http.Request) bool
+	Scheme, Wants string
+}
+
+// Flags are the flags that every fake has.
+type Flags struct {
+	// Listen is host:port; port 0 takes a free one.
+	Listen string
+	// Data is the directory for all state, "" for memory.
+	Data string
+	// Faults is the path of a fault plan in YAML, "" for none.
+	Faults string
+	// TLS serves HTTPS with a certificate of a CA made for it, whose certificate goes to CAFile.
+	TLS    bool
+	CAFile string
+	// Hosts are further names and addresses in the certificate.
+	Hosts []string
+
+	name string
+}
+
+// Define defines the flags. The name is the fake's, for temporary files; listen is the default of --listen.
+func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
+	f.name = name
+	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 takes a free one")
+	flags.StringVar(&f.Data, "data", "", "directory that keeps all state; without it everything is in memory")
+	flags.StringVar(&f.Faults, "faults", "", "fault plan in YAML")
+	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a CA made for it")
+	flags.StringVar(&f.CAFile, "ca-file", "", "where --tls writes the CA's certificate (default ca.pem in --data, or a temporary file)")
+	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "further host names or IP addresses for the certificate of --tls")
+}
+
+// Serve serves the fake until the context ends, and closes it. It calls ready with the URL once the port is open and
+// before the first request is answered; ready prints how to reach the fake. Then Serve prints the line that says so.
+func (f *Flags) Serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
+	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close())
+}
+
+func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
+	if err := f.loadFaults(guard.Faults); err != nil {
+		return err
+	}
+	config, err := f.certificate()
+	if err != nil {
+		return err
+	}
+	listener, err := endpoint.Listen(ctx, f.Listen)
+	if err != nil {
+		return err
+	}
+	url := endpoint.Scheme(config) + "://" + listener.Addr().String()
+	if err := ready(url); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	srv := &http.Server{Handler: withAdmin(fake, guard), TLSConfig: config, ReadHeaderTimeout: time.Minute}
+	done := make(chan error, 1)
+	go func() { done <- endpoint.Serve(srv, listener) }()
+	fmt.Fprintf(stdout, "# ready: health, inventory, calls and faults under %s%s\n", url, AdminPrefix)
+	select {
+	case err = <-done:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	err = srv.Close()
+	if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	if err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return nil
+}
+
+func (f *Flags) loadFaults(faults *fault.Injector) error {
+	if f.Faults == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(f.Faults)
+	if err != nil {
+		return fmt.Errorf("read the fault plan: %w", err)
+	}
+	plan, err := fault.ParsePlan(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Faults, err)
+	}
+	return faults.Set(plan)
+}
+
+// certificate makes the certificate of --tls and writes its CA; it returns nil without --tls.
+func (f *Flags) certificate() (*tls.Config, error) {
+	if !f.TLS {
+		return nil, nil
+	}
+	config, ca, err := selfsigned.New(f.Hosts...)
+	if err != nil {
+		return nil, fmt.Errorf("make a certificate: %w", err)
+	}
+	if f.CAFile, err = f.Place(f.CAFile, "ca.pem"); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(f.CAFile, ca, 0o600); err != nil {
+		return nil, fmt.Errorf("write the CA: %w", err)
+	}
+	return config, nil
+}
+
+// Place is where a file goes: the path that a flag gives, else name in the data directory, else a temporary file.
+func (f *Flags) Place(path, name string) (string, error) {
+	switch {
+	case path != "":
+		return path, nil
+	case f.Data != "":
+		return filepath.Join(f.Data, name), nil
+	}
+	file, err := os.CreateTemp("", f.name+"-*-"+name)
+	if err != nil {
+		return "", fmt.Errorf("make a file for %s: %w", name, err)
+	}
+	if err := file.Close(); err != nil {
+		return "", fmt.Errorf("make a file for %s: %w", name, err)
+	}
+	return file.Name(), nil
+}

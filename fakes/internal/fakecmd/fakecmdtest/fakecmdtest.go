@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakecmdtest runs the command of a fake as a process of its own in tests, and holds the tests that are the same
+// for all of them.
+package fakecmdtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// childMark makes the test binary be the command instead of running tests.
+const childMark = "COOPER_FAKE_COMMAND"
+
+// Command is a fake's Prepare.
+type Command func(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error
+
+// Main is a TestMain: in a process that Start made it is the command. It returns the code to exit with.
+func Main(m *testing.M, command Command) int {
+	if os.Getenv(childMark) == "" {
+		return m.Run()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := command.Run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// Run runs the command in this process until the context ends.
+func (c Command) Run(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := pflag.NewFlagSet("fakes", pflag.ContinueOnError)
+	run := c(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return run(ctx, stdout, io.Discard)
+}
+
+// Child is the command in a process of its own.
+type Child struct {
+	// Env is the environment that the command printed.
+	Env map[string]string
+
+	cmd *exec.Cmd
+}
+
+// Start starts the command on a free port and waits until it is ready. The process is killed when the test ends.
+func Start(t *testing.T, args ...string) *Child {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), childMark+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &Child{cmd: cmd, Env: map[string]string{}}
+	t.Cleanup(c.Kill)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "# ready") {
+			return c
+		}
+		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
+		c.Env[name] = strings.Trim(value, "'")
+	}
+	t.Fatal("the command ended before it was ready")
+	return nil
+}
+
+// Strike kills the process and does not wait for its end. Several goroutines may call it.
+func (c *Child) Strike() {
+	_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may be gone already
+}
+
+// Kill ends the process without giving it a chance, and waits for it; a second call does nothing.
+func (c *Child) Kill() {
+	c.Strike()
+	_ = c.cmd.Wait() // killed: always an error
+}
+
+// PeakMemory is the process's largest resident size so far in bytes. It skips the test on systems that do not tell.
+func (c *Child) PeakMemory(t *testing.T) int64 {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.cmd.Process.Pid), "status"))
+	if err != nil {
+		t.Skipf("no peak memory on this system: %v", err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Fatal("no VmHWM in the process's status")
+	return 0
+}
+
+// Content is a body of size bytes that tells which key it was written for.
+func Content(key string, size int) []byte {
+	return bytes.Repeat([]byte(key+"\n"), size/(len(key)+1)+1)[:size]
+}
+
+// BadStart is a call of the command that must fail, and a part of its text.
+type BadStart struct {
+	Args []string
+	Want string
+}
+
+// BadStarts tests that the command refuses what every fake refuses, and the starts given, in words that help.
+// Operation is one that fault plans of this fake may name.
+func BadStarts(t *testing.T, command Command, operation string, starts map[string]BadStart) {
+	t.Helper()
+	busy, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := busy.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	foreign, inUse := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(filepath.Join(foreign, "letters.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Start(t, "--data", inUse)
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(plan, []byte("rules: [{operation: "+operation+", effect: explode}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]BadStart{
+		"a busy port":                     {[]string{"--listen", busy.Addr().String()}, "the port is in use by another process; stop it, or choose another port"},
+		"a directory with something else": {[]string{"--data", foreign}, "was not made by this program (it holds letters.txt); choose an empty or a new directory"},
+		"a directory that is in use":      {[]string{"--data", inUse}, "is in use by another process"},
+		"a plan with an unknown effect":   {[]string{"--faults", plan}, `effect "explode" is not one of fail`},
+		"a plan that is not there":        {[]string{"--faults", "/nowhere.yaml"}, "read the fault plan"},
+	}
+	maps.Copy(tests, starts)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := command.Run(t.Context(), append([]string{"--listen", "127.0.0.1:0"}, tc.Args...), io.Discard)
+			if err == nil || !strings.Contains(err.Error(), tc.Want) {
+				t.Errorf("got %v, want %q", err, tc.Want)
+			}
+		})
+	}
+}
+
+// Admin calls the admin endpoint of a child.
+type Admin struct {
+	// URL is the server's.
+	URL string
+	// Authenticate puts the administrator's credential into a request.
+	Authenticate func(*http.Request)
+	// Wants is a part of the refusal of a request without it.
+	Wants string
+}
+
+// Expect calls path below the admin endpoint as the administrator, and wants this status and this part of the answer.
+func (a Admin) Expect(t *testing.T, method, path, body string, status int, want string) {
+	t.Helper()
+	a.expect(t, a.Authenticate, method, path, body, status, want)
+}
+
+func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, path, body string, status int, want string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, a.URL+"/_cooper/"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authenticate(req)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != status || !strings.Contains(string(raw), want) {
+		t.Errorf("%s %s: got %d %q, want %d with %q", method, path, resp.StatusCode, raw, status, want)
+	}
+}
+
+// Create is an operation that makes something with a name, for TestAdmin.
+type Create struct {
+	// Operation is its name in fault plans, Code an error of the service that the plan makes it fail with.
+	Operation, Code string
+	// Do makes it; Name is what the inventory then shows.
+	Do   func() error
+	Name string
+}
+
+// TestAdmin tests the admin endpoint as a whole: who may use it, faults, inventory and calls.
+func (a Admin) TestAdmin(t *testing.T, create Create) {
+	t.Helper()
+	nobody := func(*http.Request) {}
+	somebody := func(r *http.Request) { r.SetBasicAuth("somebody", "secret") }
+	a.expect(t, nobody, "GET", "health", "", http.StatusOK, "ok")
+	a.expect(t, nobody, "GET", "inventory", "", http.StatusUnauthorized, a.Wants)
+	a.expect(t, somebody, "GET", "inventory", "", http.StatusUnauthorized, a.Wants)
+	a.expect(t, somebody, "PUT", "faults", "rules: []", http.StatusUnauthorized, a.Wants)
+	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, code: %s, times: 1}]", create.Operation, create.Code), http.StatusNoContent, "")
+	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, effect: fail}]", create.Operation), http.StatusBadRequest, "needs a code")
+	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, effect: explode}]", create.Operation), http.StatusBadRequest, "explode")
+	a.Expect(t, "GET", "faults", "", http.StatusOK, create.Code)
+	if err := create.Do(); err == nil || !strings.Contains(err.Error(), create.Code) {
+		t.Errorf("the fault did not hit: %v", err)
+	}
+	if err := create.Do(); err != nil {
+		t.Errorf("after the fault: %v", err)
+	}
+	a.Expect(t, "GET", "inventory", "", http.StatusOK, fmt.Sprintf("%q: %q", "name", create.Name))
+	a.Expect(t, "GET", "calls", "", http.StatusOK, fmt.Sprintf("%q: %q", "code", create.Code))
+	a.Expect(t, "DELETE", "calls", "", http.StatusNoContent, "")
+	a.Expect(t, "GET", "calls", "", http.StatusOK, "[]")
+	a.Expect(t, "DELETE", "faults", "", http.StatusNoContent, "")
+	a.Expect(t, "GET", "faults", "", http.StatusOK, `"rules": []`)
+}
