@@ -49,7 +49,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 func newTransport(config AccountConfig) (http.RoundTripper, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	pem, err := config.certificateAuthority()
+	pem, err := driverkit.CertificateAuthorities(config.CAFile)
 	if err != nil || pem == "" {
 		return transport, err
 	}

@@ -3,12 +3,10 @@
 package azuredriver
 
 import (
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -16,6 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -227,16 +226,16 @@ func (a AccountConfig) validate(field string) []error {
 	if a.EndpointSuffix != "" && !domainPattern.MatchString(a.EndpointSuffix) {
 		bad("endpointSuffix", "%q is not a domain such as %s", a.EndpointSuffix, DefaultSuffix)
 	}
-	if err := checkEndpoint(a.Endpoint); err != nil {
+	if err := driverkit.CheckEndpoint(a.Endpoint, "https://blob.example.com"); err != nil {
 		bad("endpoint", "%v", err)
 	}
-	if err := checkEndpoint(a.PublicEndpoint); err != nil {
+	if err := driverkit.CheckEndpoint(a.PublicEndpoint, "https://blob.example.com"); err != nil {
 		bad("publicEndpoint", "%v", err)
 	}
 	if a.CAFile != "" && strings.HasPrefix(a.Endpoint, "http://") {
 		bad("caFile", "is set, but the endpoint %s has no TLS", a.Endpoint)
 	}
-	if _, err := a.certificateAuthority(); err != nil {
+	if _, err := driverkit.CertificateAuthorities(a.CAFile); err != nil {
 		bad("caFile", "%v", err)
 	}
 	if err := a.Credentials.check(a.Signing); err != nil {
@@ -302,43 +301,6 @@ func (c CredentialsConfig) key() (string, error) {
 		return "", fmt.Errorf("read the driver's credentials: %s: %w", c.AccountKeyFile, err)
 	}
 	return key, nil
-}
-
-func checkEndpoint(value string) error {
-	if value == "" {
-		return nil
-	}
-	parsed, err := url.Parse(value)
-	switch {
-	case err != nil:
-		return errors.New("is not a URL")
-	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
-		return fmt.Errorf("%q is not an http or https URL such as https://blob.example.com", value)
-	case parsed.User != nil:
-		return errors.New("must not hold a user or password; use credentials")
-	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
-		return fmt.Errorf("%q must end after the host and port", value)
-	}
-	return nil
-}
-
-// certificateAuthority reads and checks the file with the endpoint's certificate authorities; empty
-// without one.
-func (a AccountConfig) certificateAuthority() (string, error) {
-	if a.CAFile == "" {
-		return "", nil
-	}
-	data, err := os.ReadFile(a.CAFile)
-	if err != nil {
-		return "", fmt.Errorf("read the certificate authorities: %w", err)
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		return "", fmt.Errorf("%s holds no PEM certificate", a.CAFile)
-	}
-	if len(data) > cosi.MaxCredentialLength {
-		return "", fmt.Errorf("%s has %d bytes, more than the %d that a workload's Secret takes", a.CAFile, len(data), cosi.MaxCredentialLength)
-	}
-	return string(data), nil
 }
 
 // url answers the URL of the account, without a trailing slash.

@@ -71,7 +71,9 @@ func New(options Options) (*Driver, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	observer, err := newObserver(config.DriverName, options.Registerer, options.TracerProvider)
+	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
+		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func New(options Options) (*Driver, error) {
 			if options.WrapTransport != nil {
 				next = options.WrapTransport(next)
 			}
-			return observer.wrap(name, next)
+			return calls.Wrap(name, next)
 		}
 		made, err := newAccount(config, name, settings, options.Now, wrap)
 		if err != nil {
@@ -93,7 +95,7 @@ func New(options Options) (*Driver, error) {
 }
 
 func newAccount(config Config, name string, settings AccountConfig, now func() time.Time, wrap wrapTransport) (*account, error) {
-	authority, err := settings.certificateAuthority()
+	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}

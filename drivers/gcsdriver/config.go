@@ -3,11 +3,9 @@
 package gcsdriver
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -15,6 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -221,14 +220,14 @@ func (b BackendConfig) validate(field string) []error {
 
 func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...any)) {
 	for _, endpoint := range []struct{ name, value string }{{"endpoint", b.Endpoint}, {"iamEndpoint", b.IAMEndpoint}} {
-		if err := checkEndpoint(endpoint.value); err != nil {
+		if err := driverkit.CheckEndpoint(endpoint.value, "https://storage.googleapis.com"); err != nil {
 			bad(endpoint.name, "%v", err)
 		}
 	}
 	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
 		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
 	}
-	if _, err := b.certificateAuthority(); err != nil {
+	if _, err := driverkit.CertificateAuthorities(b.CAFile); err != nil {
 		bad("caFile", "%v", err)
 	}
 }
@@ -247,41 +246,4 @@ func (w WorkloadIdentityConfig) validate(bad func(name, format string, args ...a
 func (w WorkloadIdentityConfig) principal(namespace, name string) string {
 	subject := strings.NewReplacer("{namespace}", namespace, "{name}", name).Replace(w.Subject)
 	return "principal://iam.googleapis.com/" + w.Pool + "/subject/" + subject
-}
-
-func checkEndpoint(value string) error {
-	if value == "" {
-		return nil
-	}
-	parsed, err := url.Parse(value)
-	switch {
-	case err != nil:
-		return errors.New("is not a URL")
-	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
-		return fmt.Errorf("%q is not an http or https URL such as https://storage.googleapis.com", value)
-	case parsed.User != nil:
-		return errors.New("must not hold a user or password; use credentialsFile")
-	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
-		return fmt.Errorf("%q must end after the host and port", value)
-	}
-	return nil
-}
-
-// certificateAuthority reads and checks the file with the endpoint's certificate authorities; empty
-// without one.
-func (b BackendConfig) certificateAuthority() (string, error) {
-	if b.CAFile == "" {
-		return "", nil
-	}
-	data, err := os.ReadFile(b.CAFile)
-	if err != nil {
-		return "", fmt.Errorf("read the certificate authorities: %w", err)
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM(data) {
-		return "", fmt.Errorf("%s holds no PEM certificate", b.CAFile)
-	}
-	if len(data) > cosi.MaxCredentialLength {
-		return "", fmt.Errorf("%s has %d bytes, more than the %d that a workload's Secret takes", b.CAFile, len(data), cosi.MaxCredentialLength)
-	}
-	return string(data), nil
 }

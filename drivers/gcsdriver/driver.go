@@ -79,7 +79,9 @@ func New(options Options) (*Driver, error) {
 	if driver.revision, err = config.revision(); err != nil {
 		return nil, err
 	}
-	observer, err := newObserver(config.DriverName, options.Registerer, options.TracerProvider)
+	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
+		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func New(options Options) (*Driver, error) {
 			if options.WrapTransport != nil {
 				next = options.WrapTransport(next)
 			}
-			return observer.wrap(name, next)
+			return calls.Wrap(name, next)
 		}
 		made, err := newBackend(config, name, settings, options.Credentials, wrap)
 		if err != nil {
@@ -102,7 +104,7 @@ func New(options Options) (*Driver, error) {
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
 func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, wrap wrapTransport) (*backend, error) {
-	authority, err := settings.certificateAuthority()
+	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +173,7 @@ func (c Config) revision() (string, error) {
 	}
 	all := map[string]visible{}
 	for name, backend := range c.Backends {
-		authority, err := backend.certificateAuthority()
+		authority, err := driverkit.CertificateAuthorities(backend.CAFile)
 		if err != nil {
 			return "", fmt.Errorf("backend %s: %w", name, err)
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
 // credentialsAge is how long credentials from files are used before the files are read again.
@@ -51,7 +53,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 func newHTTPClient(backend BackendConfig) (*awshttp.BuildableClient, error) {
 	client := awshttp.NewBuildableClient()
-	pem, err := backend.certificateAuthority()
+	pem, err := driverkit.CertificateAuthorities(backend.CAFile)
 	if err != nil || pem == "" {
 		return client, err
 	}

@@ -96,7 +96,9 @@ func New(options Options) (*Driver, error) {
 	if driver.revision, err = config.revision(); err != nil {
 		return nil, err
 	}
-	observer, err := newObserver(config.DriverName, options.Registerer, options.TracerProvider)
+	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
+		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func New(options Options) (*Driver, error) {
 			if options.WrapTransport != nil {
 				next = options.WrapTransport(next)
 			}
-			return observer.wrap(name, next)
+			return calls.Wrap(name, next)
 		}
 		made, err := newBackend(config, name, settings, options.Credentials, locks, wrap)
 		if err != nil {
@@ -124,7 +126,7 @@ func newBackend(config Config, name string, settings BackendConfig, store credst
 	if err != nil {
 		return nil, err
 	}
-	authority, err := settings.certificateAuthority()
+	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +246,7 @@ func (c Config) revision() (string, error) {
 	type visible struct{ Endpoint, Region, Addressing, Authority string }
 	all := map[string]visible{}
 	for name, backend := range c.Backends {
-		authority, err := backend.certificateAuthority()
+		authority, err := driverkit.CertificateAuthorities(backend.CAFile)
 		if err != nil {
 			return "", fmt.Errorf("backend %s: %w", name, err)
 		}

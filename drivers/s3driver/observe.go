@@ -3,78 +3,12 @@
 package s3driver
 
 import (
-	"fmt"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/aws/smithy-go/middleware"
-	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 )
 
-// instrumentation is the name of this package's spans.
-const instrumentation = "github.com/cooper-cosi/cooper/drivers/s3driver"
-
-// observer counts, times and traces the calls to stores. One call of the SDK that is tried several
-// times counts several times.
-type observer struct {
-	duration *prometheus.HistogramVec
-	tracer   trace.Tracer
-}
-
-func newObserver(driver string, registerer prometheus.Registerer, provider trace.TracerProvider) (*observer, error) {
-	if provider == nil {
-		provider = otel.GetTracerProvider()
-	}
-	made := &observer{
-		tracer: provider.Tracer(instrumentation),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:        "cosi_driver_backend_call_duration_seconds",
-			Help:        "Duration of each call to a store, by backend, API, operation and HTTP status; the status is empty without an answer.",
-			ConstLabels: prometheus.Labels{"driver_name": driver},
-			Buckets:     []float64{.005, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-		}, []string{"backend", "api", "operation", "status"}),
-	}
-	if registerer == nil {
-		return made, nil
-	}
-	if err := registerer.Register(made.duration); err != nil {
-		return nil, fmt.Errorf("register the metrics of the S3 driver: %w", err)
-	}
-	return made, nil
-}
-
-// wrap observes the calls that go through next.
-func (o *observer) wrap(backend string, next http.RoundTripper) http.RoundTripper {
-	return observed{observer: o, backend: backend, next: next}
-}
-
-type observed struct {
-	observer *observer
-	backend  string
-	next     http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper. The SDK leaves the names of API and operation in the
-// context.
-func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
-	api, operation := middleware.GetServiceID(request.Context()), middleware.GetOperationName(request.Context())
-	ctx, span := o.observer.tracer.Start(request.Context(), api+"."+operation, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("cosi.backend", o.backend), attribute.String("server.address", request.URL.Host)))
-	defer span.End()
-	begin := time.Now()
-	response, err := o.next.RoundTrip(request.WithContext(ctx))
-	status := ""
-	if err != nil {
-		span.SetStatus(codes.Error, "no answer")
-	} else {
-		status = strconv.Itoa(response.StatusCode)
-		span.SetAttributes(attribute.Int("http.response.status_code", response.StatusCode))
-	}
-	o.observer.duration.WithLabelValues(o.backend, api, operation, status).Observe(time.Since(begin).Seconds())
-	return response, err
+// callName names a call for metrics and spans as the SDK left it in the context.
+func callName(request *http.Request) (api, operation string) {
+	return middleware.GetServiceID(request.Context()), middleware.GetOperationName(request.Context())
 }

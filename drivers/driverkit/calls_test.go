@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driverkit_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// TestCallsToBackendsAreCountedAndTraced makes one call that is answered and one that is not.
+func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
+	t.Parallel()
+	registry, spans := prometheus.NewRegistry(), tracetest.NewSpanRecorder()
+	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
+		DriverName: "driver.example.com", Registerer: registry,
+		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)),
+		Name:           func(*http.Request) (string, string) { return "S3", "PutObject" },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.NotFoundHandler())
+	client := &http.Client{Transport: calls.Wrap("east", server.Client().Transport)}
+	get := func() error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		return errors.Join(response.Body.Close())
+	}
+	if err := get(); err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	if err := get(); err == nil {
+		t.Fatal("a closed server answered")
+	}
+	counted, err := testutil.GatherAndCount(registry, "cosi_driver_backend_call_duration_seconds")
+	if err != nil || counted != 2 {
+		t.Errorf("%d series, %v; want one with the status 404 and one without a status", counted, err)
+	}
+	ended := spans.Ended()
+	if len(ended) != 2 || ended[0].Name() != "S3.PutObject" || ended[1].Status().Code != codes.Error {
+		t.Errorf("spans: %v", ended)
+	}
+	if _, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{DriverName: "driver.example.com", Registerer: registry}); err == nil || !strings.Contains(err.Error(), "register the metric") {
+		t.Errorf("registered twice: %v", err)
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driverkit
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// CheckEndpoint checks the URL of a backend in a configuration: "" or http(s)://host[:port]. The error says what is
+// wrong with it, with the example as one that is right, and holds no part of a password.
+func CheckEndpoint(value, example string) error {
+	if value == "" {
+		return nil
+	}
+	parsed, err := url.Parse(value)
+	switch {
+	case err != nil:
+		return errors.New("is not a URL")
+	case parsed.User != nil:
+		return errors.New("must not hold a user or password; use credentials")
+	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":
+		return fmt.Errorf("%q is not an http or https URL such as %s", value, example)
+	case strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "":
+		return fmt.Errorf("%q must end after the host and port", value)
+	}
+	return nil
+}
+
+// CertificateAuthorities reads the PEM file with the certificate authorities of a backend, for the driver's own client
+// and for Credential.CertificateAuthority. It returns "" for the path "", and an error for a file that cannot be read,
+// holds no certificate or is larger than a Secret takes.
+func CertificateAuthorities(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the certificate authorities: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		return "", fmt.Errorf("%s holds no PEM certificate", path)
+	}
+	if len(data) > cosi.MaxCredentialLength {
+		return "", fmt.Errorf("%s has %d bytes, more than the %d that a workload's Secret takes", path, len(data), cosi.MaxCredentialLength)
+	}
+	return string(data), nil
+}
