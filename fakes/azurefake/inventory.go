@@ -2,7 +2,11 @@
 
 package azurefake
 
-import "github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+import (
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+)
 
 // Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see whether
 // something was left behind.
@@ -11,6 +15,8 @@ type Inventory struct {
 	// Principals are the applications and identities of the directory.
 	Principals  []PrincipalInventory  `json:"principals"`
 	Assignments []AssignmentInventory `json:"assignments"`
+	// Roles are the names of custom role definitions.
+	Roles []string `json:"roles,omitempty"`
 }
 
 // ContainerInventory is one container.
@@ -44,7 +50,10 @@ type PrincipalInventory struct {
 	Name     string `json:"name"`
 	ObjectID string `json:"objectId"`
 	ClientID string `json:"clientId"`
-	// Subjects are those of the federated credentials.
+	// Identity is the resource ID of a managed identity, "" for an application; Tags are those of the resource.
+	Identity string            `json:"identity,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	// Subjects are those of the federated credentials, in order.
 	Subjects []string `json:"subjects,omitempty"`
 }
 
@@ -74,10 +83,19 @@ func (s *Server) Inventory() Inventory {
 		for _, f := range p.Federated {
 			one.Subjects = append(one.Subjects, f.Subject)
 		}
+		slices.Sort(one.Subjects)
+		if p.Identity != nil {
+			one.Identity, one.Tags = p.Identity.ID, p.Identity.Tags
+		}
 		inv.Principals = append(inv.Principals, one)
 	}
 	for _, a := range s.directory.Assignments() {
 		inv.Assignments = append(inv.Assignments, AssignmentInventory{a.ID, a.PrincipalID, a.Role, a.Scope})
+	}
+	for _, r := range s.directory.Roles() {
+		if r.Custom() {
+			inv.Roles = append(inv.Roles, r.Name)
+		}
 	}
 	return inv
 }

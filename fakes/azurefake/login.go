@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
@@ -66,7 +68,7 @@ func (s *Server) Federate(objectID, issuer, subject string, audiences ...string)
 // Assign gives a principal a built-in role by its name, such as Storage Blob Data Reader, at a resource ID and
 // everything below. It answers the ID of the assignment.
 func (s *Server) Assign(objectID, role, scope string) (string, error) {
-	for _, known := range access.Roles() {
+	for _, known := range s.directory.Roles() {
 		if known.Name == role {
 			id := uuid.NewString()
 			err := s.directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, Role: known.ID, Scope: scope})
@@ -103,7 +105,11 @@ func (x *loginExchange) describe() description {
 }
 
 func (x *loginExchange) fail(w http.ResponseWriter, e *azerr.Error) {
-	answerJSON(w, e.Status, map[string]string{"error": e.Code, "error_description": e.Message})
+	number := 0
+	if code, _, found := strings.Cut(strings.TrimPrefix(e.Message, "AADSTS"), ":"); found {
+		number, _ = strconv.Atoi(code) // injected errors may have none
+	}
+	answerJSON(w, e.Status, map[string]any{"error": e.Code, "error_description": e.Message, "error_codes": []int{number}})
 }
 
 func answerJSON(w http.ResponseWriter, status int, value any) {
@@ -159,9 +165,9 @@ func (x *loginExchange) token() (tokenAnswer, *azerr.Error) {
 	x.client = form.Get("client_id")
 	login := access.Login{ClientID: x.client, Secret: form.Get("client_secret")}
 	if form.Get("client_assertion_type") == jwtAssertion {
-		claims, err := x.server.assertion(x.r.Context(), form.Get("client_assertion"))
+		claims, err := x.server.assertion(x.r.Context(), x.client, form.Get("client_assertion"))
 		if err != nil {
-			return tokenAnswer{}, azerr.New(http.StatusUnauthorized, "invalid_client", "AADSTS700027: The client assertion failed signature validation: "+err.Error())
+			return tokenAnswer{}, refusal(err)
 		}
 		login.Assertion = &claims
 	}
@@ -170,13 +176,18 @@ func (x *loginExchange) token() (tokenAnswer, *azerr.Error) {
 		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "invalid_scope", "AADSTS70011: The provided value for the input parameter 'scope' is not valid.")
 	}
 	token, life, err := x.server.directory.Token(login, audience)
-	switch {
-	case errors.Is(err, access.ErrUnknownClient):
-		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "unauthorized_client", err.Error())
-	case err != nil:
-		return tokenAnswer{}, azerr.New(http.StatusUnauthorized, "invalid_client", err.Error())
+	if err != nil {
+		return tokenAnswer{}, refusal(err)
 	}
 	return tokenAnswer{"Bearer", int(life.Seconds()), int(life.Seconds()), token}, nil
+}
+
+// refusal is the answer to a login that failed.
+func refusal(err error) *azerr.Error {
+	if errors.Is(err, access.ErrUnknownClient) {
+		return azerr.New(http.StatusBadRequest, "unauthorized_client", err.Error())
+	}
+	return azerr.New(http.StatusUnauthorized, "invalid_client", err.Error())
 }
 
 // audienceOf is the resource of a scope such as https://storage.azure.com/.default.
@@ -184,6 +195,9 @@ func audienceOf(scope string) (string, bool) {
 	for one := range strings.FieldsSeq(scope) {
 		resource, ok := strings.CutSuffix(one, "/.default")
 		resource = strings.TrimSuffix(resource, "/")
+		if resource == "https://management.core.windows.net" {
+			resource = access.ManagementAudience // the former name, which the SDK still asks for
+		}
 		if ok && (resource == access.StorageAudience || resource == access.ManagementAudience) {
 			return resource, true
 		}
@@ -191,16 +205,25 @@ func audienceOf(scope string) (string, bool) {
 	return "", false
 }
 
-// assertion verifies a token of another issuer that some principal trusts.
-func (s *Server) assertion(ctx context.Context, token string) (access.Federation, error) {
+// assertion verifies a token of another issuer. Keys are fetched from no issuer that the client does not trust.
+func (s *Server) assertion(ctx context.Context, client, token string) (access.Federation, error) {
 	claimed, err := oidc.Peek(token)
 	if err != nil {
-		return access.Federation{}, err
+		return access.Federation{}, fmt.Errorf("AADSTS50027: JWT token is invalid or malformed: %w", err)
 	}
 	f := access.Federation{Issuer: claimed.Issuer, Subject: claimed.Subject, Audiences: claimed.Audiences}
-	if !s.directory.KnowsIssuer(f.Issuer) {
-		return f, access.ErrAssertion
+	if err := s.directory.Trusts(client, f); err != nil {
+		return f, err
 	}
 	verifier := oidc.Verifier{Client: s.options.Issuers, Now: s.options.Now}
-	return f, verifier.Verify(ctx, token, f.Issuer)
+	err = verifier.Verify(ctx, token, f.Issuer)
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired) || errors.Is(err, jwt.ErrTokenNotValidYet):
+		return f, fmt.Errorf("AADSTS700024: Client assertion is not within its valid time range: %w", err)
+	case errors.Is(err, oidc.ErrIssuer):
+		return f, fmt.Errorf("AADSTS50166: Request to External OIDC endpoint failed: %w", err)
+	case err != nil:
+		return f, fmt.Errorf("AADSTS700027: Client assertion failed signature validation: %w", err)
+	}
+	return f, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
 
@@ -111,6 +112,8 @@ func injected(rule *fault.Rule) *azerr.Error {
 		"ContainerNotFound":               azerr.ContainerNotFound,
 		"ConditionNotMet":                 azerr.ConditionNotMet,
 		"AccountIsDisabled":               azerr.New(http.StatusForbidden, "AccountIsDisabled", "The specified account is disabled."),
+		"PrincipalNotFound":               azerr.New(http.StatusBadRequest, "PrincipalNotFound", "The principal does not exist in the directory. If it was made just now, it may take time to be known."),
+		"TooManyRequests":                 azerr.New(http.StatusTooManyRequests, "TooManyRequests", "The number of requests has exceeded the limit. Please retry later."),
 		"LeaseAlreadyPresent":             azerr.New(http.StatusConflict, "LeaseAlreadyPresent", "There is already a lease present."),
 	}
 	e := known[rule.Code]
@@ -130,6 +133,9 @@ const managementRoot = "subscriptions"
 func (s *Server) exchange(r *http.Request, requestID string) exchange {
 	if isLogin(r.URL.Path) {
 		return &loginExchange{server: s, r: r}
+	}
+	if first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); first == managementRoot {
+		return &managementExchange{s.management.Prepare(r)}
 	}
 	return &blobExchange{p: s.blobs.Prepare(r, requestID), claimed: claimed(r)}
 }
@@ -152,6 +158,17 @@ func (x *blobExchange) describe() description {
 func (x *blobExchange) serve(w http.ResponseWriter) *azerr.Error { return x.p.Serve(w) }
 
 func (x *blobExchange) fail(w http.ResponseWriter, e *azerr.Error) { x.p.Fail(w, e) }
+
+// managementExchange is a call to Azure Resource Manager.
+type managementExchange struct{ c *management.Call }
+
+func (x *managementExchange) describe() description {
+	return description{operation: x.c.Operation, resource: x.c.Resource, principal: x.c.Caller}
+}
+
+func (x *managementExchange) serve(w http.ResponseWriter) *azerr.Error { return x.c.Serve(w) }
+
+func (x *managementExchange) fail(w http.ResponseWriter, e *azerr.Error) { management.Fail(w, e) }
 
 // claimed reads the caller's name without verifying anything.
 func claimed(r *http.Request) string {

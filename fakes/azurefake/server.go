@@ -2,8 +2,8 @@
 
 // Package azurefake is an Azure Blob service with its directory that enforces, in process: it verifies every
 // signature, evaluates stored access policies and role assignments at every call, and refuses what the service
-// refuses. Everything is served on one port. It can fail on demand (Faults), remembers every call (Calls) and shows
-// what it holds (Inventory).
+// refuses. The calls of Azure Resource Manager for identities, roles and account keys are served, too. Everything is
+// served on one port. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds (Inventory).
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address.
 package azurefake
@@ -19,6 +19,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
@@ -37,7 +38,9 @@ type Server struct {
 	store     *store.Store
 	directory *access.Directory
 	blobs     *blobapi.API
-	recorder  fault.Recorder
+	// management serves the calls of Azure Resource Manager.
+	management *management.API
+	recorder   fault.Recorder
 	// scratch is the directory for large bodies of a server in memory.
 	scratch string
 
@@ -70,6 +73,7 @@ func (s *Server) open() error {
 			return err
 		}
 	}
+	s.management = management.New(management.Options{Directory: s.directory, Subscription: o.Subscription, Group: o.ResourceGroup})
 	s.blobs = blobapi.New(blobapi.Options{Store: s.store, Directory: s.directory, Domains: o.Domains, Resource: s.ResourceID, Versioning: o.Versioning, Now: s.now})
 	return nil
 }
@@ -154,7 +158,18 @@ func (s *Server) RevokeDelegationKeys(account string) error {
 
 // ResourceID is the resource ID of an account, which scopes of role assignments begin with.
 func (s *Server) ResourceID(account string) string {
-	return "/subscriptions/" + s.options.Subscription + "/resourceGroups/" + s.options.ResourceGroup + "/providers/Microsoft.Storage/storageAccounts/" + account
+	return s.GroupID() + "/providers/Microsoft.Storage/storageAccounts/" + account
+}
+
+// SubscriptionID and ResourceGroup are those of all accounts and identities.
+func (s *Server) SubscriptionID() string { return s.options.Subscription }
+
+// ResourceGroup is described at SubscriptionID.
+func (s *Server) ResourceGroup() string { return s.options.ResourceGroup }
+
+// GroupID is the resource ID of the resource group.
+func (s *Server) GroupID() string {
+	return "/subscriptions/" + s.options.Subscription + "/resourceGroups/" + s.options.ResourceGroup
 }
 
 // TenantID is the UUID of the directory.

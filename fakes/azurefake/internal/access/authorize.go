@@ -159,7 +159,7 @@ func (c *Caller) authorize(op Operation, anyOf string) error {
 func (c *Caller) AuthorizeBreak(op Operation) error { return c.authorize(op, "wd") }
 
 func (c *Caller) byRole(op Operation) error {
-	if action := needs(op).action; action == "" || !c.directory.allowed(c.ObjectID, action, c.target.resource()) {
+	if action := needs(op).action; action == "" || !c.directory.Allowed(c.ObjectID, action, c.target.resource()) {
 		return azerr.PermissionMismatch
 	}
 	return nil

@@ -26,6 +26,7 @@ const (
 	tablePrincipals  = "principals"
 	tableAssignments = "assignments"
 	tableTenant      = "tenant"
+	tableRoles       = "roles"
 )
 
 // Account is a storage account.
@@ -47,8 +48,18 @@ type Principal struct {
 	Name     string `json:"name"`
 	// Secret is the client secret, "" for a principal that cannot log in with one.
 	Secret string `json:"secret,omitempty"`
+	// Identity is what makes the principal a user-assigned managed identity; nil for an application.
+	Identity *Identity `json:"identity,omitempty"`
 	// Federated are the tokens of other issuers that log it in, by the name of the credential.
 	Federated map[string]Federation `json:"federated,omitempty"`
+}
+
+// Identity is what the management calls say of a user-assigned managed identity.
+type Identity struct {
+	// ID is the resource ID.
+	ID       string            `json:"id"`
+	Location string            `json:"location"`
+	Tags     map[string]string `json:"tags,omitempty"`
 }
 
 // Federation is which foreign tokens are accepted.
@@ -86,12 +97,17 @@ type Directory struct {
 	accounts    map[string]Account
 	principals  map[string]Principal
 	assignments map[string]Assignment
+	// roles are the custom ones; the built-in ones are in builtIn.
+	roles map[string]Role
 }
 
 // NewDirectory opens the directory on what the journal holds.
 func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
-	d := &Directory{journal: j, now: now, accounts: map[string]Account{}, principals: map[string]Principal{}, assignments: map[string]Assignment{}}
+	d := &Directory{journal: j, now: now, accounts: map[string]Account{}, principals: map[string]Principal{}, assignments: map[string]Assignment{}, roles: map[string]Role{}}
 	err := load(j, tableAccounts, d.accounts)
+	if err == nil {
+		err = load(j, tableRoles, d.roles)
+	}
 	if err == nil {
 		err = load(j, tablePrincipals, d.principals)
 	}
@@ -275,44 +291,4 @@ func (d *Directory) Assignments() []Assignment {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return slices.SortedFunc(maps.Values(d.assignments), func(a, b Assignment) int { return strings.Compare(a.ID, b.ID) })
-}
-
-// allowed says whether a role of the principal at or above the resource has the action.
-func (d *Directory) allowed(objectID, action, resource string) bool {
-	for _, a := range d.Assignments() {
-		if a.PrincipalID != objectID || !under(resource, a.Scope) {
-			continue
-		}
-		for _, role := range Roles() {
-			if strings.EqualFold(role.ID, a.Role) && slices.ContainsFunc(role.Actions, func(pattern string) bool { return matches(pattern, action) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// under says whether a resource ID is the scope or below it.
-func under(resource, scope string) bool {
-	resource, scope = strings.ToLower(strings.TrimSuffix(resource, "/"))+"/", strings.ToLower(strings.TrimSuffix(scope, "/"))+"/"
-	return strings.HasPrefix(resource, scope)
-}
-
-func matches(pattern, action string) bool {
-	if prefix, wild := strings.CutSuffix(pattern, "*"); wild {
-		return strings.HasPrefix(action, prefix)
-	}
-	return pattern == action
-}
-
-// KnowsIssuer says whether any principal trusts the issuer.
-func (d *Directory) KnowsIssuer(issuer string) bool {
-	for _, p := range d.Principals() {
-		for _, f := range p.Federated {
-			if f.Issuer == issuer {
-				return true
-			}
-		}
-	}
-	return false
 }

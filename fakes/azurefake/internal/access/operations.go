@@ -2,6 +2,8 @@
 
 package access
 
+import "strings"
+
 // Operation is a call of the Blob service by the name that its API reference gives it.
 type Operation string
 
@@ -47,9 +49,13 @@ type need struct {
 	resource string
 	// account and service are the permissions of an account SAS and of a service or user delegation SAS; "" allows none.
 	account, service string
-	// action is the data action of Azure's role-based access control.
+	// action is what Azure's role-based access control calls it: a data action for what is about blobs, and an action of
+	// the control plane for what is about containers and keys.
 	action string
 }
+
+// isData says whether an action is one that the DataActions of a role allow.
+func isData(action string) bool { return strings.HasPrefix(action, actionBlobs) }
 
 const (
 	actionContainers = "Microsoft.Storage/storageAccounts/blobServices/containers/"
@@ -93,24 +99,4 @@ func needs(op Operation) need {
 		DeleteBlobVersion:      {"o", "x", "x", actionBlobs + "deleteBlobVersion/action"},
 	}
 	return table[op]
-}
-
-// Role is a role definition by the name and ID that Azure gives it.
-type Role struct {
-	Name, ID string
-	// Actions are patterns of data actions: a trailing * matches the rest.
-	Actions []string
-}
-
-// Roles are the built-in roles that are about blobs.
-func Roles() []Role {
-	return []Role{
-		{"Storage Blob Data Owner", "b7e6dc6d-f1e8-4753-8033-0f276bb0955b", []string{actionContainers + "*", actionDelegation}},
-		{"Storage Blob Data Contributor", "ba92f5b4-2d11-453d-a403-e96b0029c9fe", []string{
-			actionContainers + "read", actionContainers + "write", actionContainers + "delete", actionDelegation,
-			actionBlobs + "read", actionBlobs + "write", actionBlobs + "delete", actionBlobs + "add/action", actionBlobs + "move/action",
-		}},
-		{"Storage Blob Data Reader", "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", []string{actionContainers + "read", actionBlobs + "read", actionDelegation}},
-		{"Storage Blob Delegator", "db58b8e5-c6ad-4a2d-8342-4190687cbf4a", []string{actionDelegation}},
-	}
 }

@@ -34,7 +34,9 @@ const (
 var (
 	ErrUnknownClient = errors.New("AADSTS700016: Application was not found in the directory")
 	ErrSecret        = errors.New("AADSTS7000215: Invalid client secret provided")
-	ErrAssertion     = errors.New("AADSTS700213: No matching federated identity record found for presented assertion")
+	ErrIssuer        = errors.New("AADSTS700211: No matching federated identity record found for presented assertion issuer")
+	ErrAudience      = errors.New("AADSTS700212: No matching federated identity record found for presented assertion audience")
+	ErrSubject       = errors.New("AADSTS700213: No matching federated identity record found for presented assertion subject")
 )
 
 // Login is a proof of who a client is.
@@ -53,8 +55,8 @@ func (d *Directory) Token(login Login, audience string) (string, time.Duration, 
 	}
 	switch {
 	case login.Assertion != nil:
-		if !p.trusts(*login.Assertion) {
-			return "", 0, ErrAssertion
+		if err := p.trusts(*login.Assertion); err != nil {
+			return "", 0, err
 		}
 	case p.Secret == "" || subtle.ConstantTimeCompare([]byte(p.Secret), []byte(login.Secret)) != 1:
 		return "", 0, ErrSecret
@@ -70,19 +72,37 @@ func (d *Directory) Token(login Login, audience string) (string, time.Duration, 
 	return token, tokenLife, nil
 }
 
-// trusts says whether a foreign token's claims match one of the federated credentials exactly.
-func (p Principal) trusts(shown Federation) bool {
+// Trusts says why a client does not trust a foreign token with these claims, whose signature is not looked at.
+func (d *Directory) Trusts(clientID string, shown Federation) error {
+	p, ok := d.principalOf(clientID)
+	if !ok {
+		return ErrUnknownClient
+	}
+	return p.trusts(shown)
+}
+
+// trusts compares a foreign token's claims with the federated credentials, one of which must match exactly, in case, too.
+func (p Principal) trusts(shown Federation) error {
+	err := ErrIssuer
 	for _, f := range p.Federated {
-		if f.Issuer != shown.Issuer || f.Subject != shown.Subject {
+		if f.Issuer != shown.Issuer {
+			continue
+		}
+		if f.Subject != shown.Subject {
+			err = ErrSubject
 			continue
 		}
 		for _, a := range f.Audiences {
 			if slices.Contains(shown.Audiences, a) {
-				return true
+				return nil
 			}
 		}
+		return fmt.Errorf("%w %q", ErrAudience, strings.Join(shown.Audiences, " "))
 	}
-	return false
+	if errors.Is(err, ErrSubject) {
+		return fmt.Errorf("%w %q", err, shown.Subject)
+	}
+	return fmt.Errorf("%w %q", err, shown.Issuer)
 }
 
 // Verify checks an access token of the directory and answers its principal, which must still exist.

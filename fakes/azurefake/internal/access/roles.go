@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Role is a role definition.
+type Role struct {
+	// Name is the role's name, ID that of its definition, a UUID.
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// Actions and DataActions are patterns of what the role allows on the control plane and with data, * standing for
+	// anything; NotActions and NotDataActions take away from them.
+	Actions        []string `json:"actions,omitempty"`
+	NotActions     []string `json:"notActions,omitempty"`
+	DataActions    []string `json:"dataActions,omitempty"`
+	NotDataActions []string `json:"notDataActions,omitempty"`
+	// Scopes are where a custom role may be assigned; none for a built-in role, which may be anywhere.
+	Scopes []string `json:"scopes,omitempty"`
+}
+
+// Custom says whether the role was made by a call.
+func (r Role) Custom() bool { return len(r.Scopes) > 0 }
+
+// allows says whether the role allows an action, which is written as Azure writes it.
+func (r Role) allows(action string) bool {
+	yes, no := r.Actions, r.NotActions
+	if isData(action) {
+		yes, no = r.DataActions, r.NotDataActions
+	}
+	matching := func(pattern string) bool { return matches(pattern, action) }
+	return slices.ContainsFunc(yes, matching) && !slices.ContainsFunc(no, matching)
+}
+
+// matches compares an action with a pattern as Azure does: any case, * for anything.
+func matches(pattern, action string) bool {
+	parts := strings.Split(strings.ToLower(pattern), "*")
+	rest, found := strings.CutPrefix(strings.ToLower(action), parts[0])
+	if !found || len(parts) == 1 {
+		return found && rest == ""
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+// builtIn are those of Azure's built-in roles that are about blobs, or that who manages identities needs. Actions of
+// services that the fake does not have are left out.
+func builtIn() []Role {
+	const identities, federated = "Microsoft.ManagedIdentity/userAssignedIdentities/", "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials/"
+	return []Role{
+		{Name: "Owner", ID: "8e3af657-a8ff-443c-a75c-2fe8c4bcb635", Actions: []string{"*"}},
+		{
+			Name: "Contributor", ID: "b24988ac-6180-42a0-ab88-20f7382dd24c", Actions: []string{"*"},
+			NotActions: []string{"Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write"},
+		},
+		{Name: "Reader", ID: "acdd72a7-3385-48ef-bd42-f606fba81ae7", Actions: []string{"*/read"}},
+		{Name: "User Access Administrator", ID: "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9", Actions: []string{"*/read", "Microsoft.Authorization/*"}},
+		{
+			Name: "Role Based Access Control Administrator", ID: "f58310d9-a9f6-439a-9e8d-f62e7b41a168",
+			Actions: []string{"Microsoft.Authorization/roleAssignments/write", "Microsoft.Authorization/roleAssignments/delete", "*/read"},
+		},
+		{
+			Name: "Managed Identity Contributor", ID: "e40ec5ca-96e0-45a2-b4ff-59039f2c2b59", Actions: []string{
+				identities + "read", identities + "write", identities + "delete",
+				federated + "read", federated + "write", federated + "delete", "Microsoft.Authorization/*/read",
+			},
+		},
+		{
+			Name: "Storage Account Key Operator Service Role", ID: "81a9662b-bebf-436f-a333-f67b29880f12",
+			Actions: []string{"Microsoft.Storage/storageAccounts/listkeys/action", "Microsoft.Storage/storageAccounts/regeneratekey/action"},
+		},
+		{
+			Name: "Storage Blob Data Owner", ID: "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+			Actions: []string{actionContainers + "*", actionDelegation}, DataActions: []string{actionBlobs + "*"},
+		},
+		{
+			Name: "Storage Blob Data Contributor", ID: "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+			Actions:     []string{actionContainers + "delete", actionContainers + "read", actionContainers + "write", actionDelegation},
+			DataActions: []string{actionBlobs + "delete", actionBlobs + "read", actionBlobs + "write", actionBlobs + "move/action", actionBlobs + "add/action"},
+		},
+		{
+			Name: "Storage Blob Data Reader", ID: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+			Actions: []string{actionContainers + "read", actionDelegation}, DataActions: []string{actionBlobs + "read"},
+		},
+		{Name: "Storage Blob Delegator", ID: "db58b8e5-c6ad-4a2d-8342-4190687cbf4a", Actions: []string{actionDelegation}},
+	}
+}
+
+// Roles are all role definitions, custom ones last, in the order of IDs.
+func (d *Directory) Roles() []Role {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	custom := slices.SortedFunc(maps.Values(d.roles), func(a, b Role) int { return strings.Compare(a.ID, b.ID) })
+	return append(builtIn(), custom...)
+}
+
+// Role answers a role definition by its ID.
+func (d *Directory) Role(id string) (Role, bool) {
+	for _, r := range d.Roles() {
+		if strings.EqualFold(r.ID, id) {
+			return r, true
+		}
+	}
+	return Role{}, false
+}
+
+// PutRole adds or replaces a custom role.
+func (d *Directory) PutRole(r Role) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.put(tableRoles, r.ID, r); err != nil {
+		return err
+	}
+	d.roles[r.ID] = r
+	return nil
+}
+
+// RemoveRole forgets a custom role.
+func (d *Directory) RemoveRole(id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.remove(tableRoles, id); err != nil {
+		return err
+	}
+	delete(d.roles, id)
+	return nil
+}
+
+// Allowed says whether a role of the principal at or above the resource has the action.
+func (d *Directory) Allowed(objectID, action, resource string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, a := range d.assignments {
+		if a.PrincipalID == objectID && Under(resource, a.Scope) && d.roleAllows(a.Role, action) {
+			return true
+		}
+	}
+	return false
+}
+
+// roleAllows is for callers that hold the lock.
+func (d *Directory) roleAllows(id, action string) bool {
+	if r, custom := d.roles[id]; custom {
+		return r.allows(action)
+	}
+	for _, r := range builtIn() {
+		if strings.EqualFold(r.ID, id) {
+			return r.allows(action)
+		}
+	}
+	return false
+}
+
+// Under says whether a resource ID is the scope or below it.
+func Under(resource, scope string) bool {
+	resource, scope = strings.ToLower(strings.TrimSuffix(resource, "/"))+"/", strings.ToLower(strings.TrimSuffix(scope, "/"))+"/"
+	return strings.HasPrefix(resource, scope)
+}

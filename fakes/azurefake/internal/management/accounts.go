@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/storage/armstorage/v2"
+	storagefake "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/storage/armstorage/v2/fake"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+)
+
+func (c *Call) accountServer() *storagefake.AccountsServer {
+	type (
+		list = armstorage.AccountsClientListKeysResponse
+		next = armstorage.AccountsClientRegenerateKeyResponse
+	)
+	directory := c.api.options.Directory
+	return &storagefake.AccountsServer{
+		ListKeys: func(_ context.Context, _, name string, _ *armstorage.AccountsClientListKeysOptions) (fake.Responder[list], fake.ErrorResponder) {
+			a, found := directory.Account(name)
+			if !found {
+				return answer(0, list{}, missing("Resource", c.route.scope))
+			}
+			return answer(http.StatusOK, list{AccountListKeysResult: keys(a)}, nil)
+		},
+		RegenerateKey: func(_ context.Context, _, name string, asked armstorage.AccountRegenerateKeyParameters, _ *armstorage.AccountsClientRegenerateKeyOptions) (
+			fake.Responder[next], fake.ErrorResponder,
+		) {
+			if _, found := directory.Account(name); !found {
+				return answer(0, next{}, missing("Resource", c.route.scope))
+			}
+			which, ok := map[string]int{"key1": 0, "key2": 1}[text(asked.KeyName)]
+			if !ok {
+				return answer(0, next{}, bad("InvalidKeyName", "The key's name is key1 or key2."))
+			}
+			a, err := directory.ChangeAccount(name, func(a *access.Account) { a.Keys[which] = access.NewKey() })
+			return answer(http.StatusOK, next{AccountListKeysResult: keys(a)}, err)
+		},
+	}
+}
+
+func keys(a access.Account) armstorage.AccountListKeysResult {
+	var out armstorage.AccountListKeysResult
+	for i, name := range []string{"key1", "key2"} {
+		out.Keys = append(out.Keys, &armstorage.AccountKey{KeyName: to.Ptr(name), Value: to.Ptr(a.Keys[i]), Permissions: to.Ptr(armstorage.KeyPermissionFull)})
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package management serves the calls of Azure Resource Manager that a driver of object storage needs: user-assigned
+// managed identities with their federated credentials, role assignments and definitions, and the keys of storage
+// accounts.
+//
+// Paths, bodies and answers are those of the fake servers that Microsoft generates with the clients of its SDK for Go,
+// from the same specification; this package finds the call, decides whether the caller may make it, and does what it
+// says to the directory. It is verified against the types of the SDK and not against the cloud.
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// Options are what an API needs, all of it.
+type Options struct {
+	Directory *access.Directory
+	// Subscription and Group are the only ones that exist.
+	Subscription, Group string
+}
+
+// API is the management API of one subscription.
+type API struct {
+	options Options
+	// mu makes calls one after the other: each reads, decides and writes.
+	mu sync.Mutex
+}
+
+// New returns an API.
+func New(o Options) *API { return &API{options: o} }
+
+// Call is one call. Operation and Resource are set by Prepare, Caller by Serve.
+type Call struct {
+	// Operation is the call's name in the SDK, without Client: RoleAssignments.Create.
+	Operation string
+	// Resource is the path, which is the resource ID.
+	Resource string
+	// Caller is the client ID.
+	Caller string
+
+	api       *API
+	r         *http.Request
+	route     *route
+	principal access.Principal
+}
+
+// Prepare finds out which call a request is.
+func (a *API) Prepare(r *http.Request) *Call {
+	c := &Call{Operation: "Unknown", Resource: r.URL.Path, api: a, r: r}
+	if c.route = a.find(r); c.route != nil {
+		c.Operation = strings.Replace(c.route.name, "Client.", ".", 1)
+	}
+	return c
+}
+
+// Serve answers the call, and the error that was answered.
+func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
+	c.api.mu.Lock()
+	defer c.api.mu.Unlock()
+	if e := c.refused(); e != nil {
+		Fail(w, e)
+		return e
+	}
+	// The SDK's servers learn from the context which call it is. They must not see its end: they would write to a
+	// channel that they have closed.
+	ctx := context.WithValue(context.WithoutCancel(c.r.Context()), runtime.CtxAPINameKey{}, c.route.name)
+	answer, err := c.route.transport(c).Do(c.r.WithContext(ctx))
+	if err != nil {
+		e := fromSDK(err)
+		Fail(w, e)
+		return e
+	}
+	defer func() { _ = answer.Body.Close() }() // holds bytes that are in memory
+	maps.Copy(w.Header(), answer.Header)
+	w.WriteHeader(answer.StatusCode)
+	_, _ = io.Copy(w, answer.Body) // the client is gone if this fails
+	return nil
+}
+
+// refused says why the call is not made: who calls is not known or may not, or there is no such call.
+func (c *Call) refused() *azerr.Error {
+	scheme, token, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || c.r.TLS == nil {
+		return azerr.New(http.StatusUnauthorized, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing, or the request did not come by HTTPS.")
+	}
+	var err error
+	if c.principal, err = c.api.options.Directory.Verify(token, access.ManagementAudience); err != nil {
+		return azerr.New(http.StatusUnauthorized, "InvalidAuthenticationToken", "The access token is invalid: "+err.Error())
+	}
+	c.Caller = c.principal.ClientID
+	if c.route == nil {
+		return azerr.New(http.StatusNotFound, "ResourceNotFound", "There is no such resource: "+c.r.Method+" "+c.r.URL.Path)
+	}
+	if c.r.URL.Query().Get("api-version") == "" {
+		return azerr.New(http.StatusBadRequest, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
+	}
+	if !c.allowed(c.route.action, c.route.scope) {
+		return azerr.New(http.StatusForbidden, "AuthorizationFailed", "The client '"+c.Caller+"' with object id '"+c.principal.ObjectID+
+			"' does not have authorization to perform action '"+c.route.action+"' over scope '"+c.route.scope+"' or the scope is invalid.")
+	}
+	return nil
+}
+
+func (c *Call) allowed(action, scope string) bool {
+	return c.api.options.Directory.Allowed(c.principal.ObjectID, action, scope)
+}
+
+// Fail answers an error as Azure Resource Manager does.
+func Fail(w http.ResponseWriter, e *azerr.Error) {
+	type detail struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	raw, err := json.Marshal(map[string]detail{"error": {e.Code, e.Message}})
+	if err != nil {
+		raw = nil // cannot be: two strings
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("X-Ms-Failure-Cause", "gateway")
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(raw) // the client is gone if this fails
+}
+
+// fromSDK is the answer for an error of the SDK's server: ours, or that a body or path is not one of the call.
+func fromSDK(err error) *azerr.Error {
+	if e, ok := errors.AsType[*azerr.Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return azerr.New(e.StatusCode, e.ErrorCode, e.Error())
+	}
+	return azerr.New(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: "+err.Error())
+}
+
+// answer is what a fake server of the SDK answers: a value, or an error.
+func answer[T any](status int, value T, err error) (ok fake.Responder[T], failed fake.ErrorResponder) {
+	if err != nil {
+		failed.SetError(err)
+	}
+	ok.SetResponse(status, value, nil)
+	return ok, failed
+}
+
+func bad(code, message string) *azerr.Error { return azerr.New(http.StatusBadRequest, code, message) }
+
+func conflict(code, message string) *azerr.Error {
+	return azerr.New(http.StatusConflict, code, message)
+}
+
+func missing(kind, id string) *azerr.Error {
+	return azerr.New(http.StatusNotFound, kind+"NotFound", "The resource '"+id+"' was not found.")
+}
+
+// text is what a pointer of the SDK's types points to, "" for nothing.
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+// texts are what the pointers point to.
+func texts(ps []*string) []string {
+	var out []string
+	for _, p := range ps {
+		out = append(out, text(p))
+	}
+	return out
+}

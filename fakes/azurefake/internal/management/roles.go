@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+	authfake "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2/fake"
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+)
+
+// maxAssignments is how many role assignments a subscription may have.
+const maxAssignments = 4000
+
+func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
+	type (
+		put = armauthorization.RoleAssignmentsClientCreateResponse
+		get = armauthorization.RoleAssignmentsClientGetResponse
+		del = armauthorization.RoleAssignmentsClientDeleteResponse
+		all = armauthorization.RoleAssignmentsClientListForScopeResponse
+	)
+	directory := c.api.options.Directory
+	return &authfake.RoleAssignmentsServer{
+		Create: func(_ context.Context, _, name string, asked armauthorization.RoleAssignmentCreateParameters, _ *armauthorization.RoleAssignmentsClientCreateOptions) (
+			fake.Responder[put], fake.ErrorResponder,
+		) {
+			made, status, err := c.api.putAssignment(c.route.scope, name, asked)
+			return answer(status, put{RoleAssignment: c.api.assignmentAnswer(made)}, err)
+		},
+		Get: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
+			found, ok := c.api.assignment(c.route.scope, name)
+			if !ok {
+				return answer(0, get{}, missing("RoleAssignment", c.Resource))
+			}
+			return answer(http.StatusOK, get{RoleAssignment: c.api.assignmentAnswer(found)}, nil)
+		},
+		Delete: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
+			found, ok := c.api.assignment(c.route.scope, name)
+			if !ok {
+				return answer(http.StatusNoContent, del{}, nil)
+			}
+			return answer(http.StatusOK, del{RoleAssignment: c.api.assignmentAnswer(found)}, directory.RemoveAssignment(found.ID))
+		},
+		NewListForScopePager: func(_ string, o *armauthorization.RoleAssignmentsClientListForScopeOptions) (pages fake.PagerResponder[all]) {
+			filter := ""
+			if o != nil {
+				filter = text(o.Filter)
+			}
+			wanted, err := selection(filter, c.route.scope)
+			if err != nil {
+				pages.AddError(err)
+				return pages
+			}
+			page := all{RoleAssignmentListResult: armauthorization.RoleAssignmentListResult{Value: []*armauthorization.RoleAssignment{}}}
+			for _, one := range directory.Assignments() {
+				if wanted(one) {
+					page.Value = append(page.Value, to.Ptr(c.api.assignmentAnswer(one)))
+				}
+			}
+			pages.AddPage(http.StatusOK, page, nil)
+			return pages
+		},
+	}
+}
+
+var byPrincipal = regexp.MustCompile(`^principalId eq '([0-9A-Fa-f-]{36})'$`)
+
+// selection reads the filter of a list: by default what is at, above and below the scope.
+func selection(filter, scope string) (func(access.Assignment) bool, error) {
+	near := func(a access.Assignment) bool { return access.Under(a.Scope, scope) || access.Under(scope, a.Scope) }
+	if filter == "" {
+		return near, nil
+	}
+	if filter == "atScope()" {
+		return func(a access.Assignment) bool { return access.Under(scope, a.Scope) }, nil
+	}
+	if groups := byPrincipal.FindStringSubmatch(filter); groups != nil {
+		return func(a access.Assignment) bool { return near(a) && strings.EqualFold(a.PrincipalID, groups[1]) }, nil
+	}
+	return nil, bad("UnsupportedQuery", "The filter '"+filter+"' is not supported. Supported filters are atScope() and principalId eq '{value}'.")
+}
+
+// assignment finds a role assignment by its scope and name.
+func (a *API) assignment(scope, name string) (access.Assignment, bool) {
+	for _, one := range a.options.Directory.Assignments() {
+		if strings.EqualFold(one.ID, name) && strings.EqualFold(one.Scope, scope) {
+			return one, true
+		}
+	}
+	return access.Assignment{}, false
+}
+
+// putAssignment makes a role assignment. An existing one stays as it is: the same again is a success, another one of
+// that name is refused, and so is the same under another name.
+func (a *API) putAssignment(scope, name string, asked armauthorization.RoleAssignmentCreateParameters) (access.Assignment, int, error) {
+	if asked.Properties == nil {
+		return access.Assignment{}, 0, bad("InvalidRequestContent", "The properties of the role assignment are missing.")
+	}
+	next := access.Assignment{ID: strings.ToLower(name), PrincipalID: text(asked.Properties.PrincipalID), Role: path.Base(text(asked.Properties.RoleDefinitionID)), Scope: scope}
+	if err := a.checkAssignment(next); err != nil {
+		return next, 0, err
+	}
+	assignments := a.options.Directory.Assignments()
+	for _, one := range assignments {
+		same := one.PrincipalID == next.PrincipalID && strings.EqualFold(one.Role, next.Role) && strings.EqualFold(one.Scope, scope)
+		switch {
+		case one.ID == next.ID && same:
+			return one, http.StatusOK, nil
+		case one.ID == next.ID:
+			return next, 0, bad("RoleAssignmentUpdateNotPermitted", "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.")
+		case same:
+			return next, 0, conflict("RoleAssignmentExists", "The role assignment already exists. The ID of the existing role assignment is "+one.ID+".")
+		}
+	}
+	if len(assignments) >= maxAssignments {
+		return next, 0, bad("RoleAssignmentLimitExceeded", "The number of role assignments for this subscription has been exceeded.")
+	}
+	return next, http.StatusCreated, a.options.Directory.PutAssignment(next)
+}
+
+func (a *API) checkAssignment(next access.Assignment) error {
+	role, known := a.options.Directory.Role(next.Role)
+	_, exists := a.options.Directory.Principal(next.PrincipalID)
+	switch {
+	case uuid.Validate(next.ID) != nil || len(next.ID) != 36:
+		return bad("InvalidRoleAssignmentId", "The role assignment ID '"+next.ID+"' is not valid. The role assignment ID must be a GUID.")
+	case !known:
+		return missing("RoleDefinitionDoesNotExist", next.Role)
+	case role.Custom() && !slices.ContainsFunc(role.Scopes, func(scope string) bool { return access.Under(next.Scope, scope) }):
+		return bad("RoleDefinitionScopeNotValid", "The role "+role.Name+" is not assignable at scope '"+next.Scope+"'.")
+	case !exists:
+		return bad("PrincipalNotFound", "Principal "+next.PrincipalID+" does not exist in the directory.")
+	}
+	return nil
+}
+
+func (a *API) assignmentAnswer(one access.Assignment) armauthorization.RoleAssignment {
+	return armauthorization.RoleAssignment{
+		ID: to.Ptr(one.Scope + "/providers/Microsoft.Authorization/roleAssignments/" + one.ID), Name: to.Ptr(one.ID),
+		Type: to.Ptr("Microsoft.Authorization/roleAssignments"),
+		Properties: &armauthorization.RoleAssignmentProperties{
+			PrincipalID: to.Ptr(one.PrincipalID), Scope: to.Ptr(one.Scope), RoleDefinitionID: to.Ptr(a.roleID(one.Role)),
+			PrincipalType: to.Ptr(armauthorization.PrincipalTypeServicePrincipal),
+		},
+	}
+}
+
+func (a *API) roleID(id string) string {
+	return "/subscriptions/" + a.options.Subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + id
+}
+
+func (c *Call) definitionServer() *authfake.RoleDefinitionsServer {
+	type (
+		put = armauthorization.RoleDefinitionsClientCreateOrUpdateResponse
+		get = armauthorization.RoleDefinitionsClientGetResponse
+		del = armauthorization.RoleDefinitionsClientDeleteResponse
+		all = armauthorization.RoleDefinitionsClientListResponse
+	)
+	directory := c.api.options.Directory
+	return &authfake.RoleDefinitionsServer{
+		CreateOrUpdate: func(_ context.Context, _, id string, asked armauthorization.RoleDefinition, _ *armauthorization.RoleDefinitionsClientCreateOrUpdateOptions) (
+			fake.Responder[put], fake.ErrorResponder,
+		) {
+			made, err := c.api.putRole(id, asked)
+			return answer(http.StatusCreated, put{RoleDefinition: c.api.roleAnswer(made)}, err)
+		},
+		Get: func(_ context.Context, _, id string, _ *armauthorization.RoleDefinitionsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
+			found, ok := directory.Role(id)
+			if !ok {
+				return answer(0, get{}, missing("RoleDefinitionDoesNotExist", c.Resource))
+			}
+			return answer(http.StatusOK, get{RoleDefinition: c.api.roleAnswer(found)}, nil)
+		},
+		Delete: func(_ context.Context, _, id string, _ *armauthorization.RoleDefinitionsClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
+			found, ok := directory.Role(id)
+			if !ok {
+				return answer(http.StatusNoContent, del{}, nil)
+			}
+			return answer(http.StatusOK, del{RoleDefinition: c.api.roleAnswer(found)}, c.api.removeRole(found))
+		},
+		NewListPager: func(string, *armauthorization.RoleDefinitionsClientListOptions) (pages fake.PagerResponder[all]) {
+			page := all{RoleDefinitionListResult: armauthorization.RoleDefinitionListResult{Value: []*armauthorization.RoleDefinition{}}}
+			for _, one := range directory.Roles() {
+				page.Value = append(page.Value, to.Ptr(c.api.roleAnswer(one)))
+			}
+			pages.AddPage(http.StatusOK, page, nil)
+			return pages
+		},
+	}
+}
+
+func (a *API) putRole(id string, asked armauthorization.RoleDefinition) (access.Role, error) {
+	if asked.Properties == nil || len(asked.Properties.Permissions) != 1 || asked.Properties.Permissions[0] == nil {
+		return access.Role{}, bad("InvalidRoleDefinition", "A role definition has one set of permissions.")
+	}
+	allowed := asked.Properties.Permissions[0]
+	next := access.Role{
+		ID: strings.ToLower(id), Name: text(asked.Properties.RoleName), Scopes: texts(asked.Properties.AssignableScopes),
+		Actions: texts(allowed.Actions), NotActions: texts(allowed.NotActions),
+		DataActions: texts(allowed.DataActions), NotDataActions: texts(allowed.NotDataActions),
+	}
+	known, exists := a.options.Directory.Role(next.ID)
+	switch {
+	case uuid.Validate(id) != nil:
+		return next, bad("InvalidRoleDefinitionId", "The role definition ID '"+id+"' is not valid. The role definition ID must be a GUID.")
+	case next.Name == "" || len(next.Scopes) == 0:
+		return next, bad("InvalidRoleDefinition", "A custom role has a name and assignable scopes.")
+	case exists && !known.Custom():
+		return next, bad("RoleDefinitionIsBuiltIn", "The built-in role "+known.Name+" cannot be changed.")
+	}
+	for _, other := range a.options.Directory.Roles() {
+		if other.Name == next.Name && other.ID != next.ID {
+			return next, conflict("RoleDefinitionWithSameNameExists", "A custom role with the name "+next.Name+" exists.")
+		}
+	}
+	return next, a.options.Directory.PutRole(next)
+}
+
+func (a *API) removeRole(r access.Role) error {
+	if !r.Custom() {
+		return bad("RoleDefinitionIsBuiltIn", "The built-in role "+r.Name+" cannot be removed.")
+	}
+	for _, one := range a.options.Directory.Assignments() {
+		if strings.EqualFold(one.Role, r.ID) {
+			return bad("RoleDefinitionHasAssignments", "There are existing role assignments referencing role (code: RoleDefinitionHasAssignments).")
+		}
+	}
+	return a.options.Directory.RemoveRole(r.ID)
+}
+
+func (a *API) roleAnswer(r access.Role) armauthorization.RoleDefinition {
+	pointers := func(in []string) []*string {
+		out := []*string{}
+		for _, one := range in {
+			out = append(out, to.Ptr(one))
+		}
+		return out
+	}
+	kind, scopes := "BuiltInRole", []string{"/"}
+	if r.Custom() {
+		kind, scopes = "CustomRole", r.Scopes
+	}
+	return armauthorization.RoleDefinition{
+		ID: to.Ptr(a.roleID(r.ID)), Name: to.Ptr(r.ID), Type: to.Ptr("Microsoft.Authorization/roleDefinitions"),
+		Properties: &armauthorization.RoleDefinitionProperties{
+			RoleName: to.Ptr(r.Name), RoleType: to.Ptr(kind), AssignableScopes: pointers(scopes),
+			Permissions: []*armauthorization.Permission{{
+				Actions: pointers(r.Actions), NotActions: pointers(r.NotActions), DataActions: pointers(r.DataActions), NotDataActions: pointers(r.NotDataActions),
+			}},
+		},
+	}
+}
