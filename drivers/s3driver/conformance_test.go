@@ -74,7 +74,7 @@ func conformance(t *testing.T, on target, binary string) sanity.Config {
 		Fixture:        fixture{s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)},
 		Backend:        broken,
 	}
-	if on.slow {
+	if on.real {
 		config.Limits = sanity.Limits{Repeats: 3, Operations: 30, Concurrency: 8}
 	}
 	return config

@@ -4,16 +4,9 @@ package s3driver_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
-	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -21,101 +14,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// crash kills a driver process at its call number at: before the call takes effect, or after the
-// effect but before the answer. Calls to the backend and writes to the credential store count. A
-// dead process makes no more calls.
-type crash struct {
-	at          int
-	afterEffect bool
-	kill        context.CancelFunc
-
-	mu    sync.Mutex
-	calls []string
-	dead  bool
-}
-
-var errKilled = errors.New("the process was killed")
-
-// call runs effect as the next call of the process, or kills it.
-func (c *crash) call(name string, effect func() error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead {
-		return errKilled
-	}
-	c.calls = append(c.calls, name)
-	if len(c.calls) != c.at {
-		return effect()
-	}
-	c.dead = true
-	c.kill()
-	if c.afterEffect {
-		// The process does not live to see how the call ended.
-		_ = effect()
-	}
-	return errKilled
-}
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
-
-func (c *crash) wrap(next http.RoundTripper) http.RoundTripper {
-	return transportFunc(func(request *http.Request) (*http.Response, error) {
-		var response *http.Response
-		name := request.Method + " " + request.URL.RequestURI()
-		err := c.call(name, func() error {
-			var err error
-			// What the server does must not depend on the process that asked.
-			response, err = next.RoundTrip(request.WithContext(context.WithoutCancel(request.Context())))
-			return err
-		})
-		if err != nil && response != nil {
-			_, _ = io.Copy(io.Discard, response.Body)
-			_ = response.Body.Close()
-			response = nil
-		}
-		return response, err
-	})
-}
-
-// crashStore is the credential store of a process that may be killed.
-type crashStore struct {
-	credstore.Store
-
-	crash *crash
-}
-
-func (c crashStore) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
-	var stored credstore.Entry
-	err := c.crash.call("store.Put "+entry.Account, func() error {
-		var err error
-		stored, err = c.Store.Put(context.WithoutCancel(ctx), entry)
-		return err
-	})
-	return stored, err
-}
-
-func (c crashStore) Delete(ctx context.Context, account string) error {
-	return c.crash.call("store.Delete "+account, func() error {
-		return c.Store.Delete(context.WithoutCancel(ctx), account)
-	})
-}
-
 // process makes a driver as a new process has it. Without a crash it lives for ever.
-func process(t *testing.T, on target, store credstore.Store, crash *crash) *s3driver.Driver {
+func process(t *testing.T, on target, store credstore.Store, crash *drivertest.Crash) *s3driver.Driver {
 	t.Helper()
 	options := s3driver.Options{
 		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: store,
 	}
 	if crash != nil {
-		options.Credentials = crashStore{store, crash}
-		options.WrapTransport = crash.wrap
+		options.Credentials = crash.Store(store)
+		options.WrapTransport = crash.Wrap
 	}
 	driver, err := s3driver.New(options)
 	if err != nil {
@@ -161,15 +74,19 @@ func TestCrashMatrix(t *testing.T) {
 	t.Parallel()
 	scenarios := map[string]scenario{
 		"create":       {prepare: nothing, call: callCreate, verify: verifyCreated},
+		"get":          {prepare: prepareBucket, call: callGet, verify: verifyCreated},
 		"grant":        {prepare: prepareBucket, call: callGrant(""), verify: verifyGranted("")},
 		"rotate":       {prepare: prepareGranted, call: callGrant("r1"), verify: verifyRotated},
+		"rotate again": {prepare: prepareRotated, call: callGrant("r1"), verify: verifyRotated},
 		"revoke":       {prepare: prepareGranted, call: callRevoke, verify: verifyRevoked},
 		"delete":       {prepare: prepareBucket, call: callDelete, verify: verifyDeleted},
 		"delete data":  {prepare: prepareData, call: callDelete, verify: verifyDeleted},
 		"whole revoke": {prepare: prepareRotated, call: callRevoke, verify: verifyRevoked},
 
-		"grant managed":  {prepare: prepareMany, call: callGrantMany, verify: verifyGrantedMany, needs: managedPolicies},
-		"revoke managed": {prepare: prepareGrantedMany, call: callRevoke, verify: verifyRevokedMany, needs: managedPolicies},
+		"grant several":  {prepare: prepareMany, call: callGrantMany(several), verify: verifyGrantedMany(several)},
+		"revoke several": {prepare: prepareGrantedMany(several), call: callRevoke, verify: verifyRevokedMany},
+		"grant managed":  {prepare: prepareMany, call: callGrantMany(managed), verify: verifyGrantedMany(managed), needs: managedPolicies},
+		"revoke managed": {prepare: prepareGrantedMany(managed), call: callRevoke, verify: verifyRevokedMany, needs: managedPolicies},
 
 		"grant service account":  {prepare: prepareBucket, call: callGrantIdentity, verify: verifyGrantedIdentity, needs: serviceAccounts},
 		"revoke service account": {prepare: prepareIdentity, call: callRevokeIdentity, verify: verifyRevoked, needs: serviceAccounts},
@@ -185,67 +102,22 @@ func TestCrashMatrix(t *testing.T) {
 	})
 }
 
-// cell is one place where the process dies.
-type cell struct {
-	at          int
-	afterEffect bool
-}
-
-// cellsOnRealStores is how many cells of each RPC are tried on a real store, where one takes long.
-const cellsOnRealStores = 4
-
 func runMatrix(t *testing.T, on target, scenario scenario) {
 	t.Helper()
-	whole := &crash{}
-	runCell(t, on, scenario, whole)
-	var cells []cell
-	for at := range whole.calls {
-		cells = append(cells, cell{at + 1, false}, cell{at + 1, true})
-	}
-	if on.slow && os.Getenv("COOPER_SOAK") == "" {
-		cells = sampled(t, cells)
-	}
-	for _, cell := range cells {
-		if t.Failed() {
-			return
-		}
-		crash := &crash{at: cell.at, afterEffect: cell.afterEffect}
+	drivertest.CrashMatrix{Sample: on.sample, Cell: func(t *testing.T, crash *drivertest.Crash) {
+		t.Helper()
 		runCell(t, on, scenario, crash)
-		if t.Failed() || !crash.dead {
-			t.Errorf("killed (%t) at call %d (after its effect: %t) of:\n%s", crash.dead, cell.at, cell.afterEffect, strings.Join(crash.calls, "\n"))
-		}
-	}
-	t.Logf("%d cells over %d calls", len(cells), len(whole.calls))
+	}}.Run(t)
 }
 
-// sampled picks some of the cells; COOPER_SEED repeats a choice.
-func sampled(t *testing.T, cells []cell) []cell {
-	t.Helper()
-	seed := rand.Uint64()
-	if given := os.Getenv("COOPER_SEED"); given != "" {
-		parsed, err := strconv.ParseUint(given, 10, 64)
-		if err != nil {
-			t.Fatalf("COOPER_SEED: %v", err)
-		}
-		seed = parsed
-	}
-	count := min(cellsOnRealStores, len(cells))
-	t.Logf("COOPER_SEED=%d chooses %d of %d cells; COOPER_SOAK=1 tries all", seed, count, len(cells))
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
-	return cells[:count]
-}
-
-func runCell(t *testing.T, on target, scenario scenario, crash *crash) {
+func runCell(t *testing.T, on target, scenario scenario, crash *drivertest.Crash) {
 	t.Helper()
 	store := credstore.NewMemory()
 	before := inventory(t, on, store)
 	names := names{bucket: "bc-" + uuid.NewString(), account: newAccount()}
 	scenario.prepare(t, process(t, on, store, nil), names)
 
-	ctx, kill := context.WithCancel(t.Context())
-	defer kill()
-	crash.kill = kill
-	if err := scenario.call(ctx, process(t, on, store, crash), names); err == nil && crash.dead {
+	if err := scenario.call(crash.Context(t), process(t, on, store, crash), names); err == nil && crash.Dead() {
 		t.Error("the killed process answered")
 	}
 	next := process(t, on, store, nil)
@@ -309,6 +181,11 @@ var crashParameters = driverkit.Values{"versioning": "true", "tags": `{"team":"a
 
 func callCreate(ctx context.Context, driver *s3driver.Driver, names names) error {
 	_, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
+	return err
+}
+
+func callGet(ctx context.Context, driver *s3driver.Driver, names names) error {
+	_, err := driver.GetBucket(ctx, driverkit.GetBucketRequest{BucketID: names.bucket, Parameters: driverkit.Values{"versioning": "true"}})
 	return err
 }
 
@@ -398,22 +275,30 @@ func verifyRotated(t *testing.T, run *run) {
 	verifyGranted("r1")(t, run)
 }
 
-// grantManyOf asks for so different access to three buckets that the policy does not fit into a user.
-func grantManyOf(names names) driverkit.GrantAccessRequest {
+// request is an access to three buckets.
+type request func(names) driverkit.GrantAccessRequest
+
+// several asks for the same access to all of them.
+func several(names names) driverkit.GrantAccessRequest {
 	request := grantOf(names, "")
-	all := driverkit.BucketAccess{ObjectData: driverkit.ReadWrite, ObjectMetadata: driverkit.ReadWrite, BucketMetadata: driverkit.ReadOnly}
+	asked := request.Buckets[0]
 	request.Buckets = nil
-	for i, bucket := range bucketsOf(names) {
-		access := all
-		access.BucketID = bucket
-		if i == 1 {
-			access.BucketMetadata = driverkit.Any
-		}
-		if i == 2 {
-			access.ObjectMetadata = driverkit.ReadOnly
-		}
-		request.Buckets = append(request.Buckets, access)
+	for _, bucket := range bucketsOf(names) {
+		asked.BucketID = bucket
+		request.Buckets = append(request.Buckets, asked)
 	}
+	return request
+}
+
+// managed asks for so different access that the policy does not fit into a user.
+func managed(names names) driverkit.GrantAccessRequest {
+	request := several(names)
+	for i := range request.Buckets {
+		asked := &request.Buckets[i]
+		asked.ObjectData, asked.ObjectMetadata, asked.BucketMetadata = driverkit.ReadWrite, driverkit.ReadWrite, driverkit.ReadOnly
+	}
+	request.Buckets[1].BucketMetadata = driverkit.Any
+	request.Buckets[2].ObjectMetadata = driverkit.ReadOnly
 	return request
 }
 
@@ -428,41 +313,47 @@ func prepareMany(t *testing.T, driver *s3driver.Driver, run names) {
 	}
 }
 
-func prepareGrantedMany(t *testing.T, driver *s3driver.Driver, names names) {
-	t.Helper()
-	prepareMany(t, driver, names)
-	if err := callGrantMany(t.Context(), driver, names); err != nil {
-		t.Fatal(err)
+func prepareGrantedMany(request request) func(*testing.T, *s3driver.Driver, names) {
+	return func(t *testing.T, driver *s3driver.Driver, names names) {
+		t.Helper()
+		prepareMany(t, driver, names)
+		if err := callGrantMany(request)(t.Context(), driver, names); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-func callGrantMany(ctx context.Context, driver *s3driver.Driver, names names) error {
-	_, err := driver.GrantAccess(ctx, grantManyOf(names))
-	return err
+func callGrantMany(request request) func(context.Context, *s3driver.Driver, names) error {
+	return func(ctx context.Context, driver *s3driver.Driver, names names) error {
+		_, err := driver.GrantAccess(ctx, request(names))
+		return err
+	}
 }
 
-func verifyGrantedMany(t *testing.T, run *run) {
-	t.Helper()
-	access, err := run.driver.GrantAccess(t.Context(), grantManyOf(run.names))
-	mustSucceed(t, err)
-	again, err := run.driver.GrantAccess(t.Context(), grantManyOf(run.names))
-	mustSucceed(t, err)
-	if diff := cmp.Diff(access, again); diff != "" {
-		t.Errorf("a repeated grant answers something else:\n%s", diff)
+func verifyGrantedMany(request request) func(*testing.T, *run) {
+	return func(t *testing.T, run *run) {
+		t.Helper()
+		access, err := run.driver.GrantAccess(t.Context(), request(run.names))
+		mustSucceed(t, err)
+		again, err := run.driver.GrantAccess(t.Context(), request(run.names))
+		mustSucceed(t, err)
+		if diff := cmp.Diff(access, again); diff != "" {
+			t.Errorf("a repeated grant answers something else:\n%s", diff)
+		}
+		found := ofRun(inventory(t, run.target, run.store), run.names)
+		if users, policies, keys := count(found, "user "), count(found, "policy "), count(found, "key "); users > 1 || policies > 1 || keys != 1 {
+			t.Errorf("%d users, %d policies and %d keys, want at most one, and one key: %v", users, policies, keys, found)
+		}
+		client := clientOf(access, run.bucket)
+		for _, bucket := range bucketsOf(run.names) {
+			mustSucceed(t, putObject(t, client, bucket, "key"))
+		}
+		mustSucceed(t, callRevoke(t.Context(), run.driver, run.names))
+		if code := apiCode(t, putObject(t, client, run.bucket, "key")); code != "InvalidAccessKeyId" {
+			t.Errorf("after revoke: %q", code)
+		}
+		verifyRevokedMany(t, run)
 	}
-	found := ofRun(inventory(t, run.target, run.store), run.names)
-	if users, policies, keys := count(found, "user "), count(found, "policy arn:"), count(found, "key "); users != 1 || policies != 1 || keys != 1 {
-		t.Errorf("%d users, %d managed policies and %d keys, want one each: %v", users, policies, keys, found)
-	}
-	client := clientOf(access, run.bucket)
-	for _, bucket := range bucketsOf(run.names) {
-		mustSucceed(t, putObject(t, client, bucket, "key"))
-	}
-	mustSucceed(t, callRevoke(t.Context(), run.driver, run.names))
-	if code := apiCode(t, putObject(t, client, run.bucket, "key")); code != "InvalidAccessKeyId" {
-		t.Errorf("after revoke: %q", code)
-	}
-	verifyRevokedMany(t, run)
 }
 
 func verifyRevokedMany(t *testing.T, run *run) {

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/iamuser"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
@@ -28,7 +29,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
 // Options are what New needs.
@@ -36,7 +36,7 @@ type Options struct {
 	// Config is the configuration. Defaults are filled in, so that a program need not.
 	Config Config
 	// Credentials keeps what stores show only once. Required.
-	Credentials credstore.Store
+	Credentials credentials.Store
 	// WrapTransport, if set, is put around the transport of every call to a store: to observe calls,
 	// or to let them fail.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
@@ -66,7 +66,7 @@ type accounts interface {
 	// Check refuses what the store cannot do. It makes no calls.
 	Check(request account.Request) error
 	// Grant makes sure that the account exists and answers its credential.
-	Grant(ctx context.Context, request account.Request) (credstore.Credential, error)
+	Grant(ctx context.Context, request account.Request) (credentials.Credential, error)
 	// Revoke makes sure that the account does not exist. Only names and IDs of the request are set.
 	Revoke(ctx context.Context, request account.Request) error
 }
@@ -121,7 +121,7 @@ func New(options Options) (*Driver, error) {
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, locks *role.Locks, wrap wrapTransport) (*backend, error) {
+func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, locks *role.Locks, wrap wrapTransport) (*backend, error) {
 	base, err := newAWSConfig(context.Background(), settings, wrap)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func newBackend(config Config, name string, settings BackendConfig, store credst
 }
 
 // addAccounts chooses how the store manages accounts, and what else it has or lacks.
-func (b *backend) addAccounts(config Config, store credstore.Store, base aws.Config) {
+func (b *backend) addAccounts(config Config, store credentials.Store, base aws.Config) {
 	admin := &adminapi.Client{
 		Name: string(b.config.Type), Endpoint: b.config.AdminEndpoint, Region: b.config.Region,
 		Credentials: base.Credentials, HTTP: base.HTTPClient,

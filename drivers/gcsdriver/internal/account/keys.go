@@ -14,9 +14,9 @@ import (
 	iam "google.golang.org/api/iam/v1"
 	storage "google.golang.org/api/storage/v1"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -46,9 +46,9 @@ type hmacKeys struct {
 	email   string
 }
 
-// List implements onceonly.Keys.
-func (k hmacKeys) List(ctx context.Context) ([]onceonly.Key, error) {
-	var keys []onceonly.Key
+// List implements credentials.ShownOnceKeys.
+func (k hmacKeys) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+	var keys []credentials.ShownOnceKey
 	token := ""
 	for {
 		page, err := call.Do(ctx, call.Storage, "projects.hmacKeys.list", func(ctx context.Context) (*storage.HmacKeysMetadata, error) {
@@ -59,7 +59,7 @@ func (k hmacKeys) List(ctx context.Context) ([]onceonly.Key, error) {
 		}
 		for _, key := range page.Items {
 			if key.State != stateDeleted {
-				keys = append(keys, onceonly.Key{ID: key.AccessId, Active: key.State == stateActive})
+				keys = append(keys, credentials.ShownOnceKey{ID: key.AccessId, Active: key.State == stateActive})
 			}
 		}
 		if token = page.NextPageToken; token == "" {
@@ -68,7 +68,7 @@ func (k hmacKeys) List(ctx context.Context) ([]onceonly.Key, error) {
 	}
 }
 
-// Create implements onceonly.Keys.
+// Create implements credentials.ShownOnceKeys.
 func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
 	made, err := call.Settle(ctx, createAttempts, apierror.IsMissing, func() (*storage.HmacKey, error) {
 		return call.DoOnce(ctx, call.Storage, "projects.hmacKeys.create", func(ctx context.Context) (*storage.HmacKey, error) {
@@ -84,7 +84,7 @@ func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
 	return credstore.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
 }
 
-// Delete implements onceonly.Keys. Both steps can be repeated: a key that is inactive already stays so.
+// Delete implements credentials.ShownOnceKeys. Both steps can be repeated: a key that is inactive already stays so.
 func (k hmacKeys) Delete(ctx context.Context, id string) error {
 	updated, err := call.Do(ctx, call.Storage, "projects.hmacKeys.update", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
 		return k.api().Update(k.project.ID, id, &storage.HmacKeyMetadata{State: stateInactive}).Context(ctx).Do()
@@ -127,22 +127,22 @@ type jsonKeys struct {
 	email   string
 }
 
-// List implements onceonly.Keys.
-func (k jsonKeys) List(ctx context.Context) ([]onceonly.Key, error) {
+// List implements credentials.ShownOnceKeys.
+func (k jsonKeys) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 	found, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.keys.list", func(ctx context.Context) (*iam.ListServiceAccountKeysResponse, error) {
 		return k.api().List(k.project.resource(k.email)).KeyTypes("USER_MANAGED").Context(ctx).Do()
 	})
 	if err != nil {
 		return nil, err
 	}
-	var keys []onceonly.Key
+	var keys []credentials.ShownOnceKey
 	for _, key := range found.Keys {
-		keys = append(keys, onceonly.Key{ID: path.Base(key.Name), Active: !key.Disabled})
+		keys = append(keys, credentials.ShownOnceKey{ID: path.Base(key.Name), Active: !key.Disabled})
 	}
 	return keys, nil
 }
 
-// Create implements onceonly.Keys.
+// Create implements credentials.ShownOnceKeys.
 func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
 	made, err := call.Settle(ctx, createAttempts, apierror.IsMissing, func() (*iam.ServiceAccountKey, error) {
 		return call.DoOnce(ctx, call.IAM, "projects.serviceAccounts.keys.create", func(ctx context.Context) (*iam.ServiceAccountKey, error) {
@@ -174,7 +174,7 @@ func parseKey(encoded string) (credstore.Credential, error) {
 	return credstore.Credential{ID: file.PrivateKeyID, Secret: cosi.NewSecret(file.PrivateKey)}, nil
 }
 
-// Delete implements onceonly.Keys.
+// Delete implements credentials.ShownOnceKeys.
 func (k jsonKeys) Delete(ctx context.Context, id string) error {
 	_, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.keys.delete", func(ctx context.Context) (*iam.Empty, error) {
 		return k.api().Delete(fmt.Sprintf("%s/keys/%s", k.project.resource(k.email), id)).Context(ctx).Do()

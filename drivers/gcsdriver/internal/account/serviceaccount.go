@@ -11,12 +11,12 @@ import (
 	storage "google.golang.org/api/storage/v1"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 )
 
 // GrantKeys makes sure that the account's service account exists with exactly the requested access,
@@ -25,7 +25,7 @@ import (
 func (p *Project) GrantKeys(ctx context.Context, request Request) (driverkit.GCSCredential, error) {
 	storeID, err := p.Store.ID(ctx)
 	if err != nil {
-		return driverkit.GCSCredential{}, onceonly.StoreError(request.ID, err)
+		return driverkit.GCSCredential{}, credentials.StoreError(request.ID, err)
 	}
 	found, err := p.ensureServiceAccount(ctx, request, storeID)
 	if err != nil {
@@ -44,14 +44,14 @@ func (p *Project) GrantKeys(ctx context.Context, request Request) (driverkit.GCS
 func (p *Project) keys(ctx context.Context, request Request, of *iam.ServiceAccount) (driverkit.GCSCredential, error) {
 	var credential driverkit.GCSCredential
 	if request.Credentials.WantsHMAC() {
-		pair, err := onceonly.Credential(ctx, p.Store, request.ID, request.Rotation, hmacKeys{p, of.Email})
+		pair, err := credentials.GrantShownOnce(ctx, p.Store, credentials.Request{Account: request.ID, Rotation: request.Rotation}, hmacKeys{p, of.Email})
 		if err != nil {
 			return driverkit.GCSCredential{}, err
 		}
 		credential.AccessID, credential.AccessSecret = pair.ID, pair.Secret
 	}
 	if request.Credentials.WantsJSON() {
-		key, err := onceonly.Credential(ctx, p.Store, jsonEntry(request.ID), request.Rotation, jsonKeys{p, of.Email})
+		key, err := credentials.GrantShownOnce(ctx, p.Store, credentials.Request{Account: jsonEntry(request.ID), Rotation: request.Rotation}, jsonKeys{p, of.Email})
 		if err != nil {
 			return driverkit.GCSCredential{}, err
 		}
@@ -99,7 +99,7 @@ func (p *Project) RevokeKeys(ctx context.Context, request Request) error {
 // removeKeys removes the keys, those of the service account itself only if the class asked for some:
 // they end with it, and a driver for HMAC keys alone need not have the right to list them.
 func (p *Project) removeKeys(ctx context.Context, email string, asked params.Credentials) error {
-	kinds := []onceonly.Keys{hmacKeys{p, email}}
+	kinds := []credentials.ShownOnceKeys{hmacKeys{p, email}}
 	if asked.WantsJSON() {
 		kinds = append(kinds, jsonKeys{p, email})
 	}
@@ -120,7 +120,7 @@ func (p *Project) removeKeys(ctx context.Context, email string, asked params.Cre
 func (p *Project) forget(ctx context.Context, entries ...string) error {
 	for _, entry := range entries {
 		if err := p.Store.Delete(ctx, entry); err != nil {
-			return onceonly.StoreError(entry, err)
+			return credentials.StoreError(entry, err)
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (p *Project) checkRevocable(ctx context.Context, request Request, found *ia
 	}
 	storeID, err := p.Store.ID(ctx)
 	if err != nil {
-		return onceonly.StoreError(request.ID, err)
+		return credentials.StoreError(request.ID, err)
 	}
 	return checkStore(found, is, storeID)
 }

@@ -8,8 +8,8 @@ import (
 
 	storage "google.golang.org/api/storage/v1"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
@@ -56,14 +56,14 @@ func (p *Project) note(ctx context.Context, request Request) error {
 	case err == nil:
 		return nil
 	case !errors.Is(err, credstore.ErrNotFound):
-		return onceonly.StoreError(request.ID, err)
+		return credentials.StoreError(request.ID, err)
 	}
 	_, err = p.Store.Put(ctx, credstore.Entry{
 		Account: request.ID,
 		Notes:   map[string]string{noteParams: request.Hash, notePrincipal: request.Principal},
 	})
 	if err != nil {
-		return onceonly.StoreError(request.ID, err)
+		return credentials.StoreError(request.ID, err)
 	}
 	return nil
 }

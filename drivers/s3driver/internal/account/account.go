@@ -4,9 +4,17 @@
 package account
 
 import (
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
+
+// NoteBuckets is the note with the names of an account's buckets, separated by spaces.
+const NoteBuckets = "buckets"
 
 // Request asks for an account with exactly this access.
 type Request struct {
@@ -24,4 +32,25 @@ type Request struct {
 	Rotation string
 	// AcceptShared says that the class accepts a key that others have too.
 	AcceptShared bool
+}
+
+// Supplied is the request to a store that takes the key from us. The names of the buckets are noted,
+// since a revoke may not be told them all.
+func (r Request) Supplied() credentials.SuppliedRequest {
+	buckets := make([]string, len(r.Buckets))
+	for i, bucket := range r.Buckets {
+		buckets[i] = bucket.Name
+	}
+	return credentials.SuppliedRequest{
+		Request: credentials.Request{Account: r.ID, Rotation: r.Rotation},
+		Hash:    r.Hash, Notes: map[string]string{NoteBuckets: strings.Join(buckets, " ")},
+	}
+}
+
+// NewKey makes a key for a store that takes it from us; its public half names the account.
+func NewKey(name string) credentials.Credential {
+	var suffix [4]byte
+	// crypto/rand.Read never fails; it ends the program when the system has no randomness.
+	_, _ = rand.Read(suffix[:])
+	return credentials.Credential{ID: name + "-" + hex.EncodeToString(suffix[:]), Secret: credentials.NewSecret()}
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -37,7 +36,7 @@ type Users struct {
 	// API is the client, with the driver's own credentials.
 	API *iam.Client
 	// Store keeps the access keys.
-	Store credstore.Store
+	Store credentials.Store
 	// Driver and Cluster are marked on every user.
 	Driver, Cluster string
 	// Path groups the users.
@@ -56,23 +55,24 @@ func (u *Users) Check(request account.Request) error {
 
 // Grant makes sure that the user exists with exactly the requested access, and answers its key: the
 // same one on every repeat. Every step can be repeated after a failure at any point.
-func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.Credential, error) {
+func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	document, err := u.document(request)
 	if err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return credstore.Credential{}, onceonly.StoreError(request.ID, err)
+		return credentials.Credential{}, credentials.StoreError(request.ID, err)
 	}
 	found, err := u.ensureUser(ctx, request, storeID)
 	if err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
 	if err := u.putPolicy(ctx, request.Name, found, document); err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
-	return onceonly.Credential(ctx, u.Store, request.ID, request.Rotation, keysOf{u.API, request.Name})
+	asked := credentials.Request{Account: request.ID, Rotation: request.Rotation}
+	return credentials.GrantShownOnce(ctx, u.Store, asked, keysOf{u.API, request.Name})
 }
 
 // user is what matters of an existing IAM user.
@@ -157,9 +157,9 @@ type keysOf struct {
 	user string
 }
 
-// List implements onceonly.Keys.
-func (k keysOf) List(ctx context.Context) ([]onceonly.Key, error) {
-	var keys []onceonly.Key
+// List implements credentials.ShownOnceKeys.
+func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+	var keys []credentials.ShownOnceKey
 	pages := iam.NewListAccessKeysPaginator(k.api, &iam.ListAccessKeysInput{UserName: &k.user})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -167,23 +167,23 @@ func (k keysOf) List(ctx context.Context) ([]onceonly.Key, error) {
 			return nil, err
 		}
 		for _, key := range page.AccessKeyMetadata {
-			keys = append(keys, onceonly.Key{ID: aws.ToString(key.AccessKeyId), Active: key.Status == types.StatusTypeActive})
+			keys = append(keys, credentials.ShownOnceKey{ID: aws.ToString(key.AccessKeyId), Active: key.Status == types.StatusTypeActive})
 		}
 	}
 	return keys, nil
 }
 
-// Create implements onceonly.Keys. The client's own retries are off: after a lost answer they would
+// Create implements credentials.ShownOnceKeys. The client's own retries are off: after a lost answer they would
 // make a second key.
-func (k keysOf) Create(ctx context.Context) (credstore.Credential, error) {
+func (k keysOf) Create(ctx context.Context) (credentials.Credential, error) {
 	out, err := k.api.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: &k.user}, func(o *iam.Options) { o.RetryMaxAttempts = 1 })
 	if err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
-	return credstore.Credential{ID: aws.ToString(out.AccessKey.AccessKeyId), Secret: cosi.NewSecret(aws.ToString(out.AccessKey.SecretAccessKey))}, nil
+	return credentials.Credential{ID: aws.ToString(out.AccessKey.AccessKeyId), Secret: cosi.NewSecret(aws.ToString(out.AccessKey.SecretAccessKey))}, nil
 }
 
-// Delete implements onceonly.Keys.
+// Delete implements credentials.ShownOnceKeys.
 func (k keysOf) Delete(ctx context.Context, id string) error {
 	_, err := k.api.DeleteAccessKey(ctx, &iam.DeleteAccessKeyInput{UserName: &k.user, AccessKeyId: &id})
 	return unlessMissing(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 )
 
@@ -21,21 +21,30 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	if err != nil {
 		return err
 	}
+	rest := func(ctx context.Context) error { return u.deleteStrayPolicies(ctx, request.Name) }
 	if exists {
-		err = u.checkRevocable(ctx, request.Name, found)
-		if err == nil {
-			err = u.removeUser(ctx, request.Name)
+		if err := u.checkRevocable(ctx, request.Name, found); err != nil {
+			return err
 		}
-	} else {
-		err = u.deleteStrayPolicies(ctx, request.Name)
+		rest = func(ctx context.Context) error { return u.removeUser(ctx, request.Name) }
 	}
-	if err != nil {
-		return err
+	return credentials.RevokeShownOnce(ctx, u.Store, request.ID, revocable{keysOf{u.API, request.Name}, exists}, rest)
+}
+
+// revocable are the keys of a user that may not exist, or not any more.
+type revocable struct {
+	keysOf
+
+	exists bool
+}
+
+// List implements credentials.ShownOnceKeys.
+func (r revocable) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+	if !r.exists {
+		return nil, nil
 	}
-	if err := u.Store.Delete(ctx, request.ID); err != nil {
-		return onceonly.StoreError(request.ID, err)
-	}
-	return nil
+	keys, err := r.keysOf.List(ctx)
+	return keys, unlessMissing(err)
 }
 
 func (u *Users) checkRevocable(ctx context.Context, name string, found user) error {
@@ -44,14 +53,14 @@ func (u *Users) checkRevocable(ctx context.Context, name string, found user) err
 	}
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return onceonly.StoreError(name, err)
+		return credentials.StoreError(name, err)
 	}
 	return u.checkOwner(name, found, storeID)
 }
 
 func (u *Users) removeUser(ctx context.Context, name string) error {
 	steps := []func(context.Context, string) error{
-		u.removeKeys, u.removeInlinePolicies, u.detachPolicies, u.leaveGroups,
+		u.removeInlinePolicies, u.detachPolicies, u.leaveGroups,
 	}
 	for _, step := range steps {
 		if err := step(ctx, name); err != nil {
@@ -60,20 +69,6 @@ func (u *Users) removeUser(ctx context.Context, name string) error {
 	}
 	_, err := u.API.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &name})
 	return unlessMissing(err)
-}
-
-func (u *Users) removeKeys(ctx context.Context, name string) error {
-	keys := keysOf{u.API, name}
-	live, err := keys.List(ctx)
-	if err != nil {
-		return unlessMissing(err)
-	}
-	for _, key := range live {
-		if err := keys.Delete(ctx, key.ID); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (u *Users) removeInlinePolicies(ctx context.Context, name string) error {

@@ -13,13 +13,11 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/supplied"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
 const (
@@ -34,7 +32,7 @@ type Users struct {
 	// API is the client, with the driver's own credentials.
 	API *adminapi.Client
 	// Store keeps the keys.
-	Store credstore.Store
+	Store credentials.Store
 	// Driver and Cluster are marked on every policy.
 	Driver, Cluster string
 }
@@ -54,49 +52,45 @@ func (u *Users) Check(request account.Request) error {
 }
 
 // Grant makes sure that the account's policy and user exist, and answers the user's key.
-func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.Credential, error) {
+func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return credstore.Credential{}, onceonly.StoreError(request.ID, err)
+		return credentials.Credential{}, credentials.StoreError(request.ID, err)
 	}
 	hash, err := u.checkOwner(ctx, request.Name, storeID, driverkit.AlreadyExists)
 	if err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
 	if hash != "" && hash != request.Hash {
-		return credstore.Credential{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+		return credentials.Credential{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
 	}
 	document, err := policy.Build(dialect, request.Buckets)
 	if err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
 	// The policy comes before the user, so that its mark is there as long as there is a user.
 	if err := u.putPolicy(ctx, request.Name, u.mark(storeID)+request.Hash, document); err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
-	return supplied.Credential(ctx, u.Store, request, u.keys(request.Name))
+	return credentials.GrantSupplied(ctx, u.Store, request.Supplied(), keysOf{u, request.Name})
 }
 
 // Revoke removes the account's users, then its policy, and the stored key last.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	storeID, err := u.Store.ID(ctx)
 	if err != nil {
-		return onceonly.StoreError(request.ID, err)
+		return credentials.StoreError(request.ID, err)
 	}
 	if _, err := u.checkOwner(ctx, request.Name, storeID, driverkit.FailedPrecondition); err != nil {
 		return err
 	}
-	if err := supplied.Remove(ctx, u.Store, request.ID, u.keys(request.Name)); err != nil {
+	return credentials.RevokeSupplied(ctx, u.Store, request.ID, keysOf{u, request.Name}, func(ctx context.Context) error {
+		_, err := u.call(ctx, http.MethodDelete, "remove-canned-policy", url.Values{"name": {request.Name}}, nil)
+		if apierror.Is(err, codeNoPolicy) {
+			return nil
+		}
 		return err
-	}
-	_, err = u.call(ctx, http.MethodDelete, "remove-canned-policy", url.Values{"name": {request.Name}}, nil)
-	if err != nil && !apierror.Is(err, codeNoPolicy) {
-		return err
-	}
-	if err := u.Store.Delete(ctx, request.ID); err != nil {
-		return onceonly.StoreError(request.ID, err)
-	}
-	return nil
+	})
 }
 
 // mark is how the ID of a policy begins that says whose it is. The hash of the request follows.
@@ -161,17 +155,18 @@ func (u *Users) call(ctx context.Context, method, operation string, query url.Va
 	return u.API.Call(ctx, adminapi.Request{Operation: operation, Method: method, Path: base + operation, Query: query, Body: body})
 }
 
-func (u *Users) keys(policyName string) supplied.Keys { return keysOf{u, policyName} }
-
-// keysOf are the users that have the policy of one account.
+// keysOf are the users that have the policy of one account, which has its name.
 type keysOf struct {
 	users  *Users
 	policy string
 }
 
-// Ensure implements supplied.Keys. A user that has the policy was completed before, with the stored
+// Make implements credentials.SuppliedKeys.
+func (k keysOf) Make() credentials.Credential { return account.NewKey(k.policy) }
+
+// Ensure implements credentials.SuppliedKeys. A user that has the policy was completed before, with the stored
 // secret; one that an administrator disabled stays so.
-func (k keysOf) Ensure(ctx context.Context, key credstore.Credential) error {
+func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 	found, err := k.info(ctx, key.ID)
 	switch {
 	case err != nil:
@@ -191,7 +186,7 @@ func (k keysOf) Ensure(ctx context.Context, key credstore.Credential) error {
 }
 
 // addUser makes the user or replaces its secret.
-func (k keysOf) addUser(ctx context.Context, key credstore.Credential) error {
+func (k keysOf) addUser(ctx context.Context, key credentials.Credential) error {
 	body, err := json.Marshal(map[string]string{"secretKey": key.Secret.Reveal(), "status": statusEnabled})
 	if err != nil {
 		return fmt.Errorf("make the user %s: %w", key.ID, err)
@@ -229,7 +224,7 @@ func (k keysOf) info(ctx context.Context, id string) (userInfo, error) {
 	return found, nil
 }
 
-// Remove implements supplied.Keys.
+// Remove implements credentials.SuppliedKeys.
 func (k keysOf) Remove(ctx context.Context, id string) error {
 	_, err := k.users.call(ctx, http.MethodDelete, "remove-user", url.Values{"accessKey": {id}}, nil)
 	if apierror.Is(err, codeNoUser) {

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -43,15 +43,15 @@ func (k *Key) Check(request account.Request) error {
 }
 
 // Grant answers the key.
-func (k *Key) Grant(ctx context.Context, request account.Request) (credstore.Credential, error) {
+func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	if err := k.Check(request); err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
 	key, err := k.Credentials.Retrieve(ctx)
 	if err != nil {
-		return credstore.Credential{}, driverkit.Unavailable("the key for workloads cannot be read").WithDetail(err)
+		return credentials.Credential{}, driverkit.Unavailable("the key for workloads cannot be read").WithDetail(err)
 	}
-	return credstore.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
+	return credentials.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
 }
 
 // Revoke has nothing to remove.

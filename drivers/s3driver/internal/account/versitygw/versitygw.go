@@ -20,13 +20,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/supplied"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
 const (
@@ -43,7 +41,7 @@ type Users struct {
 	// S3 is the client for the bucket policies.
 	S3 *s3.Client
 	// Store keeps the keys.
-	Store credstore.Store
+	Store credentials.Store
 
 	locks locks
 }
@@ -61,25 +59,21 @@ func (u *Users) Check(request account.Request) error {
 }
 
 // Grant makes sure that the account's user and its statements exist, and answers the user's key.
-func (u *Users) Grant(ctx context.Context, request account.Request) (credstore.Credential, error) {
+func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	if err := u.checkStore(ctx, request); err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
-	credential, err := supplied.Credential(ctx, u.Store, request, keysOf{u, request})
+	credential, err := credentials.GrantSupplied(ctx, u.Store, request.Supplied(), keysOf{u, request})
 	if err != nil {
-		return credstore.Credential{}, err
+		return credentials.Credential{}, err
 	}
-	entry, err := u.Store.Get(ctx, request.ID)
+	principals, err := credentials.StoredIDs(ctx, u.Store, request.ID)
 	if err != nil {
-		return credstore.Credential{}, onceonly.StoreError(request.ID, err)
-	}
-	principals := []string{entry.Current.ID}
-	if entry.Previous != nil {
-		principals = append(principals, entry.Previous.ID)
+		return credentials.Credential{}, err
 	}
 	for _, bucket := range request.Buckets {
 		if err := u.editPolicy(ctx, bucket.Name, setAccess(request.Name, bucket, principals)); err != nil {
-			return credstore.Credential{}, err
+			return credentials.Credential{}, err
 		}
 	}
 	return credential, nil
@@ -100,21 +94,16 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 			return err
 		}
 	}
-	if err := supplied.Remove(ctx, u.Store, request.ID, keysOf{users: u}); err != nil {
-		return err
-	}
-	if err := u.Store.Delete(ctx, request.ID); err != nil {
-		return onceonly.StoreError(request.ID, err)
-	}
-	return nil
+	return credentials.RevokeSupplied(ctx, u.Store, request.ID, keysOf{users: u}, nil)
 }
 
 // bucketsOf answers the buckets of the grant, as the store has them, and those of the request.
 func (u *Users) bucketsOf(ctx context.Context, request account.Request) ([]string, error) {
-	noted, err := supplied.Buckets(ctx, u.Store, request.ID)
+	note, err := credentials.StoredNote(ctx, u.Store, request.ID, account.NoteBuckets)
 	if err != nil {
 		return nil, err
 	}
+	noted := strings.Fields(note)
 	for _, bucket := range request.Buckets {
 		noted = append(noted, bucket.Name)
 	}
@@ -129,7 +118,7 @@ func (u *Users) checkStore(ctx context.Context, request account.Request) error {
 	if err != nil {
 		return err
 	}
-	known, err := supplied.IDs(ctx, u.Store, request.ID)
+	known, err := credentials.StoredIDs(ctx, u.Store, request.ID)
 	if err != nil {
 		return err
 	}
@@ -201,8 +190,11 @@ type keysOf struct {
 	request account.Request
 }
 
-// Ensure implements supplied.Keys.
-func (k keysOf) Ensure(ctx context.Context, key credstore.Credential) error {
+// Make implements credentials.SuppliedKeys.
+func (k keysOf) Make() credentials.Credential { return account.NewKey(k.request.Name) }
+
+// Ensure implements credentials.SuppliedKeys.
+func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 	err := k.users.call(ctx, "create-user", nil, xmlAccount{Access: key.ID, Secret: key.Secret.Reveal(), Role: roleUser})
 	if !apierror.Is(err, codeUserExists) {
 		return err
@@ -210,7 +202,7 @@ func (k keysOf) Ensure(ctx context.Context, key credstore.Credential) error {
 	return k.users.call(ctx, "update-user", url.Values{"access": {key.ID}}, xmlProperties{Secret: key.Secret.Reveal()})
 }
 
-// Remove implements supplied.Keys. The gateway refuses policies that name a user it does not have,
+// Remove implements credentials.SuppliedKeys. The gateway refuses policies that name a user it does not have,
 // so the name leaves the policies first.
 func (k keysOf) Remove(ctx context.Context, id string) error {
 	for _, bucket := range k.request.Buckets {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package onceonly_test
+package credentials_test
 
 import (
 	"context"
@@ -13,32 +13,33 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cooper-cosi/cooper/drivers/internal/onceonly"
-	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // shop is a backend that shows a secret once and allows two keys.
 type shop struct {
-	keys    []onceonly.Key
+	keys    []credentials.ShownOnceKey
 	made    int
 	failure error
 }
 
-func (s *shop) List(context.Context) ([]onceonly.Key, error) { return slices.Clone(s.keys), s.failure }
+func (s *shop) List(context.Context) ([]credentials.ShownOnceKey, error) {
+	return slices.Clone(s.keys), s.failure
+}
 
-func (s *shop) Create(context.Context) (credstore.Credential, error) {
+func (s *shop) Create(context.Context) (credentials.Credential, error) {
 	if len(s.keys) >= 2 {
-		return credstore.Credential{}, errors.New("two keys exist")
+		return credentials.Credential{}, errors.New("two keys exist")
 	}
 	s.made++
 	id := fmt.Sprintf("key%d", s.made)
-	s.keys = append(s.keys, onceonly.Key{ID: id, Active: true})
-	return credstore.Credential{ID: id, Secret: cosi.NewSecret("secret of " + id)}, nil
+	s.keys = append(s.keys, credentials.ShownOnceKey{ID: id, Active: true})
+	return credentials.Credential{ID: id, Secret: cosi.NewSecret("secret of " + id)}, nil
 }
 
 func (s *shop) Delete(_ context.Context, id string) error {
-	s.keys = slices.DeleteFunc(s.keys, func(k onceonly.Key) bool { return k.ID == id })
+	s.keys = slices.DeleteFunc(s.keys, func(k credentials.ShownOnceKey) bool { return k.ID == id })
 	return nil
 }
 
@@ -52,23 +53,23 @@ func (s *shop) ids() []string {
 
 // failingStore fails the next writes.
 type failingStore struct {
-	credstore.Store
+	credentials.Store
 
 	failures int
 	failure  error
 }
 
-func (f *failingStore) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
+func (f *failingStore) Put(ctx context.Context, entry credentials.Entry) (credentials.Entry, error) {
 	if f.failures > 0 {
 		f.failures--
-		return credstore.Entry{}, f.failure
+		return credentials.Entry{}, f.failure
 	}
 	return f.Store.Put(ctx, entry)
 }
 
-func grant(t *testing.T, store credstore.Store, keys *shop, rotation string) string {
+func grant(t *testing.T, store credentials.Store, keys *shop, rotation string) string {
 	t.Helper()
-	credential, err := onceonly.Credential(t.Context(), store, "ba-1", rotation, keys)
+	credential, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account, Rotation: rotation}, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +81,10 @@ func grant(t *testing.T, store credstore.Store, keys *shop, rotation string) str
 
 func TestKeysThatWereNeverDeliveredAreReplaced(t *testing.T) {
 	t.Parallel()
-	store := &failingStore{Store: credstore.NewMemory(), failures: 3, failure: errors.New("disk full")}
+	store := &failingStore{Store: credentials.NewMemory(), failures: 3, failure: errors.New("disk full")}
 	keys := &shop{}
 	for range 3 {
-		_, err := onceonly.Credential(t.Context(), store, "ba-1", "", keys)
+		_, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account}, keys)
 		if status.Code(err) != codes.Unavailable {
 			t.Fatalf("error is %v, want Unavailable", err)
 		}
@@ -96,13 +97,13 @@ func TestKeysThatWereNeverDeliveredAreReplaced(t *testing.T) {
 
 func TestRotationInterruptedAnywhere(t *testing.T) {
 	t.Parallel()
-	store := &failingStore{Store: credstore.NewMemory(), failure: errors.New("disk full")}
+	store := &failingStore{Store: credentials.NewMemory(), failure: errors.New("disk full")}
 	keys := &shop{}
 	grant(t, store, keys, "")
 	previous := grant(t, store, keys, "r1")
 	store.failures = 2
 	for range 2 {
-		if _, err := onceonly.Credential(t.Context(), store, "ba-1", "r2", keys); err == nil {
+		if _, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account, Rotation: "r2"}, keys); err == nil {
 			t.Fatal("granted without storing")
 		}
 		if !slices.Contains(keys.ids(), previous) {
@@ -117,10 +118,10 @@ func TestRotationInterruptedAnywhere(t *testing.T) {
 
 func TestKeyRemovedByHandIsReplaced(t *testing.T) {
 	t.Parallel()
-	store, keys := credstore.NewMemory(), &shop{}
+	store, keys := credentials.NewMemory(), &shop{}
 	first := grant(t, store, keys, "")
 	second := grant(t, store, keys, "r1")
-	keys.keys = slices.DeleteFunc(keys.keys, func(k onceonly.Key) bool { return k.ID == second })
+	keys.keys = slices.DeleteFunc(keys.keys, func(k credentials.ShownOnceKey) bool { return k.ID == second })
 	third := grant(t, store, keys, "r1")
 	if diff := cmp.Diff([]string{first, third}, keys.ids()); diff != "" {
 		t.Errorf("live keys (-want +got):\n%s", diff)
@@ -133,10 +134,10 @@ func TestKeyRemovedByHandIsReplaced(t *testing.T) {
 func TestInactiveKeyIsTheAdministrators(t *testing.T) {
 	t.Parallel()
 	for _, rotation := range []string{"", "r1"} {
-		store, keys := credstore.NewMemory(), &shop{}
+		store, keys := credentials.NewMemory(), &shop{}
 		grant(t, store, keys, "")
 		keys.keys[0].Active = false
-		if _, err := onceonly.Credential(t.Context(), store, "ba-1", rotation, keys); status.Code(err) != codes.FailedPrecondition {
+		if _, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account, Rotation: rotation}, keys); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("rotation %q: error is %v, want FailedPrecondition", rotation, err)
 		}
 		if keys.made != 1 {
@@ -151,16 +152,16 @@ func TestFailuresOfTheStore(t *testing.T) {
 		failure error
 		want    codes.Code
 	}{
-		"somebody else granted at the same time": {credstore.ErrConflict, codes.Aborted},
-		"the entry is damaged":                   {credstore.ErrCorrupt, codes.FailedPrecondition},
-		"the store was exchanged":                {credstore.ErrStoreID, codes.FailedPrecondition},
+		"somebody else granted at the same time": {credentials.ErrConflict, codes.Aborted},
+		"the entry is damaged":                   {credentials.ErrCorrupt, codes.FailedPrecondition},
+		"the store was exchanged":                {credentials.ErrStoreID, codes.FailedPrecondition},
 		"the store cannot be written":            {errors.New("read-only"), codes.Unavailable},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := &failingStore{Store: credstore.NewMemory(), failures: 1, failure: test.failure}
-			if _, err := onceonly.Credential(t.Context(), store, "ba-1", "", &shop{}); status.Code(err) != test.want {
+			store := &failingStore{Store: credentials.NewMemory(), failures: 1, failure: test.failure}
+			if _, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account}, &shop{}); status.Code(err) != test.want {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
 		})

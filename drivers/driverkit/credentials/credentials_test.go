@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func TestSuppliedAccountOfAnotherAccess(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	request := credentials.SuppliedRequest{Request: credentials.Request{Account: account}, Hash: "h1", Notes: map[string]string{"buckets": "a b"}}
+	if _, err := credentials.GrantSupplied(t.Context(), b.store, request, supplied{process{backend: b}}); err != nil {
+		t.Fatal(err)
+	}
+	if note, err := credentials.StoredNote(t.Context(), b.store, account, "buckets"); err != nil || note != "a b" {
+		t.Errorf("the note is %q, %v", note, err)
+	}
+	request.Hash = "h2"
+	if _, err := credentials.GrantSupplied(t.Context(), b.store, request, supplied{process{backend: b}}); status.Code(err) != codes.AlreadyExists {
+		t.Errorf("another access: %v, want AlreadyExists", err)
+	}
+	if note, err := credentials.StoredNote(t.Context(), b.store, "ba-2", "buckets"); err != nil || note != "" {
+		t.Errorf("the note of an account that is not there is %q, %v", note, err)
+	}
+}
+
+// TestWhatElseBelongsToAnAccount goes before what is stored, so that a failure there can be repeated.
+func TestWhatElseBelongsToAnAccount(t *testing.T) {
+	t.Parallel()
+	b := newBackend()
+	p := process{backend: b}
+	if _, err := credentials.GrantShownOnce(t.Context(), b.store, credentials.Request{Account: account}, shownOnce{p}); err != nil {
+		t.Fatal(err)
+	}
+	busy := errors.New("the policy is in use")
+	if err := credentials.RevokeShownOnce(t.Context(), b.store, account, shownOnce{p}, func(context.Context) error { return busy }); !errors.Is(err, busy) {
+		t.Errorf("error is %v, want %v", err, busy)
+	}
+	if _, err := b.store.Get(t.Context(), account); err != nil || len(b.keys) != 0 {
+		t.Errorf("after a failed revoke: keys %v, stored: %v", b.ids(), err)
+	}
+}
+
+func TestDeriver(t *testing.T) {
+	t.Parallel()
+	if _, err := credentials.NewDeriver(cosi.NewSecret("short"), "a.example.com"); err == nil || strings.Contains(err.Error(), "short") {
+		t.Errorf("a short master key: %v, want an error without it", err)
+	}
+	master := credentials.NewSecret()
+	seen := map[string]string{}
+	for _, driver := range []string{"a.example.com", "b.example.com"} {
+		deriver, err := credentials.NewDeriver(master, driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, owner := range []string{"ba-1", "ba-1.0"} {
+			for _, mark := range []credentials.Mark{"0.aaaaaaaa.bbbbbbbbbb", "1.aaaaaaaa.bbbbbbbbbb"} {
+				secret, err := deriver.Secret(owner, mark)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again, err := deriver.Secret(owner, mark); err != nil || !again.Equal(secret) {
+					t.Errorf("%s %s: another secret the second time (%v)", owner, mark, err)
+				}
+				if length := len(secret.Reveal()); length != 40 {
+					t.Errorf("a secret of %d characters, want 40", length)
+				}
+				name := driver + " " + owner + " " + string(mark)
+				if other, taken := seen[secret.Reveal()]; taken {
+					t.Errorf("%s has the secret of %s", name, other)
+				}
+				seen[secret.Reveal()] = name
+			}
+		}
+	}
+}
+
+func TestPlanMarks(t *testing.T) {
+	t.Parallel()
+	first := credentials.PlanMarks(nil, "").Current
+	second := credentials.PlanMarks([]credentials.Mark{first}, "r1").Current
+	third := credentials.PlanMarks([]credentials.Mark{first, second}, "r2").Current
+	tests := map[string]struct {
+		found    []credentials.Mark
+		rotation string
+		want     credentials.Plan
+	}{
+		"one that answers":                       {[]credentials.Mark{first}, "", credentials.Plan{Current: first}},
+		"two, in any order":                      {[]credentials.Mark{second, first}, "r1", credentials.Plan{Current: second, Previous: first}},
+		"what a killed process did not remove":   {[]credentials.Mark{third, first, second}, "r2", credentials.Plan{Current: third, Previous: second, Stale: []credentials.Mark{first}}},
+		"another rotation":                       {[]credentials.Mark{first, second}, "r2", credentials.Plan{New: true, Previous: second, Stale: []credentials.Mark{first}}},
+		"the rotation before the last once more": {[]credentials.Mark{first, second}, "", credentials.Plan{New: true, Previous: second, Stale: []credentials.Mark{first}}},
+		"none":                                   {nil, "r1", credentials.Plan{New: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := credentials.PlanMarks(test.found, test.rotation)
+			if parsed, ok := credentials.ParseMark(string(got.Current)); !ok || parsed != got.Current {
+				t.Errorf("%q is no mark", got.Current)
+			}
+			if got.New {
+				got.Current = ""
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTextsThatAreNoMarks(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "key1", "0.aaaaaaaa", "-1.aaaaaaaa.bbbbbbbbbb", "00.aaaaaaaa.bbbbbbbbbb", "0.aaaa.bbbbbbbbbb", "0.aaaaaaaa.bbbb", "0.aaaaaaaa.bbbbbbbbbb.c"} {
+		if _, ok := credentials.ParseMark(text); ok {
+			t.Errorf("%q is taken for a mark", text)
+		}
+	}
+}
+
+// TestStoreOfFiles is one that a driver of somebody else opens.
+func TestStoreOfFiles(t *testing.T) {
+	t.Parallel()
+	directory := t.TempDir() + "/keys"
+	var ids []string
+	b := newBackend()
+	for range 2 {
+		store, err := credentials.OpenDirectory(directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		granted, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account}, shownOnce{process{backend: b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, granted.ID)
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("a store that is opened again answers another key: %v", ids)
+	}
+}

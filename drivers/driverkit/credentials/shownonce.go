@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// ShownOnceKeys are the keys of one account at a backend that shows a secret only when it makes it,
+// such as AWS IAM, HMAC keys of Google Cloud Storage, or a key API that takes no secret. The backend
+// must have room for two keys of an account.
+type ShownOnceKeys interface {
+	// List answers all keys of the account.
+	List(ctx context.Context) ([]ShownOnceKey, error)
+	// Create makes a key. Its client must not try again by itself when an answer is lost.
+	Create(ctx context.Context) (Credential, error)
+	// Delete removes a key. That there is none is no error.
+	Delete(ctx context.Context, id string) error
+}
+
+// ShownOnceKey is a key without its secret.
+type ShownOnceKey struct {
+	ID string
+	// Active is false if an administrator switched the key off.
+	Active bool
+}
+
+// GrantShownOnce answers the credential of the account, and makes one only if there is none, if it
+// was removed at the backend, or if the rotation differs from the last grant's. After a rotation
+// exactly the previous credential keeps working.
+//
+// It keeps one promise: a credential is answered only after it is in the store. A key at the backend
+// that is not in the store was therefore never delivered, and is removed. That holds for one store
+// only, so the caller has made sure that the account carries the ID of this one.
+func GrantShownOnce(ctx context.Context, store Store, request Request, keys ShownOnceKeys) (Credential, error) {
+	entry, _, err := lookUp(ctx, store, request.Account)
+	if err != nil {
+		return Credential{}, err
+	}
+	live, err := keys.List(ctx)
+	if err != nil {
+		return Credential{}, err
+	}
+	if live, err = removeUnknown(ctx, keys, live, entry); err != nil {
+		return Credential{}, err
+	}
+	current := slices.IndexFunc(live, func(k ShownOnceKey) bool { return k.ID == entry.Current.ID })
+	if current >= 0 && !live[current].Active {
+		return Credential{}, driverkit.FailedPrecondition(
+			"key %s of account %s was made inactive at the store; activate it, or delete it to have a new one made", entry.Current.ID, request.Account)
+	}
+	if current >= 0 && entry.Rotation == request.Rotation {
+		return entry.Current, nil
+	}
+	return createShownOnce(ctx, store, entry, request.Rotation, keys, current >= 0)
+}
+
+// createShownOnce makes room for one key, makes it, stores it and answers it.
+func createShownOnce(ctx context.Context, store Store, entry Entry, rotation string, keys ShownOnceKeys, currentLives bool) (Credential, error) {
+	if entry.Previous != nil && currentLives {
+		if err := keys.Delete(ctx, entry.Previous.ID); err != nil {
+			return Credential{}, err
+		}
+	}
+	made, err := keys.Create(ctx)
+	if err != nil {
+		return Credential{}, err
+	}
+	if currentLives {
+		previous := entry.Current
+		entry.Previous = &previous
+	}
+	entry.Current, entry.Rotation = made, rotation
+	stored, err := store.Put(ctx, entry)
+	if err != nil {
+		return Credential{}, StoreError(entry.Account, err)
+	}
+	return stored.Current, nil
+}
+
+// removeUnknown removes the keys that were never delivered, and answers the others.
+func removeUnknown(ctx context.Context, keys ShownOnceKeys, live []ShownOnceKey, entry Entry) ([]ShownOnceKey, error) {
+	var known []ShownOnceKey
+	for _, key := range live {
+		if entry.Knows(key.ID) {
+			known = append(known, key)
+			continue
+		}
+		if err := keys.Delete(ctx, key.ID); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// RevokeShownOnce removes all keys of the account, then what else belongs to it (rest, which may be
+// nil), and what is stored last, so that a repeated call still knows everything.
+func RevokeShownOnce(ctx context.Context, store Store, account string, keys ShownOnceKeys, rest func(context.Context) error) error {
+	live, err := keys.List(ctx)
+	if err != nil {
+		return err
+	}
+	remove := func(ctx context.Context, key ShownOnceKey) error { return keys.Delete(ctx, key.ID) }
+	if err := removeAll(ctx, live, remove, rest); err != nil {
+		return err
+	}
+	return forget(ctx, store, account)
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+)
+
+// Crash kills a process at one of its calls: before the call takes effect, or after the effect but
+// before the answer. Calls to the backend and writes to the credential store count. A dead process
+// makes no more calls.
+//
+// The process is an object in memory: what it knows is dropped with it, what it has changed outside
+// of itself stays.
+type Crash struct {
+	at          int
+	afterEffect bool
+
+	mu    sync.Mutex
+	kill  context.CancelFunc
+	calls []string
+	dead  bool
+}
+
+// Killed is the error of the calls of a dead process. Clients that look for it do not try again.
+type Killed struct{}
+
+// Error implements error.
+func (Killed) Error() string { return "the process was killed" }
+
+// NonRetriable tells the Azure SDK not to try again.
+func (Killed) NonRetriable() {}
+
+// Context is what the calls of the process are made with: it ends when the process dies.
+func (c *Crash) Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, kill := context.WithCancel(t.Context())
+	t.Cleanup(kill)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kill = kill
+	return ctx
+}
+
+// Dead says whether the process was killed.
+func (c *Crash) Dead() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dead
+}
+
+// Calls are the names of the calls so far.
+func (c *Crash) Calls() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls
+}
+
+// Call runs effect as the next call of the process, or kills it. The effect must not depend on the
+// context of the process.
+func (c *Crash) Call(name string, effect func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return Killed{}
+	}
+	c.calls = append(c.calls, name)
+	if len(c.calls) != c.at {
+		return effect()
+	}
+	c.dead = true
+	if c.kill != nil {
+		c.kill()
+	}
+	if c.afterEffect {
+		// The process does not live to see how the call ended.
+		_ = effect()
+	}
+	return Killed{}
+}
+
+// Wrap makes the requests of an HTTP client calls of the process.
+func (c *Crash) Wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(request *http.Request) (*http.Response, error) {
+		var response *http.Response
+		err := c.Call(request.Method+" "+request.URL.RequestURI(), func() error {
+			var err error
+			// What the server does must not depend on the process that asked.
+			response, err = next.RoundTrip(request.WithContext(context.WithoutCancel(request.Context()))) //nolint:bodyclose // it is the caller's
+			return err
+		})
+		if errors.Is(err, Killed{}) && response != nil {
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+			response = nil
+		}
+		return response, err
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// Store makes the writes of a credential store calls of the process.
+func (c *Crash) Store(store credentials.Store) credentials.Store { return crashStore{store, c} }
+
+type crashStore struct {
+	credentials.Store
+
+	crash *Crash
+}
+
+func (c crashStore) Put(ctx context.Context, entry credentials.Entry) (credentials.Entry, error) {
+	var stored credentials.Entry
+	err := c.crash.Call("store.Put "+entry.Account, func() error {
+		var err error
+		stored, err = c.Store.Put(context.WithoutCancel(ctx), entry)
+		return err
+	})
+	return stored, err
+}
+
+func (c crashStore) Delete(ctx context.Context, account string) error {
+	return c.crash.Call("store.Delete "+account, func() error {
+		return c.Store.Delete(context.WithoutCancel(ctx), account)
+	})
+}
+
+// CrashMatrix runs the same work again and again: once without a crash, to count the calls, and then
+// for each call with a crash before and with one after its effect.
+type CrashMatrix struct {
+	// Sample is how many cells to try, chosen at random, unless COOPER_SOAK is set; 0 tries all.
+	Sample int
+	// Cell prepares, does the work in a process with this crash, whose error it ignores, does the
+	// work again in a new process, and checks what has become of it.
+	Cell func(t *testing.T, crash *Crash)
+}
+
+// Run runs the matrix, up to the first cell that fails.
+func (m CrashMatrix) Run(t *testing.T) {
+	t.Helper()
+	whole := &Crash{}
+	m.Cell(t, whole)
+	calls := len(whole.Calls())
+	if calls == 0 && !t.Failed() {
+		t.Error("the work makes no call at which to crash")
+	}
+	var cells []*Crash
+	for at := range calls {
+		cells = append(cells, &Crash{at: at + 1}, &Crash{at: at + 1, afterEffect: true})
+	}
+	if m.Sample > 0 && os.Getenv("COOPER_SOAK") == "" {
+		cells = m.sampled(t, cells)
+	}
+	for _, crash := range cells {
+		if t.Failed() {
+			return
+		}
+		m.Cell(t, crash)
+		if t.Failed() || !crash.Dead() {
+			t.Errorf("killed (%t) at call %d (after its effect: %t) of:\n%s", crash.Dead(), crash.at, crash.afterEffect, strings.Join(crash.Calls(), "\n"))
+		}
+	}
+	t.Logf("%d cells over %d calls", len(cells), calls)
+}
+
+// sampled picks some of the cells; COOPER_SEED repeats a choice.
+func (m CrashMatrix) sampled(t *testing.T, cells []*Crash) []*Crash {
+	t.Helper()
+	seed := rand.Uint64() //nolint:gosec // a choice of tests
+	if given := os.Getenv("COOPER_SEED"); given != "" {
+		parsed, err := strconv.ParseUint(given, 10, 64)
+		if err != nil {
+			t.Fatalf("COOPER_SEED: %v", err)
+		}
+		seed = parsed
+	}
+	count := min(m.Sample, len(cells))
+	t.Logf("COOPER_SEED=%d chooses %d of %d cells; COOPER_SOAK=1 tries all", seed, count, len(cells))
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a choice of tests
+	random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+	return cells[:count]
+}
