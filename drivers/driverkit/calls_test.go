@@ -33,7 +33,7 @@ func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	client := &http.Client{Transport: calls.Wrap("east", server.Client().Transport)}
 	get := func() error {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
