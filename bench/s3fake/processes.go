@@ -82,7 +82,7 @@ func startVersity(ctx context.Context, s settings) (*target, error) {
 func startMinIO(ctx context.Context, s settings) (*target, error) {
 	env := []string{"MINIO_ROOT_USER=" + access, "MINIO_ROOT_PASSWORD=" + secret, "MINIO_BROWSER=off", "MINIO_CI_CD=1"}
 	return process(ctx, "minio", s.minio, env, func(address, dir string) []string {
-		return []string{"server", "--quiet", "--address", address, mkdir(dir, "data")}
+		return []string{"server", "--quiet", "--address", address, "--certs-dir", mkdir(dir, "certs"), mkdir(dir, "data")}
 	})
 }
 

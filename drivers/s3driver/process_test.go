@@ -158,7 +158,7 @@ func startMinIO(t *testing.T) string {
 	path := findBinary(t, stores.MinIO())
 	address := freeAddress(t)
 	startProcess(t, path, []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
-		"server", "--quiet", "--address", address, t.TempDir())
+		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
 	waitFor(t, "http://"+address+"/minio/health/cluster")
 	return "http://" + address
 }

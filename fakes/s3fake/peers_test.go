@@ -56,7 +56,7 @@ func minioPeer(t *testing.T, path string) *peer {
 	t.Helper()
 	address := freeAddress(t)
 	startPeer(t, path, []string{"MINIO_ROOT_USER=" + peerKey, "MINIO_ROOT_PASSWORD=" + peerSecret, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
-		"server", "--quiet", "--address", address, t.TempDir())
+		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
 	p := &peer{name: "MinIO", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
 	await(t, p.url+"/minio/health/cluster")
 	// Credentials of a session have what the session's policy leaves of the root user's permissions.

@@ -68,7 +68,8 @@ type Child struct {
 func Start(t *testing.T, args ...string) *Child {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(os.Environ(), childMark+"=1")
+	// A killed process cannot remove its large bodies: they go with the test's directory.
+	cmd.Env = append(os.Environ(), childMark+"=1", "TMPDIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
