@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 
@@ -256,4 +257,17 @@ func TestCase68_a_claim_gone_behind_our_back(t *testing.T) {
 			w.called(driverfake.DeleteBucket, 0)
 		})
 	}
+}
+
+func TestCase68_a_conflict_with_nobody(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	w.stop(theController)
+	w.drop(t.Context(), claim)
+	w.gone(claim)
+	w.tape.strike(&fault{Who: theController, What: "update buckets", Name: bucket.Name, Status: http.StatusConflict})
+	w.runController()
+	w.gone(bucket)
 }

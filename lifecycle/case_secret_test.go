@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -290,4 +291,27 @@ func TestCase52_53_54_a_revocation_that_fails(t *testing.T) {
 	w.touch(stuck)
 	w.gone(stuck, claim)
 	w.called(driverfake.RevokeAccess, 3)
+}
+
+// The mark on the claim cannot be taken off at once, and meanwhile a new access
+// takes hold of the claim: the mark stays, and nobody waits for its end any
+// more.
+func TestCase54_a_new_access_takes_the_mark_over(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{})
+	leaving := w.granted("leaving", "keys", "photos")
+	w.tape.strike(&fault{Who: theController, What: "update bucketclaims", Name: "photos", Status: http.StatusInternalServerError, Times: always})
+	w.delete(leaving)
+	w.eventually("the access waits for the mark, which is not taken off", func(context.Context) error {
+		if w.log.count(`"waitingFor"="mark off BucketClaim photos`) == 0 || w.log.count("references: write BucketClaim") == 0 {
+			return errNot
+		}
+		return nil
+	})
+	w.granted("heir", "keys", "photos")
+	w.gone(leaving)
+	if claim := get(w, w.claim("photos", "fast")); !marked(claim) {
+		t.Errorf("the claim has an access and no mark: %+v", claim.ObjectMeta)
+	}
+	w.tape.calm()
 }

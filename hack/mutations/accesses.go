@@ -266,6 +266,16 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "an access that goes is not told of its heir", Cases: []int{54},
+			Edits: []edit{
+				{
+					`controller/internal/bucketaccess/watches.go`,
+					`if !ok || !inuse.StateOf(access).Holds {`,
+					`if ok || !inuse.StateOf(access).Holds {`,
+				},
+			},
+		},
+		{
 			Name: "an access without a sidecar waits for one", Cases: []int{55},
 			Edits: []edit{
 				{

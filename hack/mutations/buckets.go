@@ -444,6 +444,17 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "a conflict is forgotten when the claim is gone", Cases: []int{68},
+			Edits: []edit{
+				{
+					`controller/internal/bucketclaim/reconciler.go`,
+					`return runner.Run(ctx, r.Runner.Once(), req, w.claim, r.absent(), w)`,
+					"_, err = runner.Run(ctx, r.Runner.Once(), req, w.claim, r.absent(), w)\n" +
+						"\t\treturn reconcile.Result{}, err",
+				},
+			},
+		},
+		{
 			Name: "a Bucket whose claim is gone is not found", Cases: []int{68},
 			Edits: []edit{
 				{

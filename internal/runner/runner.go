@@ -61,6 +61,15 @@ func New(o Options) *Runner {
 // that both count the same failures.
 func (r *Runner) Limiter() workqueue.TypedRateLimiter[reconcile.Request] { return r.failures }
 
+// Once is the Runner for an object that does not exist: it is not looked at
+// again when nothing changes, as every other one is at the resync. What failed
+// or conflicted is repeated all the same.
+func (r *Runner) Once() *Runner {
+	once := *r
+	once.options.Resync = 0
+	return &once
+}
+
 // Run runs the steps for one request. obj is the object that Events go to.
 //
 // Verdicts end in a wait for watches, with the resync behind them. Conflicts

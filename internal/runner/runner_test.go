@@ -69,6 +69,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	r := runner.New(runner.Options{Kind: metrics.KindBucketClaim, Resync: resync, Backoff: backoff.Options{Base: time.Millisecond, Max: time.Second}})
+	for name, tc := range map[string]struct {
+		verdict step.Verdict
+		err     error
+		again   bool
+	}{
+		"what is in order is not looked at again": {step.Done(), nil, false},
+		"a conflict is repeated":                  {step.Verdict{}, conflict(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := runner.Run(t.Context(), r.Once(), request(), &cosiapi.BucketClaim{}, steps(tc.verdict, tc.err), 0)
+			if err != nil || (got.RequeueAfter > 0) != tc.again {
+				t.Errorf("again %v, got %+v, %v", tc.again, got, err)
+			}
+		})
+	}
+}
+
 // Case 65: a persistent API problem is one Event, and no other problem is.
 func TestRun_reports_a_persistent_API_problem_once(t *testing.T) {
 	t.Parallel()

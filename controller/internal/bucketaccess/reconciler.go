@@ -59,6 +59,7 @@ func New(o Options) *Reconciler { return &Reconciler{Options: o} }
 // requested are the steps for an access that no sidecar knows of yet.
 func (r *Reconciler) requested() []step.Step[*work] {
 	return []step.Step[*work]{
+		step.Func[*work]{StepName: "seen", Do: r.seen},       // does the cache hold what we wrote last?
 		step.Func[*work]{StepName: "gather", Do: r.gather},   // look up class, claims and Buckets
 		step.Func[*work]{StepName: "class", Do: r.class},     // does the class allow what is asked for?
 		step.Func[*work]{StepName: "claims", Do: r.claims},   // are the claims there, and there to stay?
@@ -72,6 +73,7 @@ func (r *Reconciler) requested() []step.Step[*work] {
 // handedOff are the steps for an access that its sidecar serves.
 func (r *Reconciler) handedOff() []step.Step[*work] {
 	return []step.Step[*work]{
+		step.Func[*work]{StepName: "seen", Do: r.seen},
 		step.Func[*work]{StepName: "protect", Do: r.protect},
 		step.Func[*work]{StepName: "gather", Do: r.gather},
 		step.Func[*work]{StepName: "degraded", Do: r.degraded}, // are the claims still what they were?
@@ -81,6 +83,7 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 // terminating are the steps for an access that is being deleted.
 func (r *Reconciler) terminating() []step.Step[*work] {
 	return []step.Step[*work]{
+		step.Func[*work]{StepName: "seen", Do: r.seen},
 		step.Func[*work]{StepName: "cleaned", Do: r.cleaned},     // wait for the sidecar, if it ever had the access
 		step.Func[*work]{StepName: "unmarked", Do: r.unmarked},   // wait until claims that nobody else uses are unmarked
 		step.Func[*work]{StepName: "unprotect", Do: r.unprotect}, // finalizer off the access
@@ -100,9 +103,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read access from the cache: %w", err)
 	}
-	if !r.written.Seen(w.access) {
-		return reconcile.Result{}, nil // the watch event of our own write starts the next reconcile
-	}
 	w.stored = *w.access.Status.DeepCopy()
 	steps := r.requested()
 	switch {
@@ -112,4 +112,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		steps = r.handedOff()
 	}
 	return runner.Run(ctx, r.Runner, req, w.access, steps, w)
+}
+
+// seen waits until the cache holds what we wrote last.
+func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
+	if r.written.Seen(w.access) {
+		return step.Next(), nil
+	}
+	return step.Wait("the cache, which is behind our own write"), nil
 }

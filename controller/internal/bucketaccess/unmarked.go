@@ -16,7 +16,9 @@ import (
 )
 
 // unmarked waits until the claims that no other access uses have lost the mark
-// of being in use, so that a claim is never seen marked by nobody.
+// of being in use, so that a claim is never seen marked by nobody. The wait
+// ends with a change of the claim, or with another access that takes hold of it
+// and thereby keeps the mark where it is.
 func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error) {
 	for _, c := range w.access.Spec.BucketClaims {
 		claim := &cosiapi.BucketClaim{}
@@ -33,7 +35,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", claim.Name, err)
 		}
 		if len(inuse.Holders(accesses.Items, claim.Name)) == 0 {
-			return step.Wait("mark off BucketClaim " + claim.Name), nil
+			return step.Wait("mark off BucketClaim " + claim.Name + ", or another access to it"), nil
 		}
 	}
 	return step.Next(), nil

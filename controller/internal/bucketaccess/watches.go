@@ -6,6 +6,7 @@ import (
 	"context"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -14,10 +15,12 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 )
 
 // Watch starts the reconciler on every change that may concern an access: of
-// the access itself, its claims, its class and the Buckets of its claims.
+// the access itself, its claims, its class, the Buckets of its claims and the
+// other accesses to them.
 func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -26,6 +29,7 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Opt
 		Watches(&cosiapi.BucketClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
 		Watches(&cosiapi.BucketAccessClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
+		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(r.ofHeir), builder.WithPredicates(inuse.Changed())).
 		Complete(r)
 }
 
@@ -49,6 +53,23 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 	}
 	ref := bucket.Spec.BucketClaimRef
 	return r.accesses(ctx, requestedOnly, client.InNamespace(ref.Namespace), client.MatchingFields{index.AccessByClaim: ref.Name})
+}
+
+// ofHeir wakes the accesses that are being deleted and share a claim with one
+// that holds it: the mark on the claim, whose end they wait for, stays.
+func (r *Reconciler) ofHeir(ctx context.Context, obj client.Object) []reconcile.Request {
+	access, ok := obj.(*cosiapi.BucketAccess)
+	if !ok || !inuse.StateOf(access).Holds {
+		return nil
+	}
+	leaving := func(other *cosiapi.BucketAccess) bool {
+		return other.Name != access.Name && !other.DeletionTimestamp.IsZero()
+	}
+	var requests []reconcile.Request
+	for _, c := range access.Spec.BucketClaims {
+		requests = append(requests, r.accesses(ctx, leaving, client.InNamespace(access.Namespace), client.MatchingFields{index.AccessByClaim: c.BucketClaimName})...)
+	}
+	return requests
 }
 
 func requestedOnly(access *cosiapi.BucketAccess) bool { return access.Status.DriverName == "" }

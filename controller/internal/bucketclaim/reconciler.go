@@ -57,6 +57,7 @@ func New(o Options) *Reconciler { return &Reconciler{Options: o} }
 // living are the steps for a claim that exists and is not being deleted.
 func (r *Reconciler) living() []step.Step[*work] {
 	return []step.Step[*work]{
+		step.Func[*work]{StepName: "seen", Do: r.seen},             // does the cache hold what we wrote last?
 		step.Func[*work]{StepName: "orphans", Do: r.orphans},       // free Buckets of a claim that is gone without a trace
 		step.Func[*work]{StepName: "protect", Do: r.protect},       // finalizer on the claim
 		step.Func[*work]{StepName: "references", Do: r.references}, // mark the claim while accesses use it
@@ -72,6 +73,7 @@ func (r *Reconciler) living() []step.Step[*work] {
 // terminating are the steps for a claim that is being deleted.
 func (r *Reconciler) terminating() []step.Step[*work] {
 	return []step.Step[*work]{
+		step.Func[*work]{StepName: "seen", Do: r.seen},
 		step.Func[*work]{StepName: "orphans", Do: r.orphans},
 		step.Func[*work]{StepName: "unused", Do: r.unused},       // wait until no access uses the claim
 		step.Func[*work]{StepName: "release", Do: r.release},     // mark the Bucket, delete it if its policy says so
@@ -93,16 +95,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err := r.Client.Get(ctx, req.NamespacedName, w.claim)
 	if apierrors.IsNotFound(err) {
 		w.claim = &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: req.Name}}
-		if _, err = runner.Run(ctx, r.Runner, req, w.claim, r.absent(), w); err != nil {
-			return reconcile.Result{}, fmt.Errorf("claim is gone: %w", err)
-		}
-		return reconcile.Result{}, nil
+		return runner.Run(ctx, r.Runner.Once(), req, w.claim, r.absent(), w)
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
-	}
-	if !r.written.Seen(w.claim) {
-		return reconcile.Result{}, nil // the watch event of our own write starts the next reconcile
 	}
 	w.stored = *w.claim.Status.DeepCopy()
 	steps := r.living()
@@ -110,4 +106,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		steps = r.terminating()
 	}
 	return runner.Run(ctx, r.Runner, req, w.claim, steps, w)
+}
+
+// seen waits until the cache holds what we wrote last.
+func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
+	if r.written.Seen(w.claim) {
+		return step.Next(), nil
+	}
+	return step.Wait("the cache, which is behind our own write"), nil
 }

@@ -10,10 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -30,7 +28,7 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Opt
 		For(&cosiapi.BucketClaim{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
 		Watches(&cosiapi.BucketClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
-		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(ofAccess), builder.WithPredicates(useChanged())).
+		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(ofAccess), builder.WithPredicates(inuse.Changed())).
 		Complete(r)
 }
 
@@ -81,16 +79,4 @@ func ofAccess(_ context.Context, obj client.Object) []reconcile.Request {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: access.Namespace, Name: c.BucketClaimName}})
 	}
 	return requests
-}
-
-// useChanged lets pass the changes of an access that matter to its claims.
-func useChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, ok := e.ObjectOld.(*cosiapi.BucketAccess)
-		if !ok {
-			return true
-		}
-		after, ok := e.ObjectNew.(*cosiapi.BucketAccess)
-		return !ok || inuse.StateOf(before) != inuse.StateOf(after)
-	}}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -34,6 +36,19 @@ func StateOf(access *cosiapi.BucketAccess) State {
 		return State{Holds: !finished}
 	}
 	return State{Pending: !deleting && !judged(access)}
+}
+
+// Changed lets pass the events of an access that matter to its claims, and to
+// the other accesses to them.
+func Changed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*cosiapi.BucketAccess)
+		if !ok {
+			return true
+		}
+		after, ok := e.ObjectNew.(*cosiapi.BucketAccess)
+		return !ok || StateOf(before) != StateOf(after)
+	}}
 }
 
 // judged tells whether the Controller has said anything about the access.
