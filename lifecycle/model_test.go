@@ -73,10 +73,6 @@ type model struct {
 // it as the first one.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	if !soak() {
-		t.Skip("known defect, issue 3: an access that is deleted in the moment it is granted may keep its finalizer; " +
-			"COOPER_SOAK=1 COOPER_LIFECYCLE_SEED=384398586 COOPER_LIFECYCLE_WORLDS=1 COOPER_LIFECYCLE_STEPS=400 shows it")
-	}
 	steps := environment("COOPER_LIFECYCLE_STEPS", defaultSteps)
 	first := seed()
 	for i := range uint64(environment("COOPER_LIFECYCLE_WORLDS", defaultWorlds)) {
