@@ -48,8 +48,8 @@ func TestAccess_is_handed_off_in_one_write(t *testing.T) {
 		t.Errorf("conflicts on the straight path: %d", got)
 	}
 	// Case 39: another class of that name changes nothing.
-	s.delete(class)
-	s.gone(class)
+	s.Delete(class)
+	s.Gone(class)
 	s.newAccessClass("keys", func(spec *cosiapi.BucketAccessClassSpec) {
 		spec.DriverName, spec.Parameters = "other", map[string]string{"user": "fancy"}
 	})
@@ -144,10 +144,10 @@ func TestAccess_is_refused(t *testing.T) {
 			if access.Status.DriverName != "" {
 				t.Errorf("handed off to %s", access.Status.DriverName)
 			}
-			s.delete(access) // case 55: no sidecar is needed
-			s.gone(access)
-			s.delete(claim)
-			s.gone(claim)
+			s.Delete(access) // case 55: no sidecar is needed
+			s.Gone(access)
+			s.Delete(claim)
+			s.Gone(claim)
 		})
 	}
 }
@@ -172,7 +172,7 @@ func TestAccess_rejected_by_its_class_and_accepted_by_the_next(t *testing.T) {
 	if cosiapi.HasProtection(access) || marked(get(s, photos)) {
 		t.Errorf("a rejected access left a trace: finalizers %v, annotations of the claim %v", access.Finalizers, photos.Annotations)
 	}
-	s.delete(first)
+	s.Delete(first)
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	s.newAccessClass("keys", multiBucket)
 	s.untilHandedOff(access)
@@ -191,15 +191,15 @@ func TestAccess_to_a_claim_that_is_being_deleted(t *testing.T) {
 	claim, bucket := s.provisioned("photos", "fast")
 	first := s.newAccess(s.access("first", "keys", "photos"))
 	s.untilHandedOff(first)
-	s.delete(claim)
+	s.Delete(claim)
 	late := s.newAccess(s.access("late", "keys", "photos"))
 	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 	if cosiapi.HasProtection(late) {
 		t.Error("the refused access holds a finalizer")
 	}
-	s.delete(first)
+	s.Delete(first)
 	s.cleanedUp(first)
-	s.gone(claim)
+	s.Gone(claim)
 	s.untilReleased(bucket, true)
 	s.untilCondition(late, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	again := s.newClaim("photos", "fast")
@@ -223,8 +223,8 @@ func TestAccess_waiting_for_a_claim_that_is_deleted(t *testing.T) {
 		}
 		return nil
 	})
-	s.delete(claim)
-	s.gone(claim)
+	s.Delete(claim)
+	s.Gone(claim)
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	if cosiapi.HasProtection(access) {
 		t.Error("the access kept its finalizer")
@@ -251,7 +251,7 @@ func TestAccess_to_claims_that_share_a_bucket(t *testing.T) {
 				bucket := s.newImported("archive-for-"+name, name, func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "shared" })
 				s.provision(bucket)
 				claim := s.importing(name, "archive-for-"+name)
-				s.create(claim)
+				s.Create(claim)
 				s.untilProvisioned(claim)
 			}
 			access := s.access("app", "keys", "photos", "films")
@@ -285,20 +285,20 @@ func TestAccess_deletion_takes_the_mark_off_with_the_last(t *testing.T) {
 		s.untilHandedOff(a)
 		s.grant(a)
 	}
-	s.delete(last)
-	s.delete(first)
+	s.Delete(last)
+	s.Delete(first)
 	s.settled()
 	get(s, first)
 	if !cosiapi.HasProtection(first) {
 		t.Error("an access went before its sidecar had cleaned up")
 	}
 	s.cleanedUp(first)
-	s.gone(first)
+	s.Gone(first)
 	if !marked(get(s, claim)) { // case 54: the other one is stuck in its revocation
 		t.Error("the mark went while an access was still being revoked")
 	}
 	s.cleanedUp(last)
-	s.gone(last)
+	s.Gone(last)
 	if marked(get(s, claim)) {
 		t.Error("the mark is still there after the last access has gone")
 	}
@@ -338,7 +338,7 @@ func TestAccess_condition_with_two_causes(t *testing.T) {
 	sidecar(metav1.ConditionFalse, conditions.SecretTaken)
 	s.settled()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	s.delete(claim)
+	s.Delete(claim)
 	s.settled()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 	sidecar(metav1.ConditionTrue, conditions.SidecarValidated)

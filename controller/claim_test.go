@@ -74,9 +74,9 @@ func TestClaim_deleted_before_any_sidecar_saw_its_Bucket(t *testing.T) {
 	s.newClass("fast")
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
-	s.delete(claim)
-	s.gone(claim)
-	s.gone(bucket)
+	s.Delete(claim)
+	s.Gone(claim)
+	s.Gone(bucket)
 }
 
 // KEP: ResourcesValidated is Unknown while the class is missing. Nothing but
@@ -101,7 +101,7 @@ func TestClaim_whose_Bucket_is_lost(t *testing.T) {
 	bucket := s.bound(claim)
 	s.provision(bucket)
 	s.untilProvisioned(claim)
-	s.delete(bucket)
+	s.Delete(bucket)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
 	if got := condition(claim, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned may not be taken back: %+v", got)
@@ -110,8 +110,8 @@ func TestClaim_whose_Bucket_is_lost(t *testing.T) {
 	if got := strings.Count(strings.Join(s.writes(), "\n"), "create buckets"); got != 1 {
 		t.Errorf("Buckets created: want 1, got %d", got)
 	}
-	s.delete(claim) // case 31: a missing Bucket does not hold the claim
-	s.gone(claim)
+	s.Delete(claim) // case 31: a missing Bucket does not hold the claim
+	s.Gone(claim)
 }
 
 // lateBuckets is a client whose cache has not got any Bucket yet.
@@ -162,14 +162,14 @@ func TestClaim_finds_a_Bucket_of_its_name(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: cosiapi.BucketNameFor(claim.UID)},
 				Spec:       cosiapi.BucketSpec{DriverName: s.namespace, DeletionPolicy: cosiapi.DeletionPolicyRetain, BucketClaimRef: ref},
 			}
-			s.create(bucket)
+			s.Create(bucket)
 			s.run()
 			s.untilCondition(claim, cosiapi.ConditionResourcesValidated, tc.status, tc.reason)
 			if adopted := claim.Status.BoundBucketName != ""; adopted != (tc.uid == "") {
 				t.Errorf("bound to %q", claim.Status.BoundBucketName)
 			}
-			s.delete(claim)
-			s.gone(claim)
+			s.Delete(claim)
+			s.Gone(claim)
 		})
 	}
 }
@@ -180,15 +180,15 @@ func TestClaim_outlives_its_class(t *testing.T) {
 	s := start(t)
 	class := s.newClass("fast")
 	claim, bucket := s.provisioned("photos", "fast")
-	s.delete(class)
-	s.gone(class)
+	s.Delete(class)
+	s.Gone(class)
 	s.newClass("fast", func(c *cosiapi.BucketClass) { c.Spec.Parameters = map[string]string{"tier": "cold"} })
 	s.settled()
 	if got := get(s, bucket).Spec.Parameters["tier"]; got != "hot" {
 		t.Errorf("parameters of the Bucket changed to %q", got)
 	}
-	s.delete(claim)
-	s.gone(claim)
+	s.Delete(claim)
+	s.Gone(claim)
 }
 
 // Case 56: True and False are copied, Unknown never; nothing is written when

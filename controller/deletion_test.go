@@ -34,8 +34,8 @@ func TestDeletion_with_policy_Delete(t *testing.T) {
 	s.newClass("fast")
 	claim, bucket := s.provisioned("photos", "fast")
 	before := len(s.writes())
-	s.delete(claim)
-	s.gone(claim)
+	s.Delete(claim)
+	s.Gone(claim)
 	s.untilReleased(bucket, true)
 	s.untilWritesAfter(before,
 		"update buckets "+bucket.Name,
@@ -50,8 +50,8 @@ func TestDeletion_with_policy_Retain(t *testing.T) {
 	s := start(t)
 	s.newClass("kept", retain)
 	claim, bucket := s.provisioned("photos", "kept")
-	s.delete(claim)
-	s.gone(claim)
+	s.Delete(claim)
+	s.Gone(claim)
 	s.untilReleased(bucket, false)
 	// Case 35: a policy that changes after the claim is gone deletes nothing.
 	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
@@ -66,8 +66,8 @@ func TestDeletion_with_a_changed_policy(t *testing.T) {
 	s.newClass("fast")
 	claim, bucket := s.provisioned("photos", "fast")
 	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
-	s.delete(claim)
-	s.gone(claim)
+	s.Delete(claim)
+	s.Gone(claim)
 	s.untilReleased(bucket, false)
 }
 
@@ -83,14 +83,14 @@ func TestDeletion_of_the_Bucket_before_its_claim(t *testing.T) {
 			s := start(t)
 			s.newClass("any", alter)
 			claim, bucket := s.provisioned("photos", "any")
-			s.delete(bucket)
+			s.Delete(bucket)
 			s.settled()
 			get(s, bucket)
 			if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) {
 				t.Error("the Bucket is marked though its claim lives")
 			}
-			s.delete(claim)
-			s.gone(claim)
+			s.Delete(claim)
+			s.Gone(claim)
 			s.untilReleased(bucket, true)
 		})
 	}
@@ -104,15 +104,15 @@ func TestDeletion_of_a_claim_whose_Bucket_is_somebody_elses(t *testing.T) {
 	s.newClass("fast")
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
-	s.delete(bucket)
+	s.Delete(bucket)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
 	foreign := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: bucket.Name}, Spec: *bucket.Spec.DeepCopy()}
 	foreign.Spec.BucketClaimRef.UID = "somebody-else"
 	foreign.Spec.BucketClaimRef.Name = "films"
 	foreign.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain // or it goes, as the Bucket of a claim that is gone
-	s.create(foreign)
+	s.Create(foreign)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
-	s.delete(claim)
+	s.Delete(claim)
 	s.t.Cleanup(func() { s.dropFinalizer(claim) })
 	s.settled()
 	get(s, claim)
@@ -131,7 +131,7 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 	access := s.newAccess(s.access("app", "keys", "photos"))
 	s.untilHandedOff(access)
 	s.grant(access)
-	s.delete(claim)
+	s.Delete(claim)
 	// Case 40: the access stays provisioned and tells why it is in the way.
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 	if got := condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
@@ -146,10 +146,10 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
 	}
-	s.delete(access)
+	s.Delete(access)
 	s.cleanedUp(access)
-	s.gone(access)
-	s.gone(claim)
+	s.Gone(access)
+	s.Gone(claim)
 	s.untilReleased(bucket, true)
 }
 
@@ -165,10 +165,10 @@ func TestDeletion_of_a_claim_with_an_access_nobody_has_seen(t *testing.T) {
 	claim, bucket := s.provisioned("photos", "fast")
 	stop()
 	access := s.newAccess(s.access("app", "keys", "photos"))
-	s.delete(claim)
+	s.Delete(claim)
 	s.run()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	s.gone(claim)
+	s.Gone(claim)
 	s.untilReleased(bucket, true)
 	get(s, access)
 	if cosiapi.HasProtection(access) || access.Status.DriverName != "" {
@@ -200,7 +200,7 @@ func TestDeletion_of_a_claim_behind_our_back(t *testing.T) {
 			claim, bucket := s.provisioned("photos", "any")
 			stop()
 			s.dropFinalizer(claim)
-			s.gone(claim)
+			s.Gone(claim)
 			s.run()
 			s.untilReleased(bucket, tc.deleted)
 		})
@@ -216,7 +216,7 @@ func TestDeletion_behind_our_back_and_a_new_claim(t *testing.T) {
 	claim, old := s.provisioned("photos", "fast")
 	stop()
 	s.dropFinalizer(claim)
-	s.gone(claim)
+	s.Gone(claim)
 	again := s.newClaim("photos", "fast")
 	s.run()
 	s.untilReleased(old, true)
@@ -238,7 +238,7 @@ func TestDeletion_behind_our_back_of_a_claim_in_use(t *testing.T) {
 	s.grant(access)
 	stop()
 	s.dropFinalizer(claim)
-	s.gone(claim)
+	s.Gone(claim)
 	s.run()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimMissing)
 	s.settled()
@@ -246,9 +246,9 @@ func TestDeletion_behind_our_back_of_a_claim_in_use(t *testing.T) {
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) {
 		t.Error("the Bucket was released under an access that uses it")
 	}
-	s.delete(access)
+	s.Delete(access)
 	s.cleanedUp(access)
-	s.gone(access)
+	s.Gone(access)
 	s.untilReleased(bucket, true)
 }
 
@@ -261,7 +261,7 @@ func TestDeletion_of_an_orphan_that_was_cut_short(t *testing.T) {
 	claim, bucket := s.provisioned("photos", "fast")
 	stop()
 	s.dropFinalizer(claim)
-	s.gone(claim)
+	s.Gone(claim)
 	change(s, bucket, func(b *cosiapi.Bucket) {
 		cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, string(cosiapi.DeletionPolicyDelete))
 	})
@@ -281,10 +281,10 @@ func TestDeletion_of_the_namespace(t *testing.T) {
 	s.grant(granted)
 	s.untilCondition(waiting, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	s.deleteNamespace()
-	s.gone(waiting)
+	s.Gone(waiting)
 	s.cleanedUp(granted)
-	s.gone(granted)
-	s.gone(claim)
+	s.Gone(granted)
+	s.Gone(claim)
 	s.untilReleased(bucket, true)
 }
 
@@ -295,7 +295,7 @@ func (s *system) deleteNamespace() {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(namespaceKind())
 	namespace.SetName(s.namespace)
-	s.delete(namespace)
+	s.Delete(namespace)
 	s.Eventually("all accesses are being deleted", func(ctx context.Context) error {
 		list := &cosiapi.BucketAccessList{}
 		if err := s.Client.List(ctx, list, inNamespace(s)); err != nil {

@@ -3,11 +3,9 @@
 package controller_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -22,8 +20,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -73,8 +69,8 @@ func newSystem(t *testing.T) *system {
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: backoff.Options{Base: never, Max: never}}
 	s.user = "controller-" + s.namespace
-	s.applyRoles()
-	s.create(&rbacv1.ClusterRoleBinding{
+	s.ApplyClusterRoles()
+	s.Create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.user},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.ControllerRole},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
@@ -191,117 +187,28 @@ func (s *system) newClient(config *rest.Config, options client.Options) (client.
 	return s.wrapClient(c), nil
 }
 
-// applyRoles creates the ClusterRoles of deploy/rbac, which all tests share.
-func (s *system) applyRoles() {
-	s.t.Helper()
-	manifests, err := deploy.RBAC()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for name, manifest := range manifests {
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
-		for {
-			obj := &unstructured.Unstructured{}
-			err := decoder.Decode(obj)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				s.t.Fatalf("%s: %v", name, err)
-			}
-			if obj.GetKind() != "ClusterRole" {
-				continue // leader election is off
-			}
-			if err := s.Client.Create(s.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
-				s.t.Fatalf("%s: %v", name, err)
-			}
-		}
-	}
-}
-
-// create creates an object; one without a namespace is deleted at the end.
-func (s *system) create(obj client.Object) {
-	s.t.Helper()
-	if err := s.Client.Create(s.t.Context(), obj); err != nil {
-		s.t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
-	}
-	if obj.GetNamespace() == "" {
-		s.t.Cleanup(func() {
-			if err := client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(s.t.Context()), obj)); err != nil {
-				s.t.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
-			}
-		})
-	}
-}
-
-// delete deletes an object and does not wait until it is gone.
-func (s *system) delete(obj client.Object) {
-	s.t.Helper()
-	if err := s.Client.Delete(s.t.Context(), obj); err != nil {
-		s.t.Fatalf("delete %T %s: %v", obj, obj.GetName(), err)
-	}
-}
-
 // get reads an object anew and returns it.
 func get[T client.Object](s *system, obj T) T {
 	s.t.Helper()
-	if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		s.t.Fatalf("get %T %s: %v", obj, obj.GetName(), err)
-	}
-	return obj
+	return testenv.Get(s.Env, obj)
 }
 
 // change reads an object anew, lets change alter it, and writes it.
 func change[T client.Object](s *system, obj T, change func(T)) {
 	s.t.Helper()
-	s.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change(obj)
-		return s.Client.Update(ctx, obj)
-	})
+	testenv.Change(s.Env, obj, change)
 }
 
 // changeStatus is change for the status.
 func changeStatus[T client.Object](s *system, obj T, change func(T)) {
 	s.t.Helper()
-	s.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change(obj)
-		return s.Client.Status().Update(ctx, obj)
-	})
+	testenv.ChangeStatus(s.Env, obj, change)
 }
 
 // until waits until the object is as check wants it; check says what is wrong.
 func until[T client.Object](s *system, obj T, what string, check func(T) error) T {
 	s.t.Helper()
-	var last error
-	s.Eventually(what, func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return errors.Join(err, last) // at the deadline, what was seen before says more
-		}
-		last = check(obj)
-		return last
-	})
-	return obj
-}
-
-// gone waits until the object does not exist.
-func (s *system) gone(obj client.Object) {
-	s.t.Helper()
-	s.Eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
-		err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
-	})
+	return testenv.Until(s.Env, obj, what, check)
 }
 
 // settled waits until the Controller has nothing to do: a claim that is made
@@ -309,15 +216,15 @@ func (s *system) gone(obj client.Object) {
 func (s *system) settled() {
 	s.t.Helper()
 	claim := s.claim(fmt.Sprintf("fence-%d", time.Now().UnixNano()), "no-such-class")
-	s.create(claim)
+	s.Create(claim)
 	access := s.access(claim.Name, "no-such-class", claim.Name)
-	s.create(access)
+	s.Create(access)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
-	s.delete(access)
-	s.delete(claim)
-	s.gone(access)
-	s.gone(claim)
+	s.Delete(access)
+	s.Delete(claim)
+	s.Gone(access)
+	s.Gone(claim)
 }
 
 // untilCondition waits until a claim or access has a condition.

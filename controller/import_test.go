@@ -26,7 +26,7 @@ func TestImport_of_a_Bucket_that_is_ready(t *testing.T) {
 	s.settled()
 	before := len(s.writes())
 	claim := s.importing("photos", "archive", cosiapi.ProtocolS3)
-	s.create(claim)
+	s.Create(claim)
 	s.untilProvisioned(claim)
 	want := cosiapi.BucketClaimReference{Namespace: s.namespace, Name: "photos", UID: claim.UID}
 	if diff := cmp.Diff(want, get(s, bucket).Spec.BucketClaimRef); diff != "" {
@@ -59,7 +59,7 @@ func TestImport_waits_for_its_Bucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	claim := s.importing("photos", "archive")
-	s.create(claim)
+	s.Create(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucket)
 	if claim.Status.BoundBucketName != "" {
 		t.Errorf("bound to %q, which does not exist", claim.Status.BoundBucketName)
@@ -78,14 +78,14 @@ func TestImport_of_a_Bucket_for_another_claim(t *testing.T) {
 	s := start(t)
 	wrong := s.newImported("archive", "films")
 	claim := s.importing("photos", "archive")
-	s.create(claim)
+	s.Create(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BindingInvalid)
 	if claim.Status.BoundBucketName != "" || get(s, wrong).Spec.BucketClaimRef.UID != "" {
 		t.Fatalf("bound: claim to %q, Bucket to %q", claim.Status.BoundBucketName, wrong.Spec.BucketClaimRef.UID)
 	}
-	s.delete(wrong)
-	s.gone(wrong)
+	s.Delete(wrong)
+	s.Gone(wrong)
 	bucket := s.newImported("archive", "photos")
 	s.bound(claim)
 	s.provision(bucket)
@@ -100,11 +100,11 @@ func TestImport_binds_once(t *testing.T) {
 	s.protectBucket(bucket)
 	s.provision(bucket)
 	first := s.importing("photos", "archive")
-	s.create(first)
+	s.Create(first)
 	s.untilProvisioned(first)
 	uid := first.UID
-	s.delete(first)
-	s.gone(first)
+	s.Delete(first)
+	s.Gone(first)
 	until(s, bucket, "the Bucket is marked and kept", func(b *cosiapi.Bucket) error {
 		if !cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) || !b.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("annotations %v, deletionTimestamp %v", b.Annotations, b.DeletionTimestamp)
@@ -112,15 +112,15 @@ func TestImport_binds_once(t *testing.T) {
 		return nil
 	})
 	second := s.importing("photos", "archive")
-	s.create(second)
+	s.Create(second)
 	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	if got := get(s, bucket).Spec.BucketClaimRef.UID; got != uid {
 		t.Errorf("bucketClaimRef.uid: want %s, got %s", uid, got)
 	}
 	// The administrator imports it anew: deletes the object, creates it again.
-	s.delete(bucket)
+	s.Delete(bucket)
 	s.dropFinalizer(bucket)
-	s.gone(bucket)
+	s.Gone(bucket)
 	again := s.newImported("archive", "photos")
 	s.bound(second)
 	s.provision(again)
@@ -134,7 +134,7 @@ func TestImport_lacks_a_protocol(t *testing.T) {
 	bucket := s.newImported("archive", "photos")
 	s.provision(bucket, cosiapi.ProtocolGCS)
 	claim := s.importing("photos", "archive", cosiapi.ProtocolS3, cosiapi.ProtocolGCS)
-	s.create(claim)
+	s.Create(claim)
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.ProtocolUnsupported)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ProtocolUnsupported)
 	s.provision(bucket, cosiapi.ProtocolS3, cosiapi.ProtocolGCS)
@@ -148,15 +148,15 @@ func TestImport_given_up_before_it_bound(t *testing.T) {
 	s := start(t)
 	bucket := s.newImported("archive", "films")
 	claim := s.importing("photos", "archive")
-	s.create(claim)
+	s.Create(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
-	s.delete(claim)
-	s.gone(claim)
+	s.Delete(claim)
+	s.Gone(claim)
 	get(s, bucket)
 	if len(bucket.Annotations) != 0 || bucket.Spec.BucketClaimRef.UID != "" {
 		t.Errorf("the Bucket was touched: %+v", bucket.ObjectMeta)
 	}
 	rightful := s.importing("films", "archive")
-	s.create(rightful)
+	s.Create(rightful)
 	s.bound(rightful)
 }

@@ -30,7 +30,7 @@ func (s *system) newClass(name string, alter ...func(*cosiapi.BucketClass)) *cos
 	for _, a := range alter {
 		a(class)
 	}
-	s.create(class)
+	s.Create(class)
 	return class
 }
 
@@ -48,7 +48,7 @@ func (s *system) claim(name, class string, protocols ...cosiapi.Protocol) *cosia
 func (s *system) newClaim(name, class string) *cosiapi.BucketClaim {
 	s.t.Helper()
 	claim := s.claim(name, class, cosiapi.ProtocolS3)
-	s.create(claim)
+	s.Create(claim)
 	return claim
 }
 
@@ -72,7 +72,7 @@ func (s *system) newImported(name, claim string, alter ...func(*cosiapi.Bucket))
 	for _, a := range alter {
 		a(bucket)
 	}
-	s.create(bucket)
+	s.Create(bucket)
 	return bucket
 }
 
@@ -158,7 +158,7 @@ func (s *system) newAccessClass(name string, alter ...func(*cosiapi.BucketAccess
 	for _, a := range alter {
 		a(&class.Spec)
 	}
-	s.create(class)
+	s.Create(class)
 	return class
 }
 
@@ -184,7 +184,7 @@ func (s *system) access(name, class string, claims ...string) *cosiapi.BucketAcc
 // newAccess creates an access and drops its finalizer at the end of the test.
 func (s *system) newAccess(access *cosiapi.BucketAccess) *cosiapi.BucketAccess {
 	s.t.Helper()
-	s.create(access)
+	s.Create(access)
 	s.t.Cleanup(func() { s.dropFinalizer(access) })
 	return access
 }

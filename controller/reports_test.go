@@ -49,19 +49,19 @@ func TestEvents(t *testing.T) {
 	s.untilHandedOff(access)
 	s.newImported("archive", "somebody")
 	refused := s.importing("old", "archive")
-	s.create(refused)
+	s.Create(refused)
 	s.untilCondition(refused, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	wrong := s.access("wrong", "keys", "photos")
 	wrong.Spec.Protocol = cosiapi.ProtocolGCS
 	s.newAccess(wrong)
 	s.untilCondition(wrong, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ProtocolUnsupported)
-	s.delete(wrong)
-	s.gone(wrong)
-	s.delete(claim)
+	s.Delete(wrong)
+	s.Gone(wrong)
+	s.Delete(claim)
 	s.settled()
-	s.delete(access)
+	s.Delete(access)
 	s.cleanedUp(access)
-	s.gone(claim)
+	s.Gone(claim)
 	want := []string{
 		"BucketAccess/app Normal WaitingForBucket",
 		"BucketAccess/wrong Warning FailedGrantAccess",
@@ -94,11 +94,11 @@ func TestMetrics(t *testing.T) {
 	s.grant(access)
 	s.provision(bucket) // no news
 	s.settled()         // a claim and an access that end before they are provisioned
-	s.delete(access)
+	s.Delete(access)
 	s.cleanedUp(access)
-	s.gone(access)
-	s.delete(claim)
-	s.gone(claim)
+	s.Gone(access)
+	s.Delete(claim)
+	s.Gone(claim)
 	want := `
 # HELP cosi_operation_count Number of end-to-end reconciliations.
 # TYPE cosi_operation_count counter
@@ -162,7 +162,7 @@ func TestUsersServeThemselves(t *testing.T) {
 	if err := editor.Delete(t.Context(), claim); err != nil {
 		t.Fatalf("the editor may not give the bucket back: %v", err)
 	}
-	s.gone(claim)
+	s.Gone(claim)
 }
 
 // person is a client of somebody with a built-in role in the namespace. The
@@ -177,7 +177,7 @@ func (s *system) person(role string) client.Client {
 		s.t.Fatal(err)
 	}
 	for _, r := range roles.Items {
-		s.create(&rbacv1.RoleBinding{
+		s.Create(&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name + "." + strings.ReplaceAll(r.Name, ":", ".")},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.Name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},

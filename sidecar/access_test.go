@@ -94,12 +94,12 @@ func TestAccess_case_13_revoked_whenever_it_has_an_ID(t *testing.T) {
 			a := s.access(b)
 			s.handOff(a, b)
 			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
-			s.delete(a)
+			s.Delete(a)
 			s.release(a)
 			if diff := cmp.Diff(tc.want, s.calls()); diff != "" {
 				t.Errorf("calls (-want, +got):\n%s", diff)
 			}
-			s.gone(s.secrets(a)[0])
+			s.Gone(s.secrets(a)[0])
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestAccess_case_6_13_deleted_before_the_ID_is_stored(t *testing.T) {
 	a := s.access(b)
 	own := a.DeepCopy()
 	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketAccessIdRequest) error {
-		s.delete(own)
+		s.Delete(own)
 		return nil
 	})
 	s.handOff(a, b)
@@ -171,10 +171,10 @@ func TestAccess_case_42_a_Bucket_that_cannot_be_used(t *testing.T) {
 			if tc.bucket != nil {
 				tc.bucket(b)
 			}
-			s.create(b)
+			s.Create(b)
 			b.Status.BucketID = b.Name
 			a := s.access(b)
-			s.create(a)
+			s.Create(a)
 			changeStatus(s, a, func(a *cosiapi.BucketAccess) {
 				accessed := cosiapi.AccessedBucket{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}
 				if tc.access != nil {
@@ -201,7 +201,7 @@ func TestAccess_case_8_waits_for_a_Bucket_that_is_only_identified(t *testing.T) 
 	hold := make(chan struct{})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	until(s, b, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
 		if b.Status.BucketID == "" {
 			return fmt.Errorf("it has none")
@@ -249,7 +249,7 @@ func TestAccess_case_45_service_accounts(t *testing.T) {
 			b := s.readyBucket()
 			a := s.access(b)
 			a.Spec.ServiceAccountName = "robot"
-			s.create(a)
+			s.Create(a)
 			changeStatus(s, a, func(a *cosiapi.BucketAccess) {
 				a.Status.DriverName, a.Status.AuthenticationType = s.driver.Name(), tc.authentication
 				a.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}}
@@ -258,7 +258,7 @@ func TestAccess_case_45_service_accounts(t *testing.T) {
 			if _, has := get(s, s.secrets(a)[0]).Data["AWS_SECRET_ACCESS_KEY"]; has == tc.namespaced {
 				t.Errorf("the Secret holds a key: %v", has)
 			}
-			s.delete(a)
+			s.Delete(a)
 			s.release(a)
 			wantName, wantNamespace := "", ""
 			if tc.namespaced {
@@ -285,7 +285,7 @@ func TestAccess_case_49_two_claims_of_one_backend_bucket(t *testing.T) {
 	}
 	one, two := s.static("shared"), s.static("shared")
 	for _, b := range []*cosiapi.Bucket{one, two} {
-		s.create(b)
+		s.Create(b)
 		s.ready(b)
 	}
 	a := s.access(one, two)
@@ -372,7 +372,7 @@ func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
 		return nil
 	})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.PermissionDenied, Message: "not allowed"})
-	s.delete(a)
+	s.Delete(a)
 	message := s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	if !strings.Contains(message, "not allowed") {
 		t.Errorf("the driver's message is lost: %s", message)
@@ -382,7 +382,7 @@ func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
 	if cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation) || condition(a, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 		t.Errorf("a failed revocation changed more than DeprovisionFailed: %v %v", a.Annotations, a.Status.Conditions)
 	}
-	s.gone(secret)
+	s.Gone(secret)
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
 	s.release(a)
 	want := []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: b.Name}}

@@ -45,7 +45,7 @@ func TestBucket_case_1_2_5_17_both_phases(t *testing.T) {
 		}
 		return err
 	})
-	s.create(b)
+	s.Create(b)
 	s.ready(b)
 	first := driverfake.Requests[*cosi.DriverGenerateBucketIdRequest](s.driver)[0]
 	second := driverfake.Requests[*cosi.DriverCreateBucketRequest](s.driver)[0]
@@ -64,7 +64,7 @@ func TestBucket_case_3_no_phase_1_after_the_ID_is_stored(t *testing.T) {
 	stop := s.run()
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	stop()
 	s.run()
@@ -87,7 +87,7 @@ func TestBucket_case_4_a_conflict_at_the_ID(t *testing.T) {
 		}
 		return nil
 	})
-	s.create(b)
+	s.Create(b)
 	s.ready(b)
 	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.GenerateBucketID, driverfake.CreateBucket}
 	if diff := cmp.Diff(want, s.calls()); diff != "" {
@@ -109,8 +109,8 @@ func TestBucket_case_6_deleted_before_the_ID_is_stored(t *testing.T) {
 		s.leave(own)
 		return nil
 	})
-	s.create(b)
-	s.gone(b)
+	s.Create(b)
+	s.Gone(b)
 	if diff := cmp.Diff([]driverfake.RPC{driverfake.GenerateBucketID}, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
 	}
@@ -121,10 +121,10 @@ func TestBucket_case_7_deleted_though_never_created(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal, Times: driverfake.Always})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.leave(b)
-	s.gone(b)
+	s.Gone(b)
 	want := []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket}
 	if diff := cmp.Diff(want, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
@@ -153,13 +153,13 @@ func TestBucket_case_9_static(t *testing.T) {
 		}
 		return err
 	})
-	s.create(b)
+	s.Create(b)
 	s.ready(b)
 	if diff := cmp.Diff([]driverfake.RPC{driverfake.GetBucket}, s.calls()); diff != "" {
 		t.Errorf("calls (-want, +got):\n%s", diff)
 	}
-	s.delete(b)
-	s.gone(b)
+	s.Delete(b)
+	s.Gone(b)
 	if len(s.driver.Inventory().Buckets) != 1 {
 		t.Error("an imported bucket was deleted")
 	}
@@ -208,7 +208,7 @@ func TestBucket_case_10_11_answers_that_break_the_contract(t *testing.T) {
 			s := start(t, driverfake.Options{})
 			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.answer, Times: driverfake.Always})
 			b := s.bucket()
-			s.create(b)
+			s.Create(b)
 			message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
 			if !strings.Contains(message, tc.message) {
 				t.Errorf("the message does not name %q: %s", tc.message, message)
@@ -219,7 +219,7 @@ func TestBucket_case_10_11_answers_that_break_the_contract(t *testing.T) {
 				t.Errorf("calls (-want, +got):\n%s", diff)
 			}
 			s.leave(b)
-			s.gone(b)
+			s.Gone(b)
 			if deleted := len(s.driver.CallsFor(b.Name, driverfake.DeleteBucket)) > 0; deleted != tc.deletes {
 				t.Errorf("DriverDeleteBucket called: want %v, got %v", tc.deletes, deleted)
 			}
@@ -241,7 +241,7 @@ func TestBucket_case_26_a_protocol_that_the_driver_lacks(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
 	b.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure}
-	s.create(b)
+	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.DriverLacksProtocol)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverLacksProtocol)
 	if got := s.calls(); len(got) > 0 {
@@ -258,7 +258,7 @@ func TestBucket_case_27_another_driver(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
 	b.Spec.DriverName = "other." + b.Spec.DriverName[:20]
-	s.create(b)
+	s.Create(b)
 	before := get(s, b).ResourceVersion
 	s.settled()
 	if after := get(s, b).ResourceVersion; after != before {
@@ -276,11 +276,11 @@ func TestBucket_case_32_33_deletion_needs_both_signs(t *testing.T) {
 				change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 				s.settled()
 			},
-			func(s *system, b *cosiapi.Bucket) { s.delete(b) },
+			func(s *system, b *cosiapi.Bucket) { s.Delete(b) },
 		},
 		"the deletion alone does nothing while the claim lives": {
 			func(s *system, b *cosiapi.Bucket) {
-				s.delete(b)
+				s.Delete(b)
 				s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
 			},
 			func(s *system, b *cosiapi.Bucket) {
@@ -297,7 +297,7 @@ func TestBucket_case_32_33_deletion_needs_both_signs(t *testing.T) {
 				t.Fatalf("DriverDeleteBucket was called %d times on one sign alone", n)
 			}
 			tc.second(s, b)
-			s.gone(b)
+			s.Gone(b)
 			if diff := cmp.Diff(map[string]string{"tier": "fast"}, driverfake.Requests[*cosi.DriverDeleteBucketRequest](s.driver)[0].GetParameters()); diff != "" {
 				t.Errorf("parameters of the deletion (-want, +got):\n%s", diff)
 			}
@@ -313,7 +313,7 @@ func TestBucket_case_34_35_retain(t *testing.T) {
 	kept, flipped, unflipped := s.bucket(), s.readyBucket(), s.bucket()
 	for _, b := range []*cosiapi.Bucket{kept, unflipped} {
 		retain(b)
-		s.create(b)
+		s.Create(b)
 		s.ready(b)
 	}
 	stop()
@@ -323,7 +323,7 @@ func TestBucket_case_34_35_retain(t *testing.T) {
 	s.leave(unflipped)
 	change(s, unflipped, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
 	s.run()
-	s.gone(flipped)
+	s.Gone(flipped)
 	s.settled()
 	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n > 0 {
 		t.Errorf("DriverDeleteBucket was called %d times", n)
@@ -331,10 +331,10 @@ func TestBucket_case_34_35_retain(t *testing.T) {
 	if b := get(s, unflipped); b.DeletionTimestamp != nil || !cosiapi.HasProtection(b) {
 		t.Error("a Bucket whose policy became Delete after its claim was gone does not wait for its own deletion")
 	}
-	s.delete(kept)
-	s.gone(kept)
-	s.delete(unflipped)
-	s.gone(unflipped)
+	s.Delete(kept)
+	s.Gone(kept)
+	s.Delete(unflipped)
+	s.Gone(unflipped)
 	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
 		t.Errorf("DriverDeleteBucket: want 1 call, for the Bucket whose policy is Delete, got %d", n)
 	}
@@ -367,7 +367,7 @@ func TestBucket_case_36_a_deletion_that_fails(t *testing.T) {
 				t.Errorf("DriverDeleteBucket: want 1 call until something changes, got %d", n)
 			}
 			change(s, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
-			s.gone(b)
+			s.Gone(b)
 		})
 	}
 }
@@ -380,7 +380,7 @@ func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {
 			s := start(t, driverfake.Options{})
 			s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "told so"})
 			b := s.bucket()
-			s.create(b)
+			s.Create(b)
 			status, reason := metav1.ConditionUnknown, conditions.Retrying
 			if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
 				status, reason = metav1.ConditionFalse, conditions.Terminal
@@ -413,9 +413,9 @@ func TestBucket_case_60_no_two_calls_for_one_ID(t *testing.T) {
 	hold := make(chan struct{})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "shared", Hold: hold})
 	one, two, other := s.static("shared"), s.static("shared"), s.bucket()
-	s.create(one)
-	s.create(two)
-	s.create(other)
+	s.Create(one)
+	s.Create(two)
+	s.Create(other)
 	s.ready(other)
 	s.Eventually("both Buckets have the ID", func(context.Context) error {
 		for _, b := range []*cosiapi.Bucket{one, two} {
@@ -439,7 +439,7 @@ func TestBucket_case_61_bucketInfo(t *testing.T) {
 	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE}})
 	b := s.bucket()
 	b.Spec.Protocols = nil
-	s.create(b)
+	s.Create(b)
 	s.ready(b)
 	want := map[string]string{
 		"COSI_PROTOCOL": "S3,Azure", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": b.Name,

@@ -132,7 +132,7 @@ func TestDriver_restarts(t *testing.T) {
 	s.readyBucket()
 	s.stopServing()
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.serve()
 	s.ready(b)
@@ -146,7 +146,7 @@ func TestDriver_comes_back_under_another_name(t *testing.T) {
 	s.stopServing()
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Name = "impostor.example.com" })
 	s.serve()
-	s.create(b)
+	s.Create(b)
 	until(s, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
 		if message := condition(b, cosiapi.ConditionProvisionFailed).Message; !strings.Contains(message, "impostor.example.com") {
 			return fmt.Errorf("it says %q", message)
@@ -169,7 +169,7 @@ func TestDriver_of_another_version(t *testing.T) {
 	s.run()
 	fix := s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Code: codes.Unimplemented, Times: driverfake.Always})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverIncompatible)
 	for _, part := range []string{"DriverGenerateBucketId", "not a two-phase COSI v1alpha2 driver"} {
 		if !strings.Contains(message, part) {
@@ -192,7 +192,7 @@ func TestDriver_that_hangs_delays_nothing_else(t *testing.T) {
 	hold := make(chan struct{})
 	slow := s.bucket()
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, ID: slow.Name, Hold: hold})
-	s.create(slow)
+	s.Create(slow)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.CreateBucket); err != nil {
@@ -210,7 +210,7 @@ func TestDriver_that_hangs_meets_the_deadline(t *testing.T) {
 	s.run()
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: make(chan struct{})})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	if !strings.Contains(message, "DeadlineExceeded") {
 		t.Errorf("the message does not name the deadline: %s", message)
@@ -224,7 +224,7 @@ func TestHandOver_records_the_call_that_runs(t *testing.T) {
 	hold := make(chan struct{})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Hold: hold})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.GenerateBucketID); err != nil {

@@ -61,13 +61,13 @@ func interfered(t *testing.T, i *interference, prepare func(*system)) {
 	if err := s.driver.Works(credential, b.Status.BucketID, driverfake.WriteObject); err != nil {
 		t.Errorf("the delivered credential does not work: %v", err)
 	}
-	s.delete(a)
+	s.Delete(a)
 	s.release(a)
 	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(s.secrets(a)[0]), s.secrets(a)[0]); !apierrors.IsNotFound(err) {
 		t.Errorf("the Secret of a deleted access: %v", err)
 	}
 	s.leave(b)
-	s.gone(b)
+	s.Gone(b)
 	if inventory := s.driver.Inventory(); len(inventory.Buckets)+len(inventory.Accounts) != 0 {
 		t.Errorf("the backend still has %+v", inventory)
 	}

@@ -3,11 +3,8 @@
 package sidecar_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +14,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -82,7 +76,7 @@ func newSystem(t *testing.T, fake driverfake.Options) *system {
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
 	s.user = "sidecar-" + s.namespace
-	s.applyRoles()
+	s.ApplyClusterRoles()
 	s.bind(deploy.SidecarRole)
 	if fake.Name == "" {
 		fake.Name = s.namespace + ".fake.cooper.dev"
@@ -208,38 +202,10 @@ func (s *system) run() (stop func()) {
 	return stop
 }
 
-// applyRoles creates the ClusterRoles of deploy/rbac, which all tests share.
-func (s *system) applyRoles() {
-	s.t.Helper()
-	manifests, err := deploy.RBAC()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for name, manifest := range manifests {
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
-		for {
-			obj := &unstructured.Unstructured{}
-			err := decoder.Decode(obj)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				s.t.Fatalf("%s: %v", name, err)
-			}
-			if obj.GetKind() != "ClusterRole" {
-				continue // see bindLeader
-			}
-			if err := s.Client.Create(s.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
-				s.t.Fatalf("%s: %v", name, err)
-			}
-		}
-	}
-}
-
 // bind gives the Sidecar's user a ClusterRole.
 func (s *system) bind(role string) {
 	s.t.Helper()
-	s.create(&rbacv1.ClusterRoleBinding{
+	s.Create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.user + "-" + role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
@@ -250,102 +216,42 @@ func (s *system) bind(role string) {
 // that the Role for leader election gives in the system namespace.
 func (s *system) bindLeader() {
 	s.t.Helper()
-	s.create(&rbacv1.Role{
+	s.Create(&rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		},
 	})
-	s.create(&rbacv1.RoleBinding{
+	s.Create(&rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: deploy.SidecarLeaderRole},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
 	})
 }
 
-// create creates an object; one without a namespace is deleted at the end.
-func (s *system) create(obj client.Object) {
-	s.t.Helper()
-	if err := s.Client.Create(s.t.Context(), obj); err != nil {
-		s.t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
-	}
-	if obj.GetNamespace() == "" {
-		s.t.Cleanup(func() {
-			ctx := context.WithoutCancel(s.t.Context())
-			if err := client.IgnoreNotFound(s.Client.Delete(ctx, obj)); err != nil {
-				s.t.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
-			}
-		})
-	}
-}
-
-// delete deletes an object and does not wait until it is gone.
-func (s *system) delete(obj client.Object) {
-	s.t.Helper()
-	if err := s.Client.Delete(s.t.Context(), obj); err != nil {
-		s.t.Fatalf("delete %T %s: %v", obj, obj.GetName(), err)
-	}
-}
-
 // get reads an object anew and returns it.
 func get[T client.Object](s *system, obj T) T {
 	s.t.Helper()
-	if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
-		s.t.Fatalf("get %T %s: %v", obj, obj.GetName(), err)
-	}
-	return obj
+	return testenv.Get(s.Env, obj)
 }
 
 // change reads an object anew, lets change alter it, and writes it.
 func change[T client.Object](s *system, obj T, change func(T)) {
 	s.t.Helper()
-	s.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change(obj)
-		return s.Client.Update(ctx, obj)
-	})
+	testenv.Change(s.Env, obj, change)
 }
 
 // changeStatus is change for the status.
 func changeStatus[T client.Object](s *system, obj T, change func(T)) {
 	s.t.Helper()
-	s.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		change(obj)
-		return s.Client.Status().Update(ctx, obj)
-	})
+	testenv.ChangeStatus(s.Env, obj, change)
 }
 
 // until waits until the object is as check wants it; check says what is wrong.
 func until[T client.Object](s *system, obj T, what string, check func(T) error) T {
 	s.t.Helper()
-	s.Eventually(what, func(ctx context.Context) error {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
-		}
-		return check(obj)
-	})
-	return obj
-}
-
-// gone waits until the object does not exist.
-func (s *system) gone(obj client.Object) {
-	s.t.Helper()
-	s.Eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
-		err := s.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
-	})
+	return testenv.Until(s.Env, obj, what, check)
 }
 
 // untilCondition waits until a Bucket or access has a condition, and returns
@@ -434,8 +340,8 @@ func (s *system) settled() {
 	fence.Spec.BucketClaimRef.UID = ""
 	remove := s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "fence", Times: driverfake.Always, Code: 5})
 	defer remove()
-	s.create(fence)
+	s.Create(fence)
 	s.untilCondition(fence, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	s.delete(fence)
-	s.gone(fence)
+	s.Delete(fence)
+	s.Gone(fence)
 }

@@ -122,14 +122,14 @@ func TestLag_nothing_is_created_for_a_Bucket_that_is_gone(t *testing.T) {
 	s, l := lagSystem(t)
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, Times: driverfake.Always})
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.await(driverfake.CreateBucket, 2)
 	l.begin()
 	s.readAfter("buckets", b.Name, func() {
 		s.leave(b)
 		change(s, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
-		s.gone(b)
+		s.Gone(b)
 	})
 	s.driver.ClearScript()
 	l.end()
@@ -152,7 +152,7 @@ func TestLag_case_35_a_policy_that_changed_is_honoured(t *testing.T) {
 	})
 	s.driver.ClearScript()
 	l.end()
-	s.gone(b)
+	s.Gone(b)
 	if buckets := s.driver.Inventory().Buckets; len(buckets) != 1 {
 		t.Errorf("the bucket was deleted though its policy is Retain: %v", buckets)
 	}
@@ -168,7 +168,7 @@ func TestLag_an_access_that_is_being_deleted_is_not_granted(t *testing.T) {
 	s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.await(driverfake.GrantAccess, 2)
 	l.begin()
-	s.readAfter("bucketaccesses", a.Name, func() { s.delete(a) })
+	s.readAfter("bucketaccesses", a.Name, func() { s.Delete(a) })
 	s.driver.ClearScript()
 	l.end()
 	s.release(a)
@@ -188,7 +188,7 @@ func TestEvents_case_65_a_persistent_API_problem(t *testing.T) {
 			s.wrap = i.wrap
 			s.run()
 			b := s.bucket()
-			s.create(b)
+			s.Create(b)
 			s.untilEvent(metav1.NamespaceDefault, "Bucket", b.Name, "FailedAPICall")
 			if c := condition(get(s, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
 				t.Errorf("an API problem became a condition: %v", c)

@@ -70,7 +70,7 @@ func TestLeader_stays_passive_while_the_name_belongs_to_another_deployment(t *te
 	expired.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: new("gone"), LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)},
 	}
-	s.create(expired)
+	s.Create(expired)
 	s.elected("store/driver", "second")
 	s.run()
 	s.Eventually("the metric says that the name is taken", func(context.Context) error {

@@ -29,11 +29,11 @@ func TestLifecycle_of_a_Bucket_and_its_access(t *testing.T) {
 	if diff := cmp.Diff(wantWrites, s.writes()[3:]); diff != "" {
 		t.Errorf("writes for an access (-want, +got):\n%s", diff)
 	}
-	s.delete(a)
+	s.Delete(a)
 	s.release(a)
-	s.gone(secret)
+	s.Gone(secret)
 	s.leave(b)
-	s.gone(b)
+	s.Gone(b)
 	want := []driverfake.RPC{
 		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GenerateAccessID, driverfake.GrantAccess,
 		driverfake.RevokeAccess, driverfake.DeleteBucket,

@@ -40,7 +40,7 @@ func (s *system) bucket() *cosiapi.Bucket {
 func (s *system) readyBucket() *cosiapi.Bucket {
 	s.t.Helper()
 	b := s.bucket()
-	s.create(b)
+	s.Create(b)
 	s.ready(b)
 	return b
 }
@@ -50,7 +50,7 @@ func (s *system) leave(b *cosiapi.Bucket) {
 	s.t.Helper()
 	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 	if b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete {
-		s.delete(b)
+		s.Delete(b)
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *system) access(buckets ...*cosiapi.Bucket) *cosiapi.BucketAccess {
 // handOff creates an access and hands it to the Sidecar, as the Controller does.
 func (s *system) handOff(a *cosiapi.BucketAccess, buckets ...*cosiapi.Bucket) {
 	s.t.Helper()
-	s.create(a)
+	s.Create(a)
 	changeStatus(s, a, func(a *cosiapi.BucketAccess) {
 		a.Status.DriverName = s.driver.Name()
 		a.Status.AuthenticationType = cosiapi.AuthenticationTypeKey
@@ -117,5 +117,5 @@ func (s *system) release(a *cosiapi.BucketAccess) {
 		return nil
 	})
 	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
-	s.gone(a)
+	s.Gone(a)
 }

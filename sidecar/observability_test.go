@@ -51,7 +51,7 @@ func TestEvents_case_64_of_a_Bucket_are_seen_on_its_claim(t *testing.T) {
 		driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up"},
 		driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"},
 	)
-	s.create(failing)
+	s.Create(failing)
 	s.leave(b)
 	for reason, of := range map[string]*cosiapi.Bucket{"FailedCreateBucket": failing, "FailedDeleteBucket": b} {
 		s.untilEvent(metav1.NamespaceDefault, "Bucket", of.Name, reason)
@@ -73,7 +73,7 @@ func TestEvents_case_64_of_an_access(t *testing.T) {
 		driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable},
 		driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable},
 	)
-	s.create(waiting)
+	s.Create(waiting)
 	until(s, waiting, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
 		if b.Status.BucketID == "" {
 			return fmt.Errorf("it has none")
@@ -85,7 +85,7 @@ func TestEvents_case_64_of_an_access(t *testing.T) {
 	s.untilEvent(s.namespace, "BucketAccess", a.Name, "WaitingForBucket")
 	close(hold)
 	s.untilEvent(s.namespace, "BucketAccess", a.Name, "FailedGrantAccess")
-	s.delete(a)
+	s.Delete(a)
 	s.untilEvent(s.namespace, "BucketAccess", a.Name, "FailedRevokeAccess")
 }
 
@@ -99,10 +99,10 @@ func TestMetrics_case_59_66(t *testing.T) {
 	s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
 	s.ready(a)
-	s.delete(a)
+	s.Delete(a)
 	s.release(a)
 	s.leave(b)
-	s.gone(b)
+	s.Gone(b)
 	name := s.driver.Name()
 	counted := fmt.Sprintf(`
 # HELP cosi_operation_count Number of end-to-end reconciliations.
@@ -202,10 +202,10 @@ func TestRights_case_37(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
-	s.delete(a)
+	s.Delete(a)
 	s.release(a)
 	s.leave(b)
-	s.gone(b)
+	s.Gone(b)
 	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user}) {
 		switch {
 		case e.Verb == "delete" && e.Resource != "secrets":

@@ -107,7 +107,7 @@ func TestRegrant_before_the_credential_expires(t *testing.T) {
 	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_AZURE}})
 	b := s.bucket()
 	b.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
-	s.create(b)
+	s.Create(b)
 	s.ready(b)
 	a := s.access(b)
 	a.Spec.Protocol = cosiapi.ProtocolAzure
@@ -146,7 +146,7 @@ func TestRestart_of_a_settled_sidecar_costs_nothing(t *testing.T) {
 	s.readyAccess(two)
 	kept := s.bucket()
 	kept.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain
-	s.create(kept)
+	s.Create(kept)
 	s.ready(kept)
 	s.leave(kept)
 	stop()

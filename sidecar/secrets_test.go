@@ -50,7 +50,7 @@ func TestSecrets_case_46_a_name_that_is_taken(t *testing.T) {
 			a := s.access(one, two)
 			foreign := s.secrets(a)[1]
 			foreign.StringData = map[string]string{"mine": "keep out"}
-			s.create(foreign)
+			s.Create(foreign)
 			s.handOff(a, one, two)
 			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 			s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.SecretTaken)
@@ -61,7 +61,7 @@ func TestSecrets_case_46_a_name_that_is_taken(t *testing.T) {
 			if diff := cmp.Diff(before, get(s, foreign)); diff != "" {
 				t.Errorf("the foreign Secret changed (-before, +after):\n%s", diff)
 			}
-			s.delete(foreign)
+			s.Delete(foreign)
 			s.ready(a)
 			s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
 		})
@@ -78,7 +78,7 @@ func TestSecrets_case_47_a_Secret_of_an_access_of_the_same_name(t *testing.T) {
 		APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: a.Name, UID: "of-the-one-before", Controller: new(true),
 	}}
 	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer}
-	s.create(leftover)
+	s.Create(leftover)
 	s.handOff(a, b)
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 	change(s, leftover, func(secret *corev1.Secret) { secret.Finalizers = nil })
@@ -103,7 +103,7 @@ func TestSecrets_case_48_a_name_of_another_access(t *testing.T) {
 	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n != 1 {
 		t.Errorf("DriverGenerateBucketAccessId: want 1 call, for the first access, got %d", n)
 	}
-	s.delete(first)
+	s.Delete(first)
 	s.release(first)
 	s.ready(second)
 }
@@ -129,7 +129,7 @@ func TestSecrets_case_51_edited_and_deleted(t *testing.T) {
 				change(s, original.DeepCopy(), spoil)
 				until(s, original.DeepCopy(), what+" is repaired", sameContent(original))
 			}
-			s.delete(original.DeepCopy())
+			s.Delete(original.DeepCopy())
 			again := until(s, original.DeepCopy(), "the Secret is there again", func(secret *corev1.Secret) error {
 				if secret.UID == original.UID {
 					return errors.New("it is still the old one")
@@ -187,7 +187,7 @@ func TestSecrets_case_67_keys_of_each_protocol(t *testing.T) {
 			s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})
 			b := s.bucket()
 			b.Spec.Protocols = []cosiapi.Protocol{tc.protocol}
-			s.create(b)
+			s.Create(b)
 			s.ready(b)
 			a := s.access(b)
 			a.Spec.Protocol = tc.protocol
@@ -215,9 +215,9 @@ func TestSecrets_of_an_access_deleted_as_an_orphan_are_deleted(t *testing.T) {
 	a := s.readyAccess(b)
 	secret := s.secrets(a)[0]
 	change(s, secret, func(secret *corev1.Secret) { secret.OwnerReferences = nil })
-	s.delete(a)
+	s.Delete(a)
 	s.release(a)
-	s.gone(secret)
+	s.Gone(secret)
 }
 
 func TestSecrets_that_the_API_refuses(t *testing.T) {
@@ -229,7 +229,7 @@ func TestSecrets_that_the_API_refuses(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "no-secrets"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}},
 	}
-	s.create(quota)
+	s.Create(quota)
 	until(s, quota, "the quota counts", func(q *corev1.ResourceQuota) error {
 		if len(q.Status.Hard) == 0 {
 			return errors.New("it has no status")
@@ -245,7 +245,7 @@ func TestSecrets_that_the_API_refuses(t *testing.T) {
 	if n := len(s.driver.Calls(driverfake.GenerateAccessID)); n > 0 {
 		t.Errorf("the driver was called %d times", n)
 	}
-	s.delete(quota)
+	s.Delete(quota)
 	s.ready(a)
 }
 
@@ -256,7 +256,7 @@ func TestSecrets_held_by_a_foreign_finalizer_stop_the_revocation(t *testing.T) {
 	a := s.readyAccess(b)
 	secret := s.secrets(a)[0]
 	change(s, secret, func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
-	s.delete(a)
+	s.Delete(a)
 	s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.SecretNotWritable)
 	if n := len(s.driver.Calls(driverfake.RevokeAccess)); n > 0 {
 		t.Errorf("access was revoked while its Secret exists")

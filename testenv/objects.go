@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/deploy"
+)
+
+// Create creates an object as administrator; one without a namespace is deleted at the end of the test. A refusal fails
+// the test.
+func (e *Env) Create(obj client.Object) {
+	e.tb.Helper()
+	if err := e.Client.Create(e.tb.Context(), obj); err != nil {
+		e.tb.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
+	}
+	if obj.GetNamespace() == "" {
+		e.tb.Cleanup(func() {
+			if err := client.IgnoreNotFound(e.Client.Delete(context.WithoutCancel(e.tb.Context()), obj)); err != nil {
+				e.tb.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
+			}
+		})
+	}
+}
+
+// Delete deletes an object as administrator and does not wait until it is gone.
+func (e *Env) Delete(obj client.Object) {
+	e.tb.Helper()
+	if err := e.Client.Delete(e.tb.Context(), obj); err != nil {
+		e.tb.Fatalf("delete %T %s: %v", obj, obj.GetName(), err)
+	}
+}
+
+// Gone waits until an object does not exist.
+func (e *Env) Gone(obj client.Object) {
+	e.tb.Helper()
+	e.Eventually(fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func(ctx context.Context) error {
+		err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
+	})
+}
+
+// Get reads an object anew and returns it.
+func Get[T client.Object](e *Env, obj T) T {
+	e.tb.Helper()
+	if err := e.Client.Get(e.tb.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
+		e.tb.Fatalf("get %T %s: %v", obj, obj.GetName(), err)
+	}
+	return obj
+}
+
+// Change reads an object anew, lets change alter it, and writes it, again as long as somebody else is faster.
+func Change[T client.Object](e *Env, obj T, change func(T)) {
+	e.tb.Helper()
+	e.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change(obj)
+		return e.Client.Update(ctx, obj)
+	})
+}
+
+// ChangeStatus is Change for the status.
+func ChangeStatus[T client.Object](e *Env, obj T, change func(T)) {
+	e.tb.Helper()
+	e.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		change(obj)
+		return e.Client.Status().Update(ctx, obj)
+	})
+}
+
+// Until waits until an object is as check wants it, and returns it; check says what is wrong.
+func Until[T client.Object](e *Env, obj T, what string, check func(T) error) T {
+	e.tb.Helper()
+	var last error
+	e.Eventually(what, func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return errors.Join(err, last) // at the deadline, what was seen before says more
+		}
+		last = check(obj)
+		return last
+	})
+	return obj
+}
+
+// ApplyClusterRoles creates the ClusterRoles of deploy/rbac, which all tests of a control plane share. Its Roles and
+// bindings are for one installation and not among them.
+func (e *Env) ApplyClusterRoles() {
+	e.tb.Helper()
+	manifests, err := deploy.RBAC()
+	if err != nil {
+		e.tb.Fatal(err)
+	}
+	for name, manifest := range manifests {
+		if err := e.applyClusterRoles(manifest); err != nil {
+			e.tb.Fatalf("%s: %v", name, err)
+		}
+	}
+}
+
+func (e *Env) applyClusterRoles(manifest []byte) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		err := decoder.Decode(obj)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("decode: %w", err)
+		}
+		if obj.GetKind() != "ClusterRole" {
+			continue
+		}
+		if err := e.Client.Create(e.tb.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+}
