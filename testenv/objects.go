@@ -50,7 +50,7 @@ func (e *Env) Gone(obj client.Object) {
 			return nil
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("read it: %w", err)
 		}
 		return fmt.Errorf("it exists, deletionTimestamp %v, finalizers %v", obj.GetDeletionTimestamp(), obj.GetFinalizers())
 	})
@@ -70,7 +70,7 @@ func Change[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
+			return fmt.Errorf("read it: %w", err)
 		}
 		change(obj)
 		return e.Client.Update(ctx, obj)
@@ -82,7 +82,7 @@ func ChangeStatus[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the status of "+obj.GetName()+" is stored", func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return err
+			return fmt.Errorf("read it: %w", err)
 		}
 		change(obj)
 		return e.Client.Status().Update(ctx, obj)
@@ -133,7 +133,7 @@ func (e *Env) applyClusterRoles(manifest []byte) error {
 			continue
 		}
 		if err := e.Client.Create(e.tb.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
+			return fmt.Errorf("create ClusterRole %s: %w", obj.GetName(), err)
 		}
 	}
 }
