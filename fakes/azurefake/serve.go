@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/blobapi"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 )
 
 // exchange is a call whose operation is known, whatever service it is for.
@@ -30,74 +30,36 @@ type description struct{ operation, resource, principal string }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	call := s.recorder.Begin(s.options.Now())
-	call.RequestID = uuid.NewString()
-	w.Header().Set("X-Ms-Request-Id", call.RequestID)
+	requestID := uuid.NewString()
+	w.Header().Set("X-Ms-Request-Id", requestID)
 	w.Header().Set("Server", "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0")
 	w.Header().Set("Date", s.now().Format(http.TimeFormat))
-	x := s.exchange(r, call.RequestID)
-	seen := &statusWriter{ResponseWriter: w}
-	defer func() {
-		d := x.describe()
-		call.Operation, call.Resource, call.Principal = d.operation, d.resource, d.principal
-		call.Status = seen.status
-		s.recorder.End(call, s.options.Now())
-	}()
-	s.perform(x, seen, r, &call)
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
+	desk.Answer(w, r, requestID, func() (calls.Exchange, []string) {
+		x := s.exchange(r, requestID)
+		return answering{x}, []string{x.describe().principal}
+	})
 }
 
-// perform answers the call, with the fault that a rule wants.
-func (s *Server) perform(x exchange, w *statusWriter, r *http.Request, call *fault.Call) {
-	d := x.describe()
-	rule := s.Faults.Decide(fault.Subject{Operation: d.operation, Resource: d.resource, Principals: []string{d.principal}})
-	if rule == nil {
-		record(call, x.serve(w))
-		return
-	}
-	call.Fault = rule.Name
-	if !sleep(r, time.Duration(rule.Latency)) {
-		call.Performed = false
-		panic(http.ErrAbortHandler)
-	}
-	switch rule.Effect {
-	case fault.Delay:
-		record(call, x.serve(w))
-	case fault.Drop:
-		call.Performed = false
-		panic(http.ErrAbortHandler)
-	case fault.DropAfter:
-		record(call, x.serve(newSwallower()))
-		panic(http.ErrAbortHandler)
-	case fault.FailAfter:
-		record(call, x.serve(newSwallower()))
-		call.Code = rule.Code
-		x.fail(w, injected(rule))
-	default:
-		call.Code, call.Performed = rule.Code, false
-		x.fail(w, injected(rule))
-	}
+// answering words an exchange for the desk.
+type answering struct{ exchange }
+
+// Describe implements calls.Exchange.
+func (a answering) Describe() calls.Description {
+	d := a.describe()
+	return calls.Description{Operation: d.operation, Resource: d.resource, Principal: d.principal}
 }
 
-func record(call *fault.Call, e *azerr.Error) {
-	if e != nil {
-		call.Code = e.Code
+// Serve implements calls.Exchange.
+func (a answering) Serve(w http.ResponseWriter) string {
+	if e := a.serve(w); e != nil {
+		return e.Code
 	}
+	return ""
 }
 
-// sleep waits unless the client goes away first.
-func sleep(r *http.Request, d time.Duration) bool {
-	if d == 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
-}
+// Fail implements calls.Exchange.
+func (a answering) Fail(w http.ResponseWriter, rule *fault.Rule) { a.fail(w, injected(rule)) }
 
 // injected words the error of a rule.
 func injected(rule *fault.Rule) *azerr.Error {
@@ -178,33 +140,3 @@ func claimed(r *http.Request) string {
 	}
 	return r.URL.Query().Get("si")
 }
-
-// statusWriter remembers the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// swallower takes an answer that is to be lost.
-type swallower struct{ header http.Header }
-
-func newSwallower() *swallower { return &swallower{header: http.Header{}} }
-
-// Header implements http.ResponseWriter.
-func (s *swallower) Header() http.Header { return s.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (s *swallower) WriteHeader(int) {}
-
-// Write implements http.ResponseWriter.
-func (s *swallower) Write(p []byte) (int, error) { return len(p), nil }

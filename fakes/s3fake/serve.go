@@ -8,10 +8,10 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
 )
@@ -32,77 +32,40 @@ type description struct {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	call := s.recorder.Begin(s.options.Now())
-	call.RequestID = newRequestID()
-	w.Header().Set("X-Amz-Request-Id", call.RequestID)
-	w.Header().Set("X-Amz-Id-2", call.RequestID+"cooper")
+	requestID := newRequestID()
+	w.Header().Set("X-Amz-Request-Id", requestID)
+	w.Header().Set("X-Amz-Id-2", requestID+"cooper")
 	w.Header().Set("Server", "AmazonS3")
-	x := s.exchange(r)
-	seen := &statusWriter{ResponseWriter: w}
-	defer func() {
-		d := x.describe()
-		call.Operation, call.Resource, call.Principal = d.operation, d.resource, cmp.Or(d.principal, d.accessKeyID)
-		call.Status = seen.status
-		s.recorder.End(call, s.options.Now())
-	}()
-	s.perform(x, seen, r, &call)
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
+	desk.Answer(w, r, requestID, func() (calls.Exchange, []string) {
+		return answering{s.exchange(r), requestID}, []string{accessKeyOf(r), s.userOf(accessKeyOf(r))}
+	})
 }
 
-// perform answers the call, with the fault that a rule wants.
-func (s *Server) perform(x exchange, w *statusWriter, r *http.Request, call *fault.Call) {
-	d := x.describe()
-	rule := s.Faults.Decide(fault.Subject{Operation: d.operation, Resource: d.resource, Principals: []string{accessKeyOf(r), s.userOf(accessKeyOf(r))}})
-	if rule == nil {
-		if e := x.serve(w, call.RequestID); e != nil {
-			call.Code = e.Code
-		}
-		return
-	}
-	call.Fault = rule.Name
-	if !sleep(r, time.Duration(rule.Latency)) {
-		call.Performed = false
-		panic(http.ErrAbortHandler)
-	}
-	s.inject(x, w, call, rule)
+// answering is an exchange with the ID of its request.
+type answering struct {
+	exchange
+
+	requestID string
 }
 
-func (s *Server) inject(x exchange, w *statusWriter, call *fault.Call, rule *fault.Rule) {
-	switch rule.Effect {
-	case fault.Delay:
-		if e := x.serve(w, call.RequestID); e != nil {
-			call.Code = e.Code
-		}
-	case fault.Drop:
-		call.Performed = false
-		panic(http.ErrAbortHandler)
-	case fault.DropAfter:
-		if e := x.serve(newSwallower(), call.RequestID); e != nil {
-			call.Code = e.Code
-		}
-		panic(http.ErrAbortHandler)
-	case fault.FailAfter:
-		_ = x.serve(newSwallower(), call.RequestID) // the answer is lost, whatever it is
-		call.Code = rule.Code
-		x.fail(w, call.RequestID, injected(rule))
-	default:
-		call.Code, call.Performed = rule.Code, false
-		x.fail(w, call.RequestID, injected(rule))
-	}
+// Describe implements calls.Exchange.
+func (a answering) Describe() calls.Description {
+	d := a.describe()
+	return calls.Description{Operation: d.operation, Resource: d.resource, Principal: cmp.Or(d.principal, d.accessKeyID)}
 }
 
-// sleep waits unless the client goes away first.
-func sleep(r *http.Request, d time.Duration) bool {
-	if d == 0 {
-		return true
+// Serve implements calls.Exchange.
+func (a answering) Serve(w http.ResponseWriter) string {
+	if e := a.serve(w, a.requestID); e != nil {
+		return e.Code
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
+	return ""
+}
+
+// Fail implements calls.Exchange.
+func (a answering) Fail(w http.ResponseWriter, rule *fault.Rule) {
+	a.fail(w, a.requestID, injected(rule))
 }
 
 // injected words the error of a rule.
@@ -201,32 +164,3 @@ func newRequestID() string {
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
 	return strings.ToUpper(hex.EncodeToString(b[:]))
 }
-
-// statusWriter remembers the status of an answer.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// swallower takes an answer that is to be lost.
-type swallower struct{ header http.Header }
-
-func newSwallower() *swallower { return &swallower{header: http.Header{}} }
-
-// Header implements http.ResponseWriter.
-func (s *swallower) Header() http.Header { return s.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (s *swallower) WriteHeader(int) {}
-
-// Write implements http.ResponseWriter.
-func (s *swallower) Write(p []byte) (int, error) { return len(p), nil }

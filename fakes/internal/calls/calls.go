@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package calls is the way of a call through a fake: it is recorded, a fault rule may hit it, and it is answered.
+package calls
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/cooper-cosi/cooper/fakes/fault"
+)
+
+// Exchange is a call whose operation is known, whatever service it is for.
+type Exchange interface {
+	// Describe names the call by what is known at the moment: more after Serve than before.
+	Describe() Description
+	// Serve performs the call and answers; it returns the code of the error that it answered, "" for success.
+	Serve(w http.ResponseWriter) string
+	// Fail answers with the error that a rule wants, and performs nothing.
+	Fail(w http.ResponseWriter, rule *fault.Rule)
+}
+
+// Description is what the record of a call says of it.
+type Description struct{ Operation, Resource, Principal string }
+
+// Desk leads the calls of one server.
+type Desk struct {
+	Faults   *fault.Injector
+	Recorder *fault.Recorder
+	Now      func() time.Time
+}
+
+// Answer leads a call: begin makes its exchange once it is recorded and before anything is decided, and returns whom a
+// rule may call its principal, verified or not. The handler panics with http.ErrAbortHandler when a rule drops the
+// connection.
+func (d Desk) Answer(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
+	call := d.Recorder.Begin(d.Now())
+	call.RequestID = requestID
+	x, principals := begin()
+	seen := &statusWriter{ResponseWriter: w}
+	defer func() {
+		is := x.Describe()
+		call.Operation, call.Resource, call.Principal = is.Operation, is.Resource, is.Principal
+		call.Status = seen.status
+		d.Recorder.End(call, d.Now())
+	}()
+	is := x.Describe()
+	rule := d.Faults.Decide(fault.Subject{Operation: is.Operation, Resource: is.Resource, Principals: principals})
+	if rule == nil {
+		call.Code = x.Serve(seen)
+		return
+	}
+	call.Fault = rule.Name
+	if !sleep(r, time.Duration(rule.Latency)) {
+		call.Performed = false
+		panic(http.ErrAbortHandler)
+	}
+	inject(x, seen, &call, rule)
+}
+
+func inject(x Exchange, w http.ResponseWriter, call *fault.Call, rule *fault.Rule) {
+	switch rule.Effect {
+	case fault.Delay:
+		call.Code = x.Serve(w)
+	case fault.Drop:
+		call.Performed = false
+		panic(http.ErrAbortHandler)
+	case fault.DropAfter:
+		call.Code = x.Serve(swallower{http.Header{}})
+		panic(http.ErrAbortHandler)
+	case fault.FailAfter:
+		_ = x.Serve(swallower{http.Header{}}) // the answer is lost, whatever it is
+		call.Code = rule.Code
+		x.Fail(w, rule)
+	default:
+		call.Code, call.Performed = rule.Code, false
+		x.Fail(w, rule)
+	}
+}
+
+// sleep waits unless the client goes away first.
+func sleep(r *http.Request, d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// swallower takes an answer that is to be lost.
+type swallower struct{ header http.Header }
+
+// Header implements http.ResponseWriter.
+func (s swallower) Header() http.Header { return s.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (s swallower) WriteHeader(int) {}
+
+// Write implements http.ResponseWriter.
+func (s swallower) Write(p []byte) (int, error) { return len(p), nil }
