@@ -41,48 +41,50 @@ func (w *world) bucketIDs() []string {
 
 func TestCase12_13_14_43_two_phases_of_an_access(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{}, multiBucket)
-	live := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
-		now := &cosiapi.BucketAccess{}
-		err := w.Client.Get(ctx, client.ObjectKeyFromObject(live), now)
-		if err == nil && now.Status.AccountID != r.GetAccountId() {
-			t.Errorf("account %q is granted while status.accountID is %q", r.GetAccountId(), now.Status.AccountID)
-		}
-		return err
-	})
-	access := w.granted("app", "keys", "photos", "films")
-	first := driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]
-	grant := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0]
-	anyMode := &cosi.AccessMode{Mode: cosi.AccessMode_ANY}
-	want := &cosi.DriverGenerateBucketAccessIdRequest{
-		AccountName: "ba-" + string(access.UID), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
-		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}, Parameters: map[string]string{"user": "plain"},
-	}
-	for _, id := range w.bucketIDs() {
-		want.Buckets = append(want.Buckets, &cosi.AccessedBucket{
-			BucketId: id, ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE},
-			ObjectMetadataAccessMode: anyMode, BucketMetadataAccessMode: anyMode,
+	bothWays(t, setup{}, func(t *testing.T, o setup) {
+		w := pair(t, o, multiBucket)
+		live := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}
+		driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGrantBucketAccessRequest) error {
+			now := &cosiapi.BucketAccess{}
+			err := w.Client.Get(ctx, client.ObjectKeyFromObject(live), now)
+			if err == nil && now.Status.AccountID != r.GetAccountId() {
+				t.Errorf("account %q is granted while status.accountID is %q", r.GetAccountId(), now.Status.AccountID)
+			}
+			return err
 		})
-	}
-	again := &cosi.DriverGenerateBucketAccessIdRequest{
-		AccountName: first.GetAccountName(), Protocol: grant.GetProtocol(), AuthenticationType: grant.GetAuthenticationType(),
-		Parameters: grant.GetParameters(), Buckets: grant.GetBuckets(),
-		ServiceAccountName: grant.GetServiceAccountName(), ServiceAccountNamespace: grant.GetServiceAccountNamespace(),
-	}
-	byID := protocmp.SortRepeated(func(a, b *cosi.AccessedBucket) bool { return a.GetBucketId() < b.GetBucketId() })
-	if d := cmp.Diff(want, first, protocmp.Transform(), byID); d != "" {
-		t.Errorf("phase 1 (-want, +got):\n%s", d)
-	}
-	if d := cmp.Diff(first, again, protocmp.Transform(), byID); d != "" {
-		t.Errorf("the phases differ (-first, +second):\n%s", d)
-	}
-	// Case 12: another access of that name is another account.
-	w.delete(access)
-	w.gone(access)
-	if next := w.granted("app", "keys", "photos"); next.Status.AccountID == access.Status.AccountID {
-		t.Errorf("both accesses have account %s", next.Status.AccountID)
-	}
+		access := w.granted("app", "keys", "photos", "films")
+		first := driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]
+		grant := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[0]
+		anyMode := &cosi.AccessMode{Mode: cosi.AccessMode_ANY}
+		want := &cosi.DriverGenerateBucketAccessIdRequest{
+			AccountName: "ba-" + string(access.UID), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+			AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}, Parameters: map[string]string{"user": "plain"},
+		}
+		for _, id := range w.bucketIDs() {
+			want.Buckets = append(want.Buckets, &cosi.AccessedBucket{
+				BucketId: id, ObjectDataAccessMode: &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE},
+				ObjectMetadataAccessMode: anyMode, BucketMetadataAccessMode: anyMode,
+			})
+		}
+		again := &cosi.DriverGenerateBucketAccessIdRequest{
+			AccountName: first.GetAccountName(), Protocol: grant.GetProtocol(), AuthenticationType: grant.GetAuthenticationType(),
+			Parameters: grant.GetParameters(), Buckets: grant.GetBuckets(),
+			ServiceAccountName: grant.GetServiceAccountName(), ServiceAccountNamespace: grant.GetServiceAccountNamespace(),
+		}
+		byID := protocmp.SortRepeated(func(a, b *cosi.AccessedBucket) bool { return a.GetBucketId() < b.GetBucketId() })
+		if d := cmp.Diff(want, first, protocmp.Transform(), byID); d != "" {
+			t.Errorf("phase 1 (-want, +got):\n%s", d)
+		}
+		if d := cmp.Diff(first, again, protocmp.Transform(), byID); d != "" {
+			t.Errorf("the phases differ (-first, +second):\n%s", d)
+		}
+		// Case 12: another access of that name is another account.
+		w.delete(access)
+		w.gone(access)
+		if next := w.granted("app", "keys", "photos"); next.Status.AccountID == access.Status.AccountID {
+			t.Errorf("both accesses have account %s", next.Status.AccountID)
+		}
+	})
 }
 
 func TestCase13_revoked_whenever_it_has_an_ID(t *testing.T) {
@@ -139,48 +141,50 @@ func TestCase15_57_refused_in_either_phase(t *testing.T) {
 
 func TestCase38_39_52_order_of_an_access(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{})
-	w.settled()
-	mark := w.tape.mark()
-	access := w.granted("app", "keys", "photos")
-	want := []string{
-		"controller update bucketaccesses", "controller update bucketclaims", "controller update bucketaccesses/status",
-		"sidecar create secrets", "sidecar DriverGenerateBucketAccessId", "sidecar patch bucketaccesses/status",
-		"sidecar DriverGrantBucketAccess", "sidecar patch secrets", "sidecar patch bucketaccesses/status",
-	}
-	w.eventually("the last request has its answer", func(context.Context) error { // its effect is seen before
-		if len(w.tape.done(since(mark))) < len(want) {
-			return errNot
+	bothWays(t, setup{}, func(t *testing.T, o setup) {
+		w := pair(t, o)
+		w.settled()
+		mark := w.tape.mark()
+		access := w.granted("app", "keys", "photos")
+		want := []string{
+			"controller update bucketaccesses", "controller update bucketclaims", "controller update bucketaccesses/status",
+			"sidecar create secrets", "sidecar DriverGenerateBucketAccessId", "sidecar patch bucketaccesses/status",
+			"sidecar DriverGrantBucketAccess", "sidecar patch secrets", "sidecar patch bucketaccesses/status",
 		}
-		return nil
-	})
-	diff(t, "requests for the access", want, w.tape.done(since(mark)))
-	// Case 39: another class of that name changes nothing.
-	handed := access.Status.DeepCopy()
-	class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
-	w.delete(class)
-	w.gone(class)
-	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) { c.DriverName, c.Parameters = "other", nil })
-	w.settled()
-	diff(t, "status after the class was replaced", handed, &get(w, access).Status)
-	// Case 52: and back.
-	mark = w.tape.mark()
-	w.delete(access)
-	w.gone(access)
-	want = []string{
-		"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses",
-		"controller update bucketclaims", "controller update bucketaccesses",
-	}
-	w.eventually("the last request has its answer", func(context.Context) error {
-		if len(w.tape.done(since(mark))) < len(want) {
-			return errNot
+		w.eventually("the last request has its answer", func(context.Context) error { // its effect is seen before
+			if len(w.tape.done(since(mark))) < len(want) {
+				return errNot
+			}
+			return nil
+		})
+		diff(t, "requests for the access", want, w.tape.done(since(mark)))
+		// Case 39: another class of that name changes nothing.
+		handed := access.Status.DeepCopy()
+		class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
+		w.delete(class)
+		w.gone(class)
+		w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) { c.DriverName, c.Parameters = "other", nil })
+		w.settled()
+		diff(t, "status after the class was replaced", handed, &get(w, access).Status)
+		// Case 52: and back.
+		mark = w.tape.mark()
+		w.delete(access)
+		w.gone(access)
+		want = []string{
+			"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses",
+			"controller update bucketclaims", "controller update bucketaccesses",
 		}
-		return nil
+		w.eventually("the last request has its answer", func(context.Context) error {
+			if len(w.tape.done(since(mark))) < len(want) {
+				return errNot
+			}
+			return nil
+		})
+		got := w.tape.done(since(mark))
+		if !slices.Equal(got, want) && !slices.Equal(got, append([]string{"sidecar delete secrets", "sidecar patch secrets"}, want[2:]...)) {
+			t.Errorf("requests for the deletion: want %q, got %q", want, got)
+		}
 	})
-	got := w.tape.done(since(mark))
-	if !slices.Equal(got, want) && !slices.Equal(got, append([]string{"sidecar delete secrets", "sidecar patch secrets"}, want[2:]...)) {
-		t.Errorf("requests for the deletion: want %q, got %q", want, got)
-	}
 }
 
 func TestCase38_55_rejected_by_its_class(t *testing.T) {

@@ -19,43 +19,45 @@ import (
 
 func TestCase33_69_a_namespace_at_once(t *testing.T) {
 	t.Parallel()
-	// The namespace controller is at the Secrets, too, and no watch reports those.
-	w := pair(t, setup{backoff: patient()}, multiBucket)
-	w.newClass("kept", retain)
-	kept, keptBucket := w.provisioned("kept", "kept")
-	buckets := []*cosiapi.Bucket{w.bucketOf(w.claim("photos", "")), w.bucketOf(w.claim("films", ""))}
-	one := w.granted("one", "keys", "photos")
-	both := w.granted("both", "keys", "photos", "films")
-	stuck := w.granted("stuck", "keys", "films")
-	waiting := w.access("waiting", "keys", "nothing")
-	w.create(waiting)
-	w.condition(waiting, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
-	w.driver.Script(driverfake.Fault{
-		RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.FailedPrecondition, Message: "the account is in use", Times: driverfake.Always,
-	})
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	w.delete(namespace)
-	w.gone(one, both, waiting, kept, w.claim("photos", ""), buckets[0], secret(stuck, 0), secret(both, 0), secret(both, 1))
-	// What must stay says why.
-	message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	if !strings.Contains(message, "the account is in use") {
-		t.Errorf("the reason is lost: %s", message)
-	}
-	films := get(w, w.claim("films", ""))
-	if !cosiapi.HasProtection(films) || released(get(w, buckets[1])) {
-		t.Error("the claim of an access that is stuck was let go")
-	}
-	w.driver.ClearScript()
-	w.touch(stuck)
-	w.gone(stuck, films, buckets[1], namespace)
-	if get(w, keptBucket); !keptBucket.DeletionTimestamp.IsZero() {
-		t.Error("a retained Bucket is being deleted")
-	}
-	w.eventually("the backend has the retained bucket and nothing else", func(context.Context) error {
-		left := w.driver.Inventory()
-		if len(left.Accounts) > 0 || len(left.Buckets) != 1 || left.Buckets[0].ID != keptBucket.Name {
-			return fmt.Errorf("it has %+v", left)
+	bothWays(t, setup{backoff: patient()}, func(t *testing.T, o setup) {
+		// The namespace controller is at the Secrets, too, and no watch reports those.
+		w := pair(t, o, multiBucket)
+		w.newClass("kept", retain)
+		kept, keptBucket := w.provisioned("kept", "kept")
+		buckets := []*cosiapi.Bucket{w.bucketOf(w.claim("photos", "")), w.bucketOf(w.claim("films", ""))}
+		one := w.granted("one", "keys", "photos")
+		both := w.granted("both", "keys", "photos", "films")
+		stuck := w.granted("stuck", "keys", "films")
+		waiting := w.access("waiting", "keys", "nothing")
+		w.create(waiting)
+		w.condition(waiting, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+		w.driver.Script(driverfake.Fault{
+			RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.FailedPrecondition, Message: "the account is in use", Times: driverfake.Always,
+		})
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+		w.delete(namespace)
+		w.gone(one, both, waiting, kept, w.claim("photos", ""), buckets[0], secret(stuck, 0), secret(both, 0), secret(both, 1))
+		// What must stay says why.
+		message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
+		if !strings.Contains(message, "the account is in use") {
+			t.Errorf("the reason is lost: %s", message)
 		}
-		return nil
+		films := get(w, w.claim("films", ""))
+		if !cosiapi.HasProtection(films) || released(get(w, buckets[1])) {
+			t.Error("the claim of an access that is stuck was let go")
+		}
+		w.driver.ClearScript()
+		w.touch(stuck)
+		w.gone(stuck, films, buckets[1], namespace)
+		if get(w, keptBucket); !keptBucket.DeletionTimestamp.IsZero() {
+			t.Error("a retained Bucket is being deleted")
+		}
+		w.eventually("the backend has the retained bucket and nothing else", func(context.Context) error {
+			left := w.driver.Inventory()
+			if len(left.Accounts) > 0 || len(left.Buckets) != 1 || left.Buckets[0].ID != keptBucket.Name {
+				return fmt.Errorf("it has %+v", left)
+			}
+			return nil
+		})
 	})
 }

@@ -89,31 +89,33 @@ func (w *world) canaries() []string {
 
 func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{}, multiBucket)
-	access := w.granted("app", "keys", "photos", "films")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: &cosi.DriverGrantBucketAccessResponse{
-		Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-answer"}},
-	}})
-	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
-	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
-	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
-	w.touch(access)
-	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
-	canaries := w.canaries()
-	if len(canaries) != 3 || w.log.count("[redacted]") == 0 {
-		t.Fatalf("the check is blind: %d canaries, no redacted line in the log", len(canaries))
-	}
-	everything := w.everything()
-	for _, canary := range canaries {
-		if n := w.log.count(canary); n > 0 {
-			t.Errorf("a credential is in %d lines of the log", n)
+	bothWays(t, setup{}, func(t *testing.T, o setup) {
+		w := pair(t, o, multiBucket)
+		access := w.granted("app", "keys", "photos", "films")
+		w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: &cosi.DriverGrantBucketAccessResponse{
+			Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-answer"}},
+		}})
+		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
+		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
+		w.touch(access)
+		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+		canaries := w.canaries()
+		if len(canaries) != 3 || w.log.count("[redacted]") == 0 {
+			t.Fatalf("the check is blind: %d canaries, no redacted line in the log", len(canaries))
 		}
-		for where, content := range everything {
-			if strings.Contains(content, canary) || strings.Contains(content, base64.StdEncoding.EncodeToString([]byte(canary))) {
-				t.Errorf("a credential is in %s", where)
+		everything := w.everything()
+		for _, canary := range canaries {
+			if n := w.log.count(canary); n > 0 {
+				t.Errorf("a credential is in %d lines of the log", n)
+			}
+			for where, content := range everything {
+				if strings.Contains(content, canary) || strings.Contains(content, base64.StdEncoding.EncodeToString([]byte(canary))) {
+					t.Errorf("a credential is in %s", where)
+				}
 			}
 		}
-	}
+	})
 }
 
 // everything is all that can be read besides the access Secrets: the objects of

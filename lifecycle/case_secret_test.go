@@ -29,35 +29,37 @@ import (
 
 func TestCase16_rotation_and_another_revision(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{fake: driverfake.Options{Revision: "1"}})
-	access := w.granted("app", "keys", "photos")
-	before := get(w, secret(access, 0)).DeepCopy()
-	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
-	rotated := until(w, secret(access, 0), "the rotation is delivered", func(s *corev1.Secret) error {
-		if bytes.Equal(s.Data["AWS_SECRET_ACCESS_KEY"], before.Data["AWS_SECRET_ACCESS_KEY"]) {
-			return errNot
+	bothWays(t, setup{fake: driverfake.Options{Revision: "1"}}, func(t *testing.T, o setup) {
+		w := pair(t, o)
+		access := w.granted("app", "keys", "photos")
+		before := get(w, secret(access, 0)).DeepCopy()
+		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+		rotated := until(w, secret(access, 0), "the rotation is delivered", func(s *corev1.Secret) error {
+			if bytes.Equal(s.Data["AWS_SECRET_ACCESS_KEY"], before.Data["AWS_SECRET_ACCESS_KEY"]) {
+				return errNot
+			}
+			return nil
+		})
+		w.called(driverfake.GrantAccess, 2)
+		account := w.driver.Inventory().Accounts[0]
+		if len(account.Keys) != 2 || account.Keys[0].Secret != string(rotated.Data["AWS_SECRET_ACCESS_KEY"]) {
+			t.Errorf("the Secret does not hold the newest of two keys: %d keys", len(account.Keys))
 		}
-		return nil
+		// Another revision: the same credential, and what else the driver answers now.
+		response := proto.CloneOf(w.driver.Calls(driverfake.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
+		response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
+		w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
+		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
+		moved := until(w, secret(access, 0), "the moved endpoint is delivered", func(s *corev1.Secret) error {
+			if string(s.Data["AWS_ENDPOINT_URL"]) != "https://moved.example" {
+				return errNot
+			}
+			return nil
+		})
+		rotated.Data["AWS_ENDPOINT_URL"] = []byte("https://moved.example")
+		diff(t, "data of the Secret", rotated.Data, moved.Data)
+		w.ready(access)
 	})
-	w.called(driverfake.GrantAccess, 2)
-	account := w.driver.Inventory().Accounts[0]
-	if len(account.Keys) != 2 || account.Keys[0].Secret != string(rotated.Data["AWS_SECRET_ACCESS_KEY"]) {
-		t.Errorf("the Secret does not hold the newest of two keys: %d keys", len(account.Keys))
-	}
-	// Another revision: the same credential, and what else the driver answers now.
-	response := proto.CloneOf(w.driver.Calls(driverfake.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
-	response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
-	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
-	moved := until(w, secret(access, 0), "the moved endpoint is delivered", func(s *corev1.Secret) error {
-		if string(s.Data["AWS_ENDPOINT_URL"]) != "https://moved.example" {
-			return errNot
-		}
-		return nil
-	})
-	rotated.Data["AWS_ENDPOINT_URL"] = []byte("https://moved.example")
-	diff(t, "data of the Secret", rotated.Data, moved.Data)
-	w.ready(access)
 }
 
 func TestCase16_56_nothing_changed(t *testing.T) {
@@ -92,57 +94,61 @@ func TestCase16_56_nothing_changed(t *testing.T) {
 
 func TestCase46_48_a_Secret_of_somebody_else(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{poll: 100 * time.Millisecond}, multiBucket)
-	access := w.access("app", "keys", "photos", "films")
-	foreign := secret(access, 1)
-	foreign.StringData = map[string]string{"mine": "keep out"}
-	w.create(foreign, access)
-	w.refused(access, conditions.SecretTaken)
-	w.settled()
-	if n := len(w.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess)); n > 0 {
-		t.Errorf("the driver was called %d times", n)
-	}
-	before := foreign.DeepCopy()
-	diff(t, "the foreign Secret", before, get(w, foreign))
-	w.delete(foreign)
-	w.ready(access)
-	// Case 48: the Secret of another access, and one name for two claims.
-	second := w.access("second", "keys", "photos")
-	second.Spec.BucketClaims[0].AccessSecretName = access.Spec.BucketClaims[0].AccessSecretName
-	w.create(second)
-	w.refused(second, conditions.SecretTaken)
-	if n := len(w.driver.CallsFor("ba-" + string(second.UID))); n > 0 {
-		t.Errorf("the driver was called %d times for the second access", n)
-	}
-	twice := w.access("twice", "keys", "photos", "films")
-	twice.Spec.BucketClaims[1].AccessSecretName = twice.Spec.BucketClaims[0].AccessSecretName
-	if err := w.Client.Create(t.Context(), twice); err == nil {
-		t.Error("one Secret for two claims was accepted")
-	}
-	w.delete(access)
-	w.ready(second)
+	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
+		w := pair(t, o, multiBucket)
+		access := w.access("app", "keys", "photos", "films")
+		foreign := secret(access, 1)
+		foreign.StringData = map[string]string{"mine": "keep out"}
+		w.create(foreign, access)
+		w.refused(access, conditions.SecretTaken)
+		w.settled()
+		if n := len(w.driver.Calls(driverfake.GenerateAccessID, driverfake.GrantAccess)); n > 0 {
+			t.Errorf("the driver was called %d times", n)
+		}
+		before := foreign.DeepCopy()
+		diff(t, "the foreign Secret", before, get(w, foreign))
+		w.delete(foreign)
+		w.ready(access)
+		// Case 48: the Secret of another access, and one name for two claims.
+		second := w.access("second", "keys", "photos")
+		second.Spec.BucketClaims[0].AccessSecretName = access.Spec.BucketClaims[0].AccessSecretName
+		w.create(second)
+		w.refused(second, conditions.SecretTaken)
+		if n := len(w.driver.CallsFor("ba-" + string(second.UID))); n > 0 {
+			t.Errorf("the driver was called %d times for the second access", n)
+		}
+		twice := w.access("twice", "keys", "photos", "films")
+		twice.Spec.BucketClaims[1].AccessSecretName = twice.Spec.BucketClaims[0].AccessSecretName
+		if err := w.Client.Create(t.Context(), twice); err == nil {
+			t.Error("one Secret for two claims was accepted")
+		}
+		w.delete(access)
+		w.ready(second)
+	})
 }
 
 func TestCase47_a_leftover_Secret(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{poll: 100 * time.Millisecond})
-	access := w.access("app", "keys", "photos")
-	leftover := secret(access, 0)
-	leftover.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: "app", UID: "of-the-one-before", Controller: new(true),
-	}}
-	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // at once: the garbage collector deletes what has no owner
-	w.create(leftover)
-	w.create(access)
-	w.refused(access, conditions.SecretTaken)
-	if c := conditionOf(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
-		t.Errorf("a Secret that will go makes the access fail for good: %s", c.Reason)
-	}
-	w.drop(t.Context(), leftover)
-	w.ready(access)
-	if !metav1.IsControlledBy(get(w, secret(access, 0)), access) {
-		t.Error("the Secret does not belong to the access")
-	}
+	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
+		w := pair(t, o)
+		access := w.access("app", "keys", "photos")
+		leftover := secret(access, 0)
+		leftover.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: "app", UID: "of-the-one-before", Controller: new(true),
+		}}
+		leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // at once: the garbage collector deletes what has no owner
+		w.create(leftover)
+		w.create(access)
+		w.refused(access, conditions.SecretTaken)
+		if c := conditionOf(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
+			t.Errorf("a Secret that will go makes the access fail for good: %s", c.Reason)
+		}
+		w.drop(t.Context(), leftover)
+		w.ready(access)
+		if !metav1.IsControlledBy(get(w, secret(access, 0)), access) {
+			t.Error("the Secret does not belong to the access")
+		}
+	})
 }
 
 func TestCase50_answers_that_break_the_contract(t *testing.T) {
@@ -197,32 +203,34 @@ func TestCase50_answers_that_break_the_contract(t *testing.T) {
 
 func TestCase50_51_67_Secrets(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{resync: 100 * time.Millisecond}, multiBucket)
-	access := w.granted("app", "keys", "photos", "films")
-	one, two := get(w, secret(access, 0)), get(w, secret(access, 1))
-	if !bytes.Equal(one.Data["AWS_SECRET_ACCESS_KEY"], two.Data["AWS_SECRET_ACCESS_KEY"]) || one.Data["BUCKET_NAME"] == nil {
-		t.Error("case 50: the Secrets hold different credentials")
-	}
-	for i, s := range []*corev1.Secret{one, two} {
-		if !cosiapi.HasProtection(s) || !metav1.IsControlledBy(s, access) || s.Type != corev1.SecretTypeOpaque || string(s.Data["COSI_PROTOCOL"]) != "S3" {
-			t.Errorf("finalizer, owner, type or protocol is wrong: %v", s.ObjectMeta)
+	bothWays(t, setup{resync: 100 * time.Millisecond}, func(t *testing.T, o setup) {
+		w := pair(t, o, multiBucket)
+		access := w.granted("app", "keys", "photos", "films")
+		one, two := get(w, secret(access, 0)), get(w, secret(access, 1))
+		if !bytes.Equal(one.Data["AWS_SECRET_ACCESS_KEY"], two.Data["AWS_SECRET_ACCESS_KEY"]) || one.Data["BUCKET_NAME"] == nil {
+			t.Error("case 50: the Secrets hold different credentials")
 		}
-		diff(t, "references of the Secret", []string{w.namespace + "/app", w.namespace + "/" + access.Spec.BucketClaims[i].BucketClaimName},
-			[]string{s.Annotations[cosiapi.BucketAccessReferenceAnnotation], s.Annotations[cosiapi.BucketClaimReferenceAnnotation]})
-	}
-	for what, spoil := range map[string]func(*corev1.Secret){
-		"a missing key":       func(s *corev1.Secret) { delete(s.Data, "AWS_SECRET_ACCESS_KEY") },
-		"a changed value":     func(s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") },
-		"a stale key":         func(s *corev1.Secret) { s.Data["OLD"] = []byte("value") },
-		"a missing finalizer": func(s *corev1.Secret) { s.Finalizers = nil },
-		"a missing reference": func(s *corev1.Secret) { s.Annotations = nil },
-	} {
-		change(w, one.DeepCopy(), spoil)
-		until(w, one.DeepCopy(), what+" is repaired", sameAs(one))
-	}
-	w.drop(t.Context(), one.DeepCopy())
-	until(w, secret(access, 0), "the Secret is there again", sameAs(one))
-	w.ready(access)
+		for i, s := range []*corev1.Secret{one, two} {
+			if !cosiapi.HasProtection(s) || !metav1.IsControlledBy(s, access) || s.Type != corev1.SecretTypeOpaque || string(s.Data["COSI_PROTOCOL"]) != "S3" {
+				t.Errorf("finalizer, owner, type or protocol is wrong: %v", s.ObjectMeta)
+			}
+			diff(t, "references of the Secret", []string{w.namespace + "/app", w.namespace + "/" + access.Spec.BucketClaims[i].BucketClaimName},
+				[]string{s.Annotations[cosiapi.BucketAccessReferenceAnnotation], s.Annotations[cosiapi.BucketClaimReferenceAnnotation]})
+		}
+		for what, spoil := range map[string]func(*corev1.Secret){
+			"a missing key":       func(s *corev1.Secret) { delete(s.Data, "AWS_SECRET_ACCESS_KEY") },
+			"a changed value":     func(s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") },
+			"a stale key":         func(s *corev1.Secret) { s.Data["OLD"] = []byte("value") },
+			"a missing finalizer": func(s *corev1.Secret) { s.Finalizers = nil },
+			"a missing reference": func(s *corev1.Secret) { s.Annotations = nil },
+		} {
+			change(w, one.DeepCopy(), spoil)
+			until(w, one.DeepCopy(), what+" is repaired", sameAs(one))
+		}
+		w.drop(t.Context(), one.DeepCopy())
+		until(w, secret(access, 0), "the Secret is there again", sameAs(one))
+		w.ready(access)
+	})
 }
 
 // sameAs checks what a Secret has to hold.
@@ -267,30 +275,32 @@ func TestCase67_keys_of_each_protocol(t *testing.T) {
 
 func TestCase52_53_54_a_revocation_that_fails(t *testing.T) {
 	t.Parallel()
-	w := pair(t, setup{})
-	first, stuck := w.granted("first", "keys", "photos"), w.granted("stuck", "keys", "photos")
-	claim := w.claim("photos", "fast")
-	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.PermissionDenied, Message: "not allowed", Times: driverfake.Always})
-	w.delete(stuck, first, claim)
-	w.gone(first, secret(stuck, 0))
-	message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	if !strings.Contains(message, "not allowed") {
-		t.Errorf("the driver's message is lost: %s", message)
-	}
-	w.settled()
-	if get(w, stuck); !cosiapi.HasProtection(stuck) || cosiapi.HasAnnotation(stuck, cosiapi.SidecarCleanupFinishedAnnotation) {
-		t.Errorf("an access whose revocation failed was given back: %+v", stuck.ObjectMeta)
-	}
-	if !marked(get(w, claim)) || !cosiapi.HasProtection(claim) {
-		t.Errorf("case 54: the claim lost its mark while an access is being revoked: %+v", claim.ObjectMeta)
-	}
-	if w.exists(secret(stuck, 0)) {
-		t.Error("the Secret is there again")
-	}
-	w.driver.ClearScript()
-	w.touch(stuck)
-	w.gone(stuck, claim)
-	w.called(driverfake.RevokeAccess, 3)
+	bothWays(t, setup{}, func(t *testing.T, o setup) {
+		w := pair(t, o)
+		first, stuck := w.granted("first", "keys", "photos"), w.granted("stuck", "keys", "photos")
+		claim := w.claim("photos", "fast")
+		w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, ID: stuck.Status.AccountID, Code: codes.PermissionDenied, Message: "not allowed", Times: driverfake.Always})
+		w.delete(stuck, first, claim)
+		w.gone(first, secret(stuck, 0))
+		message := w.condition(stuck, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
+		if !strings.Contains(message, "not allowed") {
+			t.Errorf("the driver's message is lost: %s", message)
+		}
+		w.settled()
+		if get(w, stuck); !cosiapi.HasProtection(stuck) || cosiapi.HasAnnotation(stuck, cosiapi.SidecarCleanupFinishedAnnotation) {
+			t.Errorf("an access whose revocation failed was given back: %+v", stuck.ObjectMeta)
+		}
+		if !marked(get(w, claim)) || !cosiapi.HasProtection(claim) {
+			t.Errorf("case 54: the claim lost its mark while an access is being revoked: %+v", claim.ObjectMeta)
+		}
+		if w.exists(secret(stuck, 0)) {
+			t.Error("the Secret is there again")
+		}
+		w.driver.ClearScript()
+		w.touch(stuck)
+		w.gone(stuck, claim)
+		w.called(driverfake.RevokeAccess, 3)
+	})
 }
 
 // The mark on the claim cannot be taken off at once, and meanwhile a new access

@@ -68,7 +68,7 @@ type model struct {
 }
 
 // TestModel does what users, administrators and accidents do, in random order,
-// in several worlds at a time, and compares what comes of it with a small model
+// in several worlds at a time, with and without the right to watch Secrets, and compares what comes of it with a small model
 // of the KEP. The seed of each world is printed; COOPER_LIFECYCLE_SEED repeats
 // it as the first one.
 func TestModel(t *testing.T) {
@@ -86,7 +86,7 @@ func TestModel(t *testing.T) {
 // randomly makes random steps in one world.
 func randomly(t *testing.T, from uint64, steps int) {
 	t.Helper()
-	w := start(t, setup{backoff: patient(), poll: patient().Max, deadline: 5 * time.Second})
+	w := start(t, setup{backoff: patient(), poll: patient().Max, deadline: 5 * time.Second, watchSecrets: from%2 == 1})
 	m := &model{
 		world: w, random: rand.New(rand.NewPCG(from, 1)),
 		claims: map[string]*modelClaim{}, accesses: map[string]*modelAccess{}, kept: map[string]bool{}, done: map[string]int{},
@@ -216,7 +216,7 @@ func (m *model) rotate() bool {
 	return true
 }
 
-// editSecret spoils a Secret and wakes the sidecar, which may not watch it.
+// editSecret spoils a Secret and wakes a sidecar that may not watch it.
 func (m *model) editSecret() bool {
 	name, ok := pickKey(m, m.accesses, func(a *modelAccess) bool { return a.granted })
 	if !ok {
@@ -228,7 +228,11 @@ func (m *model) editSecret() bool {
 	if err := m.Client.Patch(m.t.Context(), spoiled, patch); err != nil && !apierrors.IsNotFound(err) {
 		m.t.Fatal(err)
 	}
-	m.touch(access)
+	if m.setup.watchSecrets {
+		m.rules.ObjectChanged()
+	} else {
+		m.touch(access)
+	}
 	return true
 }
 

@@ -53,6 +53,13 @@ func (w *world) applyRoles() {
 			}
 		}
 	}
+	if w.setup.watchSecrets {
+		w.create(&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: w.user(theSidecar) + "-secrets"},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: w.user(theSidecar)}},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.SidecarWatchSecretsRole},
+		})
+	}
 	for who, roles := range map[string][2]string{
 		theController: {deploy.ControllerRole, deploy.ControllerLeaderRole}, theSidecar: {deploy.SidecarRole, deploy.SidecarLeaderRole},
 	} {
@@ -74,10 +81,14 @@ func (w *world) applyRoles() {
 func (w *world) untilAllowed(who string) {
 	w.t.Helper()
 	w.eventually("the role of the "+who+" counts", func(ctx context.Context) error {
-		for _, right := range []authorizationv1.ResourceAttributes{
+		rights := []authorizationv1.ResourceAttributes{
 			{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
 			{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: w.namespace},
-		} {
+		}
+		if who == theSidecar && w.setup.watchSecrets {
+			rights = append(rights, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "watch", Namespace: w.namespace})
+		}
+		for _, right := range rights {
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: w.user(who), ResourceAttributes: &right,
 			}}

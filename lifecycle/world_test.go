@@ -46,6 +46,8 @@ type setup struct {
 	resync time.Duration
 	// poll is how often the sidecar looks at a Secret that it waits for.
 	poll time.Duration
+	// watchSecrets lets the sidecar watch Secrets, and gives it the role for it.
+	watchSecrets bool
 	// deadline of a call.
 	deadline time.Duration
 	// leases turns leader election on.
@@ -59,6 +61,15 @@ type setup struct {
 	idle bool
 	// plane is the control plane to use.
 	plane testenv.Options
+}
+
+// bothWays runs a test with a sidecar that looks at Secrets when o says, as it
+// may not watch them, and with one that may, and that nothing else wakes.
+func bothWays(t *testing.T, o setup, test func(*testing.T, setup)) {
+	t.Helper()
+	t.Run("Secrets by poll", func(t *testing.T) { t.Parallel(); test(t, o) })
+	o.watchSecrets, o.poll, o.resync = true, 0, 0
+	t.Run("Secrets by watch", func(t *testing.T) { t.Parallel(); test(t, o) })
 }
 
 // A world is one namespace with a controller, a driver and its sidecar that see
@@ -214,7 +225,7 @@ func (w *world) runSidecar() *process {
 	p.proxy = passes
 	if w.setup.programs {
 		cancel()
-		w.runProgram(p, config, "--driver-address=unix://"+socket, "--owner="+w.namespace+"/driver")
+		w.runProgram(p, config, "--driver-address=unix://"+socket, "--owner="+w.namespace+"/driver", fmt.Sprintf("--watch-secrets=%t", w.setup.watchSecrets))
 		return p
 	}
 	registry := w.registry(theSidecar)
@@ -230,6 +241,7 @@ func (w *world) runSidecar() *process {
 		Sidecar: sidecar.Options{
 			Driver: driver, Scope: w.scope(), Registerer: registry,
 			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
+			WatchSecrets: w.setup.watchSecrets,
 		},
 		Logger: w.logger(theSidecar),
 	}

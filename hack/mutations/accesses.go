@@ -207,6 +207,16 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "Secrets are not watched", Cases: []int{46, 47, 51},
+			Edits: []edit{
+				{
+					`sidecar/watches.go`,
+					`if p.options.WatchSecrets {`,
+					`if p.options.WatchSecrets && p.options.Driver == nil {`,
+				},
+			},
+		},
+		{
 			Name: "a Secret has no finalizer", Cases: []int{51},
 			Edits: []edit{
 				{
