@@ -13,7 +13,7 @@ S3ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' Makefile
 
 .PHONY: up
 up: bin/cooper ## run the whole system on this machine until Ctrl-C (ARGS= goes to cooper up)
@@ -43,6 +43,10 @@ generate: ## write all generated files again
 .PHONY: images
 images: ## build the container images from scratch, without a registry (ARGS=-tag=...)
 	@go run ./hack/images $(ARGS)
+
+.PHONY: store-images
+store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, without a registry (ARGS=-only=...)
+	@go run ./hack/storeimages $(ARGS)
 
 .PHONY: soak
 soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes, s3fake beside real stores

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 go run ./hack/controlplane
 
-# MinIO and versitygw, if `go run ./hack/stores` has built them: without them the
+# MinIO, versitygw and fake-gcs-server, if `go run ./hack/stores` has built them: without them the
 # tests that compare with them are skipped.
 stores=$(go run ./hack/stores --found)
 set -a

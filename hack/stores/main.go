@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stores builds MinIO and versitygw, which the tests compare with, if they are not in the user's cache yet. It
-// prints one line NAME=executable for each, which a shell can evaluate. With --found it builds nothing and prints the
-// ones that are there.
+// Command stores builds MinIO, versitygw and fake-gcs-server, which the tests compare with, if they are not in the
+// user's cache yet. It prints one line NAME=executable for each, which a shell can evaluate. With --found it builds
+// nothing and prints the ones that are there.
 package main
 
 import (

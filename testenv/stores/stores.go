@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stores finds and builds the real object stores that tests compare with: MinIO and versitygw. Both are built
-// from their Go modules and run as processes; nothing of theirs is imported.
+// Package stores finds and builds the object stores of others that tests compare with: MinIO, versitygw and
+// fake-gcs-server. They are built from their Go modules and run as processes; nothing of theirs is imported.
 package stores
 
 import (
@@ -40,8 +40,13 @@ func VersityGW() Store {
 	return Store{Variable: "VERSITYGW", Package: "github.com/versity/versitygw/cmd/versitygw", Version: "v1.8.0"}
 }
 
+// FakeGCSServer is an emulator of Cloud Storage without accounts.
+func FakeGCSServer() Store {
+	return Store{Variable: "FAKE_GCS_SERVER", Package: "github.com/fsouza/fake-gcs-server", Version: "v1.56.1"}
+}
+
 // All are the stores that there are.
-func All() []Store { return []Store{MinIO(), VersityGW()} }
+func All() []Store { return []Store{MinIO(), VersityGW(), FakeGCSServer()} }
 
 // Name is the name of the executable.
 func (s Store) Name() string { return path.Base(s.Package) }

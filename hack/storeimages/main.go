@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command storeimages builds images of the stores that the tests with containers
+// use, for machines that reach no registry: MinIO, versitygw and fake-gcs-server
+// from their Go modules, Azurite from its package of npm with the Node of this
+// machine. It lays out their files below dist/store-images and names the images
+// cooper-stores/NAME:dev, which is where testenv/containers looks first.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/testenv/stores"
+)
+
+func main() {
+	only := flag.String("only", "", "images to build, separated by commas; empty means all")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, *only)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "storeimages:", err)
+		os.Exit(1)
+	}
+}
+
+// An image is one target of the Dockerfile.
+type image struct {
+	name string
+	// lay puts its files below a directory.
+	lay func(ctx context.Context, root string) error
+	// state are directories that belong to the user the image runs as.
+	state []string
+	// version and source are labels.
+	version, source string
+}
+
+func images() []image {
+	azurite := image{name: "azurite", lay: layAzurite, state: []string{"data"}, version: azuriteVersion, source: "https://www.npmjs.com/package/azurite"}
+	return []image{
+		built("minio", stores.MinIO(), "data"), built("versitygw", stores.VersityGW(), "data", "iam"),
+		built("fake-gcs-server", stores.FakeGCSServer(), "storage"), azurite,
+	}
+}
+
+// built is the image of a program from a Go module.
+func built(name string, store stores.Store, state ...string) image {
+	return image{name: name, state: state, version: store.Version, source: "https://pkg.go.dev/" + store.Package, lay: func(ctx context.Context, root string) error {
+		program, err := store.Build(ctx, func(line string) { fmt.Fprintln(os.Stderr, line) })
+		if err != nil {
+			return err
+		}
+		return layProgram(ctx, program, root, store.Name())
+	}}
+}
+
+func run(ctx context.Context, only string) error {
+	wanted := images()
+	if only != "" {
+		names := strings.Split(only, ",")
+		wanted = slices.DeleteFunc(wanted, func(i image) bool { return !slices.Contains(names, i.name) })
+		if len(wanted) != len(names) {
+			return fmt.Errorf("-only %s: there are minio, versitygw, fake-gcs-server and azurite", only)
+		}
+	}
+	for _, i := range wanted {
+		if err := i.build(ctx, filepath.Join("dist", "store-images", i.name)); err != nil {
+			return fmt.Errorf("image %s: %w", i.name, err)
+		}
+	}
+	return nil
+}
+
+// build lays out the files of an image in a directory and runs docker build, with
+// the classic builder, which is everywhere.
+func (i image) build(ctx context.Context, dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clear what was built before: %w", err)
+	}
+	root := filepath.Join(dir, "root")
+	for _, d := range i.state {
+		if err := makeDir(filepath.Join(dir, "state", d)); err != nil {
+			return err
+		}
+	}
+	if err := makeDir(filepath.Join(root, "tmp")); err != nil {
+		return err
+	}
+	if err := os.Chmod(filepath.Join(root, "tmp"), 0o777|fs.ModeSticky); err != nil {
+		return fmt.Errorf("lay out the image: %w", err)
+	}
+	if err := i.lay(ctx, root); err != nil {
+		return err
+	}
+	name := "cooper-stores/" + i.name + ":dev"
+	cmd := exec.CommandContext(ctx, "docker", "build", "--quiet", "--file", "hack/storeimages/Dockerfile", "--target", i.name, "--tag", name,
+		"--label", "org.opencontainers.image.version="+i.version, "--label", "org.opencontainers.image.source="+i.source, dir)
+	cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("docker build of %s: %w\n%s", name, err, out)
+	}
+	fmt.Println(name)
+	return os.RemoveAll(dir) // hundreds of megabytes, which the image holds now
+}
+
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by whom the image runs as
+		return fmt.Errorf("lay out the image: %w", err)
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	if err := makeDir(filepath.Dir(to)); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	if err := os.WriteFile(to, content, 0o755); err != nil { //nolint:gosec // a program
+		return fmt.Errorf("copy: %w", err)
+	}
+	return nil
+}
+
+var errNoNode = errors.New("there is no Node on this machine, which Azurite needs: apt-get install nodejs npm")
