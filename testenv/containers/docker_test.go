@@ -13,11 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-// requireVariable, if set, makes a test fail that would be skipped because
-// Docker or an image is missing.
-const requireVariable = "COOPER_REQUIRE_CONTAINERS"
+	"github.com/cooper-cosi/cooper/testenv/containers"
+)
 
 // waitTimeout only delays failures.
 const waitTimeout = 3 * time.Minute
@@ -25,40 +23,21 @@ const waitTimeout = 3 * time.Minute
 // root is the directory of compose.yaml, seen from this package's.
 const root = "../.."
 
-// needs skips the test, or fails it, unless Docker with Compose answers and has
-// the images that make images builds.
+// needs skips the test, or fails it, unless Docker with Compose answers and has the
+// images that make images builds.
 func needs(t *testing.T, images ...string) {
 	t.Helper()
-	missing := func(format string, args ...any) {
-		t.Helper()
-		if os.Getenv(requireVariable) != "" {
-			t.Fatalf(format, args...)
-		}
-		t.Skipf(format, args...)
-	}
-	if out, err := run(t.Context(), nil, "docker", "version", "--format", "{{.Server.Version}}"); err != nil {
-		missing("Docker does not answer: %v %s", err, out)
-	}
-	if out, err := run(t.Context(), nil, "docker", "compose", "version"); err != nil {
-		missing("Docker has no Compose: %v %s", err, out)
-	}
+	var ours []containers.Image
 	for _, name := range images {
-		if _, err := run(t.Context(), nil, "docker", "image", "inspect", image(name)); err != nil {
-			missing("there is no image %s: make images builds it", image(name))
+		ours = append(ours, containers.Ours(name))
+	}
+	containers.Require(t, ours...)
+	if out, err := run(t.Context(), nil, "docker", "compose", "version"); err != nil {
+		if os.Getenv(containers.RequireVariable) != "" {
+			t.Fatalf("Docker has no Compose: %v %s", err, out)
 		}
+		t.Skipf("Docker has no Compose: %v %s", err, out)
 	}
-}
-
-// image is the name of an image of ours, as compose.yaml has it.
-func image(name string) string {
-	return or(os.Getenv("COOPER_REPOSITORY"), "cooper") + "/" + name + ":" + or(os.Getenv("COOPER_TAG"), "dev")
-}
-
-func or(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }
 
 // run runs a command in the root with further variables and returns what it

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	tcexec "github.com/testcontainers/testcontainers-go/exec"
+	tcnetwork "github.com/testcontainers/testcontainers-go/network"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+// spec is how a container is run.
+type spec struct {
+	name        string // what messages call it, and its name on the network
+	image       Image
+	command     []string
+	environment map[string]string
+	network     *Network          // nil for Docker's own
+	port        int               // TCP port to publish; 0 for none
+	hostPort    int               // where; 0 for a free port
+	volumes     map[string]string // of volumes to directories
+	// ready is a path that answers 200 on the port; probe is a command that exits 0
+	// when the container is ready. One of them is set.
+	ready string
+	probe []string
+}
+
+// A Container is a container that runs until the end of its test.
+type Container struct {
+	// Name is what it is called on its network.
+	Name string
+
+	tb      testing.TB
+	engine  *engine
+	network *Network
+	running testcontainers.Container
+	address string
+	probe   wait.Strategy
+}
+
+// start runs a container and returns when it is ready. The test is skipped if its
+// image is not to be had.
+func start(tb testing.TB, s spec) *Container {
+	tb.Helper()
+	e := need(tb)
+	image := e.needImage(tb, s.image)
+	c := &Container{Name: s.name, tb: tb, engine: e, network: s.network, probe: s.strategy()}
+	if s.port != 0 {
+		if s.hostPort == 0 {
+			s.hostPort = freePort(tb)
+		}
+		c.address = net.JoinHostPort(e.host, strconv.Itoa(s.hostPort))
+	}
+	ctx, cancel := context.WithTimeout(tb.Context(), readyTimeout)
+	defer cancel()
+	running, err := testcontainers.Run(ctx, image, s.customize(e)...)
+	c.running = running
+	tb.Cleanup(c.remove)
+	if err != nil {
+		tb.Fatalf("container %s of %s: %v\n%s", s.name, image, err, c.logs())
+	}
+	return c
+}
+
+// customize says the same in the words of testcontainers-go.
+func (s spec) customize(e *engine) []testcontainers.ContainerCustomizer {
+	with := []testcontainers.ContainerCustomizer{
+		testcontainers.WithLabels(e.labels()), testcontainers.WithEnv(s.environment), testcontainers.WithLogger(quiet{}),
+		testcontainers.WithWaitStrategyAndDeadline(readyTimeout, s.strategy()),
+		testcontainers.WithConfigModifier(func(config *container.Config) {
+			if s.probe != nil {
+				config.Healthcheck = &container.HealthConfig{Test: append([]string{"CMD"}, s.probe...), Interval: time.Second, Timeout: 5 * time.Second, Retries: 120}
+			}
+		}),
+		testcontainers.WithHostConfigModifier(s.host(e)),
+	}
+	if len(s.command) > 0 {
+		with = append(with, testcontainers.WithCmd(s.command...))
+	}
+	if s.port != 0 {
+		with = append(with, testcontainers.WithExposedPorts(fmt.Sprintf("%d/tcp", s.port)))
+	}
+	if s.network != nil {
+		with = append(with, tcnetwork.WithNetworkName([]string{s.name}, s.network.Name))
+	}
+	return with
+}
+
+// host confines a container as compose.yaml does. Only what runs as root, which the
+// published images of stores do, keeps its capabilities.
+func (s spec) host(e *engine) func(*container.HostConfig) {
+	return func(config *container.HostConfig) {
+		if s.image.published == "" {
+			config.ReadonlyRootfs = true
+			config.CapDrop = []string{"ALL"}
+			config.SecurityOpt = []string{"no-new-privileges:true"}
+			config.Tmpfs = map[string]string{"/tmp": "mode=1777"}
+			// Controller and sidecars end when the API server has new certificates.
+			config.RestartPolicy = container.RestartPolicy{Name: container.RestartPolicyUnlessStopped}
+		}
+		for volume, directory := range s.volumes {
+			config.Binds = append(config.Binds, volume+":"+directory)
+		}
+		if s.port != 0 {
+			binding := network.PortBinding{HostPort: strconv.Itoa(s.hostPort)}
+			if e.host == loopback {
+				binding.HostIP = netip.MustParseAddr(loopback)
+			}
+			config.PortBindings = network.PortMap{network.MustParsePort(fmt.Sprintf("%d/tcp", s.port)): {binding}}
+		}
+	}
+}
+
+func (s spec) strategy() wait.Strategy {
+	if s.probe != nil {
+		return wait.ForHealthCheck().WithPollInterval(100 * time.Millisecond)
+	}
+	return wait.ForHTTP(s.ready).WithPort(fmt.Sprintf("%d/tcp", s.port)).WithPollInterval(100 * time.Millisecond).
+		WithStatusCodeMatcher(func(status int) bool { return status < 500 })
+}
+
+// Address is the host and port at which this process reaches its port.
+func (c *Container) Address() string { return c.address }
+
+// Kill ends it by SIGKILL and returns when it has ended.
+func (c *Container) Kill() {
+	c.tb.Helper()
+	c.end("KILL")
+}
+
+// Stop ends it by SIGTERM and returns when it has ended.
+func (c *Container) Stop() {
+	c.tb.Helper()
+	c.end("TERM")
+}
+
+func (c *Container) end(signal string) {
+	c.tb.Helper()
+	if _, err := c.engine.client.ContainerKill(c.tb.Context(), c.running.GetContainerID(), client.ContainerKillOptions{Signal: signal}); err != nil {
+		c.tb.Fatalf("end %s by SIG%s: %v", c.Name, signal, err)
+	}
+	ended := c.engine.client.ContainerWait(c.tb.Context(), c.running.GetContainerID(), client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
+	select {
+	case <-ended.Result:
+	case err := <-ended.Error:
+		c.tb.Fatalf("the end of %s: %v", c.Name, err)
+	}
+}
+
+// Start starts it again and returns when it is ready.
+func (c *Container) Start() {
+	c.tb.Helper()
+	if _, err := c.engine.client.ContainerStart(c.tb.Context(), c.running.GetContainerID(), client.ContainerStartOptions{}); err != nil {
+		c.tb.Fatalf("start %s: %v", c.Name, err)
+	}
+	c.AwaitReady()
+}
+
+// AwaitReady returns when it is ready.
+func (c *Container) AwaitReady() {
+	c.tb.Helper()
+	ctx, cancel := context.WithTimeout(c.tb.Context(), readyTimeout)
+	defer cancel()
+	if err := c.probe.WaitUntilReady(ctx, c.running); err != nil {
+		c.tb.Fatalf("%s is not ready: %v\n%s", c.Name, err, c.logs())
+	}
+}
+
+// Cut takes it off its network, as a broken cable would; Heal puts it back.
+func (c *Container) Cut() {
+	c.tb.Helper()
+	options := client.NetworkDisconnectOptions{Container: c.running.GetContainerID(), Force: true}
+	if _, err := c.engine.client.NetworkDisconnect(c.tb.Context(), c.network.Name, options); err != nil {
+		c.tb.Fatalf("cut off %s: %v", c.Name, err)
+	}
+}
+
+// Heal puts it back on its network.
+func (c *Container) Heal() {
+	c.tb.Helper()
+	options := client.NetworkConnectOptions{Container: c.running.GetContainerID(), EndpointConfig: &network.EndpointSettings{Aliases: []string{c.Name}}}
+	if _, err := c.engine.client.NetworkConnect(c.tb.Context(), c.network.Name, options); err != nil {
+		c.tb.Fatalf("reconnect %s: %v", c.Name, err)
+	}
+}
+
+// File reads a file in it.
+func (c *Container) File(path string) []byte {
+	c.tb.Helper()
+	file, err := c.running.CopyFileFromContainer(c.tb.Context(), path)
+	if err != nil {
+		c.tb.Fatalf("%s in %s: %v", path, c.Name, err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	if err != nil {
+		c.tb.Fatalf("%s in %s: %v", path, c.Name, err)
+	}
+	return content
+}
+
+// Run runs a command in it and returns what it printed.
+func (c *Container) Run(command ...string) string {
+	c.tb.Helper()
+	code, output, err := c.running.Exec(c.tb.Context(), command, tcexec.Multiplexed())
+	if err != nil {
+		c.tb.Fatalf("%s in %s: %v", strings.Join(command, " "), c.Name, err)
+	}
+	text, err := io.ReadAll(output)
+	if err != nil || code != 0 {
+		c.tb.Fatalf("%s in %s: exit %d, %v\n%s", strings.Join(command, " "), c.Name, code, err, text)
+	}
+	return string(text)
+}
+
+// remove ends it without a grace, after its last words if the test has failed.
+func (c *Container) remove() {
+	if c.running == nil {
+		return
+	}
+	if c.tb.Failed() {
+		c.tb.Logf("the last words of %s:\n%s", c.Name, c.logs())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.tb.Context()), endTimeout)
+	defer cancel()
+	_, err := c.engine.client.ContainerRemove(ctx, c.running.GetContainerID(), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !errdefs.IsNotFound(err) {
+		c.tb.Errorf("remove %s: %v", c.Name, err)
+	}
+}
+
+// logs are the last lines that it printed.
+func (c *Container) logs() string {
+	if c.running == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.tb.Context()), answerTimeout)
+	defer cancel()
+	output, err := c.running.Logs(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	defer output.Close()
+	text, err := io.ReadAll(output)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-15):], "\n") + errorText(err)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "\n" + err.Error()
+}
+
+// A Network is one that containers reach each other on by name.
+type Network struct {
+	// Name is what Docker calls it.
+	Name string
+}
+
+// NewNetwork makes a network for the time of the test.
+func NewNetwork(tb testing.TB) *Network {
+	tb.Helper()
+	e := need(tb)
+	made, err := tcnetwork.New(tb.Context(), tcnetwork.WithLabels(e.labels()))
+	if err != nil {
+		tb.Fatalf("network: %v", err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), endTimeout)
+		defer cancel()
+		if err := made.Remove(ctx); err != nil && !errdefs.IsNotFound(err) {
+			tb.Errorf("remove the network: %v", err)
+		}
+	})
+	return &Network{Name: made.Name}
+}
+
+// newVolume makes an empty volume for the time of the test and returns its name.
+func newVolume(tb testing.TB, purpose string) string {
+	tb.Helper()
+	e := need(tb)
+	name := "cooper-test-" + purpose + "-" + strings.ToLower(rand.Text()[:10])
+	if _, err := e.client.VolumeCreate(tb.Context(), client.VolumeCreateOptions{Name: name, Labels: e.labels()}); err != nil {
+		tb.Fatalf("volume: %v", err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), endTimeout)
+		defer cancel()
+		if _, err := e.client.VolumeRemove(ctx, name, client.VolumeRemoveOptions{Force: true}); err != nil && !errdefs.IsNotFound(err) {
+			tb.Errorf("remove the volume %s: %v", name, err)
+		}
+	})
+	return name
+}
+
+// freePort is a port of this machine on which nobody listens.
+func freePort(tb testing.TB) int {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", loopback+":0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if err := listener.Close(); err != nil || !ok {
+		tb.Fatal(errors.Join(err, fmt.Errorf("listener at %v", listener.Addr())))
+	}
+	return at.Port
+}
+
+// quiet is the log of testcontainers-go, which tells every step.
+type quiet struct{}
+
+// Printf implements its logger.
+func (quiet) Printf(string, ...any) {}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+// An Image is an image by the names that it can have on a machine.
+type Image struct {
+	// Variable is the environment variable that names another image.
+	Variable string
+	// Build is the command that builds it.
+	Build string
+
+	// built is its name when it was built on this machine.
+	built string
+	// published is its name in a registry; empty if it is in none.
+	published string
+}
+
+// Ours is an image of Cooper, such as cosi-sidecar. COOPER_REPOSITORY and
+// COOPER_TAG name others, as they do for compose.yaml.
+func Ours(name string) Image {
+	return Image{Variable: "COOPER_REPOSITORY and COOPER_TAG", Build: "make images", built: ourName(name)}
+}
+
+func ourName(name string) string {
+	return cmp.Or(os.Getenv("COOPER_REPOSITORY"), "cooper") + "/" + name + ":" + cmp.Or(os.Getenv("COOPER_TAG"), "dev")
+}
+
+// MinIOImage is MinIO's server.
+func MinIOImage() Image {
+	return third("COOPER_MINIO_IMAGE", "minio", "minio/minio:RELEASE.2025-09-07T16-13-09Z")
+}
+
+// VersityGWImage is the S3 gateway of Versity.
+func VersityGWImage() Image {
+	return third("COOPER_VERSITYGW_IMAGE", "versitygw", "versity/versitygw:v1.8.0")
+}
+
+// AzuriteImage is Microsoft's emulator of Azure Storage.
+func AzuriteImage() Image {
+	return third("COOPER_AZURITE_IMAGE", "azurite", "mcr.microsoft.com/azure-storage/azurite:3.37.0")
+}
+
+// FakeGCSServerImage is an emulator of Cloud Storage without accounts.
+func FakeGCSServerImage() Image {
+	return third("COOPER_FAKE_GCS_IMAGE", "fake-gcs-server", "fsouza/fake-gcs-server:1.56.1")
+}
+
+func third(variable, name, published string) Image {
+	return Image{Variable: variable, Build: "make store-images", built: "cooper-stores/" + name + ":dev", published: published}
+}
+
+// needImage returns the name of an image that is on this machine, or ends the test
+// with what would get it.
+func (e *engine) needImage(tb testing.TB, i Image) string {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), pullTimeout)
+	defer cancel()
+	name, err := e.find(ctx, i)
+	if err != nil {
+		absent(tb, "%v: `%s` builds it here, and %s can name another", err, i.Build, i.Variable)
+	}
+	return name
+}
+
+// find returns the first name of an image that is on this machine, and pulls the
+// published one if there is none.
+func (e *engine) find(ctx context.Context, i Image) (string, error) {
+	names := []string{i.built, i.published}
+	if named := os.Getenv(i.Variable); named != "" {
+		names = []string{named}
+	}
+	last := ""
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		_, err := e.client.ImageInspect(ctx, name)
+		switch {
+		case err == nil:
+			return name, nil
+		case !errdefs.IsNotFound(err):
+			return "", fmt.Errorf("look for the image %s: %w", name, err)
+		}
+		last = name
+	}
+	if last == i.built && i.published == "" {
+		return "", fmt.Errorf("there is no image %s", last)
+	}
+	if err := e.pull(ctx, last); err != nil {
+		return "", fmt.Errorf("there is no image %s, and it cannot be pulled (%w)", last, err)
+	}
+	return last, nil
+}
+
+func (e *engine) pull(ctx context.Context, name string) error {
+	response, err := e.client.ImagePull(ctx, name, client.ImagePullOptions{})
+	if err != nil {
+		return fmt.Errorf("pull: %w", err)
+	}
+	if err := response.Wait(ctx); err != nil {
+		return fmt.Errorf("pull: %w", err)
+	}
+	return nil
+}

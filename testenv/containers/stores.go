@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"bytes"
+	"cmp"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// S3 is what an S3 in a container and the fake in process have in common.
+type S3 interface {
+	// URL is the endpoint.
+	URL() string
+	// Region is the one that it serves.
+	Region() string
+	// Root are credentials that may do everything.
+	Root() s3fake.Credentials
+}
+
+// Azure is what a Blob service in a container and the fake in process have in
+// common.
+type Azure interface {
+	// URL is the endpoint, without the account.
+	URL() string
+	// Keys are the two keys of an account, empty if there is none.
+	Keys(account string) (key1, key2 string)
+}
+
+// GCS is what a Cloud Storage in a container and the fake in process have in
+// common.
+type GCS interface {
+	// URL is the endpoint.
+	URL() string
+	// ProjectID is the project that exists.
+	ProjectID() string
+	// AdminKey is the JSON key of the project's administrator, for who reaches the
+	// store at base; "" means URL. It is nil where there are no accounts.
+	AdminKey(base string) ([]byte, error)
+}
+
+var (
+	_ S3    = (*s3fake.Server)(nil)
+	_ S3    = (*S3Store)(nil)
+	_ Azure = (*azurefake.Server)(nil)
+	_ Azure = (*AzureStore)(nil)
+	_ GCS   = (*gcsfake.Server)(nil)
+	_ GCS   = (*GCSStore)(nil)
+)
+
+// A Store is an object store in a container.
+type Store struct {
+	*Container
+
+	port string
+}
+
+// URL is where this process reaches it.
+func (s *Store) URL() string { return "http://" + s.Address() }
+
+// NetworkURL is where containers of its network reach it.
+func (s *Store) NetworkURL() string { return "http://" + s.Name + ":" + s.port }
+
+const (
+	s3Port, azurePort, gcsPort, googlePort = "9000", "10000", "9002", "4443"
+
+	region = "us-east-1"
+	// rootKey and rootSecret are those of every S3 here; azureKey is that of every
+	// Blob service. They protect nothing.
+	rootKey    = "AKIACOOPERCONTAINERS"
+	rootSecret = "only-for-tests-on-this-machine"
+	azureKey   = "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"
+	// noProject is what a Cloud Storage without accounts is told; it takes any.
+	noProject = "cooper-real"
+)
+
+// S3Store is an S3.
+type S3Store struct {
+	Store
+
+	// kind is the type of the S3 driver's backend.
+	kind string
+}
+
+// Region implements S3.
+func (s *S3Store) Region() string { return region }
+
+// Root implements S3.
+func (s *S3Store) Root() s3fake.Credentials {
+	return s3fake.Credentials{AccessKeyID: rootKey, SecretAccessKey: rootSecret}
+}
+
+// FakeS3 runs the fake S3 and IAM of Cooper's image. The network may be nil.
+func FakeS3(tb testing.TB, on *Network) *S3Store {
+	tb.Helper()
+	return &S3Store{kind: "aws", Store: Store{port: s3Port, Container: start(tb, spec{
+		name: "s3", image: Ours("cooper"), network: on, port: 9000, ready: "/_cooper/health",
+		command:     []string{"fakes", "s3", "--listen=0.0.0.0:" + s3Port, "--data=/data/s3"},
+		environment: map[string]string{"COOPER_ROOT_ACCESS_KEY_ID": rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY": rootSecret},
+		volumes:     map[string]string{newVolume(tb, "s3"): "/data"},
+	})}}
+}
+
+// MinIO runs MinIO.
+func MinIO(tb testing.TB, on *Network) *S3Store {
+	tb.Helper()
+	return &S3Store{kind: "minio", Store: Store{port: s3Port, Container: start(tb, spec{
+		name: "minio", image: MinIOImage(), network: on, port: 9000, ready: "/minio/health/live",
+		command:     []string{"server", "/data"},
+		environment: map[string]string{"MINIO_ROOT_USER": rootKey, "MINIO_ROOT_PASSWORD": rootSecret, "MINIO_UPDATE": "off", "MINIO_BROWSER": "off"},
+		volumes:     map[string]string{newVolume(tb, "minio"): "/data"},
+	})}}
+}
+
+// VersityGW runs versitygw with accounts of its own.
+func VersityGW(tb testing.TB, on *Network) *S3Store {
+	tb.Helper()
+	return &S3Store{kind: "versitygw", Store: Store{port: s3Port, Container: start(tb, spec{
+		name: "versitygw", image: VersityGWImage(), network: on, port: 9000, ready: "/",
+		command:     []string{"--port", ":" + s3Port, "--quiet", "--iam-cache-disable", "--iam-dir", "/iam", "posix", "/data"},
+		environment: map[string]string{"ROOT_ACCESS_KEY": rootKey, "ROOT_SECRET_KEY": rootSecret},
+		volumes:     map[string]string{newVolume(tb, "versitygw"): "/data", newVolume(tb, "versitygw-iam"): "/iam"},
+	})}}
+}
+
+// AzureStore is a Blob service.
+type AzureStore struct{ Store }
+
+// Keys implements Azure.
+func (*AzureStore) Keys(account string) (key1, key2 string) {
+	if account != azurefake.DefaultAccount {
+		return "", ""
+	}
+	return azureKey, azureKey
+}
+
+// FakeAzure runs the fake Blob service of Cooper's image.
+func FakeAzure(tb testing.TB, on *Network) *AzureStore {
+	tb.Helper()
+	return &AzureStore{Store{port: azurePort, Container: start(tb, spec{
+		name: "azure", image: Ours("cooper"), network: on, port: 10000, ready: "/_cooper/health",
+		command:     []string{"fakes", "azure", "--listen=0.0.0.0:" + azurePort, "--data=/data/azure"},
+		environment: map[string]string{"COOPER_KEY": azureKey},
+		volumes:     map[string]string{newVolume(tb, "azure"): "/data"},
+	})}}
+}
+
+// Azurite runs Azurite.
+func Azurite(tb testing.TB, on *Network) *AzureStore {
+	tb.Helper()
+	return &AzureStore{Store{port: azurePort, Container: start(tb, spec{
+		name: "azurite", image: AzuriteImage(), network: on, port: 10000, ready: "/",
+		command:     []string{"azurite-blob", "--blobHost", "0.0.0.0", "--location", "/data", "--skipApiVersionCheck", "--disableTelemetry"},
+		environment: map[string]string{"AZURITE_ACCOUNTS": azurefake.DefaultAccount + ":" + azureKey},
+		volumes:     map[string]string{newVolume(tb, "azurite"): "/data"},
+	})}}
+}
+
+// GCSStore is a Cloud Storage.
+type GCSStore struct {
+	Store
+
+	// keys is the volume with the key of the administrator; empty without accounts.
+	keys string
+}
+
+// ProjectID implements GCS.
+func (s *GCSStore) ProjectID() string {
+	if s.keys == "" {
+		return noProject
+	}
+	return gcsfake.DefaultProject
+}
+
+// adminKeyFile is where the fake puts the key.
+const adminKeyFile = "/keys/admin.json"
+
+// AdminKey implements GCS.
+func (s *GCSStore) AdminKey(base string) ([]byte, error) {
+	if s.keys == "" {
+		return nil, nil
+	}
+	return bytes.ReplaceAll(s.File(adminKeyFile), []byte(s.NetworkURL()), []byte(cmp.Or(base, s.URL()))), nil
+}
+
+// FakeGCS runs the fake Cloud Storage and IAM of Cooper's image.
+func FakeGCS(tb testing.TB, on *Network) *GCSStore {
+	tb.Helper()
+	keys := newVolume(tb, "keys")
+	return &GCSStore{keys: keys, Store: Store{port: gcsPort, Container: start(tb, spec{
+		name: "gcs", image: Ours("cooper"), network: on, port: 9002, ready: "/_cooper/health",
+		command: []string{"fakes", "gcs", "--listen=0.0.0.0:" + gcsPort, "--data=/data/gcs", "--key-file=" + adminKeyFile, "--url=http://gcs:" + gcsPort},
+		volumes: map[string]string{newVolume(tb, "gcs"): "/data", keys: "/keys"},
+	})}}
+}
+
+// FakeGCSServer runs fake-gcs-server, which knows no accounts: it lets everybody do
+// everything.
+func FakeGCSServer(tb testing.TB, on *Network) *GCSStore {
+	tb.Helper()
+	return &GCSStore{Store: Store{port: googlePort, Container: start(tb, spec{
+		name: "fake-gcs-server", image: FakeGCSServerImage(), network: on, port: 4443, ready: "/_internal/healthcheck",
+		command: []string{"-scheme", "http", "-host", "0.0.0.0", "-port", googlePort, "-backend", "filesystem", "-filesystem-root", "/storage"},
+		volumes: map[string]string{newVolume(tb, "fake-gcs"): "/storage"},
+	})}}
+}

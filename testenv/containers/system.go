@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"maps"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
+)
+
+// A Driver is a driver of a System, which runs it beside a sidecar as a Pod would.
+type Driver struct {
+	// Name is the driver's name, which classes have, such as s3.cooper.dev.
+	Name string
+	// Image has the driver as its entry point. COSI_ENDPOINT says where it listens,
+	// as user 65532.
+	Image Image
+	// Environment configures it.
+	Environment map[string]string
+	// Sidecar is added to the environment of its sidecar.
+	Sidecar map[string]string
+	// Data, if set, is a directory that keeps its state.
+	Data string
+	// Volumes are mounted beside that: names of volumes to directories.
+	Volumes map[string]string
+	// Probe is a command in the image that exits 0 when the driver is ready.
+	Probe []string
+}
+
+// A System is a control plane, the controller, and a sidecar for each driver, each
+// in a container of one network.
+type System struct {
+	// Plane, Controller, Sidecars and Drivers are its containers; the latter two by
+	// the name of the driver.
+	Plane, Controller *Container
+	Sidecars, Drivers map[string]*Container
+
+	tb     testing.TB
+	config *rest.Config
+	admin  client.Client
+}
+
+const (
+	socketDirectory = "/var/lib/cosi"
+	kubeDirectory   = "/kube"
+	healthAddress   = ":8081"
+)
+
+// StartSystem starts a system and returns when a claim can be made. The stores of
+// the drivers must be on the network.
+func StartSystem(tb testing.TB, on *Network, drivers ...Driver) *System {
+	tb.Helper()
+	images := []Image{Ours("control-plane"), Ours("cosi-controller"), Ours("cosi-sidecar")}
+	for _, d := range drivers {
+		images = append(images, d.Image)
+	}
+	Require(tb, images...)
+	s := &System{tb: tb, Sidecars: map[string]*Container{}, Drivers: map[string]*Container{}}
+	kube := newVolume(tb, "kube")
+	s.startPlane(on, kube, drivers)
+	s.Controller = start(tb, spec{
+		name: "controller", image: Ours("cosi-controller"), network: on,
+		environment: map[string]string{"KUBECONFIG": kubeDirectory + "/cosi-controller.kubeconfig", "COOPER_HEALTH_ADDRESS": healthAddress},
+		volumes:     map[string]string{kube: kubeDirectory},
+		probe:       []string{"/cosi-controller", "--probe"},
+	})
+	for _, d := range drivers {
+		socket := newVolume(tb, "socket")
+		s.Drivers[d.Name] = start(tb, d.spec(tb, on, socket))
+		s.Sidecars[d.Name] = start(tb, sidecarOf(d, on, socket, kube))
+	}
+	return s
+}
+
+func (s *System) startPlane(on *Network, kube string, drivers []Driver) {
+	s.tb.Helper()
+	var names []string
+	for _, d := range drivers {
+		names = append(names, d.Name)
+	}
+	port := freePort(s.tb)
+	s.Plane = start(s.tb, spec{
+		name: "control-plane", image: Ours("control-plane"), network: on, port: 6443, hostPort: port,
+		command: []string{
+			"control-plane", "--all-interfaces", "--port=6443", "--server=control-plane:6443",
+			"--host-server=" + net.JoinHostPort(need(s.tb).host, strconv.Itoa(port)),
+			"--data=/data", "--kubeconfigs=" + kubeDirectory, "--health-address=" + healthAddress, "--driver=" + strings.Join(names, ","),
+		},
+		volumes: map[string]string{newVolume(s.tb, "control-plane"): "/data", kube: kubeDirectory},
+		probe:   []string{"/cooper", "probe"},
+	})
+	s.reachPlane()
+}
+
+// reachPlane takes over how the API server is reached, which a restart changes.
+func (s *System) reachPlane() {
+	s.tb.Helper()
+	config, err := clientcmd.RESTConfigFromKubeConfig(s.Plane.File(kubeDirectory + "/host.kubeconfig"))
+	if err != nil {
+		s.tb.Fatalf("kubeconfig: %v", err)
+	}
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	if s.admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		s.tb.Fatalf("client: %v", err)
+	}
+	s.config = config
+}
+
+// spec is the driver's container.
+func (d Driver) spec(tb testing.TB, on *Network, socket string) spec {
+	tb.Helper()
+	environment := map[string]string{"COSI_ENDPOINT": "unix://" + socketDirectory + "/cosi.sock", "COOPER_HEALTH_ADDRESS": healthAddress}
+	maps.Copy(environment, d.Environment)
+	volumes := map[string]string{socket: socketDirectory}
+	maps.Copy(volumes, d.Volumes)
+	if d.Data != "" {
+		volumes[newVolume(tb, "driver")] = d.Data
+	}
+	return spec{name: "driver-" + short(d.Name), image: d.Image, network: on, environment: environment, volumes: volumes, probe: d.Probe}
+}
+
+func sidecarOf(d Driver, on *Network, socket, kube string) spec {
+	environment := map[string]string{
+		"KUBECONFIG":            kubeDirectory + "/cosi-sidecar-" + d.Name + ".kubeconfig",
+		"COOPER_DRIVER_ADDRESS": "unix://" + socketDirectory + "/cosi.sock",
+		"COOPER_OWNER":          "containers/" + short(d.Name),
+		"COOPER_HEALTH_ADDRESS": healthAddress,
+	}
+	maps.Copy(environment, d.Sidecar)
+	return spec{
+		name: "sidecar-" + short(d.Name), image: Ours("cosi-sidecar"), network: on, environment: environment,
+		volumes: map[string]string{socket: socketDirectory, kube: kubeDirectory},
+		probe:   []string{"/cosi-sidecar", "--probe"},
+	}
+}
+
+// short is the first word of a driver's name.
+func short(name string) string {
+	first, _, _ := strings.Cut(name, ".")
+	return first
+}
+
+// Client acts as an administrator who may do everything. It has no cache.
+func (s *System) Client() client.Client { return s.admin }
+
+// Config is how an administrator reaches the API server.
+func (s *System) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// Kubectl runs kubectl in the container of the control plane and returns what it
+// printed.
+func (s *System) Kubectl(args ...string) string {
+	s.tb.Helper()
+	return s.Plane.Run(append([]string{"kubectl"}, args...)...)
+}
+
+// Restart kills a container of the system and starts it again.
+func (s *System) Restart(c *Container) {
+	s.tb.Helper()
+	c.Kill()
+	c.Start()
+	if c == s.Plane {
+		s.reachPlane()
+	}
+}
