@@ -15,7 +15,13 @@ import (
 
 // AccountID implements driverkit.IDGenerator.
 func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest) (string, error) {
-	if _, err := d.accessRequest(request.AccessSpec); err != nil {
+	var err error
+	if request.AuthType == driverkit.ServiceAccount {
+		_, err = d.identityRequest(request.AccessSpec)
+	} else {
+		_, err = d.accessRequest(request.AccessSpec)
+	}
+	if err != nil {
 		return "", err
 	}
 	return storeName("", request.Name, policy.MaxAccount), nil
@@ -23,12 +29,15 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 
 // GrantAccess implements driverkit.Driver.
 func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	if !isAccountName(request.AccountID) {
+		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
+	}
+	if request.AuthType == driverkit.ServiceAccount {
+		return d.grantIdentity(ctx, request)
+	}
 	asked, err := d.accessRequest(request.AccessSpec)
 	if err != nil {
 		return driverkit.Access{}, err
-	}
-	if !isAccountName(request.AccountID) {
-		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
 	asked.policy.Account = request.AccountID
 	if err := asked.account.use(); err != nil {
@@ -52,6 +61,9 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	if !isAccountName(request.AccountID) {
 		return nil
+	}
+	if request.AuthType == driverkit.ServiceAccount {
+		return d.revokeIdentity(ctx, request)
 	}
 	for _, id := range request.BucketIDs {
 		account, name := d.splitID(id)
@@ -89,20 +101,15 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (accessRequest, error)
 		return accessRequest{}, driverkit.InvalidArgument("buckets must be one")
 	}
 	wanted := spec.Buckets[0]
-	access := policy.Access{
-		ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata,
-		NoDelete: options.NoDelete, DeleteVersions: options.DeleteVersions,
-	}
+	access := accessTo(wanted, options)
 	if err := access.Check(); err != nil {
 		return accessRequest{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
 	}
-	account, name := d.splitID(wanted.BucketID)
-	switch {
-	case name == "":
-		return accessRequest{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure", wanted.BucketID)
-	case account == nil:
-		return accessRequest{}, unknownAccount(wanted.BucketID)
+	at, err := d.place(wanted.BucketID)
+	if err != nil {
+		return accessRequest{}, err
 	}
+	account, name := at.account, at.container
 	if life := options.Lifetime; account.key == nil && life != 0 && (life < store.MinDelegated || life > store.MaxDelegated) {
 		return accessRequest{}, driverkit.InvalidArgument("parameter expiry must be from 1h to 168h for bucket %s: its storage account does not accept its keys, and Azure ends other signatures after 7 days", wanted.BucketID)
 	}
@@ -110,4 +117,23 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (accessRequest, error)
 		id: wanted.BucketID, account: account, container: name,
 		policy: policy.Request{Permission: access.Permission(), Lifetime: options.Lifetime, Rotation: spec.Rotation},
 	}, nil
+}
+
+func accessTo(wanted driverkit.BucketAccess, options params.Access) policy.Access {
+	return policy.Access{
+		ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata,
+		NoDelete: options.NoDelete, DeleteVersions: options.DeleteVersions,
+	}
+}
+
+// place finds where a bucket that is asked for is.
+func (d *Driver) place(id string) (placed, error) {
+	account, name := d.splitID(id)
+	switch {
+	case name == "":
+		return placed{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure", id)
+	case account == nil:
+		return placed{}, unknownAccount(id)
+	}
+	return placed{id, account, name}, nil
 }

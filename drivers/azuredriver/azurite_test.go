@@ -3,30 +3,29 @@
 package azuredriver_test
 
 import (
-	"os"
+	"context"
+	"path"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/azuritetest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// azuriteKey is the documented key of Azurite's account, which has the name of our fake's.
-const azuriteKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-
-// TestAzurite does on Azurite, if AZURITE has its URL, what depends on how a service reads signatures and
+// TestAzurite does on Azurite, if it is installed, what depends on how a service reads signatures and
 // policies: it is the one implementation that Microsoft publishes.
 func TestAzurite(t *testing.T) {
 	t.Parallel()
-	endpoint := os.Getenv("AZURITE")
-	if endpoint == "" {
-		t.Skip("AZURITE is not set to the URL of a running Azurite, such as http://127.0.0.1:10000")
-	}
-	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{Accounts: map[string]azuredriver.AccountConfig{mainAccount: {
-		Endpoint: endpoint, Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(azuriteKey)},
+	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{Accounts: map[string]azuredriver.AccountConfig{azuritetest.Account: {
+		Endpoint: azuritetest.Start(t), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(azuritetest.Key)},
 	}}}})
 	wantNoError(t, err)
 	w := &world{Client: drivertest.Serve(t, driver, driverkit.Options{})}
@@ -72,4 +71,69 @@ func TestAzurite(t *testing.T) {
 		t.Error("a container with blobs was deleted")
 	}
 	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+}
+
+// TestConformanceOnAzurite holds the built command against the conformance suite with Azurite as its service, so that
+// what credentials can do is proven on another implementation than our own.
+func TestConformanceOnAzurite(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the command and runs for a minute")
+	}
+	endpoint := azuritetest.Start(t)
+	broken := newBreakable(t, endpoint)
+	config := conformance(t, azuritetest.Key)
+	config.Environment = append(config.Environment, "AZURE_DRIVER_ENDPOINT="+broken.url, "AZURE_DRIVER_PUBLIC_ENDPOINT="+endpoint)
+	config.Backend = broken
+	made := newFixture(t, endpoint, azuritetest.Key)
+	config.Fixture = made
+	config.Inventory = func(ctx context.Context) ([]sanity.Resource, error) { return listed(ctx, made.root) }
+	runConformance(t, config)
+}
+
+// listed is what the service's own calls list: containers, their policies, and the driver's records.
+func listed(ctx context.Context, root *service.Client) ([]sanity.Resource, error) {
+	var found []sanity.Resource
+	for containers := root.NewListContainersPager(nil); containers.More(); {
+		page, err := containers.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page.ContainerItems {
+			more, err := listedIn(ctx, root.NewContainerClient(*one.Name), *one.Name)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, more...)
+		}
+	}
+	return found, nil
+}
+
+func listedIn(ctx context.Context, client *container.Client, name string) ([]sanity.Resource, error) {
+	if name != records {
+		acl, err := client.GetAccessPolicy(ctx, nil)
+		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found := []sanity.Resource{{Kind: sanity.KindBucket, Name: name}}
+		for _, one := range acl.SignedIdentifiers {
+			found = append(found, sanity.Resource{Kind: sanity.KindPolicy, Name: name + "/" + *one.ID})
+		}
+		return found, nil
+	}
+	var found []sanity.Resource
+	for blobs := client.NewListBlobsFlatPager(nil); blobs.More(); {
+		page, err := blobs.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page.Segment.BlobItems {
+			found = append(found, sanity.Resource{Kind: sanity.KindAccount, Name: path.Base(*one.Name)})
+		}
+	}
+	return found, nil
 }

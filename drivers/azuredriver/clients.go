@@ -32,8 +32,8 @@ const (
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func clientOptions(config AccountConfig, wrap wrapTransport) (azcore.ClientOptions, error) {
-	transport, err := newTransport(config)
+func clientOptions(caFile string, wrap wrapTransport) (azcore.ClientOptions, error) {
+	transport, err := newTransport(caFile)
 	if err != nil {
 		return azcore.ClientOptions{}, err
 	}
@@ -47,9 +47,9 @@ func clientOptions(config AccountConfig, wrap wrapTransport) (azcore.ClientOptio
 // noRedirect keeps signed requests from going elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func newTransport(config AccountConfig) (http.RoundTripper, error) {
+func newTransport(caFile string) (http.RoundTripper, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	pem, err := driverkit.CertificateAuthorities(config.CAFile)
+	pem, err := driverkit.CertificateAuthorities(caFile)
 	if err != nil || pem == "" {
 		return transport, err
 	}

@@ -40,6 +40,8 @@ type Config struct {
 	// RecordsContainer is the container of each storage account in which the driver records for which
 	// bucket an access is; it is made when needed. Default: cosi-accesses.
 	RecordsContainer string `json:"recordsContainer,omitempty"`
+	// ServiceAccounts, if set, offers authentication type ServiceAccount.
+	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
 	// Accounts are the storage accounts, by name. Names are part of the IDs of what was made there.
 	Accounts map[string]AccountConfig `json:"accounts"`
 }
@@ -71,6 +73,10 @@ type AccountConfig struct {
 	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
 	// them too. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// ResourceID is the storage account's ID at Azure Resource Manager:
+	// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>. It is
+	// needed for authentication type ServiceAccount.
+	ResourceID string `json:"resourceID,omitempty"`
 	// Signing is accountKey, which signs with a key of the storage account, or userDelegation, for accounts
 	// that do not accept their keys: then the driver is an application or identity of Microsoft Entra, the
 	// signatures end after at most 7 days and are renewed, and a single one cannot be revoked before its
@@ -101,7 +107,7 @@ type CredentialsConfig struct {
 	TenantID string `json:"tenantID,omitempty"`
 	// ClientID is described at tenantID.
 	ClientID string `json:"clientID,omitempty"`
-	// ClientSecretFile holds the secret of the application. It is read at the start of the driver.
+	// ClientSecretFile holds the secret of the application. The file is read again when it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
 	// Authority is the URL of Microsoft Entra in a sovereign cloud. Default:
 	// https://login.microsoftonline.com.
@@ -156,6 +162,7 @@ func (c Config) complete() (Config, error) {
 		problems = append(problems, account.validate("accounts."+name)...)
 	}
 	c.Accounts = accounts
+	c.ServiceAccounts = c.ServiceAccounts.withDefaults()
 	problems = append(problems, c.validate()...)
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, err
@@ -182,7 +189,7 @@ func (c Config) validate() []error {
 	case !known:
 		problems = append(problems, fmt.Errorf("defaultAccount: %q is not one of the accounts (%s)", c.DefaultAccount, strings.Join(c.accountNames(), ", ")))
 	}
-	return problems
+	return append(problems, c.ServiceAccounts.validate(c.Accounts)...)
 }
 
 func (c Config) accountNames() []string { return slices.Sorted(maps.Keys(c.Accounts)) }
@@ -214,18 +221,7 @@ func (a AccountConfig) validate(field string) []error {
 	bad := func(name, format string, args ...any) {
 		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
 	}
-	if a.Addressing != AddressingPath && a.Addressing != AddressingHost {
-		bad("addressing", "%q is not one of: path, host", a.Addressing)
-	}
-	if a.Endpoint == "" && a.Addressing == AddressingPath {
-		bad("addressing", "path needs an endpoint")
-	}
-	if a.Endpoint != "" && a.EndpointSuffix != "" {
-		bad("endpointSuffix", "is for accounts without an endpoint")
-	}
-	if a.EndpointSuffix != "" && !domainPattern.MatchString(a.EndpointSuffix) {
-		bad("endpointSuffix", "%q is not a domain such as %s", a.EndpointSuffix, DefaultSuffix)
-	}
+	a.validateAddress(bad)
 	if err := driverkit.CheckEndpoint(a.Endpoint, "https://blob.example.com"); err != nil {
 		bad("endpoint", "%v", err)
 	}
@@ -241,10 +237,28 @@ func (a AccountConfig) validate(field string) []error {
 	if err := a.Credentials.check(a.Signing); err != nil {
 		bad("credentials", "%v", err)
 	}
+	if a.ResourceID != "" && !accountIDPattern.MatchString(a.ResourceID) {
+		bad("resourceID", "%q is not the ID of a storage account, such as /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>", a.ResourceID)
+	}
 	if a.Signing == SigningUserDelegation && strings.HasPrefix(a.Endpoint, "http://") {
 		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", a.Endpoint)
 	}
 	return problems
+}
+
+func (a AccountConfig) validateAddress(bad func(name, format string, args ...any)) {
+	if a.Addressing != AddressingPath && a.Addressing != AddressingHost {
+		bad("addressing", "%q is not one of: path, host", a.Addressing)
+	}
+	if a.Endpoint == "" && a.Addressing == AddressingPath {
+		bad("addressing", "path needs an endpoint")
+	}
+	if a.Endpoint != "" && a.EndpointSuffix != "" {
+		bad("endpointSuffix", "is for accounts without an endpoint")
+	}
+	if a.EndpointSuffix != "" && !domainPattern.MatchString(a.EndpointSuffix) {
+		bad("endpointSuffix", "%q is not a domain such as %s", a.EndpointSuffix, DefaultSuffix)
+	}
 }
 
 func (c CredentialsConfig) check(signing Signing) error {
@@ -267,6 +281,12 @@ func (c CredentialsConfig) check(signing Signing) error {
 		return nil
 	}
 	return checkKey(c.AccountKey.Reveal())
+}
+
+// application are the fields that are not of account keys.
+func (c CredentialsConfig) application() CredentialsConfig {
+	c.AccountKey, c.AccountKeyFile = cosi.Secret{}, ""
+	return c
 }
 
 func (c CredentialsConfig) checkApplication(given bool) error {

@@ -51,6 +51,9 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	account := func(fields string) string {
 		return "accounts: {abc: {credentials: {accountKeyFile: /key}, " + fields + "}}"
 	}
+	federated := func(fields string) string {
+		return "{serviceAccounts: {" + fields + "}, accounts: {abc: {credentials: {accountKeyFile: /key}}}}"
+	}
 	tests := map[string]struct {
 		yaml string
 		want []string
@@ -76,6 +79,13 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"an account key beside delegation":   {account("signing: userDelegation"), []string{"not for signing userDelegation"}},
 		"half an application":                {"accounts: {abc: {signing: userDelegation, credentials: {clientID: x}}}", []string{"need each other"}},
 		"delegation without TLS":             {"accounts: {abc: {signing: userDelegation, endpoint: 'http://h'}}", []string{"has no TLS"}},
+		"an identity without anything":       {federated("issuer: 'https://i'"), []string{"subscriptionID", "resourceGroup", "location", "no account has a resourceID"}},
+		"an issuer without TLS":              {federated("issuer: 'http://i'"), []string{"serviceAccounts.issuer", "https"}},
+		"service accounts without an issuer": {federated("location: x"), []string{"serviceAccounts.issuer: is needed"}},
+		"a role by its name":                 {federated("issuer: 'https://i', roles: {writeOnly: Writer}"), []string{`"Writer"`, "UUID"}},
+		"a key for identities":               {federated("issuer: 'https://i', credentials: {accountKeyFile: /key}"), []string{"not for Azure Resource Manager"}},
+		"a management endpoint without TLS":  {federated("issuer: 'https://i', endpoint: 'http://m'"), []string{"serviceAccounts.endpoint"}},
+		"a resource ID that is none":         {account("resourceID: /abc"), []string{"accounts.abc.resourceID"}},
 		"a container that cannot be":         {"{recordsContainer: A, accounts: {abc: {}}}", []string{"recordsContainer"}},
 	}
 	for name, test := range tests {
@@ -124,6 +134,45 @@ func TestConfigFromEnvironment(t *testing.T) {
 	delete(variables, "AZURE_DRIVER_ACCOUNT")
 	if _, err := azuredriver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "AZURE_DRIVER_ACCOUNT ") {
 		t.Errorf("no account: %v", err)
+	}
+}
+
+// TestServiceAccountsFromEnvironment has one application for both: the keyless account and Azure Resource Manager.
+func TestServiceAccountsFromEnvironment(t *testing.T) {
+	t.Parallel()
+	const subscription = "6c6f6b2e-5f0c-4f2c-8a53-3f2d8d6f3c11"
+	id := "/subscriptions/" + subscription + "/resourceGroups/cosi/providers/Microsoft.Storage/storageAccounts/abc"
+	variables := map[string]string{
+		"AZURE_DRIVER_ACCOUNT": "abc", "AZURE_DRIVER_RESOURCE_ID": id, "AZURE_DRIVER_ISSUER": "https://issuer.example.com",
+		"AZURE_DRIVER_SUBSCRIPTION_ID": subscription, "AZURE_DRIVER_RESOURCE_GROUP": "cosi", "AZURE_DRIVER_LOCATION": "westeurope",
+		"AZURE_DRIVER_TENANT_ID": "t", "AZURE_DRIVER_CLIENT_ID": "c", "AZURE_DRIVER_CLIENT_SECRET_FILE": "/secret",
+	}
+	lookup := func(name string) (string, bool) { value, set := variables[name]; return value, set }
+	application := azuredriver.CredentialsConfig{TenantID: "t", ClientID: "c", ClientSecretFile: "/secret"}
+	for name, test := range map[string]struct {
+		variable, value string
+		want            azuredriver.CredentialsConfig
+	}{
+		"with a key":    {"AZURE_DRIVER_ACCOUNT_KEY", "c2VjcmV0", azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret("c2VjcmV0")}},
+		"without a key": {"AZURE_DRIVER_SIGNING", "userDelegation", application},
+	} {
+		variables[test.variable] = test.value
+		got, err := azuredriver.ConfigFromEnvironment(lookup)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		delete(variables, test.variable)
+		if diff := cmp.Diff(test.want, got.Accounts["abc"].Credentials); diff != "" {
+			t.Errorf("%s: credentials of the account (-want +got):\n%s", name, diff)
+		}
+		want := azuredriver.ServiceAccountsConfig{
+			Issuer: "https://issuer.example.com", SubscriptionID: subscription, ResourceGroup: "cosi", Location: "westeurope", Credentials: application,
+			Endpoint: "https://management.azure.com", Audience: "https://management.azure.com",
+			Roles: azuredriver.RolesConfig{ReadOnly: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", ReadWrite: "ba92f5b4-2d11-453d-a403-e96b0029c9fe"},
+		}
+		if diff := cmp.Diff(want, got.ServiceAccounts); diff != "" {
+			t.Errorf("%s: service accounts (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -17,23 +17,46 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// TestConformance holds the built command against the conformance suite.
+// TestConformance holds the built command against the conformance suite, with keys and with service accounts.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the command and runs for a minute")
 	}
 	// Names of the suite's buckets come again at once, so that deletions do not take their time.
-	server := startFake(t, azurefake.Options{Deletion: -1})
-	key, _ := server.Keys(mainAccount)
-	report, err := sanity.Run(t.Context(), conformance(t, server, server.URL(), key))
+	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	key, _ := f.server.Keys(mainAccount)
+	config := conformance(t, key)
+	login := f.config.ServiceAccounts
+	config.Environment = append(config.Environment,
+		"AZURE_DRIVER_ENDPOINT="+f.server.URL(), "AZURE_DRIVER_CA_FILE="+login.CAFile, "AZURE_DRIVER_RESOURCE_ID="+f.server.ResourceID(mainAccount),
+		"AZURE_DRIVER_ISSUER="+login.Issuer, "AZURE_DRIVER_SUBSCRIPTION_ID="+login.SubscriptionID, "AZURE_DRIVER_RESOURCE_GROUP="+login.ResourceGroup,
+		"AZURE_DRIVER_LOCATION="+login.Location, "AZURE_DRIVER_MANAGEMENT_ENDPOINT="+login.Endpoint, "AZURE_DRIVER_TENANT_ID="+login.Credentials.TenantID,
+		"AZURE_DRIVER_CLIENT_ID="+login.Credentials.ClientID, "AZURE_DRIVER_CLIENT_SECRET_FILE="+login.Credentials.ClientSecretFile,
+		"AZURE_DRIVER_AUTHORITY="+login.Credentials.Authority,
+	)
+	config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
+	config.Inventory = func(context.Context) ([]sanity.Resource, error) { return resources(f.server), nil }
+	config.Backend = faulty{f.server}
+	root, err := service.NewClientWithSharedKeyCredential(f.server.AccountURL(mainAccount), sharedKey(t, key), &service.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: f.trusted}})
+	wantNoError(t, err)
+	config.Fixture = fixture{root}
+	runConformance(t, config)
+}
+
+func runConformance(t *testing.T, config sanity.Config) {
+	t.Helper()
+	report, err := sanity.Run(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,18 +79,12 @@ func buildCommand(t *testing.T) string {
 	return binary
 }
 
-func conformance(t *testing.T, server *azurefake.Server, endpoint, key string) sanity.Config {
+// conformance is what runs on any service have in common.
+func conformance(t *testing.T, key string) sanity.Config {
 	t.Helper()
-	broken := newBreakable(t, endpoint)
 	return sanity.Config{
-		Launcher: sanity.Exec{Command: []string{buildCommand(t)}},
-		Environment: []string{
-			"AZURE_DRIVER_ACCOUNT=" + mainAccount,
-			"AZURE_DRIVER_ACCOUNT_KEY=" + key,
-			"AZURE_DRIVER_ENDPOINT=" + broken.url,
-			"AZURE_DRIVER_PUBLIC_ENDPOINT=" + endpoint,
-			"COOPER_LOG_LEVEL=debug",
-		},
+		Launcher:    sanity.Exec{Command: []string{buildCommand(t)}},
+		Environment: []string{"AZURE_DRIVER_ACCOUNT=" + mainAccount, "AZURE_DRIVER_ACCOUNT_KEY=" + key, "COOPER_LOG_LEVEL=debug"},
 		Params: sanity.Params{
 			Bucket:        map[string]string{"metadata": `{"team":"a"}`},
 			Incompatible:  map[string]string{"metadata": `{"team":"b"}`},
@@ -77,10 +94,27 @@ func conformance(t *testing.T, server *azurefake.Server, endpoint, key string) s
 		Rotation:       true,
 		NonEmptyDelete: "refuse",
 		Probers:        sanity.Probers(sanity.ProberOptions{}),
-		Inventory:      func(context.Context) ([]sanity.Resource, error) { return resources(server), nil },
-		Fixture:        newFixture(t, endpoint, key),
-		Backend:        broken,
 	}
+}
+
+// faulty is the fake's own way to fail.
+type faulty struct{ server *azurefake.Server }
+
+func (faulty) Can(what sanity.Fault) bool {
+	return what == sanity.BackendDown || what == sanity.LoginRefused
+}
+
+func (f faulty) Break(_ context.Context, what sanity.Fault) error {
+	rule := fault.Rule{Name: string(what), Effect: fault.Drop}
+	if what == sanity.LoginRefused {
+		rule = fault.Rule{Name: string(what), Effect: fault.Fail, Code: "AuthenticationFailed", Status: http.StatusForbidden}
+	}
+	return f.server.Faults.Add(rule)
+}
+
+func (f faulty) Mend(context.Context, sanity.Fault) error {
+	f.server.Faults.Clear()
+	return nil
 }
 
 func resources(server *azurefake.Server) []sanity.Resource {
@@ -97,6 +131,14 @@ func resources(server *azurefake.Server) []sanity.Resource {
 			found = append(found, sanity.Resource{Kind: sanity.KindPolicy, Name: one.Name + "/" + policy.ID})
 		}
 	}
+	for _, one := range server.Inventory().Principals {
+		if one.Identity != "" {
+			found = append(found, sanity.Resource{Kind: sanity.KindAccount, Name: path.Base(one.Identity)})
+		}
+	}
+	for _, one := range server.Inventory().Assignments {
+		found = append(found, sanity.Resource{Kind: sanity.KindPolicy, Name: one.ID})
+	}
 	return found
 }
 
@@ -107,11 +149,16 @@ var _ sanity.ForeignFixture = fixture{}
 
 func newFixture(t *testing.T, endpoint, key string) fixture {
 	t.Helper()
-	credential, err := service.NewSharedKeyCredential(mainAccount, key)
-	wantNoError(t, err)
-	root, err := service.NewClientWithSharedKeyCredential(endpoint+"/"+mainAccount, credential, nil)
+	root, err := service.NewClientWithSharedKeyCredential(endpoint+"/"+mainAccount, sharedKey(t, key), nil)
 	wantNoError(t, err)
 	return fixture{root}
+}
+
+func sharedKey(t *testing.T, key string) *service.SharedKeyCredential {
+	t.Helper()
+	credential, err := service.NewSharedKeyCredential(mainAccount, key)
+	wantNoError(t, err)
+	return credential
 }
 
 func (fixture) BucketID(name string) string { return name }

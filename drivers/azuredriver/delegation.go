@@ -14,12 +14,14 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/store"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -33,13 +35,47 @@ func newIdentity(config CredentialsConfig, options azcore.ClientOptions) (azcore
 			ClientOptions: options, DisableInstanceDiscovery: config.Authority != "",
 		})
 	}
-	secret, err := os.ReadFile(config.ClientSecretFile)
+	return &application{config: config, options: azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: config.Authority != ""}}, nil
+}
+
+// application is who the driver is by a secret in a file, which may change and need not be there at the start. It
+// implements azcore.TokenCredential.
+type application struct {
+	config  CredentialsConfig
+	options azidentity.ClientSecretCredentialOptions
+
+	mu     sync.Mutex
+	secret string
+	login  *azidentity.ClientSecretCredential
+}
+
+// GetToken implements azcore.TokenCredential.
+func (a *application) GetToken(ctx context.Context, asked policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	login, err := a.current()
+	if err != nil {
+		return azcore.AccessToken{}, driverkit.Unauthenticated("the driver has no usable secret of its application; an administrator has to provide it").WithDetail(err)
+	}
+	return login.GetToken(ctx, asked)
+}
+
+// current is the login with the secret that the file holds now.
+func (a *application) current() (*azidentity.ClientSecretCredential, error) {
+	data, err := os.ReadFile(a.config.ClientSecretFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the driver's credentials: %w", err)
 	}
-	return azidentity.NewClientSecretCredential(config.TenantID, config.ClientID, strings.TrimSpace(string(secret)), &azidentity.ClientSecretCredentialOptions{
-		ClientOptions: options, DisableInstanceDiscovery: config.Authority != "",
-	})
+	secret := strings.TrimSpace(string(data))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.login != nil && secret == a.secret {
+		return a.login, nil
+	}
+	made, err := azidentity.NewClientSecretCredential(a.config.TenantID, a.config.ClientID, secret, &a.options)
+	if err != nil {
+		return nil, fmt.Errorf("use the driver's credentials: %w", err)
+	}
+	a.login, a.secret = made, secret
+	return made, nil
 }
 
 // delegation signs with user delegation keys. It implements store.Delegator.

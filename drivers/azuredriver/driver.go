@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/identity"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/store"
@@ -42,6 +43,8 @@ type Options struct {
 type Driver struct {
 	config   Config
 	accounts map[string]*account
+	// identities is nil if service accounts are not configured.
+	identities *identity.Manager
 }
 
 var (
@@ -50,6 +53,9 @@ var (
 
 	_ driverkit.BackendChecker = (*Driver)(nil)
 )
+
+// managementBackend is what metrics call Azure Resource Manager, beside the names of storage accounts.
+const managementBackend = "management"
 
 // account is one configured storage account.
 type account struct {
@@ -78,14 +84,19 @@ func New(options Options) (*Driver, error) {
 		return nil, err
 	}
 	driver := &Driver{config: config, accounts: map[string]*account{}}
-	for name, settings := range config.Accounts {
-		wrap := func(next http.RoundTripper) http.RoundTripper {
+	wrapper := func(name string) wrapTransport {
+		return func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
 				next = options.WrapTransport(next)
 			}
 			return calls.Wrap(name, next)
 		}
-		made, err := newAccount(config, name, settings, options.Now, wrap)
+	}
+	if driver.identities, err = newIdentities(config, wrapper(managementBackend)); err != nil {
+		return nil, fmt.Errorf("service accounts: %w", err)
+	}
+	for name, settings := range config.Accounts {
+		made, err := newAccount(config, name, settings, options.Now, wrapper(name))
 		if err != nil {
 			return nil, fmt.Errorf("storage account %s: %w", name, err)
 		}
@@ -99,7 +110,7 @@ func newAccount(config Config, name string, settings AccountConfig, now func() t
 	if err != nil {
 		return nil, err
 	}
-	options, err := clientOptions(settings, wrap)
+	options, err := clientOptions(settings.CAFile, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -123,24 +134,30 @@ func newAccount(config Config, name string, settings AccountConfig, now func() t
 
 // delegate prepares an account that does not accept its keys.
 func (a *account) delegate(options azcore.ClientOptions) error {
-	identity, err := newIdentity(a.config.Credentials, options)
+	login, err := newIdentity(a.config.Credentials, options)
 	if err != nil {
 		return err
 	}
-	if a.containers.API, err = service.NewClient(a.config.url(a.name), identity, &service.ClientOptions{ClientOptions: options}); err != nil {
+	if a.containers.API, err = service.NewClient(a.config.url(a.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
 		return fmt.Errorf("make the client: %w", err)
 	}
-	a.containers.Delegator, err = newDelegation(a.name, a.config.url(a.name), identity, options)
+	a.containers.Delegator, err = newDelegation(a.name, a.config.url(a.name), login, options)
 	return err
 }
 
 // Info implements driverkit.Driver.
 func (d *Driver) Info() driverkit.Info {
+	authTypes := []driverkit.AuthType{driverkit.Key}
+	if d.identities != nil {
+		// A signature covers one container, an identity has a role at any number.
+		authTypes = append(authTypes, driverkit.ServiceAccount)
+	}
 	return driverkit.Info{
 		Name:             d.config.DriverName,
 		Revision:         d.revision(),
 		Protocols:        []driverkit.Protocol{driverkit.Azure},
-		AuthTypes:        []driverkit.AuthType{driverkit.Key},
+		AuthTypes:        authTypes,
+		MultiBucket:      authTypes[1:],
 		Modes:            policy.Modes(),
 		BucketParameters: params.BucketParameters(),
 		AccessParameters: params.AccessParameters(),
@@ -159,6 +176,11 @@ func (d *Driver) CheckBackend(ctx context.Context) error {
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("storage account %s: %w", name, err))
+		}
+	}
+	if d.identities != nil {
+		if err := d.identities.Check(ctx); err != nil {
+			problems = append(problems, fmt.Errorf("service accounts: %w", err))
 		}
 	}
 	return errors.Join(problems...)

@@ -31,7 +31,7 @@ func Variables() []Variable {
 		{EnvironmentPrefix + "ACCOUNT", "Name of the storage account.", func(c *Config, _ *AccountConfig, v string) { c.DefaultAccount = v }},
 		{EnvironmentPrefix + "ACCOUNT_KEY", "Key of the storage account, in base64.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) }},
 		{EnvironmentPrefix + "SIGNING", "accountKey or userDelegation.", func(_ *Config, a *AccountConfig, v string) { a.Signing = Signing(v) }},
-		{EnvironmentPrefix + "TENANT_ID", "Tenant of the application that the driver is with signing userDelegation.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v }},
+		{EnvironmentPrefix + "TENANT_ID", "Tenant of the application that the driver is with signing userDelegation, and for service accounts.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v }},
 		{EnvironmentPrefix + "CLIENT_ID", "Client ID of that application.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientID = v }},
 		{EnvironmentPrefix + "CLIENT_SECRET_FILE", "File with the secret of that application.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientSecretFile = v }},
 		{EnvironmentPrefix + "AUTHORITY", "URL of Microsoft Entra in a sovereign cloud.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.Authority = v }},
@@ -40,6 +40,12 @@ func Variables() []Variable {
 		{EnvironmentPrefix + "ADDRESSING", "path or host.", func(_ *Config, a *AccountConfig, v string) { a.Addressing = Addressing(v) }},
 		{EnvironmentPrefix + "PUBLIC_ENDPOINT", "URL of the Blob service for workloads, if it is another.", func(_ *Config, a *AccountConfig, v string) { a.PublicEndpoint = v }},
 		{EnvironmentPrefix + "CA_FILE", "PEM file with the certificate authorities of the endpoint.", func(_ *Config, a *AccountConfig, v string) { a.CAFile = v }},
+		{EnvironmentPrefix + "RESOURCE_ID", "ID of the storage account at Azure Resource Manager.", func(_ *Config, a *AccountConfig, v string) { a.ResourceID = v }},
+		{EnvironmentPrefix + "ISSUER", "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Issuer = v }},
+		{EnvironmentPrefix + "SUBSCRIPTION_ID", "Subscription of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.SubscriptionID = v }},
+		{EnvironmentPrefix + "RESOURCE_GROUP", "Resource group of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.ResourceGroup = v }},
+		{EnvironmentPrefix + "LOCATION", "Location of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Location = v }},
+		{EnvironmentPrefix + "MANAGEMENT_ENDPOINT", "URL of Azure Resource Manager; unset means Azure's public cloud.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Endpoint = v }},
 	}
 }
 
@@ -56,6 +62,12 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	}
 	if config.DefaultAccount == "" {
 		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %sACCOUNT must name the storage account", EnvironmentPrefix)
+	}
+	if config.ServiceAccounts.enabled() {
+		config.ServiceAccounts.Credentials, config.ServiceAccounts.CAFile = account.Credentials.application(), account.CAFile
+		if account.Signing != SigningUserDelegation {
+			account.Credentials = CredentialsConfig{AccountKey: account.Credentials.AccountKey}
+		}
 	}
 	config.Accounts = map[string]AccountConfig{config.DefaultAccount: account}
 	config, err := config.complete()

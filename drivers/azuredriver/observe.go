@@ -2,7 +2,10 @@
 
 package azuredriver
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // operations are the calls that this driver makes, as the API reference names them, by method,
 // restype and comp.
@@ -21,6 +24,9 @@ var operations = map[string]string{
 
 // callName names a call for metrics and spans.
 func callName(request *http.Request) (api, operation string) {
+	if strings.HasPrefix(request.URL.Path, "/subscriptions/") {
+		return managementCall(request)
+	}
 	const blobAPI = "Blob"
 	query := request.URL.Query()
 	if known, ok := operations[request.Method+" "+query.Get("restype")+" "+query.Get("comp")]; ok {

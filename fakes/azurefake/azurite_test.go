@@ -3,80 +3,29 @@
 package azurefake_test
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/azuritetest"
 )
-
-// azuriteKey is the key that Azurite's documentation gives for its account.
-const azuriteKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 // startAzurite runs Azurite with Node, as a process.
 func startAzurite(t testing.TB) blobService {
 	t.Helper()
-	script, err := azuriteScript()
-	if err != nil {
-		t.Skip(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "node", script, "--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence",
-		"--skipApiVersionCheck", "--disableTelemetry")
-	cmd.Dir = t.TempDir()
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
-	out, err := cmd.StdoutPipe()
+	endpoint := azuritetest.Start(t)
+	cred, err := container.NewSharedKeyCredential(azuritetest.Account, azuritetest.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it never ends by itself
-		_ = cmd.Wait()         // killed: always an error
-	})
-	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, azuriteKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if _, at, found := strings.Cut(lines.Text(), "successfully listens on "); found {
-			go func() { _, _ = io.Copy(io.Discard, out) }() // it prints a line for every request
-			return blobService{strings.TrimSpace(at) + "/" + azurefake.DefaultAccount, cred}
-		}
-	}
-	t.Fatal("Azurite ended before it listened")
-	return blobService{}
-}
-
-// azuriteScript is what AZURITE names, or the npm package in the user's cache.
-func azuriteScript() (string, error) {
-	script := os.Getenv("AZURITE")
-	if script == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("no cache to look for Azurite in: %w", err)
-		}
-		script = filepath.Join(cache, "cooper", "stores", "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js")
-	}
-	if _, err := os.Stat(script); err != nil {
-		return "", fmt.Errorf("no Azurite: %w; bash hack/azurite.sh installs it, or AZURITE can name its blob/main.js", err)
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		return "", fmt.Errorf("no Azurite without Node: %w", err)
-	}
-	return script, nil
+	return blobService{endpoint + "/" + azuritetest.Account, cred}
 }
 
 // TestPermissionsOnAzurite runs the table on Azurite. Where it answers otherwise than the reference says, the

@@ -267,7 +267,7 @@ func TestAssignmentsOfManagementHoldForBlobs(t *testing.T) {
 		"another scope":               {s.containerID("two"), name, s.assignment(app.ObjectID, contributorRole), "RoleAssignmentUpdateNotPermitted"},
 		"the same under another name": {scope, uuid.NewString(), s.assignment(app.ObjectID, contributorRole), "RoleAssignmentExists"},
 		"nobody":                      {scope, uuid.NewString(), s.assignment(uuid.NewString(), contributorRole), "PrincipalNotFound"},
-		"a role that is not there":    {scope, uuid.NewString(), s.assignment(app.ObjectID, uuid.NewString()), "RoleDefinitionDoesNotExistNotFound"},
+		"a role that is not there":    {scope, uuid.NewString(), s.assignment(app.ObjectID, uuid.NewString()), "RoleDefinitionDoesNotExist"},
 		"a name that is no UUID":      {scope, "mine", s.assignment(app.ObjectID, readerRole), "InvalidRoleAssignmentId"},
 		"no properties":               {scope, uuid.NewString(), armauthorization.RoleAssignmentCreateParameters{}, "InvalidRequestContent"},
 	} {

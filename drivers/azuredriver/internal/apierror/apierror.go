@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -63,6 +64,9 @@ func Translate(subject string, err error) error {
 
 // find answers the rule for an error and what the sentence names in brackets.
 func find(err error) (rule, string) {
+	if refused, ok := errors.AsType[*azidentity.AuthenticationFailedError](err); ok && refused.RawResponse != nil {
+		return login, "Microsoft Entra"
+	}
 	answered, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
 		return unreachable(err), ""

@@ -24,6 +24,9 @@ var (
 	missing   = rule{driverkit.NotFound, "it does not exist at the service"}
 	disabled  = rule{driverkit.FailedPrecondition, "the storage account is disabled; an administrator has to enable it"}
 	keyOff    = rule{driverkit.FailedPrecondition, "the storage account does not accept its account keys; an administrator has to allow shared key access, or to configure the driver without it"}
+	spreading = rule{driverkit.Unavailable, "Azure does not know the new identity everywhere yet; the driver tries again"}
+	full      = rule{driverkit.ResourceExhausted, "the subscription has as many role assignments as Azure allows; an administrator has to remove some"}
+	misplaced = rule{driverkit.FailedPrecondition, "a subscription, resource group or role of the driver's configuration does not exist; an administrator has to correct it"}
 	unknown   = rule{driverkit.Internal, "the service gave an answer that the driver does not expect; its log has the details"}
 	failed    = rule{driverkit.Internal, "the driver failed; its log has the details"}
 )
@@ -41,6 +44,19 @@ var byCode = map[string]rule{
 	"AuthorizationSourceIPMismatch":      denied,
 	"InsufficientAccountPermissions":     denied,
 	"KeyBasedAuthenticationNotPermitted": keyOff,
+
+	// Azure Resource Manager.
+	"AuthenticationFailedInvalidHeader": login,
+	"InvalidAuthenticationToken":        login,
+	"ExpiredAuthenticationToken":        login,
+	"AuthorizationFailed":               denied,
+	"LinkedAuthorizationFailed":         denied,
+	"PrincipalNotFound":                 spreading,
+	"RoleAssignmentLimitExceeded":       full,
+	"SubscriptionNotFound":              misplaced,
+	"ResourceGroupNotFound":             misplaced,
+	"RoleDefinitionDoesNotExist":        misplaced,
+	"ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity": changing,
 
 	"ServerBusy":                 throttled,
 	"AccountRequestRateExceeded": throttled,

@@ -107,6 +107,12 @@ func (a *Account) Describe(ctx context.Context, name string, want params.Bucket)
 	return nil
 }
 
+// Exists answers the service's error unless the container exists.
+func (a *Account) Exists(ctx context.Context, name string) error {
+	_, err := a.properties(ctx, name)
+	return err
+}
+
 // Delete makes sure that the container does not exist. Azure would delete one with blobs without
 // asking, so that one with blobs, versions, snapshots or uncommitted blobs is refused here unless
 // nonEmpty allows it.

@@ -24,7 +24,7 @@ func (c *Call) accountServer() *storagefake.AccountsServer {
 		ListKeys: func(_ context.Context, _, name string, _ *armstorage.AccountsClientListKeysOptions) (fake.Responder[list], fake.ErrorResponder) {
 			a, found := directory.Account(name)
 			if !found {
-				return answer(0, list{}, missing("Resource", c.route.scope))
+				return answer(0, list{}, missing("ResourceNotFound", c.route.scope))
 			}
 			return answer(http.StatusOK, list{AccountListKeysResult: keys(a)}, nil)
 		},
@@ -32,7 +32,7 @@ func (c *Call) accountServer() *storagefake.AccountsServer {
 			fake.Responder[next], fake.ErrorResponder,
 		) {
 			if _, found := directory.Account(name); !found {
-				return answer(0, next{}, missing("Resource", c.route.scope))
+				return answer(0, next{}, missing("ResourceNotFound", c.route.scope))
 			}
 			which, ok := map[string]int{"key1": 0, "key2": 1}[text(asked.KeyName)]
 			if !ok {

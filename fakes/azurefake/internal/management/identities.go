@@ -62,7 +62,7 @@ func (c *Call) identityServer() *msifake.UserAssignedIdentitiesServer {
 		Get: func(_ context.Context, _, name string, _ *armmsi.UserAssignedIdentitiesClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
 			p, found := c.api.identity(name)
 			if !found {
-				return answer(0, get{}, missing("Resource", c.Resource))
+				return answer(0, get{}, missing("ResourceNotFound", c.Resource))
 			}
 			return answer(http.StatusOK, get{Identity: c.api.identityAnswer(p)}, nil)
 		},
@@ -148,7 +148,7 @@ func (c *Call) federationServer() *msifake.FederatedIdentityCredentialsServer {
 			p, _ := c.api.identity(identity)
 			f, found := p.Federated[name]
 			if !found {
-				return answer(0, get{}, missing("Resource", c.Resource))
+				return answer(0, get{}, missing("ResourceNotFound", c.Resource))
 			}
 			return answer(http.StatusOK, get{FederatedIdentityCredential: c.api.federationAnswer(identity, name, f)}, nil)
 		},
@@ -164,7 +164,7 @@ func (c *Call) federationServer() *msifake.FederatedIdentityCredentialsServer {
 		NewListPager: func(_, identity string, _ *armmsi.FederatedIdentityCredentialsClientListOptions) (pages fake.PagerResponder[all]) {
 			p, found := c.api.identity(identity)
 			if !found {
-				pages.AddError(missing("ParentResource", c.api.identityID(identity)))
+				pages.AddError(missing("ParentResourceNotFound", c.api.identityID(identity)))
 				return pages
 			}
 			page := all{FederatedIdentityCredentialsListResult: armmsi.FederatedIdentityCredentialsListResult{Value: []*armmsi.FederatedIdentityCredential{}}}
@@ -180,7 +180,7 @@ func (c *Call) federationServer() *msifake.FederatedIdentityCredentialsServer {
 func (a *API) putFederation(identity, name string, asked armmsi.FederatedIdentityCredential) (armmsi.FederatedIdentityCredential, int, error) {
 	p, found := a.identity(identity)
 	if !found {
-		return asked, 0, missing("ParentResource", a.identityID(identity))
+		return asked, 0, missing("ParentResourceNotFound", a.identityID(identity))
 	}
 	f, err := federationOf(name, asked)
 	if err != nil {

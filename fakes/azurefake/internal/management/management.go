@@ -165,8 +165,8 @@ func conflict(code, message string) *azerr.Error {
 	return azerr.New(http.StatusConflict, code, message)
 }
 
-func missing(kind, id string) *azerr.Error {
-	return azerr.New(http.StatusNotFound, kind+"NotFound", "The resource '"+id+"' was not found.")
+func missing(code, id string) *azerr.Error {
+	return azerr.New(http.StatusNotFound, code, "The resource '"+id+"' was not found.")
 }
 
 // text is what a pointer of the SDK's types points to, "" for nothing.

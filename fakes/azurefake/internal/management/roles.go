@@ -40,7 +40,7 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 		Get: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
 			found, ok := c.api.assignment(c.route.scope, name)
 			if !ok {
-				return answer(0, get{}, missing("RoleAssignment", c.Resource))
+				return answer(0, get{}, missing("RoleAssignmentNotFound", c.Resource))
 			}
 			return answer(http.StatusOK, get{RoleAssignment: c.api.assignmentAnswer(found)}, nil)
 		},

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+)
+
+// identityCell is one crash with two containers and a service account.
+type identityCell struct {
+	*federation
+
+	buckets []string
+	account string
+}
+
+func (c *identityCell) process(t *testing.T, crash *crash) *azuredriver.Driver {
+	t.Helper()
+	options := azuredriver.Options{Config: c.config}
+	if crash != nil {
+		options.WrapTransport = crash.wrap
+	}
+	driver, err := azuredriver.New(options)
+	wantNoError(t, err)
+	return driver
+}
+
+func (c *identityCell) create(ctx context.Context, driver *azuredriver.Driver) error {
+	for _, bucket := range c.buckets {
+		if _, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: bucket}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *identityCell) grant(ctx context.Context, driver *azuredriver.Driver) error {
+	spec := driverkit.AccessSpec{Protocol: driverkit.Azure, AuthType: driverkit.ServiceAccount, ServiceAccount: driverkit.ServiceAccountRef{Namespace: "shop", Name: "app"}}
+	for _, bucket := range c.buckets {
+		spec.Buckets = append(spec.Buckets, driverkit.BucketAccess{BucketID: bucket, ObjectData: driverkit.ReadOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any})
+	}
+	_, err := driver.GrantAccess(ctx, driverkit.GrantAccessRequest{AccountID: c.account, AccessSpec: spec})
+	return err
+}
+
+func (c *identityCell) revoke(ctx context.Context, driver *azuredriver.Driver) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: c.account, Protocol: driverkit.Azure, AuthType: driverkit.ServiceAccount, BucketIDs: c.buckets,
+		ServiceAccount: driverkit.ServiceAccountRef{Namespace: "shop", Name: "app"},
+	})
+}
+
+// TestServiceAccountCrashMatrix kills the driver at every call of grant and revoke, logins included, and lets the next
+// process go on, with the same call or with the opposite one.
+func TestServiceAccountCrashMatrix(t *testing.T) {
+	t.Parallel()
+	for name, scenario := range map[string]struct{ granted, revoke, thenRevoke bool }{
+		"grant":              {},
+		"grant, then revoke": {thenRevoke: true},
+		"grant again":        {granted: true},
+		"revoke":             {granted: true, revoke: true, thenRevoke: true},
+		"revoke what is not": {revoke: true, thenRevoke: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cells := 0
+			for at, reached := 1, true; reached; at++ {
+				reached = false
+				for _, afterEffect := range []bool{false, true} {
+					crash := &crash{at: at, afterEffect: afterEffect}
+					runIdentityCell(t, crash, scenario.granted, scenario.revoke, scenario.thenRevoke)
+					if t.Failed() {
+						t.Fatalf("killed at call %d (after its effect: %t) of:\n%s", at, afterEffect, strings.Join(crash.calls, "\n"))
+					}
+					if crash.dead {
+						reached = true
+						cells++
+					}
+				}
+			}
+			t.Logf("%d cells", cells)
+		})
+	}
+}
+
+func runIdentityCell(t *testing.T, crash *crash, granted, revoke, thenRevoke bool) {
+	t.Helper()
+	c := &identityCell{
+		federation: startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com"),
+		buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: newAccount(),
+	}
+	before := inventory(t, c.server)
+	wantNoError(t, c.create(t.Context(), c.process(t, nil)))
+	if granted {
+		wantNoError(t, c.grant(t.Context(), c.process(t, nil)))
+	}
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	crash.kill = kill
+	call, next := c.grant, c.grant
+	if revoke {
+		call = c.revoke
+	}
+	if thenRevoke {
+		next = c.revoke
+	}
+	if err := call(ctx, c.process(t, crash)); err == nil && crash.dead {
+		t.Error("the killed process answered")
+	}
+	driver := c.process(t, nil)
+	wantNoError(t, next(t.Context(), driver))
+	c.verify(t, !thenRevoke)
+	wantNoError(t, c.revoke(t.Context(), driver))
+	for _, bucket := range c.buckets {
+		wantNoError(t, driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: bucket}))
+	}
+	if diff := cmp.Diff(before, inventory(t, c.server)); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
+}
+
+// verify looks whether there is one identity with one role at each container, or nothing.
+func (c *identityCell) verify(t *testing.T, granted bool) {
+	t.Helper()
+	want := 0
+	if granted {
+		want = 1
+	}
+	var subjects []string
+	for _, one := range c.server.Inventory().Principals {
+		subjects = append(subjects, one.Subjects...)
+	}
+	if len(subjects) != want || granted && subjects[0] != "system:serviceaccount:shop:app" {
+		t.Errorf("federated credentials for %v, want %d", subjects, want)
+	}
+	for _, bucket := range c.buckets {
+		if roles := rolesAt(c.server, bucket); len(roles) != want {
+			t.Errorf("roles %v at %s, want %d", roles, bucket, want)
+		}
+	}
+}
+
+// TestServiceAccountFaults lets calls to Azure Resource Manager fail or their answers be lost, while the process lives
+// on: the call that fails is repeated by the sidecar, and nothing is left at the end.
+func TestServiceAccountFaults(t *testing.T) {
+	t.Parallel()
+	rules := map[string]fault.Rule{"an identity that is not known everywhere": {Operation: "RoleAssignments.Create", Nth: 1, Effect: fault.Fail, Code: "PrincipalNotFound"}}
+	for _, operation := range []string{
+		"UserAssignedIdentities.CreateOrUpdate", "RoleAssignments.Create", "FederatedIdentityCredentials.CreateOrUpdate", "RoleAssignments.Delete", "UserAssignedIdentities.Delete",
+	} {
+		rules["lost answer of "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.DropAfter}
+		rules["throttled "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.Fail, Code: "TooManyRequests"}
+		rules["failure of "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.FailAfter, Code: "InternalError"}
+	}
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &identityCell{
+				federation: startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com"),
+				buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: newAccount(),
+			}
+			before, driver := inventory(t, c.server), c.process(t, nil)
+			wantNoError(t, c.create(t.Context(), driver))
+			c.server.Faults.Add(rule)
+			repeat(t, "grant", func() error { return c.grant(t.Context(), driver) })
+			c.verify(t, true)
+			repeat(t, "revoke", func() error { return c.revoke(t.Context(), driver) })
+			c.verify(t, false)
+			for _, bucket := range c.buckets {
+				wantNoError(t, driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: bucket}))
+			}
+			if diff := cmp.Diff(before, inventory(t, c.server)); diff != "" {
+				t.Errorf("something is left or missing (-before +after):\n%s", diff)
+			}
+			if !hit(c.server) {
+				t.Error("the fault did not happen")
+			}
+		})
+	}
+}
+
+func hit(server *azurefake.Server) bool {
+	for _, call := range server.Calls() {
+		if call.Fault != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// repeat calls again after one failure, as the sidecar does.
+func repeat(t *testing.T, what string, call func() error) {
+	t.Helper()
+	err := call()
+	if err != nil {
+		t.Logf("%s: %v", what, err)
+		err = call()
+	}
+	if err != nil {
+		t.Errorf("%s again: %v", what, fmt.Errorf("%w", err))
+	}
+}

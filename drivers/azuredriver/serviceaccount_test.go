@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azuredriver_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// federation is a storage account at a fake with TLS, and a driver's configuration with which service accounts use it.
+type federation struct {
+	server  *azurefake.Server
+	config  azuredriver.Config
+	trusted *http.Client
+}
+
+// rolesOfDriver are what the documentation says that the driver needs for identities.
+var rolesOfDriver = []string{"Managed Identity Contributor", "Role Based Access Control Administrator"}
+
+func startFederation(t *testing.T, options azurefake.Options, issuer string) *federation {
+	t.Helper()
+	settings, authority, err := azurefake.SelfSigned()
+	wantNoError(t, err)
+	options.TLS = settings
+	server := startFake(t, options)
+	application, err := server.AddPrincipal(azurefake.Principal{Name: "driver"})
+	wantNoError(t, err)
+	for _, role := range rolesOfDriver {
+		_, err := server.Assign(application.ObjectID, role, server.GroupID())
+		wantNoError(t, err)
+	}
+	directory := t.TempDir()
+	secretFile, caFile := filepath.Join(directory, "secret"), filepath.Join(directory, "ca.pem")
+	wantNoError(t, os.WriteFile(secretFile, []byte(application.Secret+"\n"), 0o600))
+	wantNoError(t, os.WriteFile(caFile, authority, 0o600))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	config := configOf(server)
+	account := config.Accounts[mainAccount]
+	account.CAFile, account.ResourceID = caFile, server.ResourceID(mainAccount)
+	config.Accounts[mainAccount] = account
+	config.ServiceAccounts = azuredriver.ServiceAccountsConfig{
+		Issuer: issuer, SubscriptionID: server.SubscriptionID(), ResourceGroup: server.ResourceGroup(), Location: "westeurope",
+		Endpoint: server.URL(), CAFile: caFile,
+		Credentials: azuredriver.CredentialsConfig{TenantID: server.TenantID(), ClientID: application.ClientID, ClientSecretFile: secretFile, Authority: server.URL()},
+	}
+	return &federation{
+		server: server, config: config,
+		trusted: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
+	}
+}
+
+// process serves a driver with the configuration, changed by the caller.
+func (f *federation) process(t *testing.T, changes ...func(*azuredriver.Config)) *world {
+	t.Helper()
+	return newProcess(t, f.server, worldOptions{config: func(config *azuredriver.Config) {
+		*config = f.config
+		for _, change := range changes {
+			change(config)
+		}
+	}})
+}
+
+// as makes a grant one to a service account.
+func as(request *cosi.DriverGrantBucketAccessRequest, namespace, name string) *cosi.DriverGrantBucketAccessRequest {
+	request.AuthenticationType = &cosi.AuthenticationType{Type: cosi.AuthenticationType_SERVICE_ACCOUNT}
+	request.ServiceAccountNamespace, request.ServiceAccountName = namespace, name
+	return request
+}
+
+// revokeAs revokes what was granted to a service account.
+func (w *world) revokeAs(t *testing.T, granted *cosi.DriverGrantBucketAccessRequest) error {
+	t.Helper()
+	request := &cosi.DriverRevokeBucketAccessRequest{
+		AccountId: granted.GetAccountId(), Protocol: granted.GetProtocol(), AuthenticationType: granted.GetAuthenticationType(),
+		ServiceAccountName: granted.GetServiceAccountName(), ServiceAccountNamespace: granted.GetServiceAccountNamespace(),
+	}
+	for _, bucket := range granted.GetBuckets() {
+		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket.GetBucketId()})
+	}
+	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	return err
+}
+
+// cluster is a Kubernetes API server whose service accounts the fake knows.
+type cluster struct {
+	*federation
+
+	env    *testenv.Env
+	client kubernetes.Interface
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	env := testenv.Start(t, testenv.Options{})
+	client, err := kubernetes.NewForConfig(env.Config())
+	wantNoError(t, err)
+	raw, err := client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(t.Context())
+	wantNoError(t, err)
+	var document struct{ Issuer string }
+	wantNoError(t, json.Unmarshal(raw, &document))
+	// Azure fetches the keys of tokens from the API server.
+	issuers, err := rest.HTTPClientFor(env.Config())
+	wantNoError(t, err)
+	return &cluster{federation: startFederation(t, azurefake.Options{Issuers: issuers}, document.Issuer), env: env, client: client}
+}
+
+// pod is a workload that runs as a service account.
+type pod struct {
+	*cluster
+
+	namespace, account string
+}
+
+// pod makes a service account, in a new namespace unless one is given.
+func (c *cluster) pod(t *testing.T, namespace, account string) pod {
+	t.Helper()
+	if namespace == "" {
+		namespace = c.env.Namespace()
+	}
+	wantNoError(t, c.env.Client.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}))
+	return pod{cluster: c, namespace: namespace, account: account}
+}
+
+const entraAudience = "api://AzureADTokenExchange"
+
+// container is azblob as the pod uses it: with the file in which the kubelet keeps a token of the API server, and the
+// client ID of the access's identity.
+func (p pod) container(t *testing.T, access, name, audience string) *container.Client {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+	made, err := p.client.CoreV1().ServiceAccounts(p.namespace).CreateToken(t.Context(), p.account, request, metav1.CreateOptions{})
+	wantNoError(t, err)
+	file := filepath.Join(t.TempDir(), "token")
+	wantNoError(t, os.WriteFile(file, []byte(made.Status.Token), 0o600))
+	options := clientOptions()
+	options.Transport = p.trusted
+	login := options.ClientOptions
+	login.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: p.server.URL()}
+	credential, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+		ClientOptions: login, TenantID: p.server.TenantID(), ClientID: p.clientID(t, access), TokenFilePath: file, DisableInstanceDiscovery: true,
+	})
+	wantNoError(t, err)
+	return p.bearer(t, credential, name)
+}
+
+func (f *federation) bearer(t *testing.T, credential azcore.TokenCredential, name string) *container.Client {
+	t.Helper()
+	options := clientOptions()
+	options.Transport = f.trusted
+	client, err := container.NewClient(f.server.AccountURL(mainAccount)+"/"+name, credential, options)
+	wantNoError(t, err)
+	return client
+}
+
+// clientID is that of the access's identity, as az identity show answers it; a stranger's if there is none.
+func (f *federation) clientID(t *testing.T, access string) string {
+	t.Helper()
+	for _, one := range f.server.Inventory().Principals {
+		if path.Base(one.Identity) == access {
+			return one.ClientID
+		}
+	}
+	return "00000000-0000-0000-0000-000000000001"
+}
+
+// wantRefused asserts the code of Microsoft Entra or of the service, "" for success.
+func wantRefused(t *testing.T, what string, err error, code string) {
+	t.Helper()
+	switch {
+	case code == "" && err != nil:
+		t.Errorf("%s: %v", what, err)
+	case code != "" && (err == nil || !strings.Contains(err.Error(), code)):
+		t.Errorf("%s: %v, want %s", what, err, code)
+	}
+}
+
+// TestServiceAccounts exchanges tokens of a running API server for Azure's, and stores blobs with those: without a
+// key, a signature or anything else that could leak or run out.
+func TestServiceAccounts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	w := c.process(t)
+	before := inventory(t, c.server)
+	bucket, other, third := w.newBucket(t, nil), w.newBucket(t, nil), w.newBucket(t, nil)
+	app := c.pod(t, "", "app")
+	neighbour, namesake := c.pod(t, app.namespace, "neighbour"), c.pod(t, "", "app")
+	first, second := newAccount(), newAccount()
+	one := as(grantRequest(first, readWrite, bucket, other), app.namespace, app.account)
+	two := as(grantRequest(second, readOnly, bucket), app.namespace, app.account)
+	for range 2 {
+		granted := w.mustGrant(t, one)
+		if azure := granted.GetCredentials().GetAzure(); azure.GetAccessToken() != "" || azure.GetExpiryTimestamp() != "" {
+			t.Errorf("there is a credential: %v", azure)
+		}
+		if granted.GetCredentials().GetCertificateAuthority() == "" || len(granted.GetBuckets()) != 2 {
+			t.Errorf("no certificate authority, or other buckets than two: %v", granted.GetBuckets())
+		}
+		w.mustGrant(t, two)
+	}
+	mine := app.container(t, first, bucket, entraAudience)
+	wantRefused(t, "the service account", upload(t.Context(), mine, "key"), "")
+	wantRefused(t, "reads it", download(t.Context(), mine, "key"), "")
+	wantRefused(t, "on the second bucket", upload(t.Context(), app.container(t, first, other, entraAudience), "key"), "")
+	wantRefused(t, "on a bucket of no access", upload(t.Context(), app.container(t, first, third, entraAudience), "key"), "AuthorizationPermissionMismatch")
+	reader := app.container(t, second, bucket, entraAudience)
+	wantRefused(t, "reads by the other access", download(t.Context(), reader, "key"), "")
+	wantRefused(t, "writes by the other access", upload(t.Context(), reader, "key"), "AuthorizationPermissionMismatch")
+	wantRefused(t, "another one of the namespace", upload(t.Context(), neighbour.container(t, first, bucket, entraAudience), "key"), "AADSTS700213")
+	wantRefused(t, "one of that name in another namespace", upload(t.Context(), namesake.container(t, first, bucket, entraAudience), "key"), "AADSTS700213")
+	wantRefused(t, "another audience", upload(t.Context(), app.container(t, first, bucket, "sts.amazonaws.com"), "key"), "AADSTS700212")
+
+	wantNoError(t, w.revokeAs(t, one))
+	wantNoError(t, w.revokeAs(t, one))
+	wantRefused(t, "after the revoke, with a token from before", upload(t.Context(), mine, "key"), "InvalidAuthenticationInfo")
+	wantRefused(t, "after the revoke, with a new one", upload(t.Context(), app.container(t, first, bucket, entraAudience), "key"), "AADSTS700016")
+	wantRefused(t, "the other access", download(t.Context(), reader, "key"), "")
+	wantNoError(t, w.revokeAs(t, two))
+	for _, id := range []string{bucket, other, third} {
+		wantNoError(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
+	}
+	if diff := cmp.Diff(before, inventory(t, c.server)); diff != "" {
+		t.Errorf("something is left (-before +after):\n%s", diff)
+	}
+}
+
+func TestServiceAccountRefusals(t *testing.T) {
+	t.Parallel()
+	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	w := f.process(t)
+	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	grant := func(w *world, request *cosi.DriverGrantBucketAccessRequest) error {
+		_, err := w.DriverGrantBucketAccess(t.Context(), request)
+		return err
+	}
+	account := newAccount()
+	w.mustGrant(t, as(grantRequest(account, readWrite, bucket), "team", "app"))
+	before := inventory(t, f.server)
+	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, bucket), "", "app")), codes.InvalidArgument, "service_account_namespace")
+	wantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets, access modes")
+	wantCode(t, grant(w, as(grantRequest(account, readWrite, bucket, other), "team", "app")), codes.AlreadyExists, "other buckets")
+	wantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
+	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, bucket, "nowhere-at-all"), "team", "app")), codes.NotFound, "nowhere-at-all")
+	wantCode(t, grant(w, as(grantRequest(newAccount(), writeOnly, bucket), "team", "app")), codes.InvalidArgument, "no built-in role")
+	for key, text := range map[string]string{"expiry": "720h", "allowDelete": "false", "deleteVersions": "true"} {
+		request := as(grantRequest(newAccount(), readWrite, bucket), "team", "app")
+		request.Parameters = map[string]string{key: text}
+		wantCode(t, grant(w, request), codes.InvalidArgument, "authentication type Key")
+	}
+	metadata := mode{data: cosi.AccessMode_READ_WRITE, bucketMetadata: cosi.AccessMode_READ_ONLY}
+	wantCode(t, grant(w, as(grantRequest(newAccount(), metadata, bucket), "team", "app")), codes.InvalidArgument, "bucket metadata")
+	wantCode(t, grant(w, grantRequest(newAccount(), readWrite, bucket, other)), codes.OutOfRange, "one BucketAccess for each")
+	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
+		t.Errorf("a refused grant left something (-before +after):\n%s", diff)
+	}
+
+	without := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts = azuredriver.ServiceAccountsConfig{} })
+	wantCode(t, grant(without, as(grantRequest(newAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
+	wantCode(t, without.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.FailedPrecondition, "serviceAccounts")
+	stranger := f.process(t, func(c *azuredriver.Config) { c.DriverName = "other.example.com" })
+	wantCode(t, grant(stranger, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.AlreadyExists, "not made by this driver")
+	wantNoError(t, stranger.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")))
+	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
+		t.Errorf("another driver changed something (-before +after):\n%s", diff)
+	}
+}
+
+// TestServiceAccountsConverge repairs what others did to identities and roles.
+func TestServiceAccountsConverge(t *testing.T) {
+	t.Parallel()
+	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	w := f.process(t)
+	before := inventory(t, f.server)
+	bucket, account := w.newBucket(t, nil), newAccount()
+	request := as(grantRequest(account, readOnly, bucket), "team", "app")
+	w.mustGrant(t, request)
+	granted := inventory(t, f.server)
+
+	// Another role by the configuration takes the place of the former one.
+	custom := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts.Roles.ReadOnly = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b" })
+	custom.mustGrant(t, request)
+	if roles := rolesAt(f.server, bucket); !cmp.Equal(roles, []string{"b7e6dc6d-f1e8-4753-8033-0f276bb0955b"}) {
+		t.Errorf("roles after the configuration changed: %v", roles)
+	}
+	w.mustGrant(t, request)
+	if diff := cmp.Diff(granted, inventory(t, f.server)); diff != "" {
+		t.Errorf("the former configuration does not give the former state (-want +got):\n%s", diff)
+	}
+	// Another issuer, as after a move of the cluster's keys.
+	moved := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts.Issuer = "https://moved.example.com" })
+	moved.mustGrant(t, request)
+	w.mustGrant(t, request)
+
+	// Somebody deletes the identity: its roles are left, and in the way of the next one's.
+	for _, one := range f.server.Inventory().Principals {
+		if one.Identity != "" {
+			wantNoError(t, f.server.RemovePrincipal(one.ObjectID))
+		}
+	}
+	w.mustGrant(t, request)
+	if len(rolesAt(f.server, bucket)) != 1 {
+		t.Errorf("roles %v, want one", rolesAt(f.server, bucket))
+	}
+	for _, one := range f.server.Inventory().Principals {
+		if one.Identity != "" {
+			wantNoError(t, f.server.RemovePrincipal(one.ObjectID))
+		}
+	}
+	// A bucket that is gone blocks no revoke.
+	wantNoError(t, w.delete(t, bucket, nil))
+	wantNoError(t, w.revokeAs(t, request))
+	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
+		t.Errorf("something is left (-before +after):\n%s", diff)
+	}
+}
+
+// rolesAt are the roles at a container.
+func rolesAt(server *azurefake.Server, bucket string) []string {
+	var roles []string
+	for _, one := range server.Inventory().Assignments {
+		if path.Base(one.Scope) == bucket {
+			roles = append(roles, one.Role)
+		}
+	}
+	return roles
+}
+
+// TestServiceAccountsNeedTheRolesOfTheDocumentation takes each of the driver's roles away.
+func TestServiceAccountsNeedTheRolesOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	for _, lacking := range rolesOfDriver {
+		t.Run(lacking, func(t *testing.T) {
+			t.Parallel()
+			f := startFederation(t, azurefake.Options{}, "https://issuer.example.com")
+			w := f.process(t)
+			bucket := w.newBucket(t, nil)
+			for _, one := range f.server.Inventory().Assignments {
+				if (one.Role == "e40ec5ca-96e0-45a2-b4ff-59039f2c2b59") == (lacking == rolesOfDriver[0]) {
+					wantNoError(t, f.server.Unassign(one.ID))
+				}
+			}
+			_, err := w.DriverGrantBucketAccess(t.Context(), as(grantRequest(newAccount(), readWrite, bucket), "team", "app"))
+			wantCode(t, err, codes.PermissionDenied, "AuthorizationFailed")
+		})
+	}
+}

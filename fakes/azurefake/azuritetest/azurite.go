@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package azuritetest runs Azurite, Microsoft's emulator of Azure Storage, as a process for tests that hold the fake or
+// the driver against it.
+package azuritetest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Account and Key are those that Azurite's documentation gives.
+const (
+	Account = "devstoreaccount1"
+	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+// Start runs Azurite until the test ends, and answers the URL of its Blob service, without an account. The test is
+// skipped if Azurite is not installed.
+func Start(t testing.TB) string {
+	t.Helper()
+	script, err := find()
+	if err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", script, "--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence",
+		"--skipApiVersionCheck", "--disableTelemetry")
+	cmd.Dir = t.TempDir()
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it never ends by itself
+		_ = cmd.Wait()         // killed: always an error
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if _, at, found := strings.Cut(lines.Text(), "successfully listens on "); found {
+			go func() { _, _ = io.Copy(io.Discard, out) }() // it prints a line for every request
+			return strings.TrimSpace(at)
+		}
+	}
+	t.Fatal("Azurite ended before it listened")
+	return ""
+}
+
+// find answers what AZURITE names, or the npm package in the user's cache.
+func find() (string, error) {
+	script := os.Getenv("AZURITE")
+	if script == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no cache to look for Azurite in: %w", err)
+		}
+		script = filepath.Join(cache, "cooper", "stores", "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js")
+	}
+	if _, err := os.Stat(script); err != nil {
+		return "", fmt.Errorf("no Azurite: %w; bash hack/azurite.sh installs it, or AZURITE can name its blob/main.js", err)
+	}
+	if _, err := exec.LookPath("node"); err != nil {
+		return "", fmt.Errorf("no Azurite without Node: %w", err)
+	}
+	return script, nil
+}
