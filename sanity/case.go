@@ -78,6 +78,8 @@ const (
 	NeedMissingProtocol
 	// NeedKey: the driver grants with authentication type KEY.
 	NeedKey
+	// NeedOwnCredential: every access has a credential of its own, that ends with it.
+	NeedOwnCredential
 	// NeedServiceAccount: the driver grants with authentication type SERVICE_ACCOUNT.
 	NeedServiceAccount
 	// NeedRotation: the configuration says that the driver knows the field rotation.

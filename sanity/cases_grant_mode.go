@@ -12,6 +12,8 @@ const textModes = "Read/write access modes are split into 3 categories: object d
 
 func probedKey() []Need { return []Need{NeedDataPlane, NeedKey} }
 
+func probedOwnKey() []Need { return []Need{NeedDataPlane, NeedKey, NeedOwnCredential} }
+
 func grantModeCases() []Case {
 	return []Case{
 		{
@@ -35,13 +37,13 @@ func grantModeCases() []Case {
 			Run: runWriteOnly,
 		},
 		{
-			ID: "ACC-GRT-013", Level: Should, Needs: probedKey(), Title: "gives no access to a bucket that was not asked for",
+			ID: "ACC-GRT-013", Level: Should, Needs: probedOwnKey(), Title: "gives no access to a bucket that was not asked for",
 			Rule: kep("BucketAccess", "BucketAccess A referencing BucketClaim A should generally not be able to read or write to an un-referenced BucketClaim B."),
 			Why:  "the sentence says should generally not", Fix: "limit the account to the buckets of the request",
 			Run: runOtherBucket,
 		},
 		{
-			ID: "ACC-GRT-014", Level: Should, Needs: probedKey(), Title: "object access neither deletes the bucket nor changes its policy",
+			ID: "ACC-GRT-014", Level: Should, Needs: probedOwnKey(), Title: "object access neither deletes the bucket nor changes its policy",
 			Rule: kep("BucketAccess", "Users can assume access also allows corresponding access to bucket and object metadata except metadata which would alter behavior of the storage backend."),
 			Why:  "the sentence is about what users can assume, without a keyword for drivers", Fix: "grant no administration of the bucket",
 			Run: func(c *C) {
@@ -68,7 +70,7 @@ func grantModeCases() []Case {
 			Run: runMultiBucket,
 		},
 		{
-			ID: "ACC-GRT-018", Level: Should, Needs: probedKey(), Title: "two accounts on one bucket both work, with credentials of their own",
+			ID: "ACC-GRT-018", Level: Should, Needs: probedOwnKey(), Title: "two accounts on one bucket both work, with credentials of their own",
 			Rule: kep("BucketAccess", "For many OSP drivers, each BucketAccess will correspond with a unique OSP backend 'user' (e.g., an S3 user). COSI suggests this as a starting point, but this is not a strict requirement."),
 			Why:  "the sentence suggests", Fix: "make an account for each account_id",
 			Run: func(c *C) {

@@ -54,7 +54,7 @@ func grantRetryCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-025", Level: Should, Needs: []Need{NeedKey}, Title: "makes secrets that cannot be derived from the name",
+			ID: "ACC-GRT-025", Level: Should, Needs: []Need{NeedKey, NeedOwnCredential}, Title: "makes secrets that cannot be derived from the name",
 			Rule: advice("Whoever reads an account name in a log must not be able to compute its secret: secrets of two accounts differ, and an account that was revoked gets another secret when it is granted again."),
 			Why:  "no text says how secrets are made; a derived one cannot be revoked for good", Fix: "make secrets at random",
 			Run: runFreshSecrets,

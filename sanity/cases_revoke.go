@@ -19,7 +19,7 @@ const (
 func revokeCases() []Case {
 	return append([]Case{
 		{
-			ID: "ACC-RVK-001", Level: Must, Title: "ends the access: the credentials stop working",
+			ID: "ACC-RVK-001", Level: Must, Needs: []Need{NeedOwnCredential}, Title: "ends the access: the credentials stop working",
 			Rule: kep(sectionRevoke, textRevoke), Why: "that is what the call is for", Fix: "delete the keys before answering OK",
 			Run: func(c *C) {
 				b := c.created()
@@ -104,7 +104,7 @@ func revokeCornerCases() []Case {
 			Run: runRevokeRacingGrant,
 		},
 		{
-			ID: "ACC-RVK-010", Level: Must, Needs: probedKey(), Title: "several buckets: refused on all of them",
+			ID: "ACC-RVK-010", Level: Must, Needs: probedOwnKey(), Title: "several buckets: refused on all of them",
 			Rule: kep(sectionRevoke, textRevoke), Why: "the access is one; so is its revoke", Fix: "remove the account's permission on every bucket",
 			Run: runRevokeMultiBucket,
 		},
@@ -120,7 +120,7 @@ func revokeCornerCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-012", Level: Advice, Needs: probedKey(), Title: "can be granted again, and the old secret stays useless",
+			ID: "ACC-RVK-012", Level: Advice, Needs: probedOwnKey(), Title: "can be granted again, and the old secret stays useless",
 			Rule: advice("An account that was revoked is granted again with a new credential; the old one stays refused."),
 			Why:  "no text speaks of it", Fix: "make a new key for every new account",
 			Run: func(c *C) {
@@ -148,7 +148,7 @@ func revokeCornerCases() []Case {
 
 // uselessIfProbed proves that a credential opens nothing any more.
 func (c *C) uselessIfProbed(a *access, b *bucket, why string) {
-	if c.suite.lacks(probedKey()) != "" {
+	if c.suite.lacks(probedOwnKey()) != "" {
 		return
 	}
 	for _, action := range []Action{ListObjects, GetObject, PutObject} {

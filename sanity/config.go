@@ -32,6 +32,9 @@ type Config struct {
 	ServiceAccount ServiceAccount
 	// Rotation says that the driver knows the field rotation of DriverGrantBucketAccess.
 	Rotation bool
+	// SharedCredential says that the store has no accounts, and that its administrator accepts one
+	// credential for all, which no revoke can end.
+	SharedCredential bool
 	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: "refuse"
 	// (FailedPrecondition) or "delete". Empty: not declared.
 	NonEmptyDelete string

@@ -43,6 +43,7 @@ func (s *suite) lacking(need Need) string {
 		NeedGCS:             {slices.Contains(s.offered(), cosi.ObjectProtocol_GCS), "the driver does not offer protocol GCS"},
 		NeedMissingProtocol: {missing, "the driver offers every protocol"},
 		NeedKey:             {s.authenticates(cosi.AuthenticationType_KEY), "the driver is declared not to offer authentication type KEY"},
+		NeedOwnCredential:   {!s.config.SharedCredential, "it is declared that the store has no accounts and all accesses have the same credential"},
 		NeedServiceAccount:  {s.authenticates(cosi.AuthenticationType_SERVICE_ACCOUNT), "the driver is not declared to offer authentication type SERVICE_ACCOUNT"},
 		NeedRotation:        {s.config.Rotation, "the driver is not declared to know the field rotation"},
 		NeedUsage:           {s.hasUsage(), "the open files of the driver's process cannot be read"},
@@ -78,6 +79,7 @@ func (n Need) String() string {
 		NeedForeignBucket: "foreign bucket", NeedBackendFaults: "backend faults", NeedRefusedLogin: "refused login",
 		NeedIncompatible: "incompatible parameters", NeedInvalid: "invalid parameters", NeedInvalidAccess: "invalid access parameters",
 		NeedS3: "S3", NeedAzure: "Azure", NeedGCS: "GCS", NeedMissingProtocol: "a protocol not offered", NeedKey: "KEY",
+		NeedOwnCredential:  "own credentials",
 		NeedServiceAccount: "SERVICE_ACCOUNT", NeedRotation: "rotation", NeedUsage: "process usage", NeedNonEmptyPolicy: "declared non-empty delete",
 	}
 	return names[n]

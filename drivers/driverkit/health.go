@@ -5,6 +5,8 @@ package driverkit
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,8 +16,12 @@ import (
 
 // BackendService is the name under which gRPC health checks tell whether the backend answers. The
 // health of the driver itself, under the empty name, does not depend on it: to restart a driver
-// does not mend its backend.
+// does not mend its backend. With several backends it tells whether all of them answer.
 const BackendService = "cosi.backend"
+
+// ServiceOfBackend is the name under which gRPC health checks tell whether one of several backends
+// answers.
+func ServiceOfBackend(name string) string { return BackendService + "/" + name }
 
 // BackendChecker is implemented by a driver that can tell whether its backend answers.
 type BackendChecker interface {
@@ -24,32 +30,43 @@ type BackendChecker interface {
 	CheckBackend(ctx context.Context) error
 }
 
+// BackendsChecker is a BackendChecker of a driver with several backends, that tells about each.
+type BackendsChecker interface {
+	// CheckBackends makes a cheap call to each backend that changes nothing, and answers by the names
+	// of all of them why they do not answer; nil for one that does.
+	CheckBackends(ctx context.Context) map[string]error
+}
+
 const (
 	checkInterval = 30 * time.Second
 	checkTimeout  = 10 * time.Second
 )
 
-// backendHealth keeps the health of the backend current.
+// backendHealth keeps the health of the backends current. Probes are answered from the last check, so
+// that they are quick and make no calls, however many there are.
 type backendHealth struct {
-	checker BackendChecker
+	check   func(context.Context) map[string]error
 	healthy *health.Server
-	up      prometheus.Gauge
+	up      *prometheus.GaugeVec
 	logger  *slog.Logger
-	// last is the last answer, empty before the first.
-	last healthpb.HealthCheckResponse_ServingStatus
+	// last are the last answers, by backend.
+	last map[string]healthpb.HealthCheckResponse_ServingStatus
 }
 
-// watchBackend checks the backend of a driver that can tell, until ctx ends.
+// watchBackend checks the backends of a driver that can tell, until ctx ends.
 func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, options Options) error {
-	checker, can := driver.(BackendChecker)
-	if !can {
+	check := checkOf(driver)
+	if check == nil {
 		return nil
 	}
-	watched := &backendHealth{checker: checker, healthy: healthy, logger: options.Logger, up: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        "cosi_driver_backend_up",
-		Help:        "1 if the backend answered the last check, 0 otherwise.",
-		ConstLabels: prometheus.Labels{"driver_name": driver.Info().Name},
-	})}
+	watched := &backendHealth{
+		check: check, healthy: healthy, logger: options.Logger, last: map[string]healthpb.HealthCheckResponse_ServingStatus{},
+		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name:        "cosi_driver_backend_up",
+			Help:        "1 if the backend answered the last check, 0 otherwise, by backend; its name is empty if the driver has only one.",
+			ConstLabels: prometheus.Labels{"driver_name": driver.Info().Name},
+		}, []string{"backend"}),
+	}
 	if err := options.Registry.Register(watched.up); err != nil {
 		return err //nolint:wrapcheck // it names the metric
 	}
@@ -58,11 +75,23 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 	return nil
 }
 
+// checkOf answers how to ask all backends of the driver, nil if it cannot.
+func checkOf(driver Driver) func(context.Context) map[string]error {
+	switch checker := driver.(type) {
+	case BackendsChecker:
+		return checker.CheckBackends
+	case BackendChecker:
+		return func(ctx context.Context) map[string]error { return map[string]error{"": checker.CheckBackend(ctx)} }
+	default:
+		return nil
+	}
+}
+
 func (b *backendHealth) run(ctx context.Context) {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
-		b.check(ctx)
+		b.ask(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -71,25 +100,39 @@ func (b *backendHealth) run(ctx context.Context) {
 	}
 }
 
-func (b *backendHealth) check(ctx context.Context) {
+func (b *backendHealth) ask(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	err := b.checker.CheckBackend(bounded)
+	answers := b.check(bounded)
 	if ctx.Err() != nil {
 		return
 	}
+	all := healthpb.HealthCheckResponse_SERVING
+	for _, name := range slices.Sorted(maps.Keys(answers)) {
+		if status := b.note(ctx, name, answers[name]); status != healthpb.HealthCheckResponse_SERVING {
+			all = status
+		}
+	}
+	b.healthy.SetServingStatus(BackendService, all)
+}
+
+// note keeps the answer of one backend.
+func (b *backendHealth) note(ctx context.Context, name string, problem error) healthpb.HealthCheckResponse_ServingStatus {
 	status, up := healthpb.HealthCheckResponse_SERVING, 1.0
-	if err != nil {
+	if problem != nil {
 		status, up = healthpb.HealthCheckResponse_NOT_SERVING, 0
 	}
-	b.up.Set(up)
-	b.healthy.SetServingStatus(BackendService, status)
-	switch {
-	case status == b.last:
-	case err != nil:
-		b.logger.WarnContext(ctx, "the backend does not answer", "error", err)
-	default:
-		b.logger.InfoContext(ctx, "the backend answers")
+	b.up.WithLabelValues(name).Set(up)
+	if name != "" {
+		b.healthy.SetServingStatus(ServiceOfBackend(name), status)
 	}
-	b.last = status
+	switch {
+	case status == b.last[name]:
+	case problem != nil:
+		b.logger.WarnContext(ctx, "the backend does not answer", "backend", name, "error", problem)
+	default:
+		b.logger.InfoContext(ctx, "the backend answers", "backend", name)
+	}
+	b.last[name] = status
+	return status
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
@@ -30,6 +32,40 @@ func (checkedDriver) Info() driverkit.Info {
 
 func (c *checkedDriver) CheckBackend(context.Context) error {
 	return c.failure
+}
+
+// doubleDriver has two backends, of which one answers.
+type doubleDriver struct{ checkedDriver }
+
+func (doubleDriver) CheckBackends(context.Context) map[string]error {
+	return map[string]error{"main": nil, "lab": errors.New("connection refused")}
+}
+
+// TestHealthOfSeveralBackends tells about each, and about all together.
+func TestHealthOfSeveralBackends(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	client := drivertest.Serve(t, &doubleDriver{}, driverkit.Options{Registry: registry})
+	awaitBackend(t, client)
+	for service, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
+		driverkit.BackendService:           healthpb.HealthCheckResponse_NOT_SERVING,
+		driverkit.ServiceOfBackend("main"): healthpb.HealthCheckResponse_SERVING,
+		driverkit.ServiceOfBackend("lab"):  healthpb.HealthCheckResponse_NOT_SERVING,
+	} {
+		answer, err := healthpb.NewHealthClient(client.Conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if err != nil || answer.GetStatus() != want {
+			t.Errorf("%s: %v (%v), want %v", service, answer.GetStatus(), err, want)
+		}
+	}
+	want := `
+# HELP cosi_driver_backend_up 1 if the backend answered the last check, 0 otherwise, by backend; its name is empty if the driver has only one.
+# TYPE cosi_driver_backend_up gauge
+cosi_driver_backend_up{backend="lab",driver_name="checked.example.com"} 0
+cosi_driver_backend_up{backend="main",driver_name="checked.example.com"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "cosi_driver_backend_up"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestHealthOfTheBackend(t *testing.T) {

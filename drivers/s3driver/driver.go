@@ -12,7 +12,6 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
@@ -25,7 +24,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
@@ -58,7 +56,7 @@ var (
 	_ driverkit.Driver      = (*Driver)(nil)
 	_ driverkit.IDGenerator = (*Driver)(nil)
 
-	_ driverkit.BackendChecker = (*Driver)(nil)
+	_ driverkit.BackendsChecker = (*Driver)(nil)
 )
 
 // accounts manages the accounts of one store.
@@ -69,6 +67,8 @@ type accounts interface {
 	Grant(ctx context.Context, request account.Request) (credentials.Credential, error)
 	// Revoke makes sure that the account does not exist. Only names and IDs of the request are set.
 	Revoke(ctx context.Context, request account.Request) error
+	// Answers makes a call that Grant makes too, and that changes nothing.
+	Answers(ctx context.Context) error
 }
 
 // backend is one configured store.
@@ -165,7 +165,7 @@ func (b *backend) addAccounts(config Config, store credentials.Store, base aws.C
 	case TypeVersityGW:
 		b.accounts = &versitygw.Users{API: admin, S3: b.buckets.API, Store: store}
 	case TypeStatic:
-		b.accounts = &static.Key{Credentials: b.config.Workloads.provider()}
+		b.accounts = &static.Key{Credentials: b.config.Workloads.provider(), Store: store}
 	case TypeAWS:
 		b.buckets.PublicAccessBlock = true
 		b.accounts = &iamuser.Users{
@@ -226,19 +226,6 @@ func (d *Driver) Info() driverkit.Info {
 		BucketParameters: params.BucketParameters(),
 		AccessParameters: params.AccessParameters(),
 	}
-}
-
-// CheckBackend implements driverkit.BackendChecker: all stores answer, and accept the driver's own
-// credentials. That listing buckets is denied is an answer too.
-func (d *Driver) CheckBackend(ctx context.Context) error {
-	var problems []error
-	for _, name := range d.config.backendNames() {
-		_, err := d.backends[name].buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
-		if err != nil && !apierror.Is(err, "AccessDenied") {
-			problems = append(problems, fmt.Errorf("backend %s: %w", name, err))
-		}
-	}
-	return errors.Join(problems...)
 }
 
 // revision changes with what appears in answers: endpoints, regions, addressing and authorities.

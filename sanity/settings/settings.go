@@ -31,9 +31,10 @@ type File struct {
 
 	Parameters sanity.Params `json:"parameters,omitempty"`
 	// Authentication lists Key, ServiceAccount, or both.
-	Authentication []string              `json:"authentication,omitempty"`
-	ServiceAccount sanity.ServiceAccount `json:"serviceAccount,omitempty"`
-	Rotation       bool                  `json:"rotation,omitempty"`
+	Authentication   []string              `json:"authentication,omitempty"`
+	ServiceAccount   sanity.ServiceAccount `json:"serviceAccount,omitempty"`
+	Rotation         bool                  `json:"rotation,omitempty"`
+	SharedCredential bool                  `json:"sharedCredential,omitempty"`
 	// NonEmptyDelete is refuse or delete.
 	NonEmptyDelete string `json:"nonEmptyDelete,omitempty"`
 
@@ -86,7 +87,7 @@ func Read(path string) (File, error) {
 func (f File) Config() (sanity.Config, error) {
 	config := sanity.Config{
 		Endpoint: f.Endpoint, ImageEnvironment: f.ImageEnvironment, Params: f.Parameters,
-		ServiceAccount: f.ServiceAccount, Rotation: f.Rotation, NonEmptyDelete: f.NonEmptyDelete,
+		ServiceAccount: f.ServiceAccount, Rotation: f.Rotation, SharedCredential: f.SharedCredential, NonEmptyDelete: f.NonEmptyDelete,
 	}
 	if len(f.Command) > 0 {
 		config.Launcher = sanity.Exec{Command: f.Command}

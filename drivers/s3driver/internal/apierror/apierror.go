@@ -41,6 +41,11 @@ func Unsupported(err error) bool {
 		status(err) == http.StatusNotImplemented
 }
 
+// Denied says whether the store knows the driver and denies it the call.
+func Denied(err error) bool {
+	return Is(err, "AccessDenied", "XAdminAccessDenied", "XMinioAdminAccessDenied", "Forbidden", "UnauthorizedOperation")
+}
+
 // Header answers a header of the store's answer, empty without one.
 func Header(err error, name string) string {
 	var response *awshttp.ResponseError

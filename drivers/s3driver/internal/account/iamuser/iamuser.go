@@ -23,6 +23,9 @@ import (
 // policyName is the name of the inline policy, which the driver owns whole.
 const policyName = "cosi"
 
+// nobody is a name that no account gets.
+const nobody = "cosi-nobody"
+
 // Names of the tags that mark a user as ours.
 const (
 	tagDriver  = "cosi-driver"
@@ -202,4 +205,10 @@ func unlessUnknown(err error) error {
 		return nil
 	}
 	return unlessMissing(err)
+}
+
+// Answers asks for a user that is not there.
+func (u *Users) Answers(ctx context.Context) error {
+	_, _, err := u.readUser(ctx, nobody)
+	return err
 }

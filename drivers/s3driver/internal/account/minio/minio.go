@@ -25,6 +25,8 @@ const (
 	codeNoPolicy  = "XMinioAdminNoSuchPolicy"
 	codeNoUser    = "XMinioAdminNoSuchUser"
 	statusEnabled = "enabled"
+	// nobody is a name that no account gets.
+	nobody = "cosi-nobody"
 )
 
 // Users manages the users of one MinIO. All fields but Cluster are required.
@@ -228,6 +230,15 @@ func (k keysOf) info(ctx context.Context, id string) (userInfo, error) {
 func (k keysOf) Remove(ctx context.Context, id string) error {
 	_, err := k.users.call(ctx, http.MethodDelete, "remove-user", url.Values{"accessKey": {id}}, nil)
 	if apierror.Is(err, codeNoUser) {
+		return nil
+	}
+	return err
+}
+
+// Answers asks for a policy that is not there.
+func (u *Users) Answers(ctx context.Context) error {
+	_, err := u.call(ctx, http.MethodGet, "info-canned-policy", url.Values{"name": {nobody}, "v": {"2"}}, nil)
+	if apierror.Is(err, codeNoPolicy) {
 		return nil
 	}
 	return err

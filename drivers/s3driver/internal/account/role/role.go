@@ -38,6 +38,8 @@ const (
 const (
 	// policyPrefix begins the names of the inline policies of accesses.
 	policyPrefix = "cosi-"
+	// nobody is a name that no role of ours has: it has no dots.
+	nobody = "cosi-nobody"
 	// maxRoleName is the longest name of a role.
 	maxRoleName = 64
 	// maxPolicies is for all inline policies of a role together, in characters without white space.
@@ -248,4 +250,17 @@ type associations interface {
 	DescribePodIdentityAssociation(ctx context.Context, in *eks.DescribePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DescribePodIdentityAssociationOutput, error)
 	DeletePodIdentityAssociation(ctx context.Context, in *eks.DeletePodIdentityAssociationInput, options ...func(*eks.Options)) (*eks.DeletePodIdentityAssociationOutput, error)
 	ListPodIdentityAssociations(ctx context.Context, in *eks.ListPodIdentityAssociationsInput, options ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
+}
+
+// Answers asks for a role that is not there, and for the associations of the cluster. A cluster that
+// EKS does not know is no answer.
+func (r *Roles) Answers(ctx context.Context) error {
+	if _, _, err := r.read(ctx, nobody); err != nil && !apierror.Denied(err) {
+		return err
+	}
+	if r.PodIdentity == nil {
+		return nil
+	}
+	_, err := r.PodIdentity.API.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: &r.PodIdentity.Cluster, MaxResults: aws.Int32(1)})
+	return err
 }

@@ -6,6 +6,8 @@ package static
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -16,10 +18,16 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// Key answers one key pair for every account.
+// noteParams is the note with the hash of the request that made the account.
+const noteParams = "params"
+
+// Key answers one key pair for every account. The store at the other end knows no accounts, so what
+// an account was granted for is kept in the credential store, without the key.
 type Key struct {
 	// Credentials is the key pair for workloads.
 	Credentials aws.CredentialsProvider
+	// Store keeps what accounts are for.
+	Store credentials.Store
 }
 
 // Check refuses everything that a key with all rights cannot honour.
@@ -47,6 +55,9 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	if err := k.Check(request); err != nil {
 		return credentials.Credential{}, err
 	}
+	if err := k.remember(ctx, request); err != nil {
+		return credentials.Credential{}, err
+	}
 	key, err := k.Credentials.Retrieve(ctx)
 	if err != nil {
 		return credentials.Credential{}, driverkit.Unavailable("the key for workloads cannot be read").WithDetail(err)
@@ -54,5 +65,33 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	return credentials.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
 }
 
-// Revoke has nothing to remove.
-func (*Key) Revoke(context.Context, account.Request) error { return nil }
+// remember notes what the account is for, or refuses one that is for something else.
+func (k *Key) remember(ctx context.Context, request account.Request) error {
+	entry, err := k.Store.Get(ctx, request.ID)
+	switch {
+	case err == nil && entry.Notes[noteParams] != request.Hash:
+		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+	case errors.Is(err, credentials.ErrNotFound):
+		_, err = k.Store.Put(ctx, credentials.Entry{Account: request.ID, Notes: map[string]string{noteParams: request.Hash}})
+	}
+	if err != nil {
+		return credentials.StoreError(request.ID, err)
+	}
+	return nil
+}
+
+// Revoke forgets the account. The key goes on to work, which the class has accepted.
+func (k *Key) Revoke(ctx context.Context, request account.Request) error {
+	if err := k.Store.Delete(ctx, request.ID); err != nil {
+		return credentials.StoreError(request.ID, err)
+	}
+	return nil
+}
+
+// Answers says whether the key can be read: there is nobody to ask.
+func (k *Key) Answers(ctx context.Context) error {
+	if _, err := k.Credentials.Retrieve(ctx); err != nil {
+		return fmt.Errorf("the key for workloads cannot be read: %w", err)
+	}
+	return nil
+}

@@ -216,3 +216,9 @@ func (k keysOf) Remove(ctx context.Context, id string) error {
 	}
 	return err
 }
+
+// Answers asks for the users.
+func (u *Users) Answers(ctx context.Context) error {
+	_, err := u.list(ctx)
+	return err
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+)
+
+// CheckBackends implements driverkit.BackendsChecker: of each backend the store, what manages its
+// accounts, and what gives service accounts their roles, answer and accept the driver's own
+// credentials. All backends are asked at once, so that one that hangs holds up no other.
+//
+// The driver needs no right for this that it does not need anyway: that a call is denied is an answer
+// too.
+func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	answers := map[string]error{}
+	for name, backend := range d.backends {
+		group.Go(func() {
+			err := backend.answers(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[name] = err
+		})
+	}
+	group.Wait()
+	return answers
+}
+
+// answers asks all APIs of the backend.
+func (b *backend) answers(ctx context.Context) error {
+	_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
+	problems := []error{silence("the store", err), silence("its accounts", b.accounts.Answers(ctx))}
+	if b.identities != nil {
+		problems = append(problems, silence("roles of service accounts", b.identities.Answers(ctx)))
+	}
+	return errors.Join(problems...)
+}
+
+// silence answers nil for an error that is an answer.
+func silence(what string, err error) error {
+	if err == nil || apierror.Denied(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

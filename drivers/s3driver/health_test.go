@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3driver.Driver {
+	t.Helper()
+	driver, err := s3driver.New(s3driver.Options{
+		Config:      s3driver.Config{Backends: backends, DefaultBackend: "main"},
+		Credentials: credstore.NewMemory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+// TestEveryStoreAnswers asks all APIs that the driver uses there.
+func TestEveryStoreAnswers(t *testing.T) {
+	t.Parallel()
+	onEveryTarget(t, func(t *testing.T, on target) {
+		wrong := on.backend
+		wrong.Credentials.SecretAccessKey = cosi.NewSecret("wrong")
+		answers := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend, "wrong": wrong}).CheckBackends(t.Context())
+		if err := answers["main"]; err != nil {
+			t.Errorf("it does not answer: %v", err)
+		}
+		if answers["wrong"] == nil {
+			t.Error("it answers a driver with the wrong key")
+		}
+	})
+}
+
+// TestWhatDoesNotAnswer takes one API away.
+func TestWhatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*s3driver.BackendConfig)
+		fault  string
+		want   string
+	}{
+		"S3":                        {fault: "ListBuckets", want: "the store: "},
+		"IAM":                       {fault: "iam:GetUser", want: "its accounts: "},
+		"IAM for roles":             {fault: "iam:GetRole", want: "roles of service accounts: "},
+		"EKS":                       {fault: "eks:ListPodIdentityAssociations", want: "roles of service accounts: "},
+		"a cluster that is not one": {change: func(b *s3driver.BackendConfig) { b.IAM.ServiceAccounts.EKSCluster = "nowhere" }, want: "roles of service accounts: "},
+		"the key for all": {change: func(b *s3driver.BackendConfig) {
+			b.Type, b.IAM = s3driver.TypeStatic, s3driver.IAMConfig{}
+			b.Workloads = s3driver.CredentialsConfig{AccessKeyIDFile: "/nowhere/id", SecretAccessKeyFile: "/nowhere/secret"}
+		}, want: "its accounts: the key for workloads cannot be read"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+			on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+			broken := on.backend
+			if test.change != nil {
+				test.change(&broken)
+			}
+			driver := driverOf(t, map[string]s3driver.BackendConfig{"main": broken})
+			if test.fault != "" {
+				if err := driver.CheckBackends(t.Context())["main"]; err != nil {
+					t.Fatalf("before: %v", err)
+				}
+				mustSucceed(t, server.Faults.Add(fault.Rule{Operation: test.fault, Code: "ServiceUnavailable", Status: http.StatusServiceUnavailable}))
+			}
+			if err := driver.CheckBackends(t.Context())["main"]; err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("answer is %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestADeniedCallIsAnAnswer asks with a user that may do nothing of what the check does.
+func TestADeniedCallIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	_, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: aws.String("driver")})
+	mustSucceed(t, err)
+	key, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: aws.String("driver")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: *key.AccessKey.AccessKeyId, SecretAccessKey: cosi.NewSecret(*key.AccessKey.SecretAccessKey)}
+	if err := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend}).CheckBackends(t.Context())["main"]; err != nil {
+		t.Errorf("it does not answer: %v", err)
+	}
+}
+
+// TestOneBackendHoldsUpNoOther asks one that hangs, beside one that answers.
+func TestOneBackendHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{})
+	hanging := on.backend
+	hanging.Region = "eu-west-9"
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	answered := make(chan struct{}, 8)
+	driver, err := s3driver.New(s3driver.Options{
+		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend, "lab": hanging}, DefaultBackend: "main"},
+		Credentials: credstore.NewMemory(),
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+			return transportFunc(func(request *http.Request) (*http.Response, error) {
+				if slices.ContainsFunc(request.Header["Authorization"], func(text string) bool { return strings.Contains(text, hanging.Region) }) {
+					<-request.Context().Done()
+					return nil, request.Context().Err()
+				}
+				response, err := next.RoundTrip(request)
+				answered <- struct{}{}
+				return response, err
+			})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		// Both calls to the backend that answers: S3 and IAM. Then the time is up.
+		<-answered
+		<-answered
+		cancel()
+	}()
+	answers := driver.CheckBackends(ctx)
+	if answers["main"] != nil || answers["lab"] == nil {
+		t.Errorf("answers are %v, want one of lab only", answers)
+	}
+}
