@@ -10,6 +10,8 @@ PACKAGES ?= ./...
 TESTFLAGS ?= -race
 ARGS ?=
 S3ARGS ?=
+FUZZTIME ?= 60s
+FUZZ ?= .
 
 .PHONY: help
 help: ## list the targets
@@ -54,6 +56,10 @@ soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_
 	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag' -count=1 -timeout 12h -v
 	@go run ./hack/stores >/dev/null
 	@COOPER_SOAK=1 go test ./fakes/s3fake/... -count=1 -timeout 1h
+
+.PHONY: fuzz
+fuzz: ## fuzz every target for a while (FUZZTIME=60s each, FUZZ= a regular expression of files and targets)
+	@bash hack/fuzz.sh $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: bench
 bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000), then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000)

@@ -3,6 +3,7 @@
 package sigv4
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -119,18 +120,26 @@ func unescape(s string) string {
 	return s
 }
 
-// canonicalQuery is the sorted, re-encoded query without the parameter named omit.
+// canonicalQuery is the re-encoded query without the parameter named omit, sorted by name and then by value: sorting
+// whole "name=value" pairs would put "a-b=" before "a=".
 func canonicalQuery(raw, omit string) string {
-	params := parseQuery(raw)
-	encoded := make([]string, 0, len(params))
-	for _, p := range params {
-		if omit != "" && p.name == omit {
-			continue
-		}
-		encoded = append(encoded, Encode(p.name, false)+"="+Encode(p.value, false))
+	params := slices.DeleteFunc(parseQuery(raw), func(p param) bool { return omit != "" && p.name == omit })
+	for i, p := range params {
+		params[i] = param{Encode(p.name, false), Encode(p.value, false)}
 	}
-	slices.Sort(encoded)
-	return strings.Join(encoded, "&")
+	slices.SortFunc(params, func(a, b param) int {
+		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.value, b.value))
+	})
+	var b strings.Builder
+	for i, p := range params {
+		if i > 0 {
+			b.WriteByte('&')
+		}
+		b.WriteString(p.name)
+		b.WriteByte('=')
+		b.WriteString(p.value)
+	}
+	return b.String()
 }
 
 // canonicalURI is the path as it is signed: encoded once for the two object stores, twice for every other service.

@@ -6,13 +6,18 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/smithy-go/encoding/httpbinding"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
@@ -36,14 +41,18 @@ func FuzzCanonicalisation(f *testing.F) {
 	f.Add("/b/k", "a=b&c=d+e", "v  w")
 	f.Add("/b/ü /%2F~", "x=%zz&&=&;=1", "")
 	f.Add("/", "X-Amz-Signature=1", "\t")
+	f.Add("/", "a-b=1&a=2&a.b=3", "")
 	f.Fuzz(func(t *testing.T, path, query, header string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h/", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.URL.Path, req.URL.RawQuery = "/"+path, query
+		req.URL.Path, req.URL.RawPath, req.URL.RawQuery = "/"+path, httpbinding.EscapePath("/"+path, false), query // as the SDK's S3 client does
 		if _, err := http.NewRequestWithContext(t.Context(), http.MethodGet, req.URL.String(), http.NoBody); err != nil {
 			t.Skip("not a URL that a client could send")
+		}
+		if !sameOrder(req.URL.Query()) {
+			t.Skip("the SDK sorts names and values before it encodes them, AWS after")
 		}
 		for _, r := range header {
 			if r < ' ' || r > '~' {
@@ -56,9 +65,23 @@ func FuzzCanonicalisation(f *testing.F) {
 		if err != nil {
 			t.Skip(err)
 		}
-		_, err = verifier().Verify(req)
-		refusal(t, err)
+		if _, err = verifier().Verify(req); err != nil {
+			t.Errorf("%s was signed by the SDK and is refused: %v", req.URL, err)
+		}
 	})
+}
+
+// sameOrder reports whether names and values are in the same order before and after they are encoded.
+func sameOrder(query url.Values) bool {
+	encoded := func(list []string) bool {
+		return slices.IsSortedFunc(list, func(a, b string) int { return strings.Compare(sigv4.Encode(a, false), sigv4.Encode(b, false)) })
+	}
+	for _, values := range query {
+		if !encoded(slices.Sorted(slices.Values(values))) {
+			return false
+		}
+	}
+	return encoded(slices.Sorted(maps.Keys(query)))
 }
 
 // FuzzAuthorization feeds arbitrary headers and queries.
