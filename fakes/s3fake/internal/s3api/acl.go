@@ -44,17 +44,24 @@ func (q *request) putACL() error {
 	return notImplemented("acl", "Only the private ACL is served by this fake.")
 }
 
+// grantHeader is the first header that grants something to somebody, "" if none does.
+func (q *request) grantHeader() string {
+	for _, name := range []string{"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-full-control", "x-amz-grant-read-acp", "x-amz-grant-write-acp"} {
+		if q.header(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // checkACLHeaders refuses ACLs on new objects unless they give what the owner has anyway: writer and bucket owner are
 // the same account here.
 func (q *request) checkACLHeaders() error {
-	for _, name := range []string{"X-Amz-Grant-Read", "X-Amz-Grant-Write", "X-Amz-Grant-Full-Control", "X-Amz-Grant-Read-Acp", "X-Amz-Grant-Write-Acp"} {
-		if q.header(name) == "" {
-			continue
-		}
+	if grant := q.grantHeader(); grant != "" {
 		if q.ownership() == ownerEnforced {
 			return errNoACL
 		}
-		return notImplemented(name, "ACL grants are not served by this fake.")
+		return notImplemented(grant, "ACL grants are not served by this fake.")
 	}
 	acl := q.header("X-Amz-Acl")
 	switch {

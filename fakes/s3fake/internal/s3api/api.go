@@ -169,6 +169,9 @@ func (q *request) serve() error {
 			return err
 		}
 	}
+	if err := q.unservedHeaders(); err != nil {
+		return err
+	}
 	if err := q.openBody(); err != nil {
 		return err
 	}

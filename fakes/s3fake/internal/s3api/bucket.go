@@ -112,6 +112,12 @@ func (q *request) createOwnership(b *store.Bucket) error {
 		}
 		return notImplemented("x-amz-acl", "Only the private ACL is served.")
 	}
+	if grant := q.grantHeader(); grant != "" {
+		if ownership == "" || ownership == ownerEnforced {
+			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+		}
+		return notImplemented(grant, "ACL grants are not served by this fake.")
+	}
 	if ownership != "" {
 		b.Config[configOwnership] = ownershipDocument(ownership)
 	}

@@ -16,6 +16,9 @@ type deleteBody struct {
 		Key       string  `xml:"Key"`
 		VersionID *string `xml:"VersionId"`
 		ETag      string  `xml:"ETag"`
+		// Modified and Size are conditions that only directory buckets support.
+		Modified *string `xml:"LastModifiedTime"`
+		Size     *string `xml:"Size"`
 	} `xml:"Object"`
 }
 
@@ -30,6 +33,11 @@ func (q *request) deleteObjects() error {
 	}
 	if len(body.Object) == 0 || len(body.Object) > 1000 {
 		return errMalformedXML
+	}
+	for _, o := range body.Object {
+		if o.Modified != nil || o.Size != nil {
+			return notImplemented("LastModifiedTime", "Deletions under this condition are for directory buckets, which are not served by this fake.")
+		}
 	}
 	d := newDocument("DeleteResult")
 	for _, o := range body.Object {

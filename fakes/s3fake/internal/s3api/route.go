@@ -33,8 +33,8 @@ var subresources = []string{
 	"acl", "tagging", "policy", "policyStatus", "versioning", "versions", "uploads", "uploadId", "delete", "location", "cors",
 	"lifecycle", "encryption", "publicAccessBlock", "ownershipControls", "object-lock", "retention", "legal-hold", "attributes",
 	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
-	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable", "session",
-	"abac", "torrent", "restore", "select", "renameObject", "append", "publicAccessBlockAccount",
+	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
+	"metadataAnnotationTable", "annotation", "session", "abac", "torrent", "restore", "select", "renameObject", "append", "publicAccessBlockAccount",
 }
 
 // route finds the operation by method, kind of resource and sub-resource.
@@ -60,11 +60,59 @@ func (q *request) route() (*operation, error) {
 		return op, nil
 	}
 	unknown := &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(errMethodNotAllowed), signedOnly: true}
-	if sub != "" && slices.Contains(unserved, sub) {
-		unknown.name = unservedName(q.r.Method, scope, sub)
-		unknown.run = refuse(notImplemented(sub, unknown.name+" is not served by this fake."))
+	if q.unserved(scope, sub) {
+		unknown = unservedOperation(q.r.Method, scope, sub)
 	}
 	return unknown, nil
+}
+
+// unserved reports whether a request is for an operation of S3 that is not served here.
+func (q *request) unserved(scope, sub string) bool {
+	return slices.Contains(unserved, sub) || (sub == "encryption" && scope == "object" && q.r.Method == http.MethodPut)
+}
+
+// unservedHeaders ask for something that is not served. To ignore one would be to do something else.
+func (q *request) unservedHeaders() error {
+	for name := range q.r.Header {
+		switch {
+		case strings.Contains(name, "Server-Side-Encryption-Customer-"):
+			return notImplemented(strings.ToLower(name), "SSE-C is not served by this fake.")
+		case slices.Contains(directoryHeaders, name):
+			return notImplemented(strings.ToLower(name), "This header is for directory buckets, which are not served by this fake.")
+		}
+	}
+	return nil
+}
+
+// directoryHeaders are supported for directory buckets only (Amazon S3 API Reference, PutObject, DeleteObject and
+// AbortMultipartUpload).
+var directoryHeaders = []string{"X-Amz-Write-Offset-Bytes", "X-Amz-If-Match-Last-Modified-Time", "X-Amz-If-Match-Size", "X-Amz-If-Match-Initiated-Time"}
+
+// unservedOperation answers NotImplemented to whoever is known, whether there is such a bucket or not.
+func unservedOperation(method, scope, sub string) *operation {
+	name := unservedName(method, scope, sub)
+	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not served by this fake."))}
+}
+
+// parameters are the query parameters without a value that may come with an operation and select nothing.
+var parameters = []string{
+	"prefix", "delimiter", "marker", "key-marker", "version-id-marker", "upload-id-marker", "start-after", "continuation-token", "max-keys", "max-uploads",
+	"max-parts", "part-number-marker", "encoding-type", "fetch-owner", "list-type", "versionId", "partNumber", "x-id", "max-buckets", "bucket-region",
+}
+
+// strange finds a parameter without a value that nobody knows: the name of a sub-resource that is newer than this
+// fake. Served as if it were not there, a PUT would overwrite the object itself. Readers of objects use such
+// parameters to get past caches.
+func (q *request) strange(scope string) string {
+	if scope == "object" && (q.r.Method == http.MethodGet || q.r.Method == http.MethodHead) {
+		return ""
+	}
+	for name, values := range q.query {
+		if values[0] == "" && name != "" && !slices.Contains(parameters, name) && !strings.HasPrefix(strings.ToLower(name), "x-amz-") && !strings.HasPrefix(name, "response-") {
+			return name
+		}
+	}
+	return ""
 }
 
 // special finds the operations that a header or a second parameter selects.
@@ -73,6 +121,11 @@ func (q *request) special(scope, sub string) *operation {
 	switch m := q.r.Method; {
 	case m == http.MethodOptions:
 		return &operation{name: "Preflight", preflight: true, run: (*request).preflight}
+	case m == http.MethodPost && q.bucket == "WriteGetObjectResponse" && scope == "bucket",
+		m == http.MethodGet && scope == "service" && q.param("x-id") == "ListDirectoryBuckets":
+		return unservedOperation(m, scope, strings.TrimPrefix(q.bucket+q.param("x-id"), "List"))
+	case sub == "" && q.strange(scope) != "":
+		return unservedOperation(m, scope, q.strange(scope))
 	case m == http.MethodPut && scope == "object" && sub == "" && copies && !q.query.Has("partNumber"):
 		return q.operations["COPY object "]
 	case m == http.MethodPut && scope == "object" && sub == "uploadId" && copies:
@@ -90,8 +143,8 @@ func nothing(*request) ([]permission, error) { return nil, nil }
 // unserved are the sub-resources that Amazon S3 knows and this fake does not serve at all.
 var unserved = []string{
 	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
-	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable", "session",
-	"abac", "torrent", "restore", "select", "renameObject", "append",
+	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
+	"metadataAnnotationTable", "annotation", "session", "abac", "torrent", "restore", "select", "renameObject", "append",
 }
 
 func unservedName(method, scope, sub string) string {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// TestEveryOperationOfTheSDK calls every operation that the AWS SDK has for S3: what the fake does not serve it answers
+// with NotImplemented, and it has not done anything else meanwhile.
+func TestEveryOperationOfTheSDK(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	for _, step := range []operation{{method: http.MethodPut, path: "/docs"}, {method: http.MethodPut, path: "/docs/k", body: "first"}} {
+		if got := (&world{Server: f.Server}).send(t, f.Root(), step); got.Code != http.StatusOK {
+			t.Fatalf("set up %s: %d %s", step.path, got.Code, got.Body)
+		}
+	}
+	before := f.Inventory()
+	client := reflect.ValueOf(f.s3(f.Root()))
+	served := f.Operations()
+	unserved := 0
+	for i := range client.NumMethod() {
+		name, method := client.Type().Method(i).Name, client.Method(i)
+		if method.Type().NumIn() != 3 || method.Type().NumOut() != 2 || slices.Contains(served, name) || slices.Contains(elsewhereSent, name) {
+			continue
+		}
+		unserved++
+		code := call(t, method)
+		if code != "NotImplemented" {
+			t.Errorf("%s is not served and answers %q, want NotImplemented", name, code)
+		}
+	}
+	if unserved < 30 {
+		t.Errorf("only %d operations are not served: are they still found?", unserved)
+	}
+	if diff := cmp.Diff(before, f.Inventory()); diff != "" {
+		t.Errorf("an operation that is not served changed something (-before +after):\n%s", diff)
+	}
+	got := (&world{Server: f.Server}).send(t, f.Root(), operation{method: http.MethodGet, path: "/docs/k"})
+	if got.Body.String() != "first" {
+		t.Errorf("the object is now %q", got.Body)
+	}
+}
+
+// TestWhatIsNotServed sends by hand what no SDK sends: to ignore it would be to do something else than what was asked.
+func TestWhatIsNotServed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const object = "/docs/k"
+	tests := map[string]operation{
+		"directory buckets":                        {method: http.MethodGet, path: "/?x-id=ListDirectoryBuckets"},
+		"the answer of an Object Lambda":           {method: http.MethodPost, path: "/WriteGetObjectResponse", body: "x"},
+		"a sub-resource of the future, of objects": {method: http.MethodPut, path: object + "?aspect", body: "x"},
+		"a sub-resource of the future, of buckets": {method: http.MethodDelete, path: "/empty?aspect"},
+		"a sub-resource of a bucket, read":         {method: http.MethodGet, path: "/docs?aspect"},
+		"an append":                                {method: http.MethodPut, path: object, headers: "X-Amz-Write-Offset-Bytes: 6", body: "x"},
+		"a customer's key to write with":           {method: http.MethodPut, path: object, headers: "X-Amz-Server-Side-Encryption-Customer-Algorithm: AES256", body: "x"},
+		"a customer's key to read with":            {method: http.MethodGet, path: object, headers: "X-Amz-Server-Side-Encryption-Customer-Algorithm: AES256"},
+		"a customer's key of a part":               {method: http.MethodPut, path: object + "?partNumber=1&uploadId={upload}", headers: "X-Amz-Server-Side-Encryption-Customer-Algorithm: AES256", body: "x"},
+		"a customer's key of a source":             {method: http.MethodPut, path: "/docs/copy", headers: "X-Amz-Copy-Source: docs/k\nX-Amz-Copy-Source-Server-Side-Encryption-Customer-Algorithm: AES256"},
+		"a deletion if the size is right":          {method: http.MethodDelete, path: object, headers: "X-Amz-If-Match-Size: 1"},
+		"a deletion if the time is right":          {method: http.MethodDelete, path: object, headers: "X-Amz-If-Match-Last-Modified-Time: Mon, 02 Jan 2006 15:04:05 GMT"},
+		"deletions if the size is right":           {method: http.MethodPost, path: "/docs?delete", body: `<Delete><Object><Key>k</Key><Size>1</Size></Object></Delete>`},
+		"an abortion if the time is right":         {method: http.MethodDelete, path: object + "?uploadId={upload}", headers: "X-Amz-If-Match-Initiated-Time: Mon, 02 Jan 2006 15:04:05 GMT"},
+		"an ACL of an object":                      {method: http.MethodPut, path: "/open/k", headers: "X-Amz-Acl: public-read", body: "x"},
+		"a grant on an object":                     {method: http.MethodPut, path: "/open/k", headers: "X-Amz-Grant-Read: id=1", body: "x"},
+		"an ACL of a bucket":                       {method: http.MethodPut, path: "/open?acl", headers: "X-Amz-Acl: public-read"},
+		"a grant on a bucket":                      {method: http.MethodPut, path: "/open?acl", headers: "X-Amz-Grant-Read: id=1"},
+		"a grant on a new bucket":                  {method: http.MethodPut, path: "/fresh", headers: "X-Amz-Object-Ownership: ObjectWriter\nX-Amz-Grant-Read: id=1"},
+		"encryption in two layers":                 {method: http.MethodPut, path: object, headers: "X-Amz-Server-Side-Encryption: aws:kms:dsse", body: "x"},
+		"deletion with a second factor":            {method: http.MethodPut, path: "/docs?versioning", body: `<VersioningConfiguration><Status>Enabled</Status><MfaDelete>Enabled</MfaDelete></VersioningConfiguration>`},
+	}
+	w.send(t, w.Root(), operation{method: http.MethodPut, path: "/open", headers: "X-Amz-Object-Ownership: ObjectWriter"})
+	before := w.Inventory()
+	for name, op := range tests {
+		if got := w.send(t, w.Root(), op); errorCode(got.Body.Bytes()) != "NotImplemented" || got.Code != http.StatusNotImplemented {
+			t.Errorf("%s: got %d %s, want NotImplemented", name, got.Code, got.Body)
+		}
+	}
+	if diff := cmp.Diff(before, w.Inventory()); diff != "" {
+		t.Errorf("something that is not served changed something (-before +after):\n%s", diff)
+	}
+	if got := w.send(t, w.Root(), operation{method: http.MethodGet, path: object + "?1690000000"}); got.Code != http.StatusOK {
+		t.Errorf("a reader that wants to get past caches: %d %s", got.Code, got.Body)
+	}
+}
+
+// elsewhereSent are operations that the SDK sends to other hosts only; TestWhatIsNotServed has them.
+var elsewhereSent = []string{"ListDirectoryBuckets", "WriteGetObjectResponse"}
+
+// call calls an operation with the smallest input that the SDK accepts, and returns the service's error code.
+func call(t *testing.T, method reflect.Value) string {
+	t.Helper()
+	input := reflect.New(method.Type().In(1).Elem())
+	for range 20 {
+		out := method.Call([]reflect.Value{reflect.ValueOf(t.Context()), input})
+		err, _ := out[1].Interface().(error)
+		var missing smithy.InvalidParamsError
+		if !errors.As(err, &missing) {
+			return code(t, err)
+		}
+		for _, m := range missing.Errs() {
+			path := strings.Split(m.(smithy.InvalidParamError).Field(), ".")
+			fill(t, input.Elem(), path[1:])
+		}
+	}
+	t.Fatalf("%s: no input satisfies the SDK", method.Type().In(1))
+	return ""
+}
+
+// fill gives the field at path some value.
+func fill(t *testing.T, v reflect.Value, path []string) {
+	t.Helper()
+	name, _, _ := strings.Cut(path[0], "[")
+	field := v.FieldByName(name)
+	some(field, name)
+	for field.Kind() == reflect.Pointer || field.Kind() == reflect.Slice {
+		if field.Kind() == reflect.Slice {
+			field = field.Index(0)
+		} else {
+			field = field.Elem()
+		}
+	}
+	if len(path) > 1 {
+		fill(t, field, path[1:])
+	}
+}
+
+// some makes a field be there, if it is not.
+func some(field reflect.Value, name string) {
+	if !field.IsZero() && field.Kind() != reflect.Struct {
+		return
+	}
+	switch field.Kind() {
+	case reflect.Pointer:
+		field.Set(reflect.New(field.Type().Elem()))
+		some(field.Elem(), name)
+	case reflect.Slice:
+		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+	case reflect.Interface:
+		value := reflect.ValueOf(strings.NewReader("x"))
+		if !value.CanConvert(field.Type()) {
+			value = reflect.ValueOf(&types.ObjectEncryptionMemberSSEKMS{Value: types.SSEKMSEncryption{KMSKeyArn: aws.String("arn:aws:kms:us-east-1:000000000000:key/k")}})
+		}
+		field.Set(value)
+	case reflect.String:
+		field.SetString(map[string]string{"Bucket": "docs", "Key": "k", "CopySource": "docs/k", "RenameSource": "/docs/other"}[name])
+		if field.String() == "" {
+			field.SetString("x")
+		}
+	}
+}
