@@ -211,6 +211,8 @@ func (c *chunked) readTrailers() error {
 			if c.v != nil {
 				return c.endTrailers(signed.String(), signature)
 			}
+		case c.v != nil && len(c.trailers) > 0:
+			return errIncomplete // what follows the trailer of a signed body is its signature
 		case len(c.trailers) > 0 || name != c.announce:
 			return errTrailer
 		default:
@@ -228,8 +230,8 @@ func (c *chunked) endTrailers(signed, signature string) error {
 	if c.v == nil {
 		return nil
 	}
-	if signature == "" {
-		return errTrailer
+	if len(signature) != sha256.Size*2 {
+		return errIncomplete
 	}
 	toSign := strings.Join([]string{
 		"AWS4-HMAC-SHA256-TRAILER", c.v.amzDate, c.v.scope.String(), c.previous,

@@ -203,6 +203,8 @@ type Principal struct {
 	Type string
 	// AccountID is the account.
 	AccountID string
+	// Foreign marks a user of another account.
+	Foreign bool
 	// AlsoARNs are further names by which policies may address the principal, as a session's role.
 	AlsoARNs []string
 	Tags     []Tag
@@ -234,6 +236,9 @@ func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, er
 			return "", awserr.New(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
 		}
 		return string(s.Secret), nil
+	}
+	if g := a.guests[keyID]; g != nil {
+		return string(g.Secret), tokenless(token, invalid)
 	}
 	if u := a.users[a.keys[keyID]]; u != nil {
 		if i := u.key(keyID); i >= 0 && u.Keys[i].Status == statusActive {
@@ -270,6 +275,9 @@ func (a *Account) Principal(keyID string) (Principal, error) {
 	defer a.mu.RUnlock()
 	if s := a.sessions[keyID]; s != nil {
 		return a.sessionPrincipal(s)
+	}
+	if g := a.guests[keyID]; g != nil {
+		return a.guestPrincipal(g)
 	}
 	u := a.users[a.keys[keyID]]
 	if u == nil {

@@ -291,6 +291,9 @@ func (a *Account) PrincipalExists(value string) bool {
 			return true
 		}
 	}
+	if a.guestNamed(value) {
+		return true
+	}
 	session, isSession := strings.CutPrefix(value, "arn:"+a.Partition+":sts::"+a.ID+":assumed-role/")
 	role, _, _ := strings.Cut(session, "/")
 	for _, r := range a.roles {

@@ -166,6 +166,7 @@ type Account struct {
 	providers map[string]*Provider
 	keys      map[string]string
 	sessions  map[string]*Session
+	guests    map[string]*Guest
 	parsed    parsedCache
 }
 
@@ -182,7 +183,7 @@ const (
 func New(o Options) (*Account, error) {
 	a := &Account{
 		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, policies: map[string]*Policy{},
-		providers: map[string]*Provider{}, keys: map[string]string{}, sessions: map[string]*Session{},
+		providers: map[string]*Provider{}, keys: map[string]string{}, sessions: map[string]*Session{}, guests: map[string]*Guest{},
 	}
 	err := load(a.Journal, tableUsers, func(u *User) {
 		a.users[fold(u.Name)] = u
@@ -201,6 +202,9 @@ func New(o Options) (*Account, error) {
 	}
 	if err == nil {
 		err = load(a.Journal, tableSessions, func(s *Session) { a.sessions[s.KeyID] = s })
+	}
+	if err == nil {
+		err = load(a.Journal, tableGuests, func(g *Guest) { a.guests[g.KeyID] = g })
 	}
 	return a, err
 }

@@ -151,7 +151,7 @@ func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) 
 		Action: action, Resource: resource, Context: ctx,
 		Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
 	}
-	d := iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Root: p.Root}, req)
+	d := iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Root: p.Root, Foreign: p.Foreign}, req)
 	if d.Allowed {
 		return nil
 	}
@@ -161,6 +161,8 @@ func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) 
 		reason = "on resource: " + resource + " with an explicit deny in a permissions boundary"
 	case d.Explicit:
 		reason = "on resource: " + resource + " with an explicit deny in an identity-based policy"
+	case d.Policy == "resource-based":
+		reason = "on resource: " + resource + " because no resource-based policy allows the " + action + " action"
 	case d.Policy == "permissions boundary":
 		reason = "on resource: " + resource + " because no permissions boundary allows the " + action + " action"
 	}

@@ -154,7 +154,7 @@ func assumeRole(c *call) (any, error) {
 	if trust.Evaluate(req) != iampolicy.Allow {
 		return nil, errNotAuthorized(c, arn)
 	}
-	if !iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Resource: trust, ResourceBypassesBoundary: p.Session == nil}, req).Allowed {
+	if !iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Resource: trust, Foreign: p.Foreign, ResourceBypassesBoundary: p.Session == nil}, req).Allowed {
 		return nil, errNotAuthorized(c, arn)
 	}
 	s, err := c.account.CreateSession(in)

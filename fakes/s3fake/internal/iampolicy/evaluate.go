@@ -162,6 +162,8 @@ type Inputs struct {
 	Resource *Document
 	// Root marks the account's root user, whom only a resource policy can deny.
 	Root bool
+	// Foreign marks a caller of another account, who needs both his own account's policies and the resource's.
+	Foreign bool
 	// ResourceBypassesBoundary is true for IAM users: a resource policy that names the user is not limited by his
 	// boundary's silence.
 	ResourceBypassesBoundary bool
@@ -202,7 +204,10 @@ func Decide(in Inputs, r Request) Decision {
 			bounded = false
 		}
 	}
-	if resource == Allow && in.Resource.Names(r) && (bounded || in.ResourceBypassesBoundary || r.Principal.Anonymous) {
+	if in.Foreign && resource != Allow {
+		return Decision{Policy: "resource-based"}
+	}
+	if !in.Foreign && resource == Allow && in.Resource.Names(r) && (bounded || in.ResourceBypassesBoundary || r.Principal.Anonymous) {
 		return Decision{Allowed: true}
 	}
 	if identity != Allow {

@@ -85,18 +85,24 @@ func (q *request) decide(p permission) iampolicy.Decision {
 		}
 		return iampolicy.Decide(in, req)
 	}
+	if who.Foreign && in.Resource != nil && q.blocksPublic() {
+		in.Resource = nil
+	}
 	in.Identity, in.Boundaries, in.Root, in.ResourceBypassesBoundary = who.Identity, who.Boundaries, who.Root, who.Session == nil
+	in.Foreign = who.Foreign
 	req.Principal = iampolicy.Caller{AccountID: who.AccountID, ARNs: append([]string{who.ARN}, who.AlsoARNs...), UniqueID: who.ID}
 	return iampolicy.Decide(in, req)
 }
 
-// blocksPublic reports whether RestrictPublicBuckets shuts anonymous callers out.
+// blocksPublic reports whether RestrictPublicBuckets shuts anonymous callers and other accounts out.
 func (q *request) blocksPublic() bool {
 	return accessBlockOf(q.state).RestrictPublicBuckets && q.policy.Public()
 }
 
+// denied words a refusal. Who may not do what to what and why is told to callers of the bucket's own account only
+// ("Troubleshoot access denied (403 Forbidden) errors in Amazon S3").
 func (q *request) denied(p permission, d iampolicy.Decision) error {
-	if q.principal == nil {
+	if q.principal == nil || q.principal.Foreign {
 		return errAccessDenied
 	}
 	resource := strconv.Quote(p.resource)

@@ -218,7 +218,7 @@ func (q *request) listUploads() error {
 	if err != nil {
 		return err
 	}
-	if id := q.param("upload-id-marker"); id != "" && q.param("key-marker") != "" && !versionID.MatchString(id) {
+	if id := q.param("upload-id-marker"); id != "" && q.param("key-marker") != "" && !store.IssuedFor(id, q.bucket, q.param("key-marker")) {
 		return invalidArgument("upload-id-marker", id, "Invalid uploadId marker")
 	}
 	query := store.UploadQuery{Bucket: q.bucket, Prefix: q.param("prefix"), Delimiter: q.param("delimiter"), KeyMarker: q.param("key-marker"), IDMarker: q.param("upload-id-marker"), Max: limit}

@@ -302,15 +302,18 @@ func (s *Store) Count(bucket string) (Counts, error) {
 	return c, nil
 }
 
-// newID returns a version or upload ID that sorts by time.
-func newID(seq uint64) string {
+// newID returns a version or upload ID that sorts by time; mark are its last bytes.
+func newID(seq uint64, mark ...byte) string {
 	var b [20]byte
 	for i := range 8 {
 		b[i] = byte(seq >> (56 - 8*i)) //nolint:gosec // one byte of eight
 	}
 	_, _ = rand.Read(b[8:]) // never fails: crypto/rand ends the process instead
-	return base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])
+	copy(b[len(b)-len(mark):], mark)
+	return idEncoding().EncodeToString(b[:])
 }
+
+func idEncoding() *base32.Encoding { return base32.HexEncoding.WithPadding(base32.NoPadding) }
 
 func ids(segments []Segment) []blob.ID {
 	out := make([]blob.ID, len(segments))

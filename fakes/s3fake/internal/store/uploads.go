@@ -3,6 +3,8 @@
 package store
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 
@@ -12,6 +14,19 @@ import (
 func uploadKey(u *Upload) string { return u.Bucket + "/" + u.ID }
 
 func partKey(u *Upload, number int) string { return fmt.Sprintf("%s/%s/%d", u.Bucket, u.ID, number) }
+
+// uploadMark ends the ID of an upload, so that it can be told whether an ID was given out for a key, be the upload
+// finished since or not.
+func uploadMark(bucket, key string) []byte {
+	sum := sha256.Sum256([]byte(bucket + "/" + key))
+	return sum[:4]
+}
+
+// IssuedFor reports whether id was given out for an upload of the key.
+func IssuedFor(id, bucket, key string) bool {
+	raw, err := idEncoding().DecodeString(id)
+	return err == nil && bytes.HasSuffix(raw, uploadMark(bucket, key))
+}
 
 // CreateUpload starts a multipart upload and returns it with its ID.
 func (s *Store) CreateUpload(u Upload, guard func(b Bucket, u *Upload) error) (*Upload, error) {
@@ -27,7 +42,7 @@ func (s *Store) CreateUpload(u Upload, guard func(b Bucket, u *Upload) error) (*
 		}
 	}
 	u.Initiated = s.now()
-	u.ID = newID(uint64(u.Initiated.UnixNano()))
+	u.ID = newID(uint64(u.Initiated.UnixNano()), uploadMark(u.Bucket, u.Key)...)
 	u.Parts = map[int]Part{}
 	r := s.record()
 	r.put(tableUploads, uploadKey(&u), u)
