@@ -7,6 +7,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 each=${1:-60s} only=${2:-.}
 
+# The workers of a target are killed in the end: what they left is removed here.
+TMPDIR=$(mktemp -d)
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
+
 failed=()
 count=0
 while IFS=: read -r file target; do

@@ -20,6 +20,9 @@ const (
 	hold      = `<LegalHold><Status>ON</Status></LegalHold>`
 	bucketPol = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"s3:GetBucketAcl","Resource":"arn:aws:s3:::docs"}]}`
 	parts     = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
+	kms       = "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1"
+	until     = "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z"
+	bypass    = "X-Amz-Bypass-Governance-Retention: true"
 	trust     = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000000"},"Action":"sts:AssumeRole"}]}`
 	anyPolicy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}`
 	provider  = "arn:aws:iam::000000000000:oidc-provider/issuer.example.com"
@@ -54,6 +57,13 @@ func setup() []operation {
 		{method: "PUT", path: "/docs/locked", body: "x"},
 		{method: "PUT", path: "/docs/locked?retention", body: retention},
 		{method: "PUT", path: "/docs/locked?legal-hold", body: hold},
+		{method: "PUT", path: "/docs/governed", body: "x"},
+		{method: "PUT", path: "/docs/governed?retention", body: retention},
+		{method: "PUT", path: "/docs/sealed", headers: kms, body: "x"},
+		{method: "POST", path: "/docs/sealed?uploads", headers: kms},
+		{method: "PUT", path: "/docs/sealed?partNumber=1&uploadId={sealed}", body: "part"},
+		{method: "POST", path: "/docs/summed?uploads", headers: kms + "\nX-Amz-Checksum-Algorithm: CRC32\nX-Amz-Checksum-Type: FULL_OBJECT"},
+		{method: "PUT", path: "/docs/summed?partNumber=1&uploadId={summed}", body: "part"},
 		{method: "PUT", path: "/docs/k", body: "first"},
 		{method: "PUT", path: "/docs/k", body: "second"},
 		{method: "POST", path: "/docs/k?uploads"},
@@ -124,6 +134,8 @@ func operations() map[string]operation {
 		"PutBucketAcl":                    {method: "PUT", path: "/docs?acl", headers: "X-Amz-Acl: private", actions: "s3:PutBucketAcl", status: 400, code: "AccessControlListNotSupported"},
 	}
 	maps.Copy(m, objectOperations())
+	maps.Copy(m, sealedOperations())
+	maps.Copy(m, lockedOperations())
 	maps.Copy(m, queryOperations())
 	return m
 }
@@ -161,6 +173,47 @@ func objectOperations() map[string]operation {
 		"PutObjectLegalHold":        {method: "PUT", path: "/docs/k?legal-hold", body: hold, actions: "s3:PutObjectLegalHold", status: 200},
 		"GetObjectAcl":              {method: "GET", path: "/docs/k?acl", actions: "s3:GetObjectAcl", status: 200},
 		"PutObjectAcl":              {method: "PUT", path: "/docs/k?acl", headers: "X-Amz-Acl: bucket-owner-full-control", actions: "s3:PutObjectAcl", status: 200},
+	}
+}
+
+// sealedOperations are about objects under a KMS key ("Protecting data using server-side encryption with AWS KMS",
+// "Multipart upload API and permissions", and HeadObject and CompleteMultipartUpload in the API Reference).
+func sealedOperations() map[string]operation {
+	return map[string]operation{
+		"GetObject under a KMS key":                                {method: "GET", path: "/docs/sealed", actions: "s3:GetObject kms:Decrypt", status: 200},
+		"GetObject of a range under a KMS key":                     {method: "GET", path: "/docs/sealed", headers: "Range: bytes=0-0", actions: "s3:GetObject kms:Decrypt", status: 206},
+		"HeadObject under a KMS key":                               {method: "HEAD", path: "/docs/sealed", actions: "s3:GetObject", status: 200},
+		"HeadObject with the checksum under a KMS key":             {method: "HEAD", path: "/docs/sealed", headers: "X-Amz-Checksum-Mode: ENABLED", actions: "s3:GetObject kms:Decrypt", status: 200},
+		"CopyObject from under a KMS key":                          {method: "PUT", path: "/docs/new", headers: "X-Amz-Copy-Source: docs/sealed", actions: "s3:PutObject s3:GetObject kms:Decrypt", status: 200},
+		"CopyObject to under a KMS key":                            {method: "PUT", path: "/docs/new", headers: "X-Amz-Copy-Source: docs/k\n" + kms, actions: "s3:PutObject s3:GetObject kms:GenerateDataKey", status: 200},
+		"CreateMultipartUpload under a KMS key":                    {method: "POST", path: "/docs/new?uploads", headers: kms, actions: "s3:PutObject kms:GenerateDataKey", status: 200},
+		"UploadPart under a KMS key":                               {method: "PUT", path: "/docs/sealed?partNumber=2&uploadId={sealed}", body: "x", actions: "s3:PutObject kms:Decrypt", status: 200},
+		"UploadPartCopy under a KMS key":                           {method: "PUT", path: "/docs/sealed?partNumber=2&uploadId={sealed}", headers: "X-Amz-Copy-Source: docs/k", actions: "s3:PutObject s3:GetObject kms:Decrypt", status: 200},
+		"CompleteMultipartUpload under a KMS key":                  {method: "POST", path: "/docs/sealed?uploadId={sealed}", body: parts, actions: "s3:PutObject", status: 200},
+		"CompleteMultipartUpload under a KMS key, with a checksum": {method: "POST", path: "/docs/summed?uploadId={summed}", body: parts, actions: "s3:PutObject kms:Decrypt", status: 200},
+	}
+}
+
+// lockedOperations set a lock or pass one ("How S3 Object Lock works" in the Amazon S3 User Guide).
+func lockedOperations() map[string]operation {
+	shorter := strings.Replace(retention, "2099", "2098", 1)
+	return map[string]operation{
+		"CopyObject retained":              {method: "PUT", path: "/docs/new", headers: "X-Amz-Copy-Source: docs/k\n" + until, actions: "s3:PutObject s3:GetObject s3:PutObjectRetention", status: 200},
+		"CopyObject held":                  {method: "PUT", path: "/docs/new", headers: "X-Amz-Copy-Source: docs/k\nX-Amz-Object-Lock-Legal-Hold: ON", actions: "s3:PutObject s3:GetObject s3:PutObjectLegalHold", status: 200},
+		"CreateMultipartUpload retained":   {method: "POST", path: "/docs/new?uploads", headers: until, actions: "s3:PutObject s3:PutObjectRetention", status: 200},
+		"CreateMultipartUpload held":       {method: "POST", path: "/docs/new?uploads", headers: "X-Amz-Object-Lock-Legal-Hold: ON", actions: "s3:PutObject s3:PutObjectLegalHold", status: 200},
+		"CreateMultipartUpload tagged":     {method: "POST", path: "/docs/new?uploads", headers: "X-Amz-Tagging: a=b", actions: "s3:PutObject s3:PutObjectTagging", status: 200},
+		"DeleteObject of a held version":   {method: "DELETE", path: "/docs/locked?versionId={locked}", headers: bypass, actions: "s3:DeleteObjectVersion s3:BypassGovernanceRetention", status: 403, code: "AccessDenied"},
+		"DeleteObject of a kept version":   {method: "DELETE", path: "/docs/governed?versionId={governed}", actions: "s3:DeleteObjectVersion", status: 403, code: "AccessDenied"},
+		"DeleteObject around governance":   {method: "DELETE", path: "/docs/governed?versionId={governed}", headers: bypass, actions: "s3:DeleteObjectVersion s3:BypassGovernanceRetention", status: 204},
+		"PutObjectRetention shorter":       {method: "PUT", path: "/docs/governed?retention", body: shorter, actions: "s3:PutObjectRetention", status: 403, code: "AccessDenied"},
+		"PutObjectRetention around it":     {method: "PUT", path: "/docs/governed?retention", headers: bypass, body: shorter, actions: "s3:PutObjectRetention s3:BypassGovernanceRetention", status: 200},
+		"DeleteObject of a governed key":   {method: "DELETE", path: "/docs/governed", actions: "s3:DeleteObject", status: 204},
+		"GetObjectRetention of no lock":    {method: "GET", path: "/docs/k?retention", actions: "s3:GetObjectRetention", status: 404, code: "NoSuchObjectLockConfiguration"},
+		"GetObjectLegalHold of no hold":    {method: "GET", path: "/docs/k?legal-hold", actions: "s3:GetObjectLegalHold", status: 404, code: "NoSuchObjectLockConfiguration"},
+		"PutObjectRetention in the past":   {method: "PUT", path: "/docs/k?retention", body: strings.Replace(retention, "2099", "1999", 1), actions: "s3:PutObjectRetention", status: 400, code: "InvalidArgument"},
+		"PutObject retained, without lock": {method: "PUT", path: "/empty/new", headers: until, body: "x", actions: "s3:PutObject s3:PutObjectRetention", status: 400, code: "InvalidRequest"},
+		"PutBucketVersioning off":          {method: "PUT", path: "/docs?versioning", body: `<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>`, actions: "s3:PutBucketVersioning", status: 409, code: "InvalidBucketState"},
 	}
 }
 

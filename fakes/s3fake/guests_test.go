@@ -79,6 +79,7 @@ func TestOtherAccounts(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := w.send(t, users[tc.who].Credentials, tc.op)
 			if got.Code != tc.status || !strings.Contains(got.Body.String(), tc.says) {
 				t.Errorf("got %d %s, want %d with %q", got.Code, got.Body, tc.status, tc.says)

@@ -63,6 +63,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	tests := map[string]operation{
 		"directory buckets":                        {method: http.MethodGet, path: "/?x-id=ListDirectoryBuckets"},
 		"the answer of an Object Lambda":           {method: http.MethodPost, path: "/WriteGetObjectResponse", body: "x"},
+		"S3 Control":                               {method: http.MethodGet, path: "/v20180820/configuration/publicAccessBlock"},
 		"a sub-resource of the future, of objects": {method: http.MethodPut, path: object + "?aspect", body: "x"},
 		"a sub-resource of the future, of buckets": {method: http.MethodDelete, path: "/empty?aspect"},
 		"a sub-resource of a bucket, read":         {method: http.MethodGet, path: "/docs?aspect"},
@@ -107,14 +108,17 @@ func call(t *testing.T, method reflect.Value) string {
 	input := reflect.New(method.Type().In(1).Elem())
 	for range 20 {
 		out := method.Call([]reflect.Value{reflect.ValueOf(t.Context()), input})
-		err, _ := out[1].Interface().(error)
+		err, _ := reflect.TypeAssert[error](out[1])
 		var missing smithy.InvalidParamsError
 		if !errors.As(err, &missing) {
 			return code(t, err)
 		}
 		for _, m := range missing.Errs() {
-			path := strings.Split(m.(smithy.InvalidParamError).Field(), ".")
-			fill(t, input.Elem(), path[1:])
+			var field smithy.InvalidParamError
+			if !errors.As(m, &field) {
+				t.Fatalf("the SDK complains of %v", m)
+			}
+			fill(t, input.Elem(), strings.Split(field.Field(), ".")[1:])
 		}
 	}
 	t.Fatalf("%s: no input satisfies the SDK", method.Type().In(1))

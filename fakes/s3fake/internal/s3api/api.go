@@ -8,6 +8,7 @@ package s3api
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -294,10 +295,13 @@ func (q *request) openBody() error {
 func (q *request) param(name string) string { return q.query.Get(name) }
 
 func (q *request) header(name string) string {
-	if q.form != nil {
-		return q.form[strings.ToLower(name)]
+	if q.form == nil {
+		return q.r.Header.Get(name)
 	}
-	return q.r.Header.Get(name)
+	if name == "X-Amz-Acl" {
+		return cmp.Or(q.form["acl"], q.form["x-amz-acl"]) // the field of a browser upload has its own name
+	}
+	return q.form[strings.ToLower(name)]
 }
 
 // parseQuery is url.ParseQuery that keeps what it can of a malformed query.

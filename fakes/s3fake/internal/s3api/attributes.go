@@ -142,7 +142,7 @@ func (q *request) keyARN(id string) string {
 func (q *request) useKey(arn, action string) error {
 	_, id, _ := strings.Cut(arn, ":key/")
 	switch {
-	case strings.HasSuffix(arn, ":alias/aws/s3"):
+	case strings.HasSuffix(arn, ":alias/aws/s3") && (q.principal == nil || !q.principal.Foreign):
 		return nil
 	case q.KMSKeys != nil && !slices.Contains(q.KMSKeys, id) && !slices.Contains(q.KMSKeys, arn):
 		return awserr.New(http.StatusBadRequest, "KMS.NotFoundException", "Key '"+arn+"' does not exist")

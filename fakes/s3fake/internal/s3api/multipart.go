@@ -101,6 +101,9 @@ func (q *request) uploadPart() error {
 	if err := partChecksumFits(u.Checksum, want.Algorithm); err != nil {
 		return err
 	}
+	if err := q.decryptParts(u); err != nil {
+		return err
+	}
 	algorithm := checksum.Algorithm(u.Checksum.Algorithm)
 	if algorithm == "" {
 		algorithm = checksum.CRC64NVME
@@ -117,6 +120,15 @@ func (q *request) uploadPart() error {
 	q.showChecksum(untyped(got.checksum))
 	q.showEncryption(u.Encryption)
 	return q.status(http.StatusOK)
+}
+
+// decryptParts asks for the key of an upload under SSE-KMS: its parts are decrypted when they are joined ("Multipart
+// upload API and permissions" in the Amazon S3 User Guide).
+func (q *request) decryptParts(u *store.Upload) error {
+	if u.Encryption.KeyID == "" {
+		return nil
+	}
+	return q.useKey(u.Encryption.KeyID, "kms:Decrypt")
 }
 
 // partChecksumFits holds a part's checksum against the upload's: composite uploads need it, and it must be of the
@@ -158,6 +170,9 @@ func (q *request) uploadPartCopy() error {
 	}
 	u, err := q.Store.Upload(q.bucket, q.key, q.param("uploadId"))
 	if err != nil {
+		return err
+	}
+	if err := q.decryptParts(u); err != nil {
 		return err
 	}
 	v, from, release, err := q.openSource(s)
@@ -327,6 +342,12 @@ func (q *request) completeUpload() error {
 		return q.answerComplete(v)
 	}
 	v, err := q.Store.Complete(q.bucket, q.key, q.param("uploadId"), func(u *store.Upload) (store.Version, error) {
+		// With additional checksums the key is asked for again (API Reference, CompleteMultipartUpload).
+		if u.Checksum.Algorithm != "" {
+			if err := q.decryptParts(u); err != nil {
+				return store.Version{}, err
+			}
+		}
 		return q.assemble(u, body.Part)
 	}, q.putGuard(guard))
 	if err != nil {

@@ -88,8 +88,11 @@ func (q *request) openObject() (*store.Version, func(), error) {
 
 // answerHead judges conditions and ranges and sets all headers.
 func (q *request) answerHead(v *store.Version) (span, error) {
-	if err := q.decrypt(v); err != nil {
-		return span{}, err
+	// HEAD reads nothing that is encrypted, but for the checksum (API Reference, HeadObject, x-amz-checksum-mode).
+	if q.r.Method != http.MethodHead || q.wantsChecksum() {
+		if err := q.decrypt(v); err != nil {
+			return span{}, err
+		}
 	}
 	if err := q.checkOverrides(); err != nil {
 		return span{}, err
@@ -119,10 +122,14 @@ func (q *request) answerHead(v *store.Version) (span, error) {
 	if s.parts > 0 {
 		h.Set("X-Amz-Mp-Parts-Count", itoa(s.parts))
 	}
-	if strings.EqualFold(q.header("X-Amz-Checksum-Mode"), "ENABLED") {
+	if q.wantsChecksum() {
 		q.showChecksum(s.sum)
 	}
 	return s, nil
+}
+
+func (q *request) wantsChecksum() bool {
+	return strings.EqualFold(q.header("X-Amz-Checksum-Mode"), "ENABLED")
 }
 
 // decrypt asks for the key of an object under SSE-KMS.

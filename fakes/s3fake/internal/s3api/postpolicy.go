@@ -159,8 +159,8 @@ func violated(message string) *awserr.Error {
 	return awserr.New(http.StatusForbidden, "AccessDenied", "Invalid according to Policy: "+message)
 }
 
-// free are the form fields that need no condition.
-var free = []string{"policy", "x-amz-signature", "awsaccesskeyid", "signature", "file", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "bucket"}
+// free are the form fields that need no condition ("Creating a POST policy", "Condition matching").
+var free = []string{"policy", "x-amz-signature", "file"}
 
 // check judges the form: every condition must hold, and every field must have one.
 func (p *postPolicy) check(now time.Time, bucket string, form map[string]string) error {

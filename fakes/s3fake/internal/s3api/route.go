@@ -117,21 +117,37 @@ func (q *request) strange(scope string) string {
 
 // special finds the operations that a header or a second parameter selects.
 func (q *request) special(scope, sub string) *operation {
+	if q.r.Method == http.MethodOptions {
+		return &operation{name: "Preflight", preflight: true, run: (*request).preflight}
+	}
+	if op := q.elsewhere(scope, sub); op != nil {
+		return op
+	}
 	_, copies := q.r.Header["X-Amz-Copy-Source"]
 	switch m := q.r.Method; {
-	case m == http.MethodOptions:
-		return &operation{name: "Preflight", preflight: true, run: (*request).preflight}
-	case m == http.MethodPost && q.bucket == "WriteGetObjectResponse" && scope == "bucket",
-		m == http.MethodGet && scope == "service" && q.param("x-id") == "ListDirectoryBuckets":
-		return unservedOperation(m, scope, strings.TrimPrefix(q.bucket+q.param("x-id"), "List"))
-	case sub == "" && q.strange(scope) != "":
-		return unservedOperation(m, scope, q.strange(scope))
 	case m == http.MethodPut && scope == "object" && sub == "" && copies && !q.query.Has("partNumber"):
 		return q.operations["COPY object "]
 	case m == http.MethodPut && scope == "object" && sub == "uploadId" && copies:
 		return q.operations["COPY object uploadId"]
 	case m == http.MethodGet && scope == "bucket" && sub == "" && q.param("list-type") == "2":
 		return q.operations["GET bucket list-type"]
+	}
+	return nil
+}
+
+// elsewhere finds what is not recognised by a known sub-resource and is not served: operations of S3's other endpoints
+// (directory buckets, Object Lambda, S3 Control), and what is newer than this fake.
+func (q *request) elsewhere(scope, sub string) *operation {
+	m := q.r.Method
+	switch {
+	case m == http.MethodGet && scope == "service" && q.param("x-id") == "ListDirectoryBuckets":
+		return unservedOperation(m, scope, "DirectoryBuckets")
+	case m == http.MethodPost && scope == "bucket" && q.bucket == "WriteGetObjectResponse":
+		return unservedOperation(m, scope, q.bucket)
+	case q.bucket == "v20180820":
+		return unservedOperation(m, "s3", "Control")
+	case sub == "" && q.strange(scope) != "":
+		return unservedOperation(m, scope, q.strange(scope))
 	}
 	return nil
 }
