@@ -157,18 +157,18 @@ func canonicalURI(r *http.Request, service string) string {
 
 // canonicalHeaders are the signed headers as "name:value\n" lines. A signed header that the request lacks has
 // an empty value, which is how it was signed if it was signed at all.
-func canonicalHeaders(r *http.Request, signed []string) string {
+func canonicalHeaders(r *http.Request, service string, signed []string) string {
 	var b strings.Builder
 	for _, name := range signed {
 		b.WriteString(name)
 		b.WriteByte(':')
-		b.WriteString(headerValue(r, name))
+		b.WriteString(headerValue(r, service, name))
 		b.WriteByte('\n')
 	}
 	return b.String()
 }
 
-func headerValue(r *http.Request, name string) string {
+func headerValue(r *http.Request, service, name string) string {
 	switch name {
 	case "host":
 		return r.Host
@@ -181,6 +181,10 @@ func headerValue(r *http.Request, name string) string {
 		return strings.Join(r.TransferEncoding, ",")
 	}
 	values := r.Header.Values(name)
+	if service == "storage" {
+		// Google folds tabs too ("Canonical requests": whitespace).
+		return strings.Join(strings.Fields(strings.Join(values, ",")), " ")
+	}
 	if len(values) == 1 {
 		return squeeze(values[0])
 	}
@@ -206,7 +210,7 @@ func canonicalRequest(r *http.Request, service string, signed []string, omitQuer
 		r.Method,
 		canonicalURI(r, service),
 		canonicalQuery(r.URL.RawQuery, omitQuery),
-		canonicalHeaders(r, signed),
+		canonicalHeaders(r, service, signed),
 		strings.Join(signed, ";"),
 		payloadHash,
 	}, "\n")
