@@ -132,7 +132,7 @@ func TestEveryOperationHasARow(t *testing.T) {
 // elsewhere are the operations that need no permission, or a key that takes long to make, and have tests of their own.
 var elsewhere = []string{
 	"storage.buckets.testIamPermissions", "cloudresourcemanager.projects.testIamPermissions", "oauth2.token", "sts.token",
-	"iam.projects.serviceAccounts.keys.create", "iam.projects.serviceAccounts.keys.get", "iam.projects.serviceAccounts.keys.delete",
+	"iam.projects.serviceAccounts.keys.create", "iam.projects.serviceAccounts.testIamPermissions", "iam.roles.list", "iam.roles.get",
 	"xml.PutResumable", "xml.DeleteResumable", "xml.DeleteObjects",
 }
 
@@ -185,7 +185,15 @@ func setup() []operation {
 		{method: "POST", path: up + "?uploadType=media&name=o", body: "second"},
 		{method: "POST", path: "/docs/m?uploads"},
 		{method: "PUT", path: "/docs/m?partNumber=1&uploadId={upload}", body: "part"},
+		{method: "POST", path: insert, body: `{"name":"bin",` + uniform + `}`},
+		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=gone", body: "gone", headers: "X-Learn: {soft}"},
+		{method: "DELETE", path: "/storage/v1/b/bin/o/gone"},
+		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=again", body: "old", headers: "X-Learn: {over}"},
+		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=again", body: "new"},
 		{method: "POST", path: sas, body: `{"accountId":"target"}`},
+		{method: "POST", path: sas, body: `{"accountId":"deleted"}`, headers: "X-Learn: {deleted}"},
+		{method: "DELETE", path: sas + "/deleted@cooper-fake.iam.gserviceaccount.com"},
+		{method: "POST", path: sa + "/keys:upload", body: `{"publicKeyData":"` + uploadedCertificate() + `"}`, headers: "X-Learn: {key}"},
 		{method: "POST", path: hmac + "?serviceAccountEmail=target@cooper-fake.iam.gserviceaccount.com"},
 		{method: "POST", path: hmac + "?serviceAccountEmail=target@cooper-fake.iam.gserviceaccount.com", headers: "X-Inactive: yes"},
 		{method: "PUT", path: hmac + "/{inactive}", body: `{"state":"INACTIVE"}`},
@@ -204,6 +212,8 @@ func (w *world) learn(op operation, got *httptest.ResponseRecorder) {
 	}
 	var doc struct {
 		Generation string `json:"generation"`
+		Name       string `json:"name"`
+		UniqueID   string `json:"uniqueId"`
 		Metadata   struct {
 			AccessID string `json:"accessId"`
 		} `json:"metadata"`
@@ -211,12 +221,16 @@ func (w *world) learn(op operation, got *httptest.ResponseRecorder) {
 	if json.Unmarshal(got.Body.Bytes(), &doc) != nil {
 		return
 	}
+	if _, name, ok := strings.Cut(op.headers, "X-Learn: "); ok {
+		_, key, _ := strings.Cut(doc.Name, "/keys/")
+		w.known[name] = map[string]string{"{soft}": doc.Generation, "{over}": doc.Generation, "{deleted}": doc.UniqueID, "{key}": key}[name]
+	}
 	if strings.HasPrefix(op.path, up) {
 		w.known["{generation}"] = doc.Generation
 	}
 	if doc.Metadata.AccessID != "" {
 		name := "{hmac}"
-		if op.headers != "" {
+		if op.headers == "X-Inactive: yes" {
 			name = "{inactive}"
 		}
 		w.known[name] = doc.Metadata.AccessID
@@ -298,7 +312,7 @@ func (w *world) grant(t *testing.T, member string, r row) {
 			`{"policy":{"version":3,"bindings":[{"role":"roles/owner","members":["serviceAccount:%[3]s"]},{"role":"roles/storage.admin","members":["serviceAccount:%[3]s"]},{"role":%[1]q,"members":[%[2]q],"condition":{"title":"c","expression":%[4]q}}]}}`,
 			role, member, w.AdminEmail(""), condition)})
 	case "bucket":
-		for _, bucket := range []string{"docs", "empty", "kept", "locked"} {
+		for _, bucket := range []string{"docs", "empty", "kept", "locked", "bin"} {
 			w.must(t, operation{method: "PUT", path: "/storage/v1/b/" + bucket + "/iam", body: fmt.Sprintf(`{"bindings":[{"role":%q,"members":[%q]}]}`, role, member)})
 		}
 		w.known["ifMetagenerationMatch=1"] = "ifMetagenerationMatch=2" // a policy is part of the metadata

@@ -5,6 +5,7 @@ package gcsfake_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -63,6 +64,13 @@ func FuzzDocuments(f *testing.F) {
 			{method: "PATCH", path: sa},
 			{method: "POST", path: sa + ":setIamPolicy"},
 			{method: "POST", path: "/v1/projects/cooper-fake/roles"},
+			{method: "POST", path: sa + ":signBlob"},
+			{method: "POST", path: sa + ":signJwt"},
+			{method: "POST", path: sa + "/keys:upload"},
+			{method: "PUT", path: "/docs?versioning"},
+			{method: "PUT", path: "/docs?cors"},
+			{method: "PUT", path: "/docs?lifecycle"},
+			{method: "PUT", path: "/docs"},
 			{method: "POST", path: "/docs?delete"},
 			{method: "POST", path: "/docs/m?uploadId={upload}"},
 			{method: "POST", path: "/token", headers: "Content-Type: application/json"},
@@ -71,5 +79,105 @@ func FuzzDocuments(f *testing.F) {
 			op.body = body
 			noServerError(t, w.send(t, w.admin, op))
 		}
+	})
+}
+
+// FuzzPolicies sets arbitrary policies; what is accepted is shown again, and can be set again.
+func FuzzPolicies(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	f.Add(`{"bindings":[{"role":"roles/storage.objectViewer","members":["allUsers","deleted:serviceAccount:a@b.iam.gserviceaccount.com?uid=1"]}]}`)
+	f.Add(`{"version":3,"etag":"","bindings":[{"role":"roles/storage.admin","members":["principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/subject/s"],"condition":{"title":"t","expression":"true"}}]}`)
+	f.Add(`{"version":2}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		set := w.send(t, w.admin, operation{method: "PUT", path: b + "/iam", body: doc})
+		noServerError(t, set)
+		if set.Code != http.StatusOK {
+			return
+		}
+		again := w.send(t, w.admin, operation{method: "PUT", path: b + "/iam", body: set.Body.String()})
+		if again.Code != http.StatusOK {
+			t.Errorf("accepted, shown as %s, and then refused: %d %s", set.Body.String(), again.Code, again.Body.String())
+		}
+		// The administrator keeps his access through the project, whatever a bucket's policy says.
+		noServerError(t, w.send(t, "", operation{method: "GET", path: o}))
+	})
+}
+
+// FuzzSignatures sends arbitrary credentials in headers and queries of both dialects: none may be taken for a key's.
+func FuzzSignatures(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	for _, family := range []string{"AWS4-HMAC-SHA256", "GOOG4-HMAC-SHA256", "GOOG4-RSA-SHA256"} {
+		x := map[bool]string{true: "X-Amz-", false: "X-Goog-"}[family[0] == 'A']
+		f.Add(family+" Credential="+w.known["{hmac}"]+"/20200101/auto/storage/goog4_request,SignedHeaders=host,Signature=00", "")
+		f.Add("", x+"Algorithm="+family+"&"+x+"Credential="+w.known["{hmac}"]+"%2F20200101%2Fauto%2Fs3%2Faws4_request&"+x+"Date=20200101T000000Z&"+x+"Expires=60&"+x+"SignedHeaders=host&"+x+"Signature=00")
+	}
+	f.Add("Bearer a.b.c", "access_token=x")
+	f.Fuzz(func(t *testing.T, auth, query string) {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/docs/o", http.NoBody)
+		req.URL.RawQuery = query
+		if auth != "" {
+			req.Header.Set("Authorization", auth)
+		}
+		req.Header.Set("X-Goog-Date", "20200101T000000Z")
+		rec := httptest.NewRecorder()
+		w.ServeHTTP(rec, req)
+		noServerError(t, rec)
+		if rec.Code < http.StatusBadRequest {
+			t.Errorf("somebody without a secret is answered %d", rec.Code)
+		}
+	})
+}
+
+// FuzzResumable sends arbitrary ranges for an upload, and a body for them.
+func FuzzResumable(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	f.Add("bytes 0-3/4", "text", "bytes */4")
+	f.Add("bytes 0-*/*", "text", "bytes 2-5/6")
+	f.Add("bytes */*", "", "")
+	f.Add("bytes 9223372036854775807-9223372036854775807/9223372036854775807", "x", "bytes -1-0/0")
+	f.Fuzz(func(t *testing.T, first, body, second string) {
+		if strings.ContainsAny(first+second, "\r\n\x00") {
+			t.Skip("not a header that a client could send")
+		}
+		begun := w.send(t, w.admin, operation{method: "POST", path: up + "?uploadType=resumable&name=fuzz"})
+		_, path, _ := strings.Cut(begun.Header().Get("Location"), "127.0.0.1")
+		for _, contentRange := range []string{first, second} {
+			noServerError(t, w.send(t, w.admin, operation{method: "PUT", path: path, headers: "Content-Range: " + contentRange, body: body}))
+		}
+		if got := w.send(t, w.admin, operation{method: "GET", path: b + "/o/fuzz?alt=media"}); got.Code == http.StatusOK && !strings.HasPrefix(got.Body.String(), body[:min(len(body), got.Body.Len())]) {
+			t.Errorf("stored %q of %q", got.Body.String(), body)
+		}
+		w.send(t, w.admin, operation{method: "DELETE", path: path})
+		w.send(t, w.admin, operation{method: "DELETE", path: b + "/o/fuzz"})
+	})
+}
+
+// FuzzMultipart sends arbitrary bodies of several parts: uploads and batches.
+func FuzzMultipart(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	f.Add("--z\r\nContent-Type: application/json\r\n\r\n{\"name\":\"m\"}\r\n--z\r\nContent-Type: text/plain\r\n\r\nx\r\n--z--\r\n", "z")
+	f.Add("--z\r\nContent-Type: application/http\r\nContent-ID: <1>\r\n\r\nGET /storage/v1/b/docs HTTP/1.1\r\nA: b\r\n\r\n\r\n--z--\r\n", "z")
+	f.Add("--z\r\nContent-Type: application/http\r\n\r\nPOST /storage/v1/b/docs/o \r\n--z--", "z")
+	f.Fuzz(func(t *testing.T, body, boundary string) {
+		if strings.ContainsAny(boundary, "\r\n\x00") {
+			t.Skip("not a header that a client could send")
+		}
+		noServerError(t, w.send(t, w.admin, operation{method: "POST", path: up + "?uploadType=multipart", headers: "Content-Type: multipart/related; boundary=" + boundary, body: body}))
+		noServerError(t, w.send(t, w.admin, operation{method: "POST", path: "/batch/storage/v1", headers: "Content-Type: multipart/mixed; boundary=" + boundary, body: body}))
+	})
+}
+
+// FuzzSelections asks for arbitrary fields.
+func FuzzSelections(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	f.Add("items(name,metadata/a),kind,*/x")
+	f.Add("((((((")
+	f.Fuzz(func(t *testing.T, fields string) {
+		noServerError(t, w.send(t, w.admin, operation{method: "GET", path: b + "/o?fields=" + url.QueryEscape(fields)}))
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
-// Inventory is everything a server holds, without secrets and bodies. Two inventories can be compared to see
-// whether something was left behind.
+// Inventory is everything a server holds, without secrets, bodies and what was deleted but can be restored. Two
+// inventories can be compared to see whether something was left behind.
 type Inventory struct {
 	Buckets  []BucketInventory  `json:"buckets"`
 	Accounts []AccountInventory `json:"accounts"`

@@ -16,6 +16,10 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == batchPath {
+		s.serveBatch(w, r)
+		return
+	}
 	requestID := newRequestID()
 	w.Header().Set("X-Guploader-Uploadid", requestID)
 	w.Header().Set("Server", "UploadServer")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -126,6 +127,15 @@ func (d *Directory) UpdateAccount(email string, change func(*Account) error) (Ac
 	return next, nil
 }
 
+// DeletedAccount is a service account that was deleted and can be brought back for a while.
+type DeletedAccount struct {
+	Account Account   `json:"account"`
+	At      time.Time `json:"at"`
+}
+
+// undeletable is how long an account can be brought back ("Undelete a service account").
+const undeletable = 30 * 24 * time.Hour
+
 // DeleteAccount removes a service account with its keys. Its HMAC keys stop working; bindings that name it stay, for
 // a deleted member.
 func (d *Directory) DeleteAccount(email string) error {
@@ -135,20 +145,62 @@ func (d *Directory) DeleteAccount(email string) error {
 	if a == nil {
 		return noAccount(email)
 	}
+	gone := &DeletedAccount{Account: *a, At: d.now()}
 	records := []journal.Record{journal.Delete(tableAccounts, email)}
-	var gone []*Key
+	if journal.Writes(d.journal) {
+		rec, err := journal.Put(tableDeleted, a.UniqueID, gone)
+		if err != nil {
+			return err
+		}
+		records = append(records, rec)
+	}
+	var keys []*Key
 	for _, k := range d.keys {
 		if k.Email == email {
-			gone = append(gone, k)
+			keys = append(keys, k)
 			records = append(records, journal.Delete(tableKeys, k.ID))
 		}
+	}
+	if _, ok := d.secrets[systemKey(a)]; ok {
+		records = append(records, journal.Delete(tableSecrets, systemKey(a)))
 	}
 	if err := d.journal.Append(records...); err != nil {
 		return err
 	}
 	delete(d.accounts, email)
-	for _, k := range gone {
+	delete(d.secrets, systemKey(a))
+	d.deleted[a.UniqueID] = gone
+	for _, k := range keys {
 		delete(d.keys, k.ID)
 	}
 	return nil
+}
+
+// UndeleteAccount brings a deleted service account back, with its unique ID and so with what bindings give it, but
+// without keys.
+func (d *Directory) UndeleteAccount(project, uniqueID string) (Account, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	gone, p := d.deleted[uniqueID], d.project(project)
+	if gone == nil || d.now().Sub(gone.At) > undeletable || (project != "-" && (p == nil || p.ID != gone.Account.Project)) {
+		return Account{}, noAccount(uniqueID)
+	}
+	a := gone.Account
+	if d.accounts[a.Email] != nil {
+		return Account{}, gcserr.New(http.StatusConflict, "alreadyExists", "Conflict", "Service account "+a.Email+" exists again.")
+	}
+	records := []journal.Record{journal.Delete(tableDeleted, uniqueID)}
+	if journal.Writes(d.journal) {
+		rec, err := journal.Put(tableAccounts, a.Email, &a)
+		if err != nil {
+			return Account{}, err
+		}
+		records = append(records, rec)
+	}
+	if err := d.journal.Append(records...); err != nil {
+		return Account{}, err
+	}
+	delete(d.deleted, uniqueID)
+	d.accounts[a.Email] = &a
+	return a, nil
 }

@@ -29,6 +29,7 @@ const (
 	tableHMAC     = "iam.hmac"
 	tableRoles    = "iam.role"
 	tableSecrets  = "iam.secret"
+	tableDeleted  = "iam.deleted"
 )
 
 // The documented limits ("Quotas and limits" of IAM; "HMAC keys" of Cloud Storage).
@@ -77,6 +78,13 @@ type Directory struct {
 	roles    map[string]*Role
 	pools    map[string]Pool
 	secrets  map[string][]byte
+	// deleted are service accounts that can be undeleted, by unique ID.
+	deleted map[string]*DeletedAccount
+
+	// verified are tokens that were verified before.
+	verified verifiedTokens
+	// inventing is held while a secret is made, so that nobody makes it twice.
+	inventing sync.Mutex
 }
 
 // New returns the directory that the journal describes.
@@ -84,10 +92,11 @@ func New(o Options) (*Directory, error) {
 	d := &Directory{
 		journal: o.Journal, now: o.Now, projects: map[string]*Project{}, accounts: map[string]*Account{}, keys: map[string]*Key{},
 		hmac: map[string]*HMACKey{}, roles: map[string]*Role{}, pools: map[string]Pool{}, secrets: map[string][]byte{},
+		deleted: map[string]*DeletedAccount{},
 	}
 	err := errors.Join(
 		load(d, tableProjects, d.projects), load(d, tableAccounts, d.accounts), load(d, tableKeys, d.keys), load(d, tableHMAC, d.hmac),
-		load(d, tableRoles, d.roles), load(d, tableSecrets, d.secrets))
+		load(d, tableRoles, d.roles), load(d, tableSecrets, d.secrets), load(d, tableDeleted, d.deleted))
 	if err != nil {
 		return nil, err
 	}

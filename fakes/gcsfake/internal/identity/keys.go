@@ -4,8 +4,10 @@ package identity
 
 import (
 	"cmp"
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base32"
 	"encoding/base64"
@@ -30,6 +32,8 @@ type Key struct {
 	Disabled bool      `json:"disabled,omitempty"`
 	// Origin is GOOGLE_PROVIDED or USER_PROVIDED.
 	Origin string `json:"origin"`
+	// System is a key whose private half never leaves the service: signBlob and signJwt use it.
+	System bool `json:"system,omitempty"`
 }
 
 // PublicKey is the key to verify with.
@@ -49,23 +53,83 @@ const keyBits = 2048
 
 // CreateKey makes a key and returns its private half as PEM (PKCS #8), which is not kept.
 func (d *Directory) CreateKey(email string) (Key, []byte, error) {
-	private, err := rsa.GenerateKey(rand.Reader, keyBits)
+	public, private, err := newKey()
 	if err != nil {
-		return Key{}, nil, fmt.Errorf("make a key: %w", err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return Key{}, nil, fmt.Errorf("encode a key: %w", err)
-	}
-	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
-	if err != nil {
-		return Key{}, nil, fmt.Errorf("encode a key: %w", err)
+		return Key{}, nil, err
 	}
 	k := Key{Email: email, Public: public, Origin: "GOOGLE_PROVIDED"}
 	if err := d.addKey(&k); err != nil {
 		return Key{}, nil, err
 	}
-	return k, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+	return k, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
+}
+
+// newKey makes a key; its halves are in PKIX and PKCS #8 form.
+func newKey() (public, private []byte, err error) {
+	key, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	if private, err = x509.MarshalPKCS8PrivateKey(key); err != nil {
+		return nil, nil, fmt.Errorf("encode a key: %w", err)
+	}
+	if public, err = x509.MarshalPKIXPublicKey(&key.PublicKey); err != nil {
+		return nil, nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return public, private, nil
+}
+
+// UploadKey adds a key whose private half somebody else has. certificate is its X.509 certificate as PEM.
+func (d *Directory) UploadKey(email string, certificate []byte) (Key, error) {
+	block, _ := pem.Decode(certificate)
+	if block == nil {
+		return Key{}, gcserr.Invalid.Say("The public key data is no certificate in PEM.")
+	}
+	parsed, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return Key{}, gcserr.Invalid.Say("The public key data is no X.509 certificate.")
+	}
+	if _, ok := parsed.PublicKey.(*rsa.PublicKey); !ok {
+		return Key{}, gcserr.Invalid.Say("The public key is no RSA key.")
+	}
+	k := Key{Email: email, Public: parsed.RawSubjectPublicKeyInfo, Origin: "USER_PROVIDED"}
+	return k, d.addKey(&k)
+}
+
+// systemKey names the secret that holds an account's key of the service's own.
+func systemKey(a *Account) string { return "system-key/" + a.UniqueID }
+
+// Sign signs with the account's key of the service's own, which it makes at first use.
+func (d *Directory) Sign(a Account, message []byte) (keyID string, signature []byte, err error) {
+	raw, err := d.Secret(systemKey(&a), func() ([]byte, error) {
+		public, private, err := newKey()
+		if err != nil {
+			return nil, err
+		}
+		return private, d.addKey(&Key{Email: a.Email, Public: public, Origin: "GOOGLE_PROVIDED", System: true})
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(raw)
+	if err != nil {
+		return "", nil, fmt.Errorf("read a key: %w", err)
+	}
+	key, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return "", nil, fmt.Errorf("the key of %s is a %T", a.Email, parsed)
+	}
+	for _, k := range d.SigningKeys(a.Email) {
+		if k.System {
+			keyID = k.ID
+		}
+	}
+	sum := sha256.Sum256(message)
+	signature, err = rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return "", nil, fmt.Errorf("sign: %w", err)
+	}
+	return keyID, signature, nil
 }
 
 func (d *Directory) addKey(k *Key) error {
@@ -76,11 +140,11 @@ func (d *Directory) addKey(k *Key) error {
 	}
 	n := 0
 	for _, other := range d.keys {
-		if other.Email == k.Email {
+		if other.Email == k.Email && !other.System {
 			n++
 		}
 	}
-	if n >= MaxKeys {
+	if n >= MaxKeys && !k.System {
 		return gcserr.FailedPrecondition
 	}
 	var id [20]byte
@@ -104,8 +168,13 @@ func (d *Directory) Key(email, id string) (Key, error) {
 	return *k, nil
 }
 
-// Keys returns the keys of a service account in the order of their making.
+// Keys returns the keys of a service account that its users manage, in the order of their making.
 func (d *Directory) Keys(email string) []Key {
+	return slices.DeleteFunc(d.SigningKeys(email), func(k Key) bool { return k.System })
+}
+
+// SigningKeys returns all keys whose signatures stand for a service account, in the order of their making.
+func (d *Directory) SigningKeys(email string) []Key {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	var out []Key
@@ -123,7 +192,7 @@ func (d *Directory) SetKeyDisabled(email, id string, disabled bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.keys[id]
-	if k == nil || k.Email != email {
+	if k == nil || k.Email != email || k.System {
 		return gcserr.New(http.StatusNotFound, "notFound", "NotFound", "Service account key does not exist.")
 	}
 	next := *k
@@ -139,7 +208,7 @@ func (d *Directory) SetKeyDisabled(email, id string, disabled bool) error {
 func (d *Directory) DeleteKey(email, id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.keys[id]; k == nil || k.Email != email {
+	if k := d.keys[id]; k == nil || k.Email != email || k.System {
 		return gcserr.New(http.StatusNotFound, "notFound", "NotFound", "Service account key does not exist.")
 	}
 	if err := d.journal.Append(journal.Delete(tableKeys, id)); err != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -58,6 +59,8 @@ func (d *Directory) openTokenSecret() error {
 // Secret returns a secret text of the fake's own, kept with the directory, and makes it with invent when there is
 // none yet.
 func (d *Directory) Secret(name string, invent func() ([]byte, error)) ([]byte, error) {
+	d.inventing.Lock()
+	defer d.inventing.Unlock()
 	d.mu.RLock()
 	known := d.secrets[name]
 	d.mu.RUnlock()
@@ -118,17 +121,14 @@ func (d *Directory) Authenticate(token string) (Caller, error) {
 		}
 		return Caller{}, gcserr.Unauthorized
 	}
-	payload, sum, _ := strings.Cut(rest, ".")
-	mac, err := base64.RawURLEncoding.DecodeString(sum)
-	if err != nil || !hmac.Equal(mac, d.mac(payload)) {
-		return Caller{}, gcserr.Unauthorized
+	g, ok := d.verified.get(token)
+	if !ok {
+		if g, ok = d.verifyToken(rest); !ok {
+			return Caller{}, gcserr.Unauthorized
+		}
+		d.verified.put(token, g)
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(payload)
-	if err != nil {
-		return Caller{}, gcserr.Unauthorized
-	}
-	var g grant
-	if err := json.Unmarshal(raw, &g); err != nil || d.now().Unix() >= g.Expires {
+	if d.now().Unix() >= g.Expires {
 		return Caller{}, gcserr.Unauthorized
 	}
 	if g.Account == "" {
@@ -138,6 +138,43 @@ func (d *Directory) Authenticate(token string) (Caller, error) {
 	c, err := d.AccountCaller(g.Account, g.UID)
 	c.Scopes = g.Scopes
 	return c, err
+}
+
+// verifyToken reads what a token says, if it is one that was issued here.
+func (d *Directory) verifyToken(text string) (g grant, ok bool) {
+	payload, sum, _ := strings.Cut(text, ".")
+	mac, err := base64.RawURLEncoding.DecodeString(sum)
+	if err != nil || !hmac.Equal(mac, d.mac(payload)) {
+		return g, false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	return g, err == nil && json.Unmarshal(raw, &g) == nil
+}
+
+// verifiedTokens remembers tokens that were verified: clients send one a thousand times. When it ends, and whether its
+// account is still there, is for each request to look at.
+type verifiedTokens struct {
+	mu    sync.RWMutex
+	known map[string]grant
+}
+
+// maxVerified bounds the tokens that are remembered.
+const maxVerified = 1000
+
+func (v *verifiedTokens) get(token string) (grant, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	g, ok := v.known[token]
+	return g, ok
+}
+
+func (v *verifiedTokens) put(token string, g grant) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known == nil || len(v.known) >= maxVerified {
+		v.known = map[string]grant{}
+	}
+	v.known[token] = g
 }
 
 // AccountCaller is the caller that a service account is; uid, unless "", must be its unique ID.
@@ -196,7 +233,7 @@ var errNoAccount = errors.New("account not found")
 // publicKeys are the keys that may verify a JWT: the one that it names, or all of the account.
 func (d *Directory) publicKeys(email, kid string) (jwt.VerificationKeySet, error) {
 	set := jwt.VerificationKeySet{}
-	for _, k := range d.Keys(email) {
+	for _, k := range d.SigningKeys(email) {
 		if k.Disabled || (kid != "" && k.ID != kid) {
 			continue
 		}

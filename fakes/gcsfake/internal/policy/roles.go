@@ -17,14 +17,20 @@ var (
 		"storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.listParts",
 	}
 	bucketControl = []string{"storage.buckets.update", "storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy", "storage.buckets.enableObjectRetention"}
-	objectUser    = []string{"storage.objects.create", "storage.objects.delete", "storage.objects.get", "storage.objects.list", "storage.objects.restore", "storage.objects.update"}
+	objectUser    = []string{
+		"storage.objects.create", "storage.objects.delete", "storage.objects.get", "storage.objects.list", "storage.objects.move", "storage.objects.restore",
+		"storage.objects.update",
+	}
 	objectControl = []string{"storage.objects.getIamPolicy", "storage.objects.setIamPolicy", "storage.objects.overrideUnlockedRetention", "storage.objects.setRetention"}
 	accounts      = []string{
 		"iam.serviceAccounts.create", "iam.serviceAccounts.delete", "iam.serviceAccounts.disable", "iam.serviceAccounts.enable",
-		"iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.update",
+		"iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.undelete", "iam.serviceAccounts.update",
 	}
 	accountPolicy = []string{"iam.serviceAccounts.getIamPolicy", "iam.serviceAccounts.setIamPolicy"}
-	accountKeys   = []string{"iam.serviceAccountKeys.create", "iam.serviceAccountKeys.delete", "iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list"}
+	accountKeys   = []string{
+		"iam.serviceAccountKeys.create", "iam.serviceAccountKeys.delete", "iam.serviceAccountKeys.disable", "iam.serviceAccountKeys.enable",
+		"iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list",
+	}
 	roleAdmin     = []string{"iam.roles.create", "iam.roles.delete", "iam.roles.get", "iam.roles.list", "iam.roles.update"}
 	projectPolicy = []string{"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy", "resourcemanager.projects.setIamPolicy"}
 	allBuckets    = slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.get", "storage.buckets.list"}, bucketControl)
@@ -48,15 +54,17 @@ var predefined = sets(map[string][]string{
 	"roles/storage.legacyObjectReader": {"storage.objects.get"},
 	"roles/storage.legacyObjectOwner":  slices.Concat([]string{"storage.objects.get", "storage.objects.update"}, objectControl),
 
-	"roles/iam.serviceAccountAdmin":        slices.Concat(accounts, accountPolicy),
-	"roles/iam.serviceAccountCreator":      {"iam.serviceAccounts.create", "iam.serviceAccounts.get", "iam.serviceAccounts.list"},
-	"roles/iam.serviceAccountDeleter":      {"iam.serviceAccounts.delete", "iam.serviceAccounts.get", "iam.serviceAccounts.list"},
-	"roles/iam.serviceAccountViewer":       {"iam.serviceAccounts.get", "iam.serviceAccounts.getIamPolicy", "iam.serviceAccounts.list", "iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list"},
-	"roles/iam.serviceAccountKeyAdmin":     slices.Concat(accountKeys, []string{"iam.serviceAccounts.get", "iam.serviceAccounts.list"}),
-	"roles/iam.serviceAccountTokenCreator": {"iam.serviceAccounts.get", "iam.serviceAccounts.getAccessToken", "iam.serviceAccounts.list", "iam.serviceAccounts.signBlob"},
-	"roles/iam.workloadIdentityUser":       {"iam.serviceAccounts.get", "iam.serviceAccounts.getAccessToken", "iam.serviceAccounts.list"},
-	"roles/iam.roleAdmin":                  roleAdmin,
-	"roles/iam.roleViewer":                 {"iam.roles.get", "iam.roles.list"},
+	"roles/iam.serviceAccountAdmin":    slices.Concat(accounts, accountPolicy),
+	"roles/iam.serviceAccountCreator":  {"iam.serviceAccounts.create", "iam.serviceAccounts.get", "iam.serviceAccounts.list"},
+	"roles/iam.serviceAccountDeleter":  {"iam.serviceAccounts.delete", "iam.serviceAccounts.get", "iam.serviceAccounts.list"},
+	"roles/iam.serviceAccountViewer":   {"iam.serviceAccounts.get", "iam.serviceAccounts.getIamPolicy", "iam.serviceAccounts.list", "iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list"},
+	"roles/iam.serviceAccountKeyAdmin": slices.Concat(accountKeys, []string{"iam.serviceAccounts.get", "iam.serviceAccounts.list"}),
+	"roles/iam.serviceAccountTokenCreator": {
+		"iam.serviceAccounts.get", "iam.serviceAccounts.getAccessToken", "iam.serviceAccounts.list", "iam.serviceAccounts.signBlob", "iam.serviceAccounts.signJwt",
+	},
+	"roles/iam.workloadIdentityUser": {"iam.serviceAccounts.get", "iam.serviceAccounts.getAccessToken", "iam.serviceAccounts.list"},
+	"roles/iam.roleAdmin":            roleAdmin,
+	"roles/iam.roleViewer":           {"iam.roles.get", "iam.roles.list"},
 
 	"roles/resourcemanager.projectIamAdmin": projectPolicy,
 	"roles/browser":                         {"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy"},
@@ -87,6 +95,12 @@ func Predefined(role, permission string) (granted, known bool) {
 	set, known := predefined[role]
 	return set[permission], known
 }
+
+// PredefinedRoles returns the names of Google's roles, in order.
+func PredefinedRoles() []string { return slices.Sorted(maps.Keys(predefined)) }
+
+// PermissionsOf returns the permissions of a role of Google's, in order; nil for no such role.
+func PermissionsOf(role string) []string { return slices.Sorted(maps.Keys(predefined[role])) }
 
 // Permissions returns all permissions that any predefined role includes, in order.
 func Permissions() []string {

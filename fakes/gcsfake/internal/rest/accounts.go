@@ -3,10 +3,7 @@
 package rest
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +41,7 @@ func (c *Call) account(permissions ...string) (identity.Account, error) {
 		return a, err
 	}
 	for _, p := range permissions {
-		r := policy.Resource{Name: "projects/-/serviceAccounts/" + a.UniqueID, Type: "iam.googleapis.com/ServiceAccount", Service: "iam.googleapis.com"}
-		if !c.api.dir.Allowed(c.caller, p, identity.Target{Project: a.Project, Policy: &a.Policy, Resource: r}) {
+		if !c.api.dir.Allowed(c.caller, p, accountTarget(a)) {
 			if c.caller.Name == "" {
 				return a, gcserr.Unauthorized.Say("Request is missing required authentication credential.")
 			}
@@ -211,6 +207,45 @@ func (c *Call) setAccountPolicy(w http.ResponseWriter) error {
 	})
 }
 
+func (c *Call) testAccountPermissions(w http.ResponseWriter) error {
+	a, err := c.account()
+	if err != nil {
+		return err
+	}
+	var req policyRequest
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	out := map[string]any{}
+	var granted []string
+	for _, p := range req.Permissions {
+		if c.api.dir.Allowed(c.caller, p, accountTarget(a)) {
+			granted = append(granted, p)
+		}
+	}
+	if len(granted) > 0 {
+		out["permissions"] = granted
+	}
+	return answer(w, out)
+}
+
+func (c *Call) undeleteAccount(w http.ResponseWriter) error {
+	p, err := c.needProject("iam.serviceAccounts.undelete", c.vars["project"])
+	if err != nil {
+		return err
+	}
+	a, err := c.api.dir.UndeleteAccount(p.ID, c.vars["account"])
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{"restoredAccount": showAccount(a)})
+}
+
+func accountTarget(a identity.Account) identity.Target {
+	r := policy.Resource{Name: "projects/-/serviceAccounts/" + a.UniqueID, Type: "iam.googleapis.com/ServiceAccount", Service: "iam.googleapis.com"}
+	return identity.Target{Project: a.Project, Policy: &a.Policy, Resource: r}
+}
+
 func (c *Call) generateAccessToken(w http.ResponseWriter) error {
 	a, err := c.account("iam.serviceAccounts.getAccessToken")
 	if err != nil {
@@ -240,98 +275,4 @@ func (c *Call) generateAccessToken(w http.ResponseWriter) error {
 		return err
 	}
 	return answer(w, map[string]string{"accessToken": token, "expireTime": c.api.now().Add(life).UTC().Format(time.RFC3339)})
-}
-
-// keyLife is the end of keys without an end.
-const keyLife = "9999-12-31T23:59:59Z"
-
-func showKey(k identity.Key, project string) map[string]any {
-	out := map[string]any{
-		"name":           "projects/" + project + "/serviceAccounts/" + k.Email + "/keys/" + k.ID,
-		"validAfterTime": k.Created.UTC().Format(time.RFC3339), "validBeforeTime": keyLife,
-		"keyAlgorithm": "KEY_ALG_RSA_2048", "keyOrigin": k.Origin, "keyType": "USER_MANAGED",
-	}
-	if k.Disabled {
-		out["disabled"] = true
-	}
-	return out
-}
-
-func (c *Call) createKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.create")
-	if err != nil {
-		return err
-	}
-	var req struct {
-		Type      string `json:"privateKeyType"`
-		Algorithm string `json:"keyAlgorithm"`
-	}
-	if err := c.readJSON(&req); err != nil {
-		return err
-	}
-	if !slices.Contains([]string{"", "TYPE_UNSPECIFIED", "TYPE_GOOGLE_CREDENTIALS_FILE"}, req.Type) {
-		return gcserr.Unimplemented.Say("This fake makes keys of type TYPE_GOOGLE_CREDENTIALS_FILE only.")
-	}
-	if !slices.Contains([]string{"", "KEY_ALG_UNSPECIFIED", "KEY_ALG_RSA_2048"}, req.Algorithm) {
-		return gcserr.Unimplemented.Say("This fake makes keys of KEY_ALG_RSA_2048 only.")
-	}
-	k, private, err := c.api.dir.CreateKey(a.Email)
-	if err != nil {
-		return err
-	}
-	file, err := CredentialsFile(a, k.ID, private, c.base())
-	if err != nil {
-		return err
-	}
-	out := showKey(k, a.Project)
-	out["privateKeyType"], out["privateKeyData"] = "TYPE_GOOGLE_CREDENTIALS_FILE", base64.StdEncoding.EncodeToString(file)
-	return answer(w, out)
-}
-
-// CredentialsFile is the JSON key file of a service account, whose token endpoint is below base.
-func CredentialsFile(a identity.Account, keyID string, private []byte, base string) ([]byte, error) {
-	return json.MarshalIndent(map[string]string{
-		"type": "service_account", "project_id": a.Project, "private_key_id": keyID, "private_key": string(private), "client_email": a.Email,
-		"client_id": a.UniqueID, "auth_uri": "https://accounts.google.com/o/oauth2/auth", "token_uri": base + "/token",
-		"auth_provider_x509_cert_url": "https://www.googleapis.com/oauth2/v1/certs",
-		"client_x509_cert_url":        "https://www.googleapis.com/robot/v1/metadata/x509/" + strings.ReplaceAll(a.Email, "@", "%40"), "universe_domain": "googleapis.com",
-	}, "", "  ")
-}
-
-func (c *Call) listKeys(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.list")
-	if err != nil {
-		return err
-	}
-	items := []any{}
-	types := c.query["keyTypes"]
-	if len(types) == 0 || slices.Contains(types, "USER_MANAGED") {
-		for _, k := range c.api.dir.Keys(a.Email) {
-			items = append(items, showKey(k, a.Project))
-		}
-	}
-	return answer(w, map[string]any{"keys": items})
-}
-
-func (c *Call) getKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.get")
-	if err != nil {
-		return err
-	}
-	k, err := c.api.dir.Key(a.Email, c.vars["key"])
-	if err != nil {
-		return err
-	}
-	return answer(w, showKey(k, a.Project))
-}
-
-func (c *Call) deleteKey(w http.ResponseWriter) error {
-	a, err := c.account("iam.serviceAccountKeys.delete")
-	if err != nil {
-		return err
-	}
-	if err := c.api.dir.DeleteKey(a.Email, c.vars["key"]); err != nil {
-		return err
-	}
-	return answer(w, struct{}{})
 }

@@ -23,7 +23,7 @@ var (
 
 // reservedName reports a first path segment that this server's other endpoints use.
 func reservedName(name string) bool {
-	return slices.Contains([]string{"storage", "upload", "download", "resumable", "v1", "token"}, name)
+	return slices.Contains([]string{"batch", "storage", "upload", "download", "resumable", "v1", "token"}, name)
 }
 
 // checkBucketName refuses what "About Cloud Storage buckets" refuses.

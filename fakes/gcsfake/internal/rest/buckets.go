@@ -132,7 +132,7 @@ func (c *Call) checkACLs(fields map[string]json.RawMessage, uniform bool) error 
 	case !used:
 		return nil
 	case uniform:
-		return gcserr.Invalid.Say("Cannot use ACL API to update bucket policy when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
+		return c.checkUniform(uniform)
 	}
 	return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
 }
@@ -169,7 +169,7 @@ func (c *Call) insertBucket(w http.ResponseWriter) error {
 	if b, err = c.api.store.CreateBucket(b); err != nil {
 		return err
 	}
-	return c.answerBucket(w, &b, true)
+	return c.answerBucket(w, &b)
 }
 
 // bucketETag is the etag of a bucket resource.
@@ -196,13 +196,31 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 	return out
 }
 
-func (c *Call) answerBucket(w http.ResponseWriter, b *store.Bucket, isNew bool) error {
-	if c.query.Get("projection") == "full" && !isNew {
-		if err := c.need("storage.buckets.getIamPolicy", b, ""); err != nil {
-			return err
-		}
-	}
+func (c *Call) answerBucket(w http.ResponseWriter, b *store.Bucket) error {
 	return answer(w, c.resource(b))
+}
+
+// checkProjection refuses unknown projections. "full" adds access control lists for those who may read them; everybody
+// else gets the resource without, as everybody does here.
+func (c *Call) checkProjection() error {
+	switch p := c.query.Get("projection"); p {
+	case "", "full", "noAcl":
+		return nil
+	default:
+		return gcserr.Invalid.Say("Invalid value for projection: %q.", p)
+	}
+}
+
+// storageLayout tells what clients that mount buckets want to know first.
+func (c *Call) storageLayout(w http.ResponseWriter) error {
+	b, err := c.bucket("storage.objects.list")
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]any{
+		"kind": "storage#storageLayout", "bucket": b.Name, "location": b.Settings.Location, "locationType": locationType(b.Settings.Location),
+		"hierarchicalNamespace": map[string]bool{"enabled": false},
+	})
 }
 
 // bucket returns the bucket of the call after asking for a permission on it.
@@ -227,7 +245,7 @@ func (c *Call) getBucket(w http.ResponseWriter) error {
 	if err := c.metaCondition(b.Metageneration, true); err != nil {
 		return err
 	}
-	return c.answerBucket(w, b, false)
+	return c.answerBucket(w, b)
 }
 
 // metaCondition checks ifMetagenerationMatch and its opposite. reading makes the latter's refusal 304.
@@ -276,11 +294,6 @@ func (c *Call) listBuckets(w http.ResponseWriter) error {
 	p, err := c.needProject("storage.buckets.list", c.query.Get("project"))
 	if err != nil {
 		return err
-	}
-	if c.query.Get("projection") == "full" {
-		if _, err := c.needProject("storage.buckets.getIamPolicy", p.ID); err != nil {
-			return err
-		}
 	}
 	limit, err := c.pageSize()
 	if err != nil {
@@ -397,7 +410,7 @@ func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string
 	if err != nil {
 		return err
 	}
-	return c.answerBucket(w, &next, false)
+	return c.answerBucket(w, &next)
 }
 
 // checkChange refuses changes that are not allowed any more, and completes the rest.
@@ -482,5 +495,5 @@ func (c *Call) lockRetention(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerBucket(w, &next, false)
+	return c.answerBucket(w, &next)
 }

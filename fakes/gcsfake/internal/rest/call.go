@@ -37,7 +37,7 @@ type API struct {
 	dir     *identity.Directory
 	issuers *http.Client
 	now     func() time.Time
-	routes  []route
+	routes  map[int][]route
 }
 
 // New returns an API.
@@ -149,8 +149,11 @@ func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	if err == nil && !c.caller.InScope(c.level) && c.flavour != inOAuth {
 		err = gcserr.Scope
 	}
+	if err == nil && c.flavour == inJSON {
+		err = c.checkProjection()
+	}
 	if err == nil {
-		err = c.handler(c, w)
+		err = c.handle(w)
 	}
 	if err == nil {
 		return nil
@@ -158,6 +161,14 @@ func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	e := gcserr.From(err)
 	c.Fail(w, e)
 	return e
+}
+
+// handle answers the call, partially where it asks for some fields only.
+func (c *Call) handle(w http.ResponseWriter) error {
+	if (c.flavour == inJSON || c.flavour == inRPC) && c.query.Get("fields") != "" && c.query.Get("alt") != "media" {
+		return c.partially(w)
+	}
+	return c.handler(c, w)
 }
 
 // authenticate verifies whatever credentials the request has.

@@ -20,7 +20,7 @@ func (c *Call) duplicate(sources ...*store.Object) (received, error) {
 	reader, writer := io.Pipe()
 	go func() {
 		for _, o := range sources {
-			open, release, err := c.api.store.Open(o.Bucket, o.Name, o.Generation)
+			open, release, err := c.open(o)
 			if err == nil {
 				err = c.api.store.Read(writer, open.Segments, 0, open.Size)
 				release()
@@ -36,13 +36,26 @@ func (c *Call) duplicate(sources ...*store.Object) (received, error) {
 	return body, errors.Join(err, reader.Close())
 }
 
+// open pins the body of a generation, a soft-deleted one included.
+func (c *Call) open(o *store.Object) (*store.Object, func(), error) {
+	if o.SoftDelete != nil {
+		return c.api.store.ReadSoftDeleted(o.Bucket, o.Name, o.Generation)
+	}
+	return c.api.store.Open(o.Bucket, o.Name, o.Generation)
+}
+
+// object adds a received body to an object.
+func (b received) object(o store.Object) store.Object {
+	o.Segments, o.Size, o.CRC32C = []store.Segment{b.segment}, b.size, b.crc
+	if o.Components == 0 {
+		o.MD5 = b.md5
+	}
+	return o
+}
+
 // keep stores an object with a received body, which goes away when that fails.
 func (c *Call) keep(o store.Object, body received, guard store.Guard) (*store.Object, error) {
-	o.Segments, o.Size, o.CRC32C = []store.Segment{body.segment}, body.size, body.crc
-	if o.Components == 0 {
-		o.MD5 = body.md5
-	}
-	stored, err := c.api.store.Put(o, guard)
+	stored, err := c.api.store.Put(body.object(o), guard)
 	if err != nil {
 		c.api.store.Discard(body.segment)
 	}

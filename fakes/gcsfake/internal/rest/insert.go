@@ -96,6 +96,27 @@ func (c *Call) insertMedia(w http.ResponseWriter, b *store.Bucket) error {
 	return c.finishInsert(w, in, body)
 }
 
+// insertMetadata makes an object without a body.
+func (c *Call) insertMetadata(w http.ResponseWriter) error {
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	raw, err := readAll(c.r.Body, maxJSON)
+	if err != nil {
+		return err
+	}
+	in, err := c.describe(b, raw, "")
+	if err != nil {
+		return err
+	}
+	body, err := c.api.receive(http.NoBody)
+	if err != nil {
+		return err
+	}
+	return c.finishInsert(w, in, body)
+}
+
 func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received) error {
 	if err := body.checkSums(in.fields.MD5, in.fields.CRC32C); err != nil {
 		c.api.store.Discard(body.segment)

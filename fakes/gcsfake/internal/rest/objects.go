@@ -103,17 +103,15 @@ func (c *Call) object(permission string) (*store.Object, *store.Bucket, error) {
 }
 
 func (c *Call) getObject(w http.ResponseWriter) error {
+	if c.isTrue("softDeleted") {
+		return c.getSoftDeleted(w)
+	}
 	o, b, err := c.object("storage.objects.get")
 	if err != nil {
 		return err
 	}
 	if err := c.objectConditions(o, true); err != nil {
 		return err
-	}
-	if c.query.Get("projection") == "full" {
-		if err := c.need("storage.objects.getIamPolicy", b, o.Name); err != nil {
-			return err
-		}
 	}
 	if c.query.Get("alt") == "media" {
 		objectHeaders(w.Header(), o, false)
@@ -135,7 +133,7 @@ func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
 	}
 	q := store.Query{
 		Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"), From: c.query.Get("startOffset"), To: c.query.Get("endOffset"),
-		After: token.Name, AfterGeneration: token.Generation, Versions: c.query.Get("versions") == "true",
+		After: token.Name, AfterGeneration: token.Generation, Versions: c.isTrue("versions"), SoftDeleted: c.isTrue("softDeleted"),
 		TrailingDelimiter: c.query.Get("includeTrailingDelimiter") == "true", Max: limit,
 	}
 	if glob := c.query.Get("matchGlob"); glob != "" {
@@ -150,8 +148,8 @@ func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
 			return ok
 		}
 	}
-	if c.query.Get("softDeleted") == "true" {
-		return q, gcserr.Unimplemented.Say("This fake keeps the soft delete policy of buckets but no soft-deleted objects.")
+	if q.SoftDeleted && q.Versions {
+		return q, gcserr.Invalid.Say("softDeleted and versions cannot both be true.")
 	}
 	return q, nil
 }
@@ -160,11 +158,6 @@ func (c *Call) listObjects(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.objects.list")
 	if err != nil {
 		return err
-	}
-	if c.query.Get("projection") == "full" {
-		if err := c.need("storage.objects.getIamPolicy", b, ""); err != nil {
-			return err
-		}
 	}
 	q, err := c.listQuery(b)
 	if err != nil {

@@ -150,6 +150,8 @@ type objectResource struct {
 	TimeFinalized      string            `json:"timeFinalized"`
 	ClassUpdated       string            `json:"timeStorageClassUpdated"`
 	TimeDeleted        string            `json:"timeDeleted,omitempty"`
+	SoftDeleted        string            `json:"softDeleteTime,omitempty"`
+	HardDeleted        string            `json:"hardDeleteTime,omitempty"`
 	Components         int               `json:"componentCount,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
 	CustomTime         string            `json:"customTime,omitempty"`
@@ -178,6 +180,9 @@ func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 	}
 	if o.Deleted != nil {
 		out.TimeDeleted = stamp(*o.Deleted)
+	}
+	if o.SoftDelete != nil {
+		out.SoftDeleted, out.HardDeleted = stamp(*o.SoftDelete), stamp(*o.HardDelete)
 	}
 	if o.CustomTime != nil {
 		out.CustomTime = stamp(*o.CustomTime)

@@ -5,8 +5,33 @@ package rest
 import (
 	"net/http"
 
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
 )
+
+// listPredefinedRoles lists Google's roles, as far as there are operations here that ask for their permissions. It
+// needs no permission.
+func (c *Call) listPredefinedRoles(w http.ResponseWriter) error {
+	roles := []identity.Role{}
+	for _, name := range policy.PredefinedRoles() {
+		r := identity.Role{Name: name, Title: name, Stage: "GA"}
+		if c.query.Get("view") == "FULL" {
+			r.Permissions = policy.PermissionsOf(name)
+		}
+		roles = append(roles, r)
+	}
+	return answer(w, map[string]any{"roles": roles})
+}
+
+func (c *Call) getPredefinedRole(w http.ResponseWriter) error {
+	name := "roles/" + c.vars["role"]
+	permissions := policy.PermissionsOf(name)
+	if permissions == nil {
+		return gcserr.NotFound.Say("The role named %s was not found.", name)
+	}
+	return answer(w, identity.Role{Name: name, Title: name, Stage: "GA", Permissions: permissions})
+}
 
 func (c *Call) createRole(w http.ResponseWriter) error {
 	p, err := c.needProject("iam.roles.create", c.vars["project"])

@@ -18,12 +18,23 @@ type route struct {
 	operation       string
 	level           identity.Level
 	handler         func(*Call, http.ResponseWriter) error
+	// unserved is an operation that is known, and answered with 501.
+	unserved bool
 
 	segments []string
 }
 
-func routes() []route {
-	all := slices.Concat(bucketRoutes, objectRoutes, projectRoutes, accountRoutes, tokenRoutes)
+// routes are all operations by the number of segments of their paths.
+func routes() map[int][]route {
+	out := map[int][]route{}
+	for _, r := range allRoutes() {
+		out[len(r.segments)] = append(out[len(r.segments)], r)
+	}
+	return out
+}
+
+func allRoutes() []route {
+	all := slices.Concat(bucketRoutes, objectRoutes, projectRoutes, accountRoutes, keyRoutes, roleRoutes, tokenRoutes, unservedRoutes())
 	for i := range all {
 		all[i].segments = strings.Split(strings.TrimPrefix(all[i].pattern, "/"), "/")
 	}
@@ -33,15 +44,15 @@ func routes() []route {
 // Operations returns the names of all served operations.
 func Operations() []string {
 	var out []string
-	for _, r := range routes() {
-		if !slices.Contains(out, r.operation) {
+	for _, r := range allRoutes() {
+		if !r.unserved && !slices.Contains(out, r.operation) {
 			out = append(out, r.operation)
 		}
 	}
 	return append(out, xmlOperations()...)
 }
 
-var bucketRoutes = []route{ //nolint:dupl // tables of different things
+var bucketRoutes = []route{
 	{method: "POST", pattern: "/storage/v1/b", operation: "storage.buckets.insert", level: identity.Write, handler: (*Call).insertBucket},
 	{method: "GET", pattern: "/storage/v1/b", operation: "storage.buckets.list", level: identity.Read, handler: (*Call).listBuckets},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}", operation: "storage.buckets.get", level: identity.Read, handler: (*Call).getBucket},
@@ -51,6 +62,7 @@ var bucketRoutes = []route{ //nolint:dupl // tables of different things
 	{method: "POST", pattern: "/storage/v1/b/{bucket}/lockRetentionPolicy", operation: "storage.buckets.lockRetentionPolicy", level: identity.Control, handler: (*Call).lockRetention},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.getIamPolicy", level: identity.Control, handler: (*Call).getBucketPolicy},
 	{method: "PUT", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.setIamPolicy", level: identity.Control, handler: (*Call).setBucketPolicy},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}/storageLayout", operation: "storage.buckets.getStorageLayout", level: identity.Read, handler: (*Call).storageLayout},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam/testPermissions", operation: "storage.buckets.testIamPermissions", level: identity.Read, handler: (*Call).testBucketPermissions},
 }
 
@@ -60,18 +72,21 @@ var objectRoutes = []route{
 	{method: "DELETE", pattern: "/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).cancelUpload},
 	{method: "POST", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertObject},
 	{method: "PUT", pattern: "/resumable/upload/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", handler: (*Call).continueUpload},
+	{method: "POST", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.insert", level: identity.Write, handler: (*Call).insertMetadata},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/o", operation: "storage.objects.list", level: identity.Read, handler: (*Call).listObjects},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},
 	{method: "GET", pattern: "/download/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.get", level: identity.Read, handler: (*Call).getObject},
 	{method: "PATCH", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.patch", level: identity.Write, handler: (*Call).patchObject},
 	{method: "PUT", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.update", level: identity.Write, handler: (*Call).updateObject},
 	{method: "DELETE", pattern: "/storage/v1/b/{bucket}/o/{object}", operation: "storage.objects.delete", level: identity.Write, handler: (*Call).deleteObject},
+	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{object}/restore", operation: "storage.objects.restore", level: identity.Write, handler: (*Call).restoreObject},
+	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{sourceObject}/moveTo/o/{object}", operation: "storage.objects.move", level: identity.Write, handler: (*Call).moveObject},
 	{method: "POST", pattern: "/storage/v1/b/{bucket}/o/{object}/compose", operation: "storage.objects.compose", level: identity.Write, handler: (*Call).composeObject},
 	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/copyTo/b/{bucket}/o/{object}", operation: "storage.objects.copy", level: identity.Write, handler: (*Call).copyObject},
 	{method: "POST", pattern: "/storage/v1/b/{sourceBucket}/o/{sourceObject}/rewriteTo/b/{bucket}/o/{object}", operation: "storage.objects.rewrite", level: identity.Write, handler: (*Call).rewriteObject},
 }
 
-var projectRoutes = []route{ //nolint:dupl // as above
+var projectRoutes = []route{
 	{method: "GET", pattern: "/storage/v1/projects/{project}/serviceAccount", operation: "storage.projects.serviceAccount.get", level: identity.Read, handler: (*Call).serviceAgent},
 	{method: "POST", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.create", level: identity.Control, handler: (*Call).createHMAC},
 	{method: "GET", pattern: "/storage/v1/projects/{project}/hmacKeys", operation: "storage.projects.hmacKeys.list", level: identity.Read, handler: (*Call).listHMAC},
@@ -98,6 +113,19 @@ var accountRoutes = []route{
 	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:getIamPolicy", operation: "iam.projects.serviceAccounts.getIamPolicy", level: identity.Cloud, handler: (*Call).getAccountPolicy},
 	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:setIamPolicy", operation: "iam.projects.serviceAccounts.setIamPolicy", level: identity.Cloud, handler: (*Call).setAccountPolicy},
 	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:generateAccessToken", operation: "iamcredentials.projects.serviceAccounts.generateAccessToken", level: identity.Cloud, handler: (*Call).generateAccessToken},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:testIamPermissions", operation: "iam.projects.serviceAccounts.testIamPermissions", level: identity.Cloud, handler: (*Call).testAccountPermissions},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:undelete", operation: "iam.projects.serviceAccounts.undelete", level: identity.Cloud, handler: (*Call).undeleteAccount},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:signBlob", operation: "iamcredentials.projects.serviceAccounts.signBlob",
+		level: identity.Cloud, handler: (*Call).signBlob,
+	},
+	{
+		method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}:signJwt", operation: "iamcredentials.projects.serviceAccounts.signJwt",
+		level: identity.Cloud, handler: (*Call).signJWT,
+	},
+}
+
+var keyRoutes = []route{
 	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.create", level: identity.Cloud, handler: (*Call).createKey},
 	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys", operation: "iam.projects.serviceAccounts.keys.list", level: identity.Cloud, handler: (*Call).listKeys},
 	{method: "GET", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.get", level: identity.Cloud, handler: (*Call).getKey},
@@ -105,6 +133,14 @@ var accountRoutes = []route{
 		method: "DELETE", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}", operation: "iam.projects.serviceAccounts.keys.delete",
 		level: identity.Cloud, handler: (*Call).deleteKey,
 	},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys:upload", operation: "iam.projects.serviceAccounts.keys.upload", level: identity.Cloud, handler: (*Call).uploadKey},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:disable", operation: "iam.projects.serviceAccounts.keys.disable", level: identity.Cloud, handler: (*Call).disableKey},
+	{method: "POST", pattern: "/v1/projects/{project}/serviceAccounts/{account}/keys/{key}:enable", operation: "iam.projects.serviceAccounts.keys.enable", level: identity.Cloud, handler: (*Call).enableKey},
+}
+
+var roleRoutes = []route{
+	{method: "GET", pattern: "/v1/roles", operation: "iam.roles.list", level: identity.Cloud, handler: (*Call).listPredefinedRoles},
+	{method: "GET", pattern: "/v1/roles/{role}", operation: "iam.roles.get", level: identity.Cloud, handler: (*Call).getPredefinedRole},
 	{method: "POST", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.create", level: identity.Cloud, handler: (*Call).createRole},
 	{method: "GET", pattern: "/v1/projects/{project}/roles", operation: "iam.projects.roles.list", level: identity.Cloud, handler: (*Call).listRoles},
 	{method: "GET", pattern: "/v1/projects/{project}/roles/{role}", operation: "iam.projects.roles.get", level: identity.Cloud, handler: (*Call).getRole},
@@ -132,8 +168,9 @@ func (c *Call) route() {
 		}
 	}
 	known := false
-	for i := range c.api.routes {
-		r := &c.api.routes[i]
+	candidates := c.api.routes[len(segments)]
+	for i := range candidates {
+		r := &candidates[i]
 		vars, ok := match(r.segments, segments)
 		if !ok {
 			continue
@@ -146,8 +183,11 @@ func (c *Call) route() {
 	}
 	c.Operation, c.level = "unknown", identity.Read
 	c.handler = func(*Call, http.ResponseWriter) error {
-		if known {
+		switch {
+		case known:
 			return gcserr.Method
+		case c.flavour == inRPC:
+			return gcserr.Unimplemented.Say("This fake does not serve %s %s.", c.r.Method, c.r.URL.Path)
 		}
 		return gcserr.NotFound
 	}
@@ -157,7 +197,7 @@ func flavourOf(path string) flavour {
 	switch {
 	case path == "/token", path == "/v1/token":
 		return inOAuth
-	case strings.HasPrefix(path, "/v1/projects/"):
+	case strings.HasPrefix(path, "/v1/"):
 		return inRPC
 	}
 	for _, prefix := range []string{"/storage/v1/", "/upload/storage/v1/", "/resumable/upload/storage/v1/", "/download/storage/v1/"} {
@@ -168,11 +208,8 @@ func flavourOf(path string) flavour {
 	return inXML
 }
 
-// match compares a path with a pattern. A verb after a colon belongs to the last segment.
+// match compares a path with a pattern of as many segments. A verb after a colon belongs to the last segment.
 func match(pattern, segments []string) (map[string]string, bool) {
-	if len(pattern) != len(segments) {
-		return nil, false
-	}
 	for i, p := range pattern {
 		if !strings.HasPrefix(p, "{") && p != segments[i] {
 			return nil, false

@@ -116,7 +116,7 @@ func (c *Call) signers(caller *identity.Caller) func(string) ([]*rsa.PublicKey, 
 		}
 		*caller = who
 		var out []*rsa.PublicKey
-		for _, k := range c.api.dir.Keys(email) {
+		for _, k := range c.api.dir.SigningKeys(email) {
 			if k.Disabled {
 				continue
 			}

@@ -35,6 +35,11 @@ var xmlRoutes = []xmlRoute{
 	{"DELETE", "bucket", "", "xml.DeleteBucket", identity.Write, (*Call).xmlDeleteBucket},
 	{"GET", "bucket", "location", "xml.GetBucketLocation", identity.Read, (*Call).xmlLocation},
 	{"GET", "bucket", "versioning", "xml.GetBucketVersioning", identity.Read, (*Call).xmlVersioning},
+	{"PUT", "bucket", "versioning", "xml.PutBucketVersioning", identity.Control, (*Call).xmlPutVersioning},
+	{"GET", "bucket", "cors", "xml.GetBucketCORS", identity.Read, (*Call).xmlGetCORS},
+	{"PUT", "bucket", "cors", "xml.PutBucketCORS", identity.Control, (*Call).xmlPutCORS},
+	{"GET", "bucket", "lifecycle", "xml.GetBucketLifecycle", identity.Read, (*Call).xmlGetLifecycle},
+	{"PUT", "bucket", "lifecycle", "xml.PutBucketLifecycle", identity.Control, (*Call).xmlPutLifecycle},
 	{"GET", "bucket", "storageClass", "xml.GetBucketStorageClass", identity.Read, (*Call).xmlStorageClass},
 	{"GET", "bucket", "uploads", "xml.ListMultipartUploads", identity.Read, (*Call).xmlListUploads},
 	{"POST", "bucket", "delete", "xml.DeleteObjects", identity.Write, (*Call).xmlDeleteObjects},
@@ -102,6 +107,9 @@ func (c *Call) routeXML() {
 		if sub != "" {
 			return gcserr.Unimplemented.Say("This fake does not serve ?%s.", sub)
 		}
+		if c.r.Method == http.MethodPost && on == "bucket" {
+			return gcserr.Unimplemented.Say("This fake does not serve policy documents.")
+		}
 		return gcserr.Method
 	}
 }
@@ -135,7 +143,7 @@ func (c *Call) readXML(v any) error {
 		return nil
 	}
 	if err := xml.Unmarshal(raw, v); err != nil {
-		return gcserr.New(http.StatusBadRequest, "invalid", "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema.")
+		return malformedXML
 	}
 	return nil
 }

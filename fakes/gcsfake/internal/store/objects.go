@@ -51,12 +51,12 @@ func (s *Store) put(o Object, guard Guard, c *change) (*Object, error) {
 	b.fillIn(&o)
 	next := &entry{name: o.Name, versions: []*Object{&o}}
 	c.put(tableObjects, objectKey(&o), &o)
-	dropped := s.supersede(b, e, next, c)
+	done := s.supersede(b, e, next, c)
 	if err := s.commit(c); err != nil {
 		return nil, err
 	}
 	b.names.ReplaceOrInsert(next)
-	s.bodies.Delete(ids(dropped)...)
+	done()
 	return &o, nil
 }
 
@@ -73,10 +73,11 @@ func (b *bucketState) fillIn(o *Object) {
 	}
 }
 
-// supersede adds the older generations of old to next; it returns the body of a live one that goes away.
-func (s *Store) supersede(b *bucketState, old, next *entry, c *change) []Segment {
+// supersede adds the older generations of old to next, and drops a live one unless versioning keeps it: done ends that.
+func (s *Store) supersede(b *bucketState, old, next *entry, c *change) (done func()) {
+	done = func() {}
 	if old == nil {
-		return nil
+		return done
 	}
 	live := old.live()
 	for _, v := range old.versions {
@@ -86,13 +87,10 @@ func (s *Store) supersede(b *bucketState, old, next *entry, c *change) []Segment
 		case b.Settings.Versioning.Enabled:
 			next.versions = append(next.versions, s.retire(v, c))
 		default:
-			c.delete(tableObjects, objectKey(v))
+			done = s.drop(b, v, c)
 		}
 	}
-	if live != nil && !b.Settings.Versioning.Enabled {
-		return live.Segments
-	}
-	return nil
+	return done
 }
 
 // retire is the noncurrent form of a live generation.
@@ -217,8 +215,8 @@ func (s *Store) Update(bucket, name string, generation int64, change func(*Bucke
 	return &next, nil
 }
 
-// Delete removes a generation for good. With generation 0 it concerns the live one, which becomes noncurrent where
-// versioning is on.
+// Delete removes a generation, softly where the bucket's policy says so. With generation 0 it concerns the live one,
+// which becomes noncurrent where versioning is on.
 func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,33 +234,70 @@ func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error
 	if target == nil {
 		return gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
 	}
-	archive := generation == 0 && b.Settings.Versioning.Enabled
-	if !archive {
-		if err := b.protects(target, s.now()); err != nil {
-			return err
-		}
-	}
 	c := s.begin()
-	versions := slices.Clone(e.versions)
-	i := slices.Index(versions, target)
-	if archive {
-		versions[i] = s.retire(target, c)
-	} else {
-		c.delete(tableObjects, objectKey(target))
-		versions = slices.Delete(versions, i, i+1)
+	done, err := s.remove(b, e, target, generation == 0, c)
+	if err != nil {
+		return err
 	}
 	if err := s.commit(c); err != nil {
 		return err
 	}
-	if len(versions) == 0 {
-		b.names.Delete(e)
-	} else {
-		b.names.ReplaceOrInsert(&entry{name: name, versions: versions})
-	}
-	if !archive {
-		s.bodies.Delete(ids(target.Segments)...)
-	}
+	done()
 	return nil
+}
+
+// remove takes a generation out of its entry; done does it once the change is committed. plain is a removal that names
+// no generation.
+func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *change) (done func(), err error) {
+	versions := slices.Clone(e.versions)
+	i := slices.Index(versions, target)
+	if plain && b.Settings.Versioning.Enabled {
+		versions[i] = s.retire(target, c)
+		return func() { b.names.ReplaceOrInsert(&entry{name: e.name, versions: versions}) }, nil
+	}
+	if err := b.protects(target, s.now()); err != nil {
+		return nil, err
+	}
+	drop := s.drop(b, target, c)
+	versions = slices.Delete(versions, i, i+1)
+	return func() {
+		if len(versions) == 0 {
+			b.names.Delete(e)
+		} else {
+			b.names.ReplaceOrInsert(&entry{name: e.name, versions: versions})
+		}
+		drop()
+	}, nil
+}
+
+// Move stores o, whose body is a copy, as the live generation of its name and removes the live generation of from, both
+// or neither. source may refuse on account of from.
+func (s *Store) Move(from string, o Object, source, guard Guard) (*Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[o.Bucket]
+	if b == nil {
+		return nil, gcserr.NoBucket
+	}
+	e, _ := b.names.Get(&entry{name: from})
+	target := e.live()
+	if err := source(&b.Bucket, target); err != nil {
+		return nil, err
+	}
+	if target == nil {
+		return nil, gcserr.NoObject.Say("No such object: %s/%s", o.Bucket, from)
+	}
+	c := s.begin()
+	done, err := s.remove(b, e, target, true, c)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.put(o, guard, c)
+	if err != nil {
+		return nil, err
+	}
+	done()
+	return stored, nil
 }
 
 // Query is a listing.
@@ -273,8 +308,8 @@ type Query struct {
 	// After is the name after which to go on, and AfterGeneration the generation of it that was the last.
 	After           string
 	AfterGeneration int64
-	// Versions includes noncurrent generations.
-	Versions bool
+	// Versions includes noncurrent generations; SoftDeleted lists soft-deleted ones instead of the others.
+	Versions, SoftDeleted bool
 	// TrailingDelimiter includes objects whose names end in the delimiter beside their prefixes.
 	TrailingDelimiter bool
 	Max               int
@@ -302,6 +337,11 @@ func (s *Store) List(q Query) (Page, error) {
 	}
 	l := lister{q: q}
 	start := max(q.Prefix, q.From, q.After)
+	if q.SoftDeleted {
+		l.q.Versions = true
+		b.listSoft(start, s.now(), l.visit)
+		return l.page, nil
+	}
 	b.names.AscendGreaterOrEqual(&entry{name: start}, l.visit)
 	return l.page, nil
 }

@@ -44,6 +44,7 @@ type Store struct {
 type bucketState struct {
 	Bucket
 	names *btree.BTreeG[*entry]
+	soft  softDeleted
 }
 
 // entry is one name with its generations, newest first.
@@ -74,7 +75,7 @@ func (e *entry) find(generation int64) *Object {
 }
 
 func newState(b Bucket) *bucketState {
-	return &bucketState{Bucket: b, names: btree.NewG(32, func(a, b *entry) bool { return a.name < b.name })}
+	return &bucketState{Bucket: b, names: btree.NewG(32, func(a, b *entry) bool { return a.name < b.name }), soft: newSoftDeleted()}
 }
 
 // Options are what a store is made of.
@@ -126,6 +127,12 @@ func (s *Store) loadObjects(known map[blob.ID]bool) error {
 		if b == nil {
 			continue
 		}
+		s.generation = max(s.generation, o.Generation)
+		remember(known, o.Segments)
+		if o.SoftDelete != nil {
+			b.soft.add(o)
+			continue
+		}
 		e, ok := b.names.Get(&entry{name: o.Name})
 		if !ok {
 			e = &entry{name: o.Name}
@@ -133,9 +140,8 @@ func (s *Store) loadObjects(known map[blob.ID]bool) error {
 		}
 		e.versions = append(e.versions, o)
 		slices.SortFunc(e.versions, func(a, b *Object) int { return cmp.Compare(b.Generation, a.Generation) })
-		s.generation = max(s.generation, o.Generation)
-		remember(known, o.Segments)
 	}
+	s.sortSoft()
 	return nil
 }
 
@@ -280,7 +286,7 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, e
 	return next, nil
 }
 
-// DeleteBucket removes a bucket without objects; unfinished uploads go with it. guard may refuse.
+// DeleteBucket removes a bucket without objects; unfinished uploads and soft-deleted objects go with it. guard may refuse.
 func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,10 +309,16 @@ func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 			gone = append(gone, u)
 		}
 	}
+	for _, o := range b.soft.queue {
+		c.delete(tableObjects, objectKey(o))
+	}
 	if err := s.commit(c); err != nil {
 		return err
 	}
 	delete(s.buckets, name)
+	for _, o := range b.soft.queue {
+		s.bodies.Delete(ids(o.Segments)...)
+	}
 	for _, u := range gone {
 		delete(s.uploads, u.ID)
 		s.bodies.Delete(u.bodies()...)

@@ -56,6 +56,9 @@ type Settings struct {
 	Encryption struct {
 		DefaultKMSKeyName string `json:"defaultKmsKeyName"`
 	} `json:"encryption"`
+	SoftDelete struct {
+		Seconds int64 `json:"retentionDurationSeconds,string"`
+	} `json:"softDeletePolicy"`
 }
 
 // Parse reads Settings from Config.
@@ -115,8 +118,11 @@ type Object struct {
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
 	// Deleted is when the generation became noncurrent, nil for the live one.
-	Deleted  *time.Time `json:"deleted,omitempty"`
-	Segments []Segment  `json:"segments,omitempty"`
+	Deleted *time.Time `json:"deleted,omitempty"`
+	// SoftDelete is when the generation was deleted softly, and HardDelete when it goes for good; nil for others.
+	SoftDelete *time.Time `json:"softDelete,omitempty"`
+	HardDelete *time.Time `json:"hardDelete,omitempty"`
+	Segments   []Segment  `json:"segments,omitempty"`
 }
 
 // ETag is the etag of the JSON API.

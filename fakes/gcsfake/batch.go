@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+// The bounds of a batch ("Batch requests": 100 calls and 10 MB).
+const (
+	maxBatch      = 100
+	maxBatchBytes = 10 << 20
+	batchPath     = "/batch/storage/v1"
+)
+
+// serveBatch answers several calls of the JSON API that come in one request. Each is a call of its own, with its own
+// permissions, faults and entry in the record of calls; credentials of the request hold for those without any.
+func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBatchBytes)
+	answers, err := s.batch(r)
+	if err != nil {
+		http.Error(w, fmt.Sprintf(`{"error":{"code":400,"message":%q,"errors":[{"message":%[1]q,"domain":"global","reason":"badRequest"}]}}`, err.Error()), http.StatusBadRequest)
+		return
+	}
+	var out bytes.Buffer
+	parts := multipart.NewWriter(&out)
+	for _, a := range answers {
+		// A buffer never fails.
+		part, _ := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/http"}, "Content-Id": {a.id}})
+		fmt.Fprintf(part, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
+		_ = a.header.Write(part)
+		_, _ = io.WriteString(part, "\r\n")
+		_, _ = part.Write(a.body.Bytes())
+	}
+	_ = parts.Close()
+	w.Header().Set("Content-Type", "multipart/mixed; boundary="+parts.Boundary())
+	_, _ = w.Write(out.Bytes()) // the client is gone: nobody to tell
+}
+
+// batchAnswer takes the answer to one call of a batch.
+type batchAnswer struct {
+	id     string
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *batchAnswer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *batchAnswer) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter.
+func (a *batchAnswer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+func (s *Server) batch(r *http.Request) ([]*batchAnswer, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method != http.MethodPost || err != nil || kind != "multipart/mixed" || params["boundary"] == "" {
+		return nil, errors.New("a batch is a POST of multipart/mixed with a boundary")
+	}
+	var calls []batchCall
+	for parts := multipart.NewReader(r.Body, params["boundary"]); ; {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the batch: %w", err)
+		}
+		one, err := readBatchCall(r, part)
+		if err != nil {
+			return nil, err
+		}
+		if calls = append(calls, one); len(calls) > maxBatch {
+			return nil, fmt.Errorf("a batch has at most %d calls", maxBatch)
+		}
+	}
+	if len(calls) == 0 {
+		return nil, errors.New("the batch has no calls")
+	}
+	out := make([]*batchAnswer, len(calls))
+	for i, one := range calls {
+		out[i] = &batchAnswer{id: one.answerID, status: http.StatusOK, header: http.Header{}}
+		s.ServeHTTP(out[i], one.request)
+	}
+	return out, nil
+}
+
+// batchCall is one call of a batch.
+type batchCall struct {
+	request  *http.Request
+	answerID string
+}
+
+func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error) {
+	if kind, _, err := mime.ParseMediaType(part.Header.Get("Content-Type")); err != nil || kind != "application/http" {
+		return batchCall{}, errors.New("the parts of a batch have the content type application/http")
+	}
+	raw, err := io.ReadAll(part)
+	if err != nil {
+		return batchCall{}, fmt.Errorf("read a part of the batch: %w", err)
+	}
+	head, body, _ := bytes.Cut(raw, []byte("\r\n\r\n"))
+	line, headers, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\r\n"))
+	fields := strings.Fields(string(line))
+	if len(fields) < 2 || !strings.HasPrefix(fields[1], "/storage/v1/") {
+		return batchCall{}, fmt.Errorf("%q is no call of /storage/v1/", line)
+	}
+	content := bytes.NewReader(bytes.TrimSuffix(body, []byte("\r\n")))
+	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // it goes nowhere: this server answers it
+	if err != nil {
+		return batchCall{}, fmt.Errorf("read a call of the batch: %w", err)
+	}
+	if req.URL.Query().Get("alt") == "media" {
+		return batchCall{}, errors.New("a batch cannot hold uploads and downloads of media")
+	}
+	own, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(headers, "\r\n\r\n"...)))).ReadMIMEHeader()
+	if err != nil {
+		return batchCall{}, fmt.Errorf("read the headers of a call: %w", err)
+	}
+	req.Header, req.Host, req.RequestURI, req.TLS = http.Header(own), outer.Host, fields[1], outer.TLS
+	if req.Header.Get("Authorization") == "" && outer.Header.Get("Authorization") != "" {
+		req.Header.Set("Authorization", outer.Header.Get("Authorization"))
+	}
+	id := strings.Trim(part.Header.Get("Content-Id"), "<>")
+	return batchCall{req, "<response-" + id + ">"}, nil
+}

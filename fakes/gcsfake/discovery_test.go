@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// discoveryResource is a part of a discovery document.
+type discoveryResource struct {
+	Methods map[string]struct {
+		ID         string `json:"id"`
+		HTTPMethod string `json:"httpMethod"`
+		Path       string `json:"path"`
+		FlatPath   string `json:"flatPath"`
+	} `json:"methods"`
+	Resources map[string]discoveryResource `json:"resources"`
+}
+
+// methods adds the requests of all methods by their IDs: with a bucket and an account that exist.
+func (d discoveryResource) methods(servicePath string, into map[string]operation) {
+	fill := strings.NewReplacer("{bucket}", "docs", "{destinationBucket}", "docs", "{sourceBucket}", "docs", "{object}", "o", "{sourceObject}", "o", "{destinationObject}", "x",
+		"{projectId}", "cooper-fake", "{projectsId}", "cooper-fake", "{serviceAccountsId}", "target@cooper-fake.iam.gserviceaccount.com", "{accessId}", "{hmac}")
+	for _, m := range d.Methods {
+		path := m.FlatPath
+		if path == "" {
+			path = m.Path
+		}
+		path = fill.Replace("/" + servicePath + path)
+		path = strings.ReplaceAll(regexp.MustCompile(`\{\+?[a-zA-Z]+\}`).ReplaceAllString(path, "x"), "hmacKeys/x", "hmacKeys/{hmac}")
+		into[m.ID] = operation{method: m.HTTPMethod, path: path}
+	}
+	for _, r := range d.Resources {
+		r.methods(servicePath, into)
+	}
+}
+
+// discovered reads a discovery document of the module that has the clients generated from them.
+func discovered(t *testing.T, file string) map[string]operation {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		discoveryResource
+
+		ServicePath string `json:"servicePath"`
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]operation{}
+	doc.methods(doc.ServicePath, out)
+	return out
+}
+
+// TestEveryMethodIsServedOrSaysThatItIsNot sends a request of every method of the discovery documents of Cloud Storage,
+// of service accounts and of their credentials. None may look as if it did not exist.
+func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
+	t.Parallel()
+	all := discovered(t, "storage/v1/storage-api.json")
+	for name, op := range discovered(t, "iam/v1/iam-api.json") {
+		if strings.HasPrefix(name, "iam.projects.serviceAccounts.") || strings.HasPrefix(name, "iam.projects.roles.") {
+			all[name] = op
+		}
+	}
+	maps.Copy(all, discovered(t, "iamcredentials/v1/iamcredentials-api.json"))
+	var served, unserved []string
+	w := newWorld(t)
+	defer w.close(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		op := all[name]
+		w.ForgetCalls()
+		got := w.send(t, w.admin, op)
+		calls := w.Calls()
+		switch operation := calls[0].Operation; {
+		case got.Code == http.StatusNotImplemented && strings.Contains(got.Body.String(), "This fake does not serve"):
+			unserved = append(unserved, name)
+		case strings.Contains(name, "AccessControls") && strings.Contains(got.Body.String(), "uniform bucket-level access is enabled"):
+			unserved = append(unserved, name)
+		case operation == "unknown":
+			t.Errorf("%s (%s %s): %d %s", name, op.method, op.path, got.Code, got.Body.String())
+		default:
+			served = append(served, name)
+			// One path belongs to a method of the IAM API, which is switched off, and to its successor's.
+			if operation != name && !strings.HasSuffix(name, ".signBlob") && !strings.HasSuffix(name, ".signJwt") {
+				t.Errorf("%s is taken for %s", name, operation)
+			}
+		}
+		if strings.HasPrefix(name, "storage.buckets.delete") || strings.HasPrefix(name, "iam.projects.serviceAccounts.delete") {
+			w.close(t)
+			w = newWorld(t)
+		}
+	}
+	t.Logf("%d methods are served: %s", len(served), strings.Join(served, " "))
+	t.Logf("%d methods answer that they are not: %s", len(unserved), strings.Join(unserved, " "))
+	if len(served) < 50 {
+		t.Errorf("%d methods are served", len(served))
+	}
+}
+
+// TestAccessControlLists asks for them where they are excluded, where they are not served, and without permission.
+func TestAccessControlLists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	w.must(t, operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"fine"}`})
+	nobody, err := w.NewAccount("", "caller-account")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := w.Token(nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/acl", "/defaultObjectAcl", "/o/o/acl"} {
+		for _, method := range []string{"GET", "POST"} {
+			if got := w.send(t, w.admin, operation{method: method, path: b + path}); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "uniform bucket-level access") {
+				t.Errorf("%s %s under uniform access: %d %s", method, path, got.Code, got.Body.String())
+			}
+			if got := w.send(t, w.admin, operation{method: method, path: "/storage/v1/b/fine" + path}); got.Code != http.StatusNotImplemented {
+				t.Errorf("%s %s: %d %s", method, path, got.Code, got.Body.String())
+			}
+			if got := w.send(t, stranger, operation{method: method, path: b + path}); got.Code != http.StatusForbidden {
+				t.Errorf("%s %s by a stranger: %d %s", method, path, got.Code, got.Body.String())
+			}
+		}
+	}
+}

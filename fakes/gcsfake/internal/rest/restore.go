@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// softDeleted returns the soft-deleted generation of the call, which must be named, after asking for a permission.
+func (c *Call) softDeleted(permission string) (*store.Object, *store.Bucket, error) {
+	b, err := c.bucket()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.need(permission, b, c.vars["object"]); err != nil {
+		return nil, b, err
+	}
+	g, ok, err := c.number("generation")
+	switch {
+	case err != nil:
+		return nil, b, err
+	case !ok:
+		return nil, b, gcserr.Required.Say("Required parameter: generation")
+	}
+	return c.api.store.SoftDeleted(b.Name, c.vars["object"], g)
+}
+
+// getSoftDeleted shows what is left of a deleted object; its body cannot be read until it is restored.
+func (c *Call) getSoftDeleted(w http.ResponseWriter) error {
+	o, b, err := c.softDeleted("storage.objects.get")
+	if err != nil {
+		return err
+	}
+	if c.query.Get("alt") == "media" {
+		return gcserr.Invalid.Say("The content of a soft-deleted object cannot be read. Restore it first.")
+	}
+	return answer(w, c.show(o, b))
+}
+
+// restoreObject makes a live copy of a soft-deleted generation, which stays until its time is over ("Objects: restore").
+func (c *Call) restoreObject(w http.ResponseWriter) error {
+	from, b, err := c.softDeleted("storage.objects.restore")
+	if err != nil {
+		return err
+	}
+	if c.isTrue("copySourceAcl") {
+		if err := c.checkUniform(b.Settings.IAM.Uniform.Enabled); err != nil {
+			return err
+		}
+		return gcserr.Unimplemented.Say("This fake does not serve access control lists.")
+	}
+	a := from.Attributes
+	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil
+	if err := c.creates(b, from.Name, &a); err != nil {
+		return err
+	}
+	body, err := c.duplicate(from)
+	if err != nil {
+		return err
+	}
+	o, err := c.keep(store.Object{Bucket: b.Name, Name: from.Name, Attributes: a, Components: from.Components}, body, c.overwriting(from.Name))
+	if err != nil {
+		return err
+	}
+	return c.answerObject(w, o)
+}
+
+// moveObject renames an object within its bucket ("Objects: move").
+func (c *Call) moveObject(w http.ResponseWriter) error {
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	source, name := c.vars["sourceObject"], c.vars["object"]
+	if err := c.need("storage.objects.move", b, source); err != nil {
+		return err
+	}
+	from, _, err := c.api.store.Get(b.Name, source, 0)
+	if err != nil {
+		return err
+	}
+	if source == name {
+		return gcserr.Invalid.Say("The source and the destination of a move must differ.")
+	}
+	if err := c.creates(b, name, &store.Attributes{}); err != nil {
+		return err
+	}
+	body, err := c.duplicate(from)
+	if err != nil {
+		return err
+	}
+	same := func(_ *store.Bucket, o *store.Object) error {
+		if o == nil || o.Generation != from.Generation {
+			return gcserr.Conflict.Say("The source object was changed by another request.")
+		}
+		if err := c.condition("ifSourceGeneration", o.Generation, false); err != nil {
+			return err
+		}
+		return c.condition("ifSourceMetageneration", o.Metageneration, false)
+	}
+	moved := body.object(store.Object{Bucket: b.Name, Name: name, Attributes: from.Attributes, Components: from.Components})
+	o, err := c.api.store.Move(source, moved, same, c.overwriting(name))
+	if err != nil {
+		c.api.store.Discard(body.segment)
+		return err
+	}
+	return c.answerObject(w, o)
+}
+
+// isTrue reads a parameter that is true or false.
+func (c *Call) isTrue(name string) bool { return strings.EqualFold(c.query.Get(name), "true") }

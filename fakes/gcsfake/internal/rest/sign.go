@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+)
+
+// signer returns the account of the call, which must be enabled, after asking for a permission on it.
+func (c *Call) signer(permission string) (identity.Account, error) {
+	a, err := c.account(permission)
+	if err == nil && a.Disabled {
+		err = &gcserr.Error{Status: http.StatusNotFound, Reason: "notFound", Message: "Not found; Gaia id not found for email " + a.Email}
+	}
+	return a, err
+}
+
+// signBlob signs for a caller who has no key of the account: clients make signed URLs so where they run without one.
+// The method of that name in the IAM API has the same path, other fields, and is switched off.
+func (c *Call) signBlob(w http.ResponseWriter) error {
+	a, err := c.signer("iam.serviceAccounts.signBlob")
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Payload []byte `json:"payload"`
+		Old     []byte `json:"bytesToSign"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	switch {
+	case req.Old != nil:
+		return gcserr.Unimplemented.Say("This fake serves signBlob of the Service Account Credentials API only.")
+	case len(req.Payload) == 0:
+		return gcserr.Invalid.Say("The payload is required.")
+	}
+	id, signature, err := c.api.dir.Sign(a, req.Payload)
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]string{"keyId": id, "signedBlob": base64.StdEncoding.EncodeToString(signature)})
+}
+
+// signJWT signs a claim set.
+func (c *Call) signJWT(w http.ResponseWriter) error {
+	a, err := c.signer("iam.serviceAccounts.signJwt")
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Payload string `json:"payload"`
+	}
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	var claims map[string]json.RawMessage
+	if json.Unmarshal([]byte(req.Payload), &claims) != nil {
+		return gcserr.Invalid.Say("The payload must be a JSON object.")
+	}
+	// The key is made by the first signature, and the header names it.
+	id, _, err := c.api.dir.Sign(a, nil)
+	if err != nil {
+		return err
+	}
+	header, err := json.Marshal(map[string]string{"alg": "RS256", "kid": id, "typ": "JWT"})
+	if err != nil {
+		return err
+	}
+	text := base64.RawURLEncoding.EncodeToString(header) + "." + base64.RawURLEncoding.EncodeToString([]byte(req.Payload))
+	_, signature, err := c.api.dir.Sign(a, []byte(text))
+	if err != nil {
+		return err
+	}
+	return answer(w, map[string]string{"keyId": id, "signedJwt": text + "." + base64.RawURLEncoding.EncodeToString(signature)})
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+)
+
+// unserved are the methods of the discovery documents that this fake knows and answers with 501, so that a client
+// learns what it misses instead of taking 404 for a missing object.
+const unserved = `
+	GET    /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.list
+	POST   /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.insert
+	GET    /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.get
+	PATCH  /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.patch
+	PUT    /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.update
+	DELETE /storage/v1/b/{bucket}/acl/{entity}                       storage.bucketAccessControls.delete
+	GET    /storage/v1/b/{bucket}/defaultObjectAcl                   storage.defaultObjectAccessControls.list
+	POST   /storage/v1/b/{bucket}/defaultObjectAcl                   storage.defaultObjectAccessControls.insert
+	GET    /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.get
+	PATCH  /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.patch
+	PUT    /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.update
+	DELETE /storage/v1/b/{bucket}/defaultObjectAcl/{entity}          storage.defaultObjectAccessControls.delete
+	GET    /storage/v1/b/{bucket}/o/{object}/acl                     storage.objectAccessControls.list
+	POST   /storage/v1/b/{bucket}/o/{object}/acl                     storage.objectAccessControls.insert
+	GET    /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.get
+	PATCH  /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.patch
+	PUT    /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.update
+	DELETE /storage/v1/b/{bucket}/o/{object}/acl/{entity}            storage.objectAccessControls.delete
+	GET    /storage/v1/b/{bucket}/o/{object}/iam                     storage.objects.getIamPolicy
+	PUT    /storage/v1/b/{bucket}/o/{object}/iam                     storage.objects.setIamPolicy
+	GET    /storage/v1/b/{bucket}/o/{object}/iam/testPermissions     storage.objects.testIamPermissions
+	GET    /storage/v1/b/{bucket}/o/{object}/viewFullContext         storage.objects.viewFullContext
+	POST   /storage/v1/b/{bucket}/o/bulkRestore                      storage.objects.bulkRestore
+	POST   /storage/v1/b/{bucket}/o/watch                            storage.objects.watchAll
+	POST   /storage/v1/b/{bucket}/relocate                           storage.buckets.relocate
+	POST   /storage/v1/b/{bucket}/restore                            storage.buckets.restore
+	GET    /storage/v1/b/{bucket}/channels                           storage.buckets.listChannels
+	POST   /storage/v1/channels/stop                                 storage.channels.stop
+	GET    /storage/v1/b/{bucket}/operations                         storage.buckets.operations.list
+	GET    /storage/v1/b/{bucket}/operations/{operation}             storage.buckets.operations.get
+	POST   /storage/v1/b/{bucket}/operations/{operation}/cancel      storage.buckets.operations.cancel
+	POST   /storage/v1/b/{bucket}/operations/{operation}/advanceRelocateBucket storage.buckets.operations.advanceRelocateBucket
+	GET    /storage/v1/b/{bucket}/folders                            storage.folders.list
+	POST   /storage/v1/b/{bucket}/folders                            storage.folders.insert
+	GET    /storage/v1/b/{bucket}/folders/{folder}                   storage.folders.get
+	DELETE /storage/v1/b/{bucket}/folders/{folder}                   storage.folders.delete
+	POST   /storage/v1/b/{bucket}/folders/{folder}/deleteRecursive   storage.folders.deleteRecursive
+	POST   /storage/v1/b/{bucket}/folders/{folder}/renameTo/folders/{to} storage.folders.rename
+	GET    /storage/v1/b/{bucket}/managedFolders                     storage.managedFolders.list
+	POST   /storage/v1/b/{bucket}/managedFolders                     storage.managedFolders.insert
+	GET    /storage/v1/b/{bucket}/managedFolders/{folder}            storage.managedFolders.get
+	PATCH  /storage/v1/b/{bucket}/managedFolders/{folder}            storage.managedFolders.update
+	DELETE /storage/v1/b/{bucket}/managedFolders/{folder}            storage.managedFolders.delete
+	GET    /storage/v1/b/{bucket}/managedFolders/{folder}/iam        storage.managedFolders.getIamPolicy
+	PUT    /storage/v1/b/{bucket}/managedFolders/{folder}/iam        storage.managedFolders.setIamPolicy
+	GET    /storage/v1/b/{bucket}/managedFolders/{folder}/iam/testPermissions storage.managedFolders.testIamPermissions
+	GET    /storage/v1/b/{bucket}/notificationConfigs                storage.notifications.list
+	POST   /storage/v1/b/{bucket}/notificationConfigs                storage.notifications.insert
+	GET    /storage/v1/b/{bucket}/notificationConfigs/{notification} storage.notifications.get
+	DELETE /storage/v1/b/{bucket}/notificationConfigs/{notification} storage.notifications.delete
+	GET    /storage/v1/b/{bucket}/anywhereCaches                     storage.anywhereCaches.list
+	POST   /storage/v1/b/{bucket}/anywhereCaches                     storage.anywhereCaches.insert
+	GET    /storage/v1/b/{bucket}/anywhereCaches/{cache}             storage.anywhereCaches.get
+	PATCH  /storage/v1/b/{bucket}/anywhereCaches/{cache}             storage.anywhereCaches.update
+	POST   /storage/v1/b/{bucket}/anywhereCaches/{cache}/disable     storage.anywhereCaches.disable
+	POST   /storage/v1/b/{bucket}/anywhereCaches/{cache}/pause       storage.anywhereCaches.pause
+	POST   /storage/v1/b/{bucket}/anywhereCaches/{cache}/resume      storage.anywhereCaches.resume
+	GET    /storage/v1/b/{bucket}/rapidCaches                        storage.rapidCaches.list
+	POST   /storage/v1/b/{bucket}/rapidCaches                        storage.rapidCaches.insert
+	GET    /storage/v1/b/{bucket}/rapidCaches/{cache}                storage.rapidCaches.get
+	PATCH  /storage/v1/b/{bucket}/rapidCaches/{cache}                storage.rapidCaches.update
+	POST   /storage/v1/b/{bucket}/rapidCaches/{cache}/disable        storage.rapidCaches.disable
+	PUT    /v1/projects/{project}/serviceAccounts/{account}          iam.projects.serviceAccounts.update
+	POST   /v1/projects/{project}/serviceAccounts/{account}:generateIdToken iamcredentials.projects.serviceAccounts.generateIdToken
+	GET    /v1/projects/{project}/serviceAccounts/{account}/allowedLocations iamcredentials.projects.serviceAccounts.getAllowedLocations
+	POST   /v1/projects/{project}/roles/{role}:undelete              iam.projects.roles.undelete
+	POST   /v1/roles:queryGrantableRoles                             iam.roles.queryGrantableRoles
+	POST   /v1/permissions:queryTestablePermissions                  iam.permissions.queryTestablePermissions
+`
+
+func unservedRoutes() []route {
+	var out []route
+	for line := range strings.Lines(strings.TrimSpace(unserved)) {
+		f := strings.Fields(line)
+		level := identity.Read
+		if strings.HasPrefix(f[1], "/v1/") {
+			level = identity.Cloud
+		}
+		out = append(out, route{method: f[0], pattern: f[1], operation: f[2], level: level, handler: (*Call).notServed, unserved: true})
+	}
+	return out
+}
+
+// notServed answers an operation of the table above. Those about access control lists are refused as the service does
+// where they cannot be used at all.
+func (c *Call) notServed(http.ResponseWriter) error {
+	if err := c.refuseACLs(); err != nil {
+		return err
+	}
+	return gcserr.Unimplemented.Say("This fake does not serve %s.", c.Operation)
+}
+
+// refuseACLs asks for the permissions of the access control methods ("IAM permissions for JSON methods", "ACL-related
+// methods") and refuses them under uniform bucket-level access.
+func (c *Call) refuseACLs() error {
+	kind, verb, _ := strings.Cut(strings.TrimPrefix(c.Operation, "storage."), ".")
+	if !strings.HasSuffix(kind, "AccessControls") {
+		return nil
+	}
+	on, action := "buckets", "set"
+	if kind == "objectAccessControls" {
+		on = "objects"
+	}
+	if slices.Contains([]string{"list", "get"}, verb) {
+		action = "get"
+	}
+	b, err := c.bucket()
+	if err != nil {
+		return err
+	}
+	if err := c.need("storage."+on+"."+action+"IamPolicy", b, c.vars["object"]); err != nil {
+		return err
+	}
+	return c.checkUniform(b.Settings.IAM.Uniform.Enabled)
+}
+
+// checkUniform refuses to work with access control lists where uniform access excludes them.
+func (c *Call) checkUniform(uniform bool) error {
+	if !uniform {
+		return nil
+	}
+	return gcserr.Invalid.Say("Cannot use ACL API to update bucket policy when uniform bucket-level access is enabled. Read more at https://cloud.google.com/storage/docs/uniform-bucket-level-access")
+}

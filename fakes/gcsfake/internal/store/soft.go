@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/btree"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+)
+
+// The service keeps soft-deleted objects as long as the bucket's policy says, and has the owner pay. Here the oldest of
+// a bucket go when there are more than these, so that a store that is overwritten for days does not grow.
+const (
+	maxSoftObjects = 1000
+	maxSoftBytes   = 64 << 20
+)
+
+// softDeleted are the soft-deleted generations of one bucket.
+type softDeleted struct {
+	byName *btree.BTreeG[*Object]
+	// queue has the same ones in the order of their deletion.
+	queue []*Object
+	bytes int64
+}
+
+func newSoftDeleted() softDeleted {
+	return softDeleted{byName: btree.NewG(32, func(a, b *Object) bool {
+		return a.Name < b.Name || (a.Name == b.Name && a.Generation < b.Generation)
+	})}
+}
+
+func (d *softDeleted) add(o *Object) {
+	d.byName.ReplaceOrInsert(o)
+	d.queue = append(d.queue, o)
+	d.bytes += o.Size
+}
+
+// excess takes out what has expired or is too much.
+func (d *softDeleted) excess(now time.Time) []*Object {
+	var out []*Object
+	for len(d.queue) > 0 {
+		o := d.queue[0]
+		if len(d.queue) <= maxSoftObjects && d.bytes <= maxSoftBytes && o.HardDelete.After(now) {
+			return out
+		}
+		d.queue = d.queue[1:]
+		d.byName.Delete(o)
+		d.bytes -= o.Size
+		out = append(out, o)
+	}
+	return out
+}
+
+// find returns a generation that is still there.
+func (d *softDeleted) find(name string, generation int64, now time.Time) *Object {
+	o, ok := d.byName.Get(&Object{Name: name, Generation: generation})
+	if !ok || !o.HardDelete.After(now) {
+		return nil
+	}
+	return o
+}
+
+// drop takes a generation out of a bucket's objects: for good, or softly where the bucket's policy says so. What it
+// returns can be done only when the change has been committed.
+func (s *Store) drop(b *bucketState, o *Object, c *change) (done func()) {
+	keep := time.Duration(b.Settings.SoftDelete.Seconds) * time.Second
+	if keep == 0 {
+		c.delete(tableObjects, objectKey(o))
+		return func() { s.bodies.Delete(ids(o.Segments)...) }
+	}
+	soft := *o
+	now := s.now()
+	until := now.Add(keep)
+	soft.SoftDelete, soft.HardDelete = &now, &until
+	c.put(tableObjects, objectKey(&soft), &soft)
+	return func() {
+		b.soft.add(&soft)
+		s.forget(b.soft.excess(now))
+	}
+}
+
+// forget removes soft-deleted generations for good. A record that stays behind is removed at the next start.
+func (s *Store) forget(gone []*Object) {
+	if len(gone) == 0 {
+		return
+	}
+	c := s.begin()
+	for _, o := range gone {
+		c.delete(tableObjects, objectKey(o))
+	}
+	if s.commit(c) != nil {
+		return
+	}
+	for _, o := range gone {
+		s.bodies.Delete(ids(o.Segments)...)
+	}
+}
+
+// SoftDeleted returns a soft-deleted generation.
+func (s *Store) SoftDeleted(bucket, name string, generation int64) (*Object, *Bucket, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return nil, nil, gcserr.NoBucket
+	}
+	out := b.Bucket
+	o := b.soft.find(name, generation, s.now())
+	if o == nil {
+		return nil, &out, gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
+	}
+	return o, &out, nil
+}
+
+// ReadSoftDeleted pins the body of a soft-deleted generation until release is called.
+func (s *Store) ReadSoftDeleted(bucket, name string, generation int64) (o *Object, release func(), err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.buckets[bucket]
+	if b == nil {
+		return nil, nil, gcserr.NoBucket
+	}
+	if o = b.soft.find(name, generation, s.now()); o == nil {
+		return nil, nil, gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
+	}
+	segments := ids(o.Segments)
+	s.bodies.Pin(segments...)
+	return o, func() { s.bodies.Unpin(segments...) }, nil
+}
+
+// listSoft shows the soft-deleted generations to a listing, name by name.
+func (b *bucketState) listSoft(start string, now time.Time, visit func(*entry) bool) {
+	var e *entry
+	more := true
+	b.soft.byName.AscendGreaterOrEqual(&Object{Name: start}, func(o *Object) bool {
+		if !o.HardDelete.After(now) {
+			return true
+		}
+		if e != nil && e.name == o.Name {
+			e.versions = append([]*Object{o}, e.versions...)
+			return true
+		}
+		if e != nil {
+			more = visit(e)
+		}
+		e = &entry{name: o.Name, versions: []*Object{o}}
+		return more
+	})
+	if e != nil && more {
+		visit(e)
+	}
+}
+
+// sortSoft puts the loaded soft-deleted generations into the order of their deletion.
+func (s *Store) sortSoft() {
+	for _, b := range s.buckets {
+		slices.SortFunc(b.soft.queue, func(x, y *Object) int {
+			return cmp.Or(x.SoftDelete.Compare(*y.SoftDelete), cmp.Compare(x.Generation, y.Generation))
+		})
+		s.forget(b.soft.excess(s.now()))
+	}
+}
