@@ -4,11 +4,17 @@ package up
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
@@ -24,11 +30,50 @@ const (
 	// gcsEndpointKey is a variable beside those of a GCS access Secret, which has no URL: clients know
 	// Google's, and have to be told that of a fake.
 	gcsEndpointKey = "GCS_ENDPOINT_URL"
+	// gcsPool is the workload identity pool of this cluster, named as GKE does.
+	gcsPool = gcsfake.DefaultProject + ".svc.id.goog"
 )
+
+// apiServer is the way of the fake to the API server, whose tokens workloads exchange: there the fake fetches the keys
+// to verify them. It starts first, and so learns the way later.
+type apiServer struct{ way atomic.Pointer[http.Client] }
+
+// RoundTrip implements http.RoundTripper.
+func (a *apiServer) RoundTrip(request *http.Request) (*http.Response, error) {
+	client := a.way.Load()
+	if client == nil {
+		return nil, errors.New("the API server has not started yet")
+	}
+	return client.Transport.RoundTrip(request)
+}
+
+// join makes the pool of the API server's service accounts.
+func (a *apiServer) join(ctx context.Context, server *gcsfake.Server, config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(config.Host, "/")+"/.well-known/openid-configuration", http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask the API server for its issuer: %w", err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the API server for its issuer: %w", err)
+	}
+	var discovery struct{ Issuer string }
+	err = json.NewDecoder(response.Body).Decode(&discovery)
+	if err = errors.Join(err, response.Body.Close()); err != nil || discovery.Issuer == "" {
+		return fmt.Errorf("ask the API server for its issuer: %s, %w", response.Status, err)
+	}
+	a.way.Store(client)
+	return server.AddPool(gcsfake.Pool{ID: gcsPool, Issuer: discovery.Issuer})
+}
 
 // startGCS starts the fake Cloud Storage and IAM.
 func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error) {
-	settings := gcsfake.Options{Address: address(o.portOf("gcs", o.GCSPort))}
+	issuer := &apiServer{}
+	settings := gcsfake.Options{Address: address(o.portOf("gcs", o.GCSPort)), Issuers: &http.Client{Transport: issuer}}
 	if o.Keep {
 		settings.Dir = o.Dir.Store("gcs")
 	}
@@ -50,6 +95,7 @@ func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error)
 		name: gcsName,
 		url:  server.URL(),
 		stop: server.Close,
+		join: func(ctx context.Context, config *rest.Config) error { return issuer.join(ctx, server, config) },
 		driver: system.Driver{
 			Name: tutorial.GCSDriverName,
 			Serve: func(ctx context.Context, endpoint string) error {
@@ -77,7 +123,12 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 		Config: gcsdriver.Config{
 			DriverName: tutorial.GCSDriverName,
 			Backends: map[string]gcsdriver.BackendConfig{
-				"fake": {Project: server.ProjectID(), Endpoint: server.URL(), CredentialsFile: file},
+				"fake": {
+					Project: server.ProjectID(), Endpoint: server.URL(), CredentialsFile: file,
+					WorkloadIdentity: gcsdriver.WorkloadIdentityConfig{
+						Pool: "projects/" + server.ProjectNumber("") + "/locations/global/workloadIdentityPools/" + gcsPool,
+					},
+				},
 			},
 		},
 		Credentials: credentials,

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
@@ -24,7 +26,9 @@ type store struct {
 	url  string
 	// driver is served by the system, which gives it a socket and a sidecar.
 	driver system.Driver
-	stop   func() error
+	// join, unless nil, tells the store of the API server, once that answers.
+	join func(ctx context.Context, config *rest.Config) error
+	stop func() error
 }
 
 // startS3 starts the fake S3 and IAM.

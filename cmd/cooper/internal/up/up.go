@@ -161,6 +161,14 @@ func (r *running) start(ctx context.Context) error {
 	if r.system, err = system.Start(ctx, options); err != nil {
 		return fmt.Errorf("start the system: %w", err)
 	}
+	for _, s := range r.stores {
+		if s.join == nil {
+			continue
+		}
+		if err := s.join(ctx, r.system.Plane().Config()); err != nil {
+			return err
+		}
+	}
 	return r.publish()
 }
 
