@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -110,6 +112,58 @@ func TestProcessServesAndStops(t *testing.T) {
 	}
 	if secrets[0] != secrets[1] {
 		t.Error("a restarted process answers another credential")
+	}
+}
+
+// TestDefaultCredentials finds the driver's own credentials where Google's clients look for them.
+func TestDefaultCredentials(t *testing.T) {
+	t.Parallel()
+	server, err := gcsfake.New(gcsfake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	key, err := server.AdminKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	file := filepath.Join(home, ".config", "gcloud", "application_default_credentials.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		environment map[string]string
+		code        codes.Code
+	}{
+		"the variable that names a file": {map[string]string{"HOME": t.TempDir(), "GOOGLE_APPLICATION_CREDENTIALS": file}, codes.OK},
+		"the file in the home directory": {map[string]string{"HOME": home}, codes.OK},
+		"a file that is not there":       {map[string]string{"HOME": home, "GOOGLE_APPLICATION_CREDENTIALS": "/nowhere.json"}, codes.Unauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endpoint := drivertest.Endpoint(t)
+			environment := map[string]string{
+				"COSI_ENDPOINT": endpoint, "GCS_DRIVER_PROJECT": server.ProjectID(), "GCS_DRIVER_ENDPOINT": server.URL(),
+				"COOPER_CREDENTIAL_STORE": "directory:" + t.TempDir(),
+			}
+			maps.Copy(environment, tc.environment)
+			process := start(t, environment)
+			_, err := drivertest.Dial(t, endpoint).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + uuid.NewString()})
+			if status.Code(err) != tc.code {
+				t.Errorf("create: %v, want code %v", err, tc.code)
+			}
+			process.Terminate()
+			if code := process.Exit(); code != 0 {
+				t.Errorf("exit code %d\n%s", code, process.Output())
+			}
+		})
 	}
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+)
+
+// TestPrivateAuthority talks to an endpoint whose certificate the driver is told to trust, and tells workloads.
+func TestPrivateAuthority(t *testing.T) {
+	t.Parallel()
+	config, ca, err := gcsfake.SelfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := startGoogle(t, gcsfake.Options{TLS: config})
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
+		backend := c.Backends["main"]
+		backend.CAFile = file
+		c.Backends["main"] = backend
+	}})
+	bucket := w.newBucket(t, nil)
+	request := grantRequest(newAccount(), readWrite, bucket)
+	granted := w.mustGrant(t, request)
+	authority := granted.GetCredentials().GetCertificateAuthority()
+	if authority != string(ca) {
+		t.Errorf("workloads are told to trust %q", authority)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(authority))
+	given := granted.GetCredentials().GetGcs()
+	client, err := minio.New(strings.TrimPrefix(on.URL(), "https://"), &minio.Options{
+		Creds: credentials.NewStaticV4(given.GetAccessId(), given.GetAccessSecret(), ""), BucketLookup: minio.BucketLookupPath, MaxRetries: 1, Region: "auto",
+		Secure: true, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s3Put(t, client, bucket, "key"); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, w.revoke(t, request), codes.OK)
+
+	stranger := newWorld(t, on, worldOptions{})
+	wantCode(t, stranger.create(t, newAccount(), nil), codes.Unavailable, "certificate")
+}
