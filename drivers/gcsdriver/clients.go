@@ -170,7 +170,8 @@ func tokenOf(source oauth2.TokenSource) (*oauth2.Token, error) {
 	}
 	_, refused := errors.AsType[*oauth2.RetrieveError](err)
 	_, unreachable := errors.AsType[*url.Error](err)
-	if refused || unreachable {
+	// The JWT flow keeps nothing of such an error but its text.
+	if refused || unreachable || strings.HasPrefix(err.Error(), "oauth2: cannot fetch token: ") {
 		return nil, fmt.Errorf("get a token: %w", err)
 	}
 	return nil, fmt.Errorf("%w: %w", call.ErrCredentials, err)

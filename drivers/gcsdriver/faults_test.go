@@ -165,3 +165,14 @@ func TestOwnCredentials(t *testing.T) {
 	write(good)
 	wantCode(t, create(), codes.OK)
 }
+
+// TestUnreachable makes sure that nobody is told to renew credentials when the network is down.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	on := startGoogle(t, gcsfake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	if err := on.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, w.create(t, "bc-of-this-test", nil), codes.Unavailable, "cannot be reached")
+}

@@ -59,5 +59,5 @@ func TestPrivateAuthority(t *testing.T) {
 	wantCode(t, w.revoke(t, request), codes.OK)
 
 	stranger := newWorld(t, on, worldOptions{})
-	wantCode(t, stranger.create(t, newAccount(), nil), codes.Unavailable, "certificate")
+	wantCode(t, stranger.create(t, newAccount(), nil), codes.Unavailable, "certificate", "caFile")
 }

@@ -21,18 +21,18 @@ import (
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c := startChild(t, "--tls", "--data", t.TempDir()+"/data")
-	if !strings.HasPrefix(c.env["GCS_ENDPOINT_URL"], "https://") {
-		t.Fatalf("the endpoint is %s", c.env["GCS_ENDPOINT_URL"])
+	if !strings.HasPrefix(c.Env["GCS_ENDPOINT_URL"], "https://") {
+		t.Fatalf("the endpoint is %s", c.Env["GCS_ENDPOINT_URL"])
 	}
-	ca, err := os.ReadFile(c.env["SSL_CERT_FILE"])
+	ca, err := os.ReadFile(c.Env["SSL_CERT_FILE"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		t.Fatalf("%s holds no certificate", c.env["SSL_CERT_FILE"])
+		t.Fatalf("%s holds no certificate", c.Env["SSL_CERT_FILE"])
 	}
-	key, err := os.ReadFile(c.env["GOOGLE_APPLICATION_CREDENTIALS"])
+	key, err := os.ReadFile(c.Env["GOOGLE_APPLICATION_CREDENTIALS"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := storage.NewClient(ctx, option.WithEndpoint(c.env["GCS_ENDPOINT_URL"]+"/storage/v1/"), option.WithHTTPClient(config.Client(ctx)))
+	client, err := storage.NewClient(ctx, option.WithEndpoint(c.Env["GCS_ENDPOINT_URL"]+"/storage/v1/"), option.WithHTTPClient(config.Client(ctx)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
@@ -122,6 +123,9 @@ func find(err error) (rule, string) {
 func unreachable(err error) (rule, string) {
 	if _, called := errors.AsType[*call.Error](err); !called {
 		return rule{driverkit.Internal, "the driver failed; its log has the details"}, ""
+	}
+	if strings.Contains(err.Error(), "x509: ") { // the type is lost where the token was asked for
+		return rule{driverkit.Unavailable, "the certificate of the endpoint is not trusted; an administrator has to set the backend's caFile"}, ""
 	}
 	return rule{driverkit.Unavailable, "Google Cloud cannot be reached"}, ""
 }

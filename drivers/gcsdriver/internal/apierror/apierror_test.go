@@ -42,6 +42,7 @@ func TestTranslate(t *testing.T) {
 	}{
 		"a token is refused":                    {storageError("buckets.get", 401, "authError"), codes.Unauthenticated, "credentials"},
 		"no token is given out":                 {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: http.StatusBadRequest}}}, codes.Unauthenticated, "credentials"},
+		"a certificate that nobody trusts":      {&call.Error{Err: errors.New("get a token: tls: failed to verify certificate: x509: certificate signed by unknown authority")}, codes.Unavailable, "caFile"},
 		"no token can be given out":             {&call.Error{Err: &oauth2.RetrieveError{Response: &http.Response{StatusCode: http.StatusServiceUnavailable}}}, codes.Unavailable, "internal problem"},
 		"the file with the credentials is gone": {&call.Error{Err: fmt.Errorf("%w: open", call.ErrCredentials)}, codes.Unauthenticated, "credentials"},
 		"the driver may not":                    {storageError("buckets.get", 403, "forbidden"), codes.PermissionDenied, "denies"},

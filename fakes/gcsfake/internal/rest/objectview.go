@@ -166,13 +166,18 @@ type objectResource struct {
 func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 	generation := strconv.FormatInt(o.Generation, 10)
 	path := "/storage/v1/b/" + o.Bucket + "/o/" + url.PathEscape(o.Name)
+	created := stamp(o.Created)
+	updated := created
+	if !o.Updated.Equal(o.Created) {
+		updated = stamp(o.Updated)
+	}
 	out := objectResource{
 		Kind: "storage#object", ID: o.Bucket + "/" + o.Name + "/" + generation, SelfLink: c.base() + path,
 		MediaLink: c.base() + "/download" + path + "?generation=" + generation + "&alt=media",
 		Name:      o.Name, Bucket: o.Bucket, Generation: o.Generation, Metageneration: o.Metageneration, ContentType: o.ContentType,
 		ContentEncoding: o.ContentEncoding, ContentLanguage: o.ContentLanguage, ContentDisposition: o.ContentDisposition, CacheControl: o.CacheControl,
-		StorageClass: o.StorageClass, Size: o.Size, CRC32C: encodeCRC(o.CRC32C), ETag: o.ETag(), TimeCreated: stamp(o.Created), Updated: stamp(o.Updated),
-		TimeFinalized: stamp(o.Created), ClassUpdated: stamp(o.Created), Components: o.Components, Metadata: o.Metadata, TemporaryHold: o.TemporaryHold,
+		StorageClass: o.StorageClass, Size: o.Size, CRC32C: encodeCRC(o.CRC32C), ETag: o.ETag(), TimeCreated: created, Updated: updated,
+		TimeFinalized: created, ClassUpdated: created, Components: o.Components, Metadata: o.Metadata, TemporaryHold: o.TemporaryHold,
 		EventBasedHold: o.EventBasedHold, KMSKeyName: o.KMSKeyName,
 	}
 	if o.MD5 != nil {
