@@ -3,11 +3,19 @@
 package gcsfake_test
 
 import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
+
+	"cloud.google.com/go/storage"
 )
 
 // noServerError fails on a 500; 501 and 503 are answers of the service.
@@ -179,5 +187,54 @@ func FuzzSelections(f *testing.F) {
 	f.Add("((((((")
 	f.Fuzz(func(t *testing.T, fields string) {
 		noServerError(t, w.send(t, w.admin, operation{method: "GET", path: b + "/o?fields=" + url.QueryEscape(fields)}))
+	})
+}
+
+// FuzzSignedURLs has Google's client sign URLs for arbitrary names, parameters and headers: all of them must be
+// recognised.
+func FuzzSignedURLs(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if got := w.send(f, w.admin, operation{method: "POST", path: sa + "/keys:upload", body: `{"publicKeyData":"` + certificateOf(key) + `"}`}); got.Code != http.StatusOK {
+		f.Fatal(got.Body.String())
+	}
+	f.Add("dir/o", "response-content-type", "text/plain; a=b", "a  b\tc")
+	f.Add("ü +%2F~/;?", "prefix", "a&b=c", "")
+	f.Add("//a//", "a-b", "", " x ")
+	f.Fuzz(func(t *testing.T, object, name, value, header string) {
+		if object == "" || !utf8.ValidString(object+name+value) || strings.HasPrefix(strings.ToLower(name), "x-goog-") {
+			t.Skip("not what a client could ask for")
+		}
+		for _, r := range header {
+			if r != '\t' && (r < ' ' || r > '~') {
+				t.Skip("not a header that a client could send")
+			}
+		}
+		signed, err := storage.SignedURL("docs", object, &storage.SignedURLOptions{
+			GoogleAccessID: "target@cooper-fake.iam.gserviceaccount.com", Method: http.MethodGet, Expires: time.Now().Add(time.Minute), Scheme: storage.SigningSchemeV4,
+			SignBytes: func(b []byte) ([]byte, error) {
+				sum := sha256.Sum256(b)
+				return rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
+			},
+			Hostname: "storage.example.com", Style: storage.PathStyle(), QueryParameters: url.Values{name: {value}}, Headers: []string{"x-goog-meta-a:" + header},
+		})
+		if err != nil {
+			t.Skip(err)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, signed, http.NoBody)
+		if err != nil {
+			t.Skip("not a URL that a client could send")
+		}
+		req.Header.Set("X-Goog-Meta-A", header)
+		rec := httptest.NewRecorder()
+		w.ServeHTTP(rec, req)
+		noServerError(t, rec)
+		if strings.Contains(rec.Body.String(), "SignatureDoesNotMatch") {
+			t.Errorf("%s: %s", signed, rec.Body.String())
+		}
 	})
 }
