@@ -62,6 +62,7 @@ fuzz: ## fuzz every target for a while (FUZZTIME=60s each, FUZZ= a regular expre
 	@bash hack/fuzz.sh $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: bench
-bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000), then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000)
+bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000), then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000), gcsfake beside fake-gcs-server
 	@go run ./bench $(ARGS)
 	@go run ./bench/s3fake $(S3ARGS)
+	@go run ./bench/gcsfake

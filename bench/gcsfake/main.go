@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gcsfake measures the fake Cloud Storage next to fake-gcs-server, whose program it is given: put and get of
-// 4 KiB and 1 MiB with 1 and 32 clients, and a listing, over the JSON API. The fake verifies a token and evaluates
-// policies for each call; fake-gcs-server does neither. It prints one line per measurement.
+// Command gcsfake measures the fake Cloud Storage next to fake-gcs-server, if `go run ./hack/stores` has built that: put
+// and get of 4 KiB and 1 MiB with 1 and 32 clients, and a listing, over the JSON API. The fake verifies a token and
+// evaluates policies for each call; fake-gcs-server does neither. It prints one line per measurement.
 package main
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
 // target is a store to measure.
@@ -36,7 +37,7 @@ func main() {
 	var duration time.Duration
 	var peer string
 	pflag.DurationVar(&duration, "duration", 2*time.Second, "how long each measurement runs")
-	pflag.StringVar(&peer, "peer", "", "path of the fake-gcs-server program; without it only the fake is measured")
+	pflag.StringVar(&peer, "peer", found(stores.FakeGCSServer()), "path of the fake-gcs-server program; without it only the fake is measured")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Stdout, duration, peer)
@@ -45,6 +46,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench/gcsfake:", err)
 		os.Exit(1)
 	}
+}
+
+// found is the program of a store, "" where it is not there.
+func found(s stores.Store) string {
+	path, err := s.Find()
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 func run(ctx context.Context, out io.Writer, duration time.Duration, peer string) error {
