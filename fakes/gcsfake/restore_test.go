@@ -414,7 +414,7 @@ func TestPredefinedRoles(t *testing.T) {
 	if err != nil || len(list.Roles) < 20 || len(list.Roles[0].IncludedPermissions) == 0 {
 		t.Errorf("roles: %v, %v", list, err)
 	}
-	if got, err := roles.Get("roles/storage.objectViewer").Context(t.Context()).Do(); err != nil || len(got.IncludedPermissions) != 2 {
+	if got, err := roles.Get("roles/storage.objectViewer").Context(t.Context()).Do(); err != nil || len(got.IncludedPermissions) != 3 {
 		t.Errorf("role: %+v, %v", got, err)
 	}
 	if _, err := roles.Get("roles/none").Context(t.Context()).Do(); status(err) != http.StatusNotFound {

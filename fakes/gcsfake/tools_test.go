@@ -131,6 +131,40 @@ func TestRcloneWithAJSONKey(t *testing.T) {
 	copyAndBack(t, sh, "fake:work/r")
 }
 
+// TestGcloud does its ordinary work with Google's own command, which no distribution has.
+func TestGcloud(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("COOPER_SOAK") == "" {
+		t.Skip("set COOPER_SOAK to try gcloud, which takes seconds to start each time")
+	}
+	f, sh, _, _ := tool(t, "gcloud")
+	token, err := f.Token(f.AdminEmail(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh.env = append(sh.env, "CLOUDSDK_CONFIG="+t.TempDir(), "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="+file, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE="+f.URL()+"/storage/v1/",
+		"CLOUDSDK_CORE_PROJECT="+f.ProjectID(), "CLOUDSDK_CORE_DISABLE_PROMPTS=1", "CLOUDSDK_CORE_DISABLE_USAGE_REPORTING=true", "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK=true")
+	gcloud := func(args ...string) string { return sh.must(t, "gcloud", append([]string{"storage"}, args...)...) }
+	gcloud("buckets", "create", "gs://own", "--location=EU", "--uniform-bucket-level-access")
+	gcloud("cp", "small.txt", "gs://own/dir/small.txt")
+	gcloud("cp", "large.bin", "gs://own/large.bin")
+	gcloud("cp", "gs://own/large.bin", "back.bin")
+	sh.sameFile(t, "large.bin", "back.bin")
+	gcloud("mv", "gs://own/dir/small.txt", "gs://own/dir/moved.txt")
+	gcloud("rm", "gs://own/dir/moved.txt")
+	if out := gcloud("ls", "--soft-deleted", "gs://own/dir/"); !strings.Contains(out, "moved.txt#") {
+		t.Errorf("soft-deleted are %s", out)
+	}
+	gcloud("restore", "gs://own/dir/moved.txt")
+	gcloud("buckets", "update", "gs://own", "--versioning", "--update-labels=a=b")
+	gcloud("rsync", ".", "gs://own/sync")
+	gcloud("rm", "-r", "gs://own")
+}
+
 func copyAndBack(t *testing.T, sh shell, place string) {
 	t.Helper()
 	sh.env = append(sh.env, "RCLONE_CONFIG="+filepath.Join(sh.dir, "rclone.conf"))

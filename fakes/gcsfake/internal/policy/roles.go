@@ -19,7 +19,7 @@ var (
 	bucketControl = []string{"storage.buckets.update", "storage.buckets.getIamPolicy", "storage.buckets.setIamPolicy", "storage.buckets.enableObjectRetention"}
 	objectUser    = []string{
 		"storage.objects.create", "storage.objects.delete", "storage.objects.get", "storage.objects.list", "storage.objects.move", "storage.objects.restore",
-		"storage.objects.update",
+		"storage.objects.update", "storage.managedFolders.list",
 	}
 	objectControl = []string{"storage.objects.getIamPolicy", "storage.objects.setIamPolicy", "storage.objects.overrideUnlockedRetention", "storage.objects.setRetention"}
 	accounts      = []string{
@@ -43,7 +43,7 @@ var predefined = sets(map[string][]string{
 	"roles/storage.bucketViewer": {"storage.buckets.get", "storage.buckets.list"},
 	"roles/storage.objectAdmin":  slices.Concat(objectUser, objectControl, multipart),
 	"roles/storage.objectUser":   slices.Concat(objectUser, multipart),
-	"roles/storage.objectViewer": {"storage.objects.get", "storage.objects.list"},
+	"roles/storage.objectViewer": {"storage.managedFolders.list", "storage.objects.get", "storage.objects.list"},
 	"roles/storage.objectCreator": {
 		"storage.objects.create", "storage.multipartUploads.abort", "storage.multipartUploads.create", "storage.multipartUploads.listParts",
 	},

@@ -211,6 +211,14 @@ func (c *Call) checkProjection() error {
 	}
 }
 
+// listManagedFolders lists none: none can be made here. gcloud asks before it deletes a bucket with its objects.
+func (c *Call) listManagedFolders(w http.ResponseWriter) error {
+	if _, err := c.bucket("storage.managedFolders.list"); err != nil {
+		return err
+	}
+	return answer(w, map[string]string{"kind": "storage#managedFolders"})
+}
+
 // storageLayout tells what clients that mount buckets want to know first.
 func (c *Call) storageLayout(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.objects.list")

@@ -129,13 +129,28 @@ func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received)
 	return c.answerObject(w, o)
 }
 
+// boundaryOf is the boundary in a content type, "" for none. gcloud and gsutil quote it with apostrophes, which RFC 2045
+// does not know and the service takes.
+func boundaryOf(contentType string) string {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err == nil && strings.HasPrefix(kind, "multipart/") && !strings.HasPrefix(params["boundary"], "'") {
+		return params["boundary"]
+	}
+	_, rest, ok := strings.Cut(contentType, "boundary='")
+	boundary, _, closed := strings.Cut(rest, "'")
+	if !ok || !closed || !strings.HasPrefix(contentType, "multipart/") {
+		return ""
+	}
+	return boundary
+}
+
 // insertMultipart reads the resource and the body from one multipart/related request (RFC 2387).
 func (c *Call) insertMultipart(w http.ResponseWriter, b *store.Bucket) error {
-	kind, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
-	if err != nil || !strings.HasPrefix(kind, "multipart/") || params["boundary"] == "" {
+	boundary := boundaryOf(c.r.Header.Get("Content-Type"))
+	if boundary == "" {
 		return gcserr.Invalid.Say("A multipart upload needs the content type multipart/related with a boundary.")
 	}
-	parts := multipart.NewReader(c.r.Body, params["boundary"])
+	parts := multipart.NewReader(c.r.Body, boundary)
 	meta, err := parts.NextRawPart()
 	if err != nil {
 		return gcserr.Invalid.Say("The multipart body has no metadata part.")

@@ -23,7 +23,7 @@ func (c *Call) softDeleted(permission string) (*store.Object, *store.Bucket, err
 	switch {
 	case err != nil:
 		return nil, b, err
-	case !ok:
+	case !ok && c.api.store.IsSoftDeleted(b.Name, c.vars["object"]):
 		return nil, b, gcserr.Required.Say("Required parameter: generation")
 	}
 	return c.api.store.SoftDeleted(b.Name, c.vars["object"], g)

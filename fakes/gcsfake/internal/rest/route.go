@@ -63,6 +63,7 @@ var bucketRoutes = []route{
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.getIamPolicy", level: identity.Control, handler: (*Call).getBucketPolicy},
 	{method: "PUT", pattern: "/storage/v1/b/{bucket}/iam", operation: "storage.buckets.setIamPolicy", level: identity.Control, handler: (*Call).setBucketPolicy},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/storageLayout", operation: "storage.buckets.getStorageLayout", level: identity.Read, handler: (*Call).storageLayout},
+	{method: "GET", pattern: "/storage/v1/b/{bucket}/managedFolders", operation: "storage.managedFolders.list", level: identity.Read, handler: (*Call).listManagedFolders},
 	{method: "GET", pattern: "/storage/v1/b/{bucket}/iam/testPermissions", operation: "storage.buckets.testIamPermissions", level: identity.Read, handler: (*Call).testBucketPermissions},
 }
 

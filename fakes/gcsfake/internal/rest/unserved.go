@@ -52,7 +52,6 @@ const unserved = `
 	DELETE /storage/v1/b/{bucket}/folders/{folder}                   storage.folders.delete
 	POST   /storage/v1/b/{bucket}/folders/{folder}/deleteRecursive   storage.folders.deleteRecursive
 	POST   /storage/v1/b/{bucket}/folders/{folder}/renameTo/folders/{to} storage.folders.rename
-	GET    /storage/v1/b/{bucket}/managedFolders                     storage.managedFolders.list
 	POST   /storage/v1/b/{bucket}/managedFolders                     storage.managedFolders.insert
 	GET    /storage/v1/b/{bucket}/managedFolders/{folder}            storage.managedFolders.get
 	PATCH  /storage/v1/b/{bucket}/managedFolders/{folder}            storage.managedFolders.update

@@ -116,6 +116,21 @@ func (s *Store) SoftDeleted(bucket, name string, generation int64) (*Object, *Bu
 	return o, &out, nil
 }
 
+// IsSoftDeleted reports whether there is a soft-deleted generation of a name.
+func (s *Store) IsSoftDeleted(bucket, name string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b, found := s.buckets[bucket], false
+	if b == nil {
+		return false
+	}
+	b.soft.byName.AscendGreaterOrEqual(&Object{Name: name}, func(o *Object) bool {
+		found = o.Name == name && o.HardDelete.After(s.now())
+		return o.Name == name && !found
+	})
+	return found
+}
+
 // ReadSoftDeleted pins the body of a soft-deleted generation until release is called.
 func (s *Store) ReadSoftDeleted(bucket, name string, generation int64) (o *Object, release func(), err error) {
 	s.mu.RLock()
