@@ -212,15 +212,13 @@ func newBreakable(t *testing.T, endpoint string) *breakable {
 	return made
 }
 
-func (*breakable) Can(fault sanity.Fault) bool {
-	return fault == sanity.BackendDown || fault == sanity.LoginRefused
-}
+func (*breakable) Can(what sanity.Fault) bool { return faulty{}.Can(what) }
 
-func (b *breakable) Break(_ context.Context, fault sanity.Fault) error {
-	if !b.Can(fault) {
+func (b *breakable) Break(_ context.Context, what sanity.Fault) error {
+	if !b.Can(what) {
 		return errors.New("cannot do this")
 	}
-	b.fault.Store(fault)
+	b.fault.Store(what)
 	return nil
 }
 

@@ -154,11 +154,8 @@ const entraAudience = "api://AzureADTokenExchange"
 // client ID of the access's identity.
 func (p pod) container(t *testing.T, access, name, audience string) *container.Client {
 	t.Helper()
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
-	made, err := p.client.CoreV1().ServiceAccounts(p.namespace).CreateToken(t.Context(), p.account, request, metav1.CreateOptions{})
-	wantNoError(t, err)
 	file := filepath.Join(t.TempDir(), "token")
-	wantNoError(t, os.WriteFile(file, []byte(made.Status.Token), 0o600))
+	wantNoError(t, os.WriteFile(file, []byte(p.token(t, audience)), 0o600))
 	options := clientOptions()
 	options.Transport = p.trusted
 	login := options.ClientOptions
@@ -168,6 +165,15 @@ func (p pod) container(t *testing.T, access, name, audience string) *container.C
 	})
 	wantNoError(t, err)
 	return p.bearer(t, credential, name)
+}
+
+// token is what the API server issues for the pod.
+func (p pod) token(t *testing.T, audience string) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
+	made, err := p.client.CoreV1().ServiceAccounts(p.namespace).CreateToken(t.Context(), p.account, request, metav1.CreateOptions{})
+	wantNoError(t, err)
+	return made.Status.Token
 }
 
 func (f *federation) bearer(t *testing.T, credential azcore.TokenCredential, name string) *container.Client {

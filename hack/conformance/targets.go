@@ -54,6 +54,7 @@ func targets() []target {
 		{"s3driver", "cmd/cosi-driver-s3, as a process, on fakes/s3fake with S3 and IAM", s3OnFake},
 		{"s3driver-workloads", "the same with service accounts too, which EKS Pod Identity gives a role", s3Workloads},
 		{"s3driver-static", "the same on fakes/s3fake as a store without accounts, where all get the one configured key", s3Static},
+		{"azuredriver", "cmd/cosi-driver-azure, as a process, on fakes/azurefake with keys and service accounts", azureOnFake},
 	}
 }
 

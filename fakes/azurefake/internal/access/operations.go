@@ -63,40 +63,39 @@ const (
 	actionDelegation = "Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action"
 )
 
-// needs follows "Create an account SAS", "Create a service SAS" and "Authorize with Microsoft Entra ID" of the
+func needs(op Operation) need { return needed[op] }
+
+// needed follows "Create an account SAS", "Create a service SAS" and "Authorize with Microsoft Entra ID" of the
 // storage REST reference.
-func needs(op Operation) need {
-	table := map[Operation]need{
-		ListContainers:         {"s", "l", "", actionContainers + "read"},
-		GetAccountInformation:  {"sco", "racwdlup", "racwdl", actionContainers + "read"},
-		GetUserDelegationKey:   {"", "", "", actionDelegation},
-		CreateContainer:        {"c", "cw", "", actionContainers + "write"},
-		GetContainerProperties: {"c", "r", "", actionContainers + "read"},
-		SetContainerMetadata:   {"c", "w", "", actionContainers + "write"},
-		DeleteContainer:        {"c", "d", "", actionContainers + "delete"},
-		LeaseContainer:         {"c", "w", "", actionContainers + "write"},
-		GetContainerACL:        {"", "", "", actionContainers + "getAcl/action"},
-		SetContainerACL:        {"", "", "", actionContainers + "setAcl/action"},
-		ListBlobs:              {"c", "l", "l", actionBlobs + "read"},
-		PutBlob:                {"o", "cw", "cw", actionBlobs + "write"},
-		PutBlock:               {"o", "w", "w", actionBlobs + "write"},
-		PutBlockList:           {"o", "w", "w", actionBlobs + "write"},
-		GetBlockList:           {"o", "r", "r", actionBlobs + "read"},
-		AppendBlock:            {"o", "aw", "aw", actionBlobs + "write"},
-		AppendBlobSeal:         {"o", "w", "w", actionBlobs + "write"},
-		GetBlob:                {"o", "r", "r", actionBlobs + "read"},
-		GetBlobProperties:      {"o", "r", "r", actionBlobs + "read"},
-		GetBlobMetadata:        {"o", "r", "r", actionBlobs + "read"},
-		SetBlobMetadata:        {"o", "w", "w", actionBlobs + "write"},
-		SetBlobProperties:      {"o", "w", "w", actionBlobs + "write"},
-		SetBlobTier:            {"o", "w", "w", actionBlobs + "write"},
-		SnapshotBlob:           {"o", "cw", "cw", actionBlobs + "write"},
-		CopyBlob:               {"o", "cw", "cw", actionBlobs + "write"},
-		LeaseBlob:              {"o", "w", "w", actionBlobs + "write"},
-		GetBlobTags:            {"o", "t", "t", actionBlobs + "tags/read"},
-		SetBlobTags:            {"o", "t", "t", actionBlobs + "tags/write"},
-		DeleteBlob:             {"o", "d", "d", actionBlobs + "delete"},
-		DeleteBlobVersion:      {"o", "x", "x", actionBlobs + "deleteBlobVersion/action"},
-	}
-	return table[op]
+var needed = map[Operation]need{
+	ListContainers:         {"s", "l", "", actionContainers + "read"},
+	GetAccountInformation:  {"sco", "racwdlup", "racwdl", actionContainers + "read"},
+	GetUserDelegationKey:   {"", "", "", actionDelegation},
+	CreateContainer:        {"c", "cw", "", actionContainers + "write"},
+	GetContainerProperties: {"c", "r", "", actionContainers + "read"},
+	SetContainerMetadata:   {"c", "w", "", actionContainers + "write"},
+	DeleteContainer:        {"c", "d", "", actionContainers + "delete"},
+	LeaseContainer:         {"c", "w", "", actionContainers + "write"},
+	GetContainerACL:        {"", "", "", actionContainers + "getAcl/action"},
+	SetContainerACL:        {"", "", "", actionContainers + "setAcl/action"},
+	ListBlobs:              {"c", "l", "l", actionBlobs + "read"},
+	PutBlob:                {"o", "cw", "cw", actionBlobs + "write"},
+	PutBlock:               {"o", "w", "w", actionBlobs + "write"},
+	PutBlockList:           {"o", "w", "w", actionBlobs + "write"},
+	GetBlockList:           {"o", "r", "r", actionBlobs + "read"},
+	AppendBlock:            {"o", "aw", "aw", actionBlobs + "write"},
+	AppendBlobSeal:         {"o", "w", "w", actionBlobs + "write"},
+	GetBlob:                {"o", "r", "r", actionBlobs + "read"},
+	GetBlobProperties:      {"o", "r", "r", actionBlobs + "read"},
+	GetBlobMetadata:        {"o", "r", "r", actionBlobs + "read"},
+	SetBlobMetadata:        {"o", "w", "w", actionBlobs + "write"},
+	SetBlobProperties:      {"o", "w", "w", actionBlobs + "write"},
+	SetBlobTier:            {"o", "w", "w", actionBlobs + "write"},
+	SnapshotBlob:           {"o", "cw", "cw", actionBlobs + "write"},
+	CopyBlob:               {"o", "cw", "cw", actionBlobs + "write"},
+	LeaseBlob:              {"o", "w", "w", actionBlobs + "write"},
+	GetBlobTags:            {"o", "t", "t", actionBlobs + "tags/read"},
+	SetBlobTags:            {"o", "t", "t", actionBlobs + "tags/write"},
+	DeleteBlob:             {"o", "d", "d", actionBlobs + "delete"},
+	DeleteBlobVersion:      {"o", "x", "x", actionBlobs + "deleteBlobVersion/action"},
 }

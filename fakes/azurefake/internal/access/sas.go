@@ -233,7 +233,8 @@ func signedResource(q url.Values, t Target) (string, error) {
 	case "c":
 		return name, nil
 	case "b", "bs", "bv":
-		return name + "/" + t.Blob, nil
+		// The service takes a backslash for a slash.
+		return name + "/" + strings.ReplaceAll(t.Blob, `\`, "/"), nil
 	case "":
 		return "", azerr.AuthenticationFailed("sr is mandatory. Cannot be empty")
 	}

@@ -35,10 +35,17 @@ type Options struct {
 }
 
 // API serves the Blob service.
-type API struct{ Options }
+type API struct {
+	Options
+
+	// The operations by what a request is about. They are made once: there is a look-up in every call.
+	accounts, containers, blobs map[string]route
+}
 
 // New returns the interface.
-func New(o Options) *API { return &API{o} }
+func New(o Options) *API {
+	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes()}
+}
 
 // Call is one request whose target and operation are known.
 type Call struct {
@@ -69,7 +76,7 @@ func (a *API) target(r *http.Request) access.Target {
 	}
 	container, name, _ := strings.Cut(path, "/")
 	t := access.Target{Account: account, Container: container, Blob: name}
-	if name == "" && container != "" && r.URL.Query().Get("restype") == "" && r.URL.Query().Get("comp") != "list" {
+	if q := r.URL.Query(); name == "" && container != "" && q.Get("restype") == "" && q.Get("comp") != "list" {
 		t.Container, t.Blob = "$root", container
 	}
 	t.Resource = a.Resource(account)
@@ -98,15 +105,15 @@ type route struct {
 func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error) {
 	q := c.r.URL.Query()
 	key := c.r.Method + " " + q.Get("restype") + " " + q.Get("comp")
-	table := accountRoutes()
+	table := c.api.accounts
 	switch {
 	case c.Target.Blob != "":
-		table = blobRoutes()
+		table = c.api.blobs
 		if key == "PUT  " || key == "DELETE  " {
 			key += c.variant()
 		}
 	case c.Target.Container != "":
-		table = containerRoutes()
+		table = c.api.containers
 	}
 	found, ok := table[key]
 	if !ok {
