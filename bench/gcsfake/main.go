@@ -34,6 +34,13 @@ type target struct {
 }
 
 func main() {
+	if os.Getenv(childMark) != "" {
+		if err := serve(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench/gcsfake:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var duration time.Duration
 	var peer string
 	pflag.DurationVar(&duration, "duration", 2*time.Second, "how long each measurement runs")
@@ -74,19 +81,49 @@ func run(ctx context.Context, out io.Writer, duration time.Duration, peer string
 	return nil
 }
 
-func startFake(context.Context) (*target, error) {
+// childMark makes the program be the fake, in a process of its own as the other one is.
+const childMark = "GCSFAKE_BENCH_CHILD"
+
+// serve is the fake: it prints where it is and a token, and ends with its input.
+func serve() error {
 	s, err := gcsfake.New(gcsfake.Options{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.Start(); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return errors.Join(err, s.Close())
 	}
 	token, err := s.Token(s.AdminEmail(""))
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err == nil {
+		fmt.Println(s.URL(), token)
+		_, err = io.Copy(io.Discard, os.Stdin)
 	}
-	return &target{"gcsfake", s.URL(), token, s.Close}, nil
+	return errors.Join(err, s.Close())
+}
+
+func startFake(ctx context.Context) (*target, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env, cmd.Stderr = append(os.Environ(), childMark+"=1"), os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the fake: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the fake: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the fake: %w", err)
+	}
+	t := &target{name: "gcsfake", stop: func() error { return errors.Join(in.Close(), cmd.Wait()) }}
+	if _, err := fmt.Fscan(out, &t.url, &t.token); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the fake: %w", err), t.stop())
+	}
+	return t, nil
 }
 
 // startPeer runs the program on a free port.
