@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/storage"
 	"github.com/google/go-cmp/cmp"
@@ -24,9 +25,10 @@ import (
 func TestBucketHasEverythingThatWasAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{config: func(c *gcsdriver.Config) { c.Cluster = "prod" }})
+	const kmsKey = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
 	id := w.newBucket(t, map[string]string{
 		"namePrefix": "team-", "location": "europe-west1", "storageClass": "NEARLINE", "versioning": "true",
-		"softDeleteSeconds": "0", "labels": `{"team":"a"}`,
+		"softDeleteSeconds": "0", "labels": `{"team":"a"}`, "retentionSeconds": "60", "kmsKeyName": kmsKey,
 		"lifecycle": `{"rule":[{"action":{"type":"Delete"},"condition":{"age":30}}]}`, "cors": `[{"origin":["*"],"method":["GET"]}]`,
 	})
 	attributes, err := w.google.root(t).Bucket(id).Attrs(t.Context())
@@ -37,6 +39,9 @@ func TestBucketHasEverythingThatWasAsked(t *testing.T) {
 		!attributes.UniformBucketLevelAccess.Enabled || attributes.PublicAccessPrevention != storage.PublicAccessPreventionEnforced ||
 		attributes.SoftDeletePolicy.RetentionDuration != 0 || len(attributes.Lifecycle.Rules) != 1 || len(attributes.CORS) != 1 {
 		t.Errorf("the bucket is %+v", attributes)
+	}
+	if attributes.RetentionPolicy == nil || attributes.RetentionPolicy.RetentionPeriod != time.Minute || attributes.Encryption == nil || attributes.Encryption.DefaultKMSKeyName != kmsKey {
+		t.Errorf("retention is %+v, encryption %+v", attributes.RetentionPolicy, attributes.Encryption)
 	}
 	labels := attributes.Labels
 	if labels["cosi-driver"] != "gcs_cooper_dev" || labels["cosi-cluster"] != "prod" || len(labels["cosi-params"]) != 32 || labels["team"] != "a" {
