@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -55,6 +56,9 @@ type Options struct {
 	Workers int
 	// Backoff bounds the wait after a failure of the Kubernetes API.
 	Backoff backoff.Options
+	// TracerProvider gets a span for each reconcile and its steps; nil means
+	// OpenTelemetry's global one.
+	TracerProvider trace.TracerProvider
 }
 
 // Add adds the Controller to a manager, whose scheme must know the kinds of
@@ -119,6 +123,7 @@ func (p parts) addAccesses() error {
 func (p parts) runner(kind string) *runner.Runner {
 	return runner.New(runner.Options{
 		Component: component, Kind: kind, Resync: p.options.Resync, Backoff: p.options.Backoff, Steps: p.steps, Events: p.events,
+		TracerProvider: p.options.TracerProvider,
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -27,6 +29,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -89,7 +92,7 @@ func (w *world) canaries() []string {
 
 func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
 	t.Parallel()
-	bothWays(t, setup{}, func(t *testing.T, o setup) {
+	bothWays(t, setup{traced: true}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		access := w.granted("app", "keys", "photos", "films")
 		w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: &cosi.DriverGrantBucketAccessResponse{
@@ -118,8 +121,46 @@ func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
 	})
 }
 
+// TestCase58_a_grant_is_one_trace follows it from the reconcile of the sidecar
+// to the driver.
+func TestCase58_a_grant_is_one_trace(t *testing.T) {
+	t.Parallel()
+	w := pair(t, setup{traced: true})
+	access := w.granted("app", "keys", "photos")
+	var path []string
+	w.eventually("the reconcile that granted has ended", func(context.Context) error {
+		path = w.pathTo("DriverGrantBucketAccess", trace.SpanKindServer)
+		if len(path) < 4 {
+			return fmt.Errorf("spans from the driver upwards: %q", path)
+		}
+		return nil
+	})
+	const call = "sigs.k8s.io.cosi.v1alpha2.Provisioner/DriverGrantBucketAccess"
+	diff(t, "spans from the driver upwards", []string{call, call, "grant", "reconcile BucketAccess"}, path)
+	w.delete(access)
+	w.gone(access)
+}
+
+// pathTo is the way of names from the span of a call up to where its trace
+// begins.
+func (w *world) pathTo(call string, kind trace.SpanKind) []string {
+	spans := map[trace.SpanID]sdktrace.ReadOnlySpan{}
+	var at trace.SpanID
+	for _, s := range w.spans.Ended() {
+		spans[s.SpanContext().SpanID()] = s
+		if s.SpanKind() == kind && strings.HasSuffix(s.Name(), call) {
+			at = s.SpanContext().SpanID()
+		}
+	}
+	var path []string
+	for s := spans[at]; s != nil; s = spans[s.Parent().SpanID()] {
+		path = append(path, s.Name())
+	}
+	return path
+}
+
 // everything is all that can be read besides the access Secrets: the objects of
-// every kind that the API server has, Events among them, and metrics.
+// every kind that the API server has, Events among them, metrics and traces.
 func (w *world) everything() map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
@@ -145,6 +186,12 @@ func (w *world) everything() map[string]string {
 	}
 	if len(found) < 20 || found["a Bucket"] == "" || found["a Event"] == "" {
 		w.t.Errorf("the check is blind: it finds %d kinds", len(found))
+	}
+	for _, s := range w.spans.Ended() {
+		found["the traces"] += fmt.Sprintln(s.Name(), s.Attributes(), s.Events(), s.Status(), s.Links(), s.Resource())
+	}
+	if !strings.Contains(found["the traces"], "DriverGrantBucketAccess") {
+		w.t.Error("the check is blind: no span of a grant")
 	}
 	for who, registries := range w.metrics {
 		for _, r := range registries {
@@ -317,6 +364,15 @@ func TestCase59_66_metrics(t *testing.T) {
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n != 1 {
 		t.Errorf("durations of DriverCreateBucket with OK: want 1, got %v", n)
 	}
+	// The first call of a sidecar, which asks for the name, counts under it, too.
+	method["method_name"] = "DriverGetInfo"
+	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n < 2 {
+		t.Errorf("durations of DriverGetInfo of two sidecars: %v", n)
+	}
+	method["driver_name"] = metrics.DriverUnknown
+	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n != 0 {
+		t.Errorf("%v calls of a driver that answered were counted as of an unknown one", n)
+	}
 	want := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
 	diff(t, "boundaries", want, w.boundaries(theController, "cosi_operation_total_seconds"))
 	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
@@ -354,7 +410,7 @@ func TestCase66_a_real_scrape(t *testing.T) {
 				return err
 			}
 			body, err := io.ReadAll(response.Body)
-			if err := errors.Join(err, response.Body.Close()); err != nil {
+			if err = errors.Join(err, response.Body.Close()); err != nil {
 				return err
 			}
 			for _, line := range wanted {

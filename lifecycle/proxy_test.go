@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -67,6 +68,7 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 		return nil, err
 	}
 	rpc := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
+	ctx = traced(ctx)
 	if rpc == string(driverfake.GetInfo) || ofFence(idOf(message)) {
 		return answer, x.onward.Invoke(ctx, info.FullMethod, message, answer)
 	}
@@ -83,6 +85,12 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 		return nil, status.Error(codes.Unavailable, errLost.Error())
 	}
 	return answer, err
+}
+
+// traced passes the trace that a call belongs to on with it.
+func traced(ctx context.Context) context.Context {
+	came := metadata.MD{"traceparent": metadata.ValueFromIncomingContext(ctx, "traceparent")}
+	return metadata.NewOutgoingContext(ctx, came)
 }
 
 // answerOf returns an empty answer of a method.

@@ -18,6 +18,13 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc"
 	"k8s.io/client-go/rest"
 
 	"github.com/cooper-cosi/cooper/controller"
@@ -57,6 +64,8 @@ type setup struct {
 	programs bool
 	// scraped lets the programs serve their metrics.
 	scraped bool
+	// traced keeps the spans of controller, sidecar and driver.
+	traced bool
 	// idle starts neither controller nor sidecar.
 	idle bool
 	// plane is the control plane to use.
@@ -88,6 +97,8 @@ type world struct {
 	tape  *tape
 	lags  *lags
 	log   *logbook
+	// spans are those of a world that is traced.
+	spans *tracetest.SpanRecorder
 	// metrics are the registries of all processes, the latest last.
 	metrics map[string][]*prometheus.Registry
 
@@ -114,7 +125,7 @@ func start(t *testing.T, o setup) *world {
 	env := testenv.Start(t, o.plane)
 	w := &world{
 		Env: env, t: t, setup: o, namespace: env.Namespace(), tape: &tape{}, lags: &lags{}, log: &logbook{},
-		metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,
+		spans: tracetest.NewSpanRecorder(), metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,
 	}
 	w.log.showIfFailed(t)
 	w.applyRoles()
@@ -123,7 +134,8 @@ func start(t *testing.T, o setup) *world {
 	}
 	w.sockets = shortDir(t)
 	w.rules = strict.New(strict.Options{})
-	o.fake.ServerOptions = w.rules.ServerOptions()
+	o.fake.ServerOptions = append(w.rules.ServerOptions(), grpc.StatsHandler(otelgrpc.NewServerHandler(
+		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{}))))
 	driver, err := driverfake.New(o.fake)
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +205,7 @@ func (w *world) runController() *process {
 	o := controller.ManagerOptions{
 		Controller: controller.Options{
 			Scope: w.scope(), Registerer: w.registry(theController), Name: w.namespace,
-			Resync: orNever(w.setup.resync), Backoff: w.backoff(),
+			Resync: orNever(w.setup.resync), Backoff: w.backoff(), TracerProvider: w.tracer(),
 		},
 		Logger: w.logger(theController), GracePeriod: graceful,
 	}
@@ -231,7 +243,7 @@ func (w *world) runSidecar() *process {
 	registry := w.registry(theSidecar)
 	driver, err := sidecar.Connect(ctx, sidecar.ConnectOptions{
 		Address: "unix://" + socket, Deadline: w.setup.deadline, InfoInterval: 200 * time.Millisecond,
-		Registerer: registry, Logger: w.logger(theSidecar),
+		Registerer: registry, Logger: w.logger(theSidecar), TracerProvider: w.tracer(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -241,7 +253,7 @@ func (w *world) runSidecar() *process {
 		Sidecar: sidecar.Options{
 			Driver: driver, Scope: w.scope(), Registerer: registry,
 			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
-			WatchSecrets: w.setup.watchSecrets,
+			WatchSecrets: w.setup.watchSecrets, TracerProvider: w.tracer(),
 		},
 		Logger: w.logger(theSidecar),
 	}
@@ -301,6 +313,14 @@ func (w *world) next() int {
 }
 
 func (w *world) scope() scope.Scope { return scope.Scope{Namespaces: []string{w.namespace}} }
+
+// tracer makes the spans of all processes of a world.
+func (w *world) tracer() trace.TracerProvider {
+	if !w.setup.traced {
+		return noop.NewTracerProvider()
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(w.spans))
+}
 
 func (w *world) registry(who string) *prometheus.Registry {
 	r := prometheus.NewRegistry()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 
 	"github.com/cooper-cosi/cooper/internal/metrics"
@@ -30,6 +31,9 @@ type ConnectOptions struct {
 	InfoInterval time.Duration
 	// Registerer gets the metrics of the RPCs; nil drops them.
 	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each RPC but DriverGetInfo, and the driver
+	// is told to which trace it belongs; nil means OpenTelemetry's global one.
+	TracerProvider trace.TracerProvider
 	// Logger gets RPCs, without their secrets, and what becomes of the
 	// connection.
 	Logger logr.Logger
@@ -64,6 +68,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 	}
 	conn, err := driver.Connect(ctx, driver.Options{
 		Address: o.Address, Deadline: o.Deadline, InfoInterval: o.InfoInterval, Interceptors: interceptors, Log: o.Logger,
+		Stats: driver.Trace(o.TracerProvider),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
@@ -82,6 +83,10 @@ type Options struct {
 	// WatchSecrets makes changes of Secrets known at once. It needs the right
 	// to list and watch all Secrets in scope.
 	WatchSecrets bool
+	// TracerProvider gets a span for each reconcile and its steps; nil means
+	// OpenTelemetry's global one. Those of the calls to the driver, within
+	// them, go to the TracerProvider of ConnectOptions.
+	TracerProvider trace.TracerProvider
 }
 
 // Add adds the Sidecar to a manager, whose scheme must know the kinds of
@@ -191,6 +196,7 @@ func (p *parts) ledger() *attempts.Ledger {
 func (p *parts) runner(kind string) *runner.Runner {
 	return runner.New(runner.Options{
 		Component: component, Kind: kind, Resync: p.options.Resync, Backoff: p.options.Backoff, Steps: p.steps, Events: p.events,
+		TracerProvider: p.options.TracerProvider,
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
 )
@@ -28,11 +29,13 @@ func command() serve.Command {
 	o := controller.ManagerOptions{Controller: controller.Options{Registerer: ctrlmetrics.Registry}}
 	leaderElect := true
 	api := apiserver.Access{}
+	var collector traces.Collector
 	return serve.Command{
 		Name:  "cosi-controller",
 		Short: "the COSI Controller of KEP-1979 v1alpha2",
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
+			collector.Flags(f)
 			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
@@ -50,6 +53,12 @@ func command() serve.Command {
 			if !leaderElect {
 				o.LeaderNamespace = ""
 			}
+			provider, flush, err := collector.Provider(ctx, "cosi-controller")
+			if err != nil {
+				return err
+			}
+			defer flush()
+			o.Controller.TracerProvider = provider
 			mgr, err := controller.NewManager(config, o)
 			if err != nil {
 				return err

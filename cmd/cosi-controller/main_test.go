@@ -34,10 +34,10 @@ func TestServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace := env.Namespace()
-	metrics, health := programtest.FreeAddress(t), programtest.FreeAddress(t)
+	metrics, health, collector := programtest.FreeAddress(t), programtest.FreeAddress(t), programtest.NewCollector(t)
 	process := programtest.Start(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
-		"COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json", "COOPER_VERSION=1.2.3",
+		"COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json", "COOPER_VERSION=1.2.3", "COOPER_TRACES_ENDPOINT=" + collector.URL,
 	}, "--metrics-address="+metrics, "--leader-namespace="+namespace)
 	process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok")
 	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
@@ -63,6 +63,9 @@ func TestServes(t *testing.T) {
 	}
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		t.Errorf("the Lease after SIGTERM: want no holder, so that the next instance need not wait, got %v, %v", lease.Spec.HolderIdentity, err)
+	}
+	if !strings.Contains(collector.Received(), "reconcile BucketClaim") {
+		t.Error("no span of a reconcile was exported")
 	}
 	for line := range strings.Lines(process.Output()) {
 		if !strings.HasPrefix(line, "{") {
@@ -118,6 +121,7 @@ func TestEnds(t *testing.T) {
 		"a kubeconfig that is missing": {nil, []string{"--kubeconfig=/does/not/exist"}, 1, "--kubeconfig: stat /does/not/exist"},
 		"a kubeconfig that is no YAML": {[]string{"KUBECONFIG=" + broken}, nil, 1, "--kubeconfig: error loading config file"},
 		"an API server that is silent": {nil, []string{"--kubeconfig=" + silent}, 1, "connection refused"},
+		"a collector that is no URL":   {[]string{"KUBECONFIG=" + reached, "COOPER_TRACES_ENDPOINT=collector"}, nil, 2, "--traces-endpoint \"collector\" is not a URL such as http://collector:4318"},
 		"a busy port for metrics":      {[]string{"KUBECONFIG=" + reached}, []string{"--leader-elect=false", "--health-address=", "--metrics-address=" + busy}, 1, busy + ": bind: address already in use"},
 		"a busy port for health":       {[]string{"KUBECONFIG=" + reached}, []string{"--leader-elect=false", "--metrics-address=", "--health-address=" + busy}, 1, busy + ": bind: address already in use"},
 	} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
@@ -29,6 +30,7 @@ type settings struct {
 	api         apiserver.Access
 	connect     sidecar.ConnectOptions
 	manager     sidecar.ManagerOptions
+	collector   traces.Collector
 	leaderElect bool
 }
 
@@ -46,6 +48,7 @@ func command() serve.Command {
 
 func (s *settings) flags(f *pflag.FlagSet) {
 	s.api.Flags(f)
+	s.collector.Flags(f)
 	f.StringVar(&s.connect.Address, "driver-address", "unix:///var/lib/cosi/cosi.sock", "UNIX socket of the driver, unix:///path/to/driver.sock")
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	f.StringVar(&s.manager.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
@@ -75,6 +78,12 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	provider, flush, err := s.collector.Provider(ctx, "cosi-sidecar")
+	if err != nil {
+		return err
+	}
+	defer flush()
+	s.connect.TracerProvider, s.manager.Sidecar.TracerProvider = provider, provider
 	driver, err := sidecar.Connect(ctx, s.connect)
 	if err != nil {
 		if ctx.Err() != nil {

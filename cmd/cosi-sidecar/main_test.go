@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -10,10 +12,13 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
@@ -33,10 +38,11 @@ func TestServes(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	namespace, endpoint := env.Namespace(), drivertest.Endpoint(t)
 	leaveSocket(t, endpoint)
-	metrics, health := programtest.FreeAddress(t), programtest.FreeAddress(t)
+	metrics, health, collector := programtest.FreeAddress(t), programtest.FreeAddress(t), programtest.NewCollector(t)
 	process := programtest.Start(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_DRIVER_ADDRESS=" + endpoint, "COOPER_OWNER=" + namespace + "/driver",
+		"COOPER_TRACES_ENDPOINT=" + collector.URL,
 	}, "--metrics-address="+metrics, "--health-address="+health, "--leader-namespace="+namespace)
 	process.Await(`msg="Waiting for the driver" address=` + endpoint)
 	process.Await("connection refused")
@@ -51,6 +57,7 @@ func TestServes(t *testing.T) {
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || lease.Annotations[sidecar.OwnerAnnotation] != namespace+"/driver" {
 		t.Errorf("the Lease: want it owned by %s/driver, got %v, %v", namespace, lease.Annotations, err)
 	}
+	importBucket(t, env, namespace, name)
 
 	stop()
 	process.AwaitPage("http://"+health+"/readyz", http.StatusInternalServerError, "driver")
@@ -62,9 +69,49 @@ func TestServes(t *testing.T) {
 	if code := process.Exit(); code != 0 {
 		t.Errorf("after SIGTERM: exit code %d\n%s", code, process.Output())
 	}
+	for _, span := range []string{"reconcile Bucket", "verify", "DriverGetBucket"} {
+		if !strings.Contains(collector.Received(), span) {
+			t.Errorf("no span of %s was exported", span)
+		}
+	}
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		t.Errorf("the Lease after SIGTERM: want no holder, got %v, %v", lease.Spec.HolderIdentity, err)
 	}
+}
+
+// importBucket makes the sidecar look at a bucket that its driver does not have,
+// and let go of it.
+func importBucket(t *testing.T, env *testenv.Env, namespace, driver string) {
+	t.Helper()
+	bucket := &cosiapi.Bucket{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: cosiapi.BucketSpec{
+			DriverName: driver, DeletionPolicy: cosiapi.DeletionPolicyRetain, ExistingBucketID: "photos",
+			Protocols:      []cosiapi.Protocol{cosiapi.ProtocolS3},
+			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: "photos"},
+		},
+	}
+	if err := env.Client.Create(t.Context(), bucket); err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually("the sidecar has asked for the bucket", func(ctx context.Context) error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(bucket), bucket); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(bucket.Status.Conditions, cosiapi.ConditionProvisionFailed) {
+			return fmt.Errorf("conditions %v", bucket.Status.Conditions)
+		}
+		return nil
+	})
+	if err := env.Client.Delete(t.Context(), bucket); err != nil {
+		t.Fatal(err)
+	}
+	env.Eventually("the bucket is let go", func(ctx context.Context) error {
+		if err := env.Client.Get(ctx, client.ObjectKeyFromObject(bucket), bucket); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %w", err)
+		}
+		return nil
+	})
 }
 
 // TestEndsWhileItWaits is the Pod that is deleted before its driver came up.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -136,7 +137,8 @@ func Serve(ctx context.Context, driver Driver, options Options) error {
 
 func newServer(driver Driver, options Options, metrics *metrics) (*grpc.Server, *health.Server) {
 	around := &guard{timeout: options.CallTimeout}
-	var tracing []otelgrpc.Option
+	// A call belongs to the trace of its caller, the sidecar.
+	tracing := []otelgrpc.Option{otelgrpc.WithPropagators(propagation.TraceContext{})}
 	if options.TracerProvider != nil {
 		tracing = append(tracing, otelgrpc.WithTracerProvider(options.TracerProvider))
 	}

@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -190,4 +193,22 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.content.String()
+}
+
+func TestACallBelongsToTheTraceOfItsCaller(t *testing.T) {
+	t.Parallel()
+	spans := tracetest.NewSpanRecorder()
+	client := drivertest.Serve(t, &stub{remove: func(context.Context, driverkit.DeleteBucketRequest) error { return nil }},
+		driverkit.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))})
+	const caller = "4bf92f3577b34da6a3ce929d0e0e4736"
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", "00-"+caller+"-00f067aa0ba902b7-01")
+	if _, err := client.DriverDeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: "b"}); err != nil {
+		t.Error(err)
+	}
+	for _, s := range spans.Started() {
+		if strings.HasSuffix(s.Name(), "DriverDeleteBucket") && s.SpanContext().TraceID().String() == caller {
+			return
+		}
+	}
+	t.Errorf("no span of the call is in the trace of the caller: %v", spans.Started())
 }

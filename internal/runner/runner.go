@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package runner runs the steps of a reconcile for controller-runtime: it
-// turns their outcome into a result, a log line, metrics and, when the
+// turns their outcome into a result, a log line, metrics, spans and, when the
 // Kubernetes API refuses again and again, an Event. It must not know what the
 // steps do.
 package runner
@@ -11,6 +11,10 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,19 +46,27 @@ type Options struct {
 	Steps *metrics.Steps
 	// Events gets persistent API problems.
 	Events events.Recorder
+	// TracerProvider gets a span for each reconcile and, within it, for each
+	// step; nil means OpenTelemetry's global one.
+	TracerProvider trace.TracerProvider
 }
 
 // A Runner keeps what outlives a single reconcile: how often each object
 // failed in a row.
 type Runner struct {
 	options   Options
+	tracer    trace.Tracer
 	failures  workqueue.TypedRateLimiter[reconcile.Request]
 	conflicts workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 // New returns a Runner for one kind.
 func New(o Options) *Runner {
-	return &Runner{options: o, failures: backoff.NewLimiter(o.Backoff), conflicts: backoff.NewLimiter(o.Backoff)}
+	if o.TracerProvider == nil {
+		o.TracerProvider = otel.GetTracerProvider()
+	}
+	tracer := o.TracerProvider.Tracer("github.com/cooper-cosi/cooper/internal/runner")
+	return &Runner{options: o, tracer: tracer, failures: backoff.NewLimiter(o.Backoff), conflicts: backoff.NewLimiter(o.Backoff)}
 }
 
 // Limiter is the rate limiter that the controller of this kind must use, so
@@ -76,7 +88,12 @@ func (r *Runner) Once() *Runner {
 // are repeated silently, because somebody else was merely faster. Every other
 // error is returned, to be logged and repeated with backoff.
 func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []step.Step[W], work W) (reconcile.Result, error) {
-	outcome, err := step.Runner[W]{Steps: steps, Observe: r.observe}.Run(ctx, work)
+	ctx, span := r.tracer.Start(ctx, "reconcile "+r.options.Kind, trace.WithAttributes(
+		attribute.String("cosi.component", r.options.Component),
+		attribute.String("k8s.namespace.name", req.Namespace), attribute.String("cosi.object.name", req.Name)))
+	defer span.End()
+	outcome, err := step.Runner[W]{Steps: steps, Observe: r.observe, Enter: r.enter}.Run(ctx, work)
+	describe(span, outcome)
 	logger := log.FromContext(ctx).WithValues("step", outcome.Step)
 	switch {
 	case err == nil:
@@ -110,6 +127,27 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 	}
 	r.options.Events.Warn(obj, events.FailedAPICall, "Reconcile",
 		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v", failures, err))
+}
+
+// enter begins the span of a step.
+func (r *Runner) enter(ctx context.Context, name string) (within context.Context, leave func(step.Outcome)) {
+	within, span := r.tracer.Start(ctx, name) //nolint:spancheck // leave ends it
+	leave = func(o step.Outcome) {
+		describe(span, o)
+		span.End()
+	}
+	return within, leave //nolint:spancheck // as above
+}
+
+// describe says in a span how it went.
+func describe(span trace.Span, o step.Outcome) {
+	span.SetAttributes(attribute.String("cosi.step", o.Step), attribute.String("cosi.verdict", o.Verdict.String()))
+	if reason := o.Verdict.Reason(); reason != "" {
+		span.SetAttributes(attribute.String("cosi.waiting_for", reason))
+	}
+	if o.Err != nil {
+		span.SetStatus(codes.Error, o.Err.Error())
+	}
 }
 
 func (r *Runner) observe(o step.Outcome) {

@@ -129,6 +129,9 @@ type Runner[T any] struct {
 	Now func() time.Time
 	// Observe is told of each step that ran; nil means nobody is.
 	Observe func(Outcome)
+	// Enter is called before each step and returns the context that it runs in,
+	// and what is to be called with its outcome; nil changes nothing.
+	Enter func(ctx context.Context, name string) (within context.Context, leave func(Outcome))
 }
 
 // Run runs the steps and returns the last outcome. An empty Runner is Done.
@@ -140,12 +143,14 @@ func (r Runner[T]) Run(ctx context.Context, work T) (Outcome, error) {
 	}
 	last := Outcome{Verdict: Done()}
 	for _, s := range r.Steps {
+		within, leave := r.enter(ctx, s.Name())
 		start := now()
-		verdict, err := s.Run(ctx, work)
+		verdict, err := s.Run(within, work)
 		last = Outcome{Step: s.Name(), Verdict: verdict, Took: now().Sub(start)}
 		if err != nil {
 			last.Err = &Failed{Step: s.Name(), Err: err}
 		}
+		leave(last)
 		if r.Observe != nil {
 			r.Observe(last)
 		}
@@ -157,4 +162,11 @@ func (r Runner[T]) Run(ctx context.Context, work T) (Outcome, error) {
 		}
 	}
 	return last, nil
+}
+
+func (r Runner[T]) enter(ctx context.Context, name string) (within context.Context, leave func(Outcome)) {
+	if r.Enter == nil {
+		return ctx, func(Outcome) {}
+	}
+	return r.Enter(ctx, name)
 }

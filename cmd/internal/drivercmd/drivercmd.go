@@ -14,6 +14,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
@@ -27,14 +28,14 @@ type Program struct {
 	Flags func(*pflag.FlagSet)
 	// New makes the driver as the flags say. It may add to the options that the
 	// driver is served with, register metrics in their Registry, and send the
-	// spans of its calls to their TracerProvider, which may be nil.
+	// spans of its calls to their TracerProvider.
 	New func(ctx context.Context, options *driverkit.Options) (driverkit.Driver, error)
 }
 
 // Main runs a driver until SIGINT or SIGTERM, and returns its exit code.
 func Main(p Program, args []string, stdout, stderr io.Writer) int {
 	options := driverkit.Options{Registry: prometheus.NewRegistry()}
-	traces := ""
+	var collector traces.Collector
 	return serve.Main(serve.Command{
 		Name: p.Name, Short: p.Short, Notes: p.Notes,
 		Flags: func(f *pflag.FlagSet) {
@@ -42,7 +43,7 @@ func Main(p Program, args []string, stdout, stderr io.Writer) int {
 			flagenv.Name(f.Lookup("endpoint"), driverkit.EndpointVariable)
 			f.StringVar(&options.MetricsAddress, "metrics-address", "", "TCP address that serves /metrics, other than the sidecar's in the same Pod; empty serves none")
 			f.StringVar(&options.HealthAddress, "health-address", "", "TCP address that serves /healthz and /readyz, which says whether the backend answers; empty serves none")
-			f.StringVar(&traces, "traces-endpoint", "", "URL of an OpenTelemetry collector that takes traces by OTLP over HTTP, such as http://collector:4318; empty sends none")
+			collector.Flags(f)
 			p.Flags(f)
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
@@ -50,14 +51,12 @@ func Main(p Program, args []string, stdout, stderr io.Writer) int {
 				return serve.Usagef("--endpoint or %s: %w", driverkit.EndpointVariable, err)
 			}
 			options.Logger = log
-			if traces != "" {
-				provider, flush, err := newTraces(ctx, p.Name, traces)
-				if err != nil {
-					return err
-				}
-				defer flush()
-				options.TracerProvider = provider
+			provider, flush, err := collector.Provider(ctx, p.Name)
+			if err != nil {
+				return err
 			}
+			defer flush()
+			options.TracerProvider = provider
 			driver, err := p.New(ctx, &options)
 			if err != nil {
 				return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -41,6 +42,8 @@ type Options struct {
 	InfoInterval time.Duration
 	// Interceptors see every RPC, the first one outermost. They may be nil.
 	Interceptors []grpc.UnaryClientInterceptor
+	// Stats sees every RPC, too; it may be nil.
+	Stats stats.Handler
 	// Log gets what happens to the connection.
 	Log logr.Logger
 }
@@ -203,7 +206,11 @@ func (d *Driver) open(ctx context.Context) (*session, error) {
 func (d *Driver) try(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
-	s, err := dial(limited, d.socket, grpc.WithChainUnaryInterceptor(d.options.Interceptors...))
+	around := []grpc.DialOption{grpc.WithChainUnaryInterceptor(d.options.Interceptors...)}
+	if d.options.Stats != nil {
+		around = append(around, grpc.WithStatsHandler(d.options.Stats))
+	}
+	s, err := dial(limited, d.socket, around...)
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/internal/metrics"
@@ -17,16 +21,44 @@ import (
 )
 
 // Measure returns an interceptor that reports every RPC to m under the name
-// that driverName returns at that moment.
+// that driverName returns at that moment, and one that asks for the name under
+// the name that is the answer.
 func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 	) error {
 		start := time.Now()
 		err := invoke(ctx, method, request, reply, conn, options...)
-		m.Called(driverName(), path.Base(method), status.Code(err).String(), time.Since(start))
+		m.Called(nameIn(request, reply, err, driverName), path.Base(method), status.Code(err).String(), time.Since(start))
 		return err
 	}
+}
+
+// nameIn is the name that a driver just gave itself, or else what is known.
+func nameIn(request, reply any, err error, known func() string) string {
+	asked, ok := request.(*cosi.DriverGetInfoRequest)
+	answer, isInfo := reply.(*cosi.DriverGetInfoResponse)
+	if err != nil || !ok || !isInfo || cosi.ValidateResponse(asked, answer) != nil {
+		return known()
+	}
+	return answer.GetName()
+}
+
+// Trace returns a handler that makes a span of every RPC, within that of the
+// step that makes the call, and passes its trace on to the driver. Calls of
+// DriverGetInfo, which come by the clock, belong to none. A nil provider is
+// OpenTelemetry's global one.
+func Trace(provider trace.TracerProvider) stats.Handler {
+	options := []otelgrpc.Option{
+		otelgrpc.WithPropagators(propagation.TraceContext{}),
+		otelgrpc.WithFilter(func(about *stats.RPCTagInfo) bool {
+			return about.FullMethodName != cosi.Identity_DriverGetInfo_FullMethodName
+		}),
+	}
+	if provider != nil {
+		options = append(options, otelgrpc.WithTracerProvider(provider))
+	}
+	return otelgrpc.NewClientHandler(options...)
 }
 
 // Log returns an interceptor that logs every RPC without its secrets: failures
