@@ -79,7 +79,7 @@ func measure(ctx context.Context, s *system, bursts []int, singles int, timeline
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	var began, ended time.Time
 	for _, step := range plan(bursts, singles) {
-		before, err := s.requests()
+		before, err := s.settledRequests(ctx)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func measure(ctx context.Context, s *system, bursts []int, singles int, timeline
 		if err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
-		after, err := s.requests()
+		after, err := s.settledRequests(ctx)
 		if err != nil {
 			return err
 		}

@@ -261,7 +261,7 @@ func quantile(all []time.Duration, q float64) time.Duration {
 // restarted asserts that a sidecar that starts anew makes neither writes nor
 // calls when all is in order.
 func (s *system) restarted(ctx context.Context) error {
-	before, err := s.requests()
+	before, err := s.settledRequests(ctx)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (s *system) restarted(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the restarted sidecar: %w", err)
 	}
-	after, err := s.requests()
+	after, err := s.settledRequests(ctx)
 	if err != nil {
 		return err
 	}

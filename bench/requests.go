@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
+
+// quiet is how long nobody makes requests when a step is over.
+const quiet = 500 * time.Millisecond
 
 // requests are what controller and sidecar asked of the API server, from its
 // audit log. Events and Leases are not counted as writes.
@@ -31,6 +35,28 @@ func (s *system) requests() (requests, error) {
 		}
 	}
 	return found, nil
+}
+
+// settledRequests is requests once no more are recorded. A pair is seen to be
+// provisioned before its last write is in the audit log, and would be counted in
+// the next step.
+func (s *system) settledRequests(ctx context.Context) (requests, error) {
+	tick := time.NewTicker(quiet)
+	defer tick.Stop()
+	last, err := s.requests()
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return requests{}, fmt.Errorf("requests: %w", ctx.Err())
+		case <-tick.C:
+		}
+		var now requests
+		if now, err = s.requests(); err == nil && now.writes() == last.writes() && now.events == last.events {
+			return now, nil
+		}
+		last = now
+	}
+	return requests{}, err
 }
 
 func (r *requests) add(e controlplane.AuditEvent) {
