@@ -60,7 +60,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 // blocks nothing.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
 	backend, name := d.splitID(request.AccountID)
-	if !names.IsAccount(name) {
+	if !names.IsAccount(name) || backend.config.WithoutAccounts {
 		return nil
 	}
 	granted := account.Request{ID: request.AccountID, Name: name, Credentials: params.ParseAccess(request.Parameters).Credentials}
@@ -113,6 +113,9 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 
 // identify finds the principal of a Kubernetes service account.
 func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) error {
+	if b.config.WithoutAccounts {
+		return driverkit.InvalidArgument("backend %s is an emulator without accounts (withoutAccounts in the configuration): it lets everybody do everything, and no access can be granted", b.name)
+	}
 	if spec.AuthType != driverkit.ServiceAccount {
 		return nil
 	}

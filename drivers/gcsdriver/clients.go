@@ -44,7 +44,10 @@ type clients struct {
 func newClients(ctx context.Context, settings BackendConfig, authority string, wrap wrapTransport) (clients, error) {
 	transport := wrap(newTransport(authority))
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport, Timeout: tokenTimeout})
-	client := &http.Client{Transport: &oauth2.Transport{Source: newTokens(ctx, settings.CredentialsFile), Base: call.Retry{Next: transport}}}
+	client := &http.Client{Transport: call.Retry{Next: transport}}
+	if !settings.WithoutAccounts {
+		client.Transport = &oauth2.Transport{Source: newTokens(ctx, settings.CredentialsFile), Base: client.Transport}
+	}
 	var made clients
 	var err error
 	if made.storage, err = storage.NewService(ctx, clientOptions(client, settings.Endpoint, "/storage/v1/")...); err != nil {

@@ -54,6 +54,10 @@ type BackendConfig struct {
 	// CAFile is a PEM file with the certificates that may have signed those of the endpoints.
 	// Workloads get them too. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// WithoutAccounts is for an emulator that knows neither accounts nor labels, such as
+	// fake-gcs-server: the driver sends no credentials, takes a bucket without labels for its own, and
+	// refuses accesses. Needs an endpoint. Never set it for a store that others use.
+	WithoutAccounts bool `json:"withoutAccounts,omitempty"`
 	// WorkloadIdentity says how Google knows the service accounts of the cluster. Needed for
 	// authentication type ServiceAccount.
 	WorkloadIdentity WorkloadIdentityConfig `json:"workloadIdentity,omitzero"`
@@ -211,6 +215,9 @@ func (b BackendConfig) validate(field string) []error {
 	}
 	b.validateEndpoints(bad)
 	b.WorkloadIdentity.validate(bad)
+	if b.WithoutAccounts && (b.Endpoint == "" || b.CredentialsFile != "" || b.WorkloadIdentity.Pool != "") {
+		bad("withoutAccounts", "is for emulators: it needs an endpoint, and neither credentialsFile nor workloadIdentity")
+	}
 	wrong := b.Roles.table().Check()
 	for _, role := range slices.Sorted(maps.Keys(wrong)) {
 		bad("roles."+role, "%v", wrong[role])

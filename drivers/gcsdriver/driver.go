@@ -119,7 +119,7 @@ func newBackend(config Config, name string, settings BackendConfig, store credst
 		roles:                settings.Roles.table().Defaults(),
 		buckets: &bucket.Store{
 			API: clients.storage, Project: settings.Project, Location: settings.Location,
-			Driver: config.DriverName, Cluster: config.Cluster,
+			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts,
 		},
 		accounts: &account.Project{
 			ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: policy.NewEditor(clients.storage),

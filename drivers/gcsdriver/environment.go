@@ -35,6 +35,7 @@ func Variables() []Variable {
 		{EnvironmentPrefix + "ENDPOINT", "URL of Cloud Storage; unset means Google's.", func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
 		{EnvironmentPrefix + "IAM_ENDPOINT", "URL of the IAM API, if it is another than the endpoint.", func(_ *Config, b *BackendConfig, v string) { b.IAMEndpoint = v }},
 		{EnvironmentPrefix + "CA_FILE", "PEM file with the certificate authorities of the endpoints.", func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
+		{EnvironmentPrefix + "WITHOUT_ACCOUNTS", "true for an emulator that knows neither accounts nor labels, such as fake-gcs-server.", func(_ *Config, b *BackendConfig, v string) { b.WithoutAccounts = v == "true" }},
 		{EnvironmentPrefix + "WORKLOAD_IDENTITY_POOL", "Full name of the cluster's workload identity pool.", func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Pool = v }},
 		{EnvironmentPrefix + "WORKLOAD_IDENTITY_SUBJECT", "What a service account is called in the pool, with {namespace} and {name}.", func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Subject = v }},
 	}

@@ -38,6 +38,8 @@ type Store struct {
 	Location string
 	// Driver and Cluster are marked on every bucket.
 	Driver, Cluster string
+	// Unmarked takes buckets without any label for ours, where none keeps labels.
+	Unmarked bool
 }
 
 // Ensure makes sure that the bucket exists as asked. It can be repeated after a failure at any point:
@@ -154,8 +156,10 @@ func labelValue(driver string) string { return strings.ReplaceAll(driver, ".", "
 
 // owned says whether a bucket carries our mark.
 func (s *Store) owned(found *storage.Bucket) bool {
-	return found.Labels[labelDriver] == labelValue(s.Driver) && found.Labels[labelCluster] == s.Cluster
+	return s.unmarked(found) || found.Labels[labelDriver] == labelValue(s.Driver) && found.Labels[labelCluster] == s.Cluster
 }
+
+func (s *Store) unmarked(found *storage.Bucket) bool { return s.Unmarked && len(found.Labels) == 0 }
 
 // check compares an existing bucket with the one that is asked for. A mark alone would not do: whoever
 // learns the name of a bucket before it is made could make it, mark and all, in a project of theirs.
@@ -169,7 +173,7 @@ func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, w
 		return err
 	case !ours:
 		return foreign(name)
-	case found.Labels[labelParams] != want.Hash:
+	case found.Labels[labelParams] != want.Hash && !s.unmarked(found):
 		return driverkit.AlreadyExists("bucket %s exists with other parameters than these", name)
 	}
 	return nil

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsdriver_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/stores"
+)
+
+// TestAnEmulatorWithoutAccounts does on fake-gcs-server what can be done there.
+func TestAnEmulatorWithoutAccounts(t *testing.T) {
+	t.Parallel()
+	endpoint := startEmulator(t)
+	driver, err := gcsdriver.New(gcsdriver.Options{
+		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": {Project: "example", Endpoint: endpoint, WithoutAccounts: true}}},
+		Credentials: credstore.NewMemory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := drivertest.Serve(t, driver, driverkit.Options{})
+	protocol := &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_GCS}
+	id := "bc-" + uuid.NewString()
+	for range 2 {
+		if _, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Protocols: []*cosi.ObjectProtocol{protocol}}); err != nil {
+			t.Fatalf("create: %v", err)
+		}
+	}
+	mode := &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE}
+	_, err = client.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: "ba-" + uuid.NewString(), Protocol: protocol, AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+		Buckets: []*cosi.AccessedBucket{{BucketId: id, ObjectDataAccessMode: mode}},
+	})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "without accounts") {
+		t.Errorf("an access: want InvalidArgument with the reason, got %v", err)
+	}
+	for range 2 {
+		if _, err := client.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id}); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+	}
+}
+
+// startEmulator starts fake-gcs-server and returns its endpoint.
+func startEmulator(t *testing.T) string {
+	t.Helper()
+	program, err := stores.FakeGCSServer().Find()
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(address, ":")
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may be gone already
+		_ = cmd.Wait()         // killed: always an error
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/_internal/healthcheck", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close() // only the answer counts
+			return "http://" + address
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("fake-gcs-server does not answer: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
