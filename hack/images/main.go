@@ -24,8 +24,8 @@ import (
 // options are what the flags came to.
 type options struct {
 	repository, tag, arch string
-	only                  string
-	stage                 bool
+	only, dir             string
+	stage, noCache        bool
 }
 
 func main() {
@@ -34,7 +34,9 @@ func main() {
 	flag.StringVar(&o.tag, "tag", "dev", "tag of the images")
 	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it; the control plane is built for this machine's alone")
 	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
-	flag.BoolVar(&o.stage, "stage", false, "lay out the files in dist/images and leave Docker alone")
+	flag.StringVar(&o.dir, "dir", filepath.Join("dist", "images"), "where to lay out the files")
+	flag.BoolVar(&o.stage, "stage", false, "lay out the files and leave Docker alone")
+	flag.BoolVar(&o.noCache, "no-cache", false, "let Docker make every layer anew")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx)
@@ -50,7 +52,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l := layout{dir: filepath.Join("dist", "images"), arch: o.arch}
+	l := layout{dir: o.dir, arch: o.arch}
 	for _, i := range wanted {
 		if err := l.lay(ctx, i); err != nil {
 			return fmt.Errorf("image %s: %w", i.name, err)
@@ -96,7 +98,10 @@ func (o options) wanted() ([]image, error) {
 // and it stops at the target, before the stages that pull images.
 func (o options) build(ctx context.Context, i image, name, files string, labels []string) error {
 	args := []string{"build", "--quiet", "--file", "Dockerfile", "--target", i.name, "--tag", name, "--platform", "linux/" + o.arch}
-	for _, label := range labels {
+	if o.noCache {
+		args = append(args, "--no-cache")
+	}
+	for _, label := range append(labels, "org.opencontainers.image.title="+i.name) {
 		args = append(args, "--label", label)
 	}
 	cmd := exec.CommandContext(ctx, "docker", append(args, files)...)
@@ -109,7 +114,10 @@ func (o options) build(ctx context.Context, i image, name, files string, labels 
 
 // labels describe where an image comes from.
 func labels(ctx context.Context) ([]string, error) {
-	found := []string{"org.opencontainers.image.licenses=Apache-2.0", "org.opencontainers.image.vendor=Cooper"}
+	found := []string{
+		"org.opencontainers.image.licenses=Apache-2.0", "org.opencontainers.image.vendor=Cooper",
+		"org.opencontainers.image.source=https://github.com/cooper-cosi/cooper",
+	}
 	revision, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return found, nil // sources without a history, such as an archive

@@ -4,7 +4,8 @@
 // use, for machines that reach no registry: MinIO, versitygw and fake-gcs-server
 // from their Go modules, Azurite from its package of npm with the Node of this
 // machine. It lays out their files below dist/store-images and names the images
-// cooper-stores/NAME:dev, which is where testenv/containers looks first.
+// cooper-stores/NAME:dev, which is where testenv/containers looks first. It prints
+// a line VARIABLE=image for each, which tells compose.yaml.
 package main
 
 import (
@@ -38,6 +39,8 @@ func main() {
 // An image is one target of the Dockerfile.
 type image struct {
 	name string
+	// variable is the one by which tests and compose.yaml are told an image.
+	variable string
 	// lay puts its files below a directory.
 	lay func(ctx context.Context, root string) error
 	// state are directories that belong to the user the image runs as.
@@ -47,16 +50,16 @@ type image struct {
 }
 
 func images() []image {
-	azurite := image{name: "azurite", lay: layAzurite, state: []string{"data"}, version: azuriteVersion, source: "https://www.npmjs.com/package/azurite"}
+	azurite := image{name: "azurite", variable: "COOPER_AZURITE_IMAGE", lay: layAzurite, state: []string{"data"}, version: azuriteVersion, source: "https://www.npmjs.com/package/azurite"}
 	return []image{
-		built("minio", stores.MinIO(), "data"), built("versitygw", stores.VersityGW(), "data", "iam"),
-		built("fake-gcs-server", stores.FakeGCSServer(), "storage"), azurite,
+		built("minio", "COOPER_MINIO_IMAGE", stores.MinIO(), "data"), built("versitygw", "COOPER_VERSITYGW_IMAGE", stores.VersityGW(), "data", "iam"),
+		built("fake-gcs-server", "COOPER_FAKE_GCS_IMAGE", stores.FakeGCSServer(), "storage"), azurite,
 	}
 }
 
 // built is the image of a program from a Go module.
-func built(name string, store stores.Store, state ...string) image {
-	return image{name: name, state: state, version: store.Version, source: "https://pkg.go.dev/" + store.Package, lay: func(ctx context.Context, root string) error {
+func built(name, variable string, store stores.Store, state ...string) image {
+	return image{name: name, variable: variable, state: state, version: store.Version, source: "https://pkg.go.dev/" + store.Package, lay: func(ctx context.Context, root string) error {
 		program, err := store.Build(ctx, func(line string) { fmt.Fprintln(os.Stderr, line) })
 		if err != nil {
 			return err
@@ -110,7 +113,7 @@ func (i image) build(ctx context.Context, dir string) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("docker build of %s: %w\n%s", name, err, out)
 	}
-	fmt.Println(name)
+	fmt.Println(i.variable + "=" + name)
 	return os.RemoveAll(dir) // hundreds of megabytes, which the image holds now
 }
 

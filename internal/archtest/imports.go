@@ -50,6 +50,7 @@ func layers() map[string]int {
 		"bench":     4,
 		"hack":      4,
 		"lifecycle": 4, // tests alone
+		"e2e":       4, // tests alone
 	}
 }
 

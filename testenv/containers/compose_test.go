@@ -22,32 +22,32 @@ const namespace = "tutorial"
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	needs(t, "control-plane", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs", "cooper")
-	s := newStack(t)
+	s := newStack(t, "fakes")
 	s.up()
 	granted := variables(s.compose("run", "--rm", "sample"))
+	t.Logf("claimed the bucket %s and was granted the key %s", granted["BUCKET_NAME"], granted["AWS_ACCESS_KEY_ID"])
 	store := s3Client(t, granted)
 	put(t, store, granted["BUCKET_NAME"], "first")
+	t.Log("put and got an object with minio-go")
 	refusedAtAzure, refusedAtGCS := s.useAzure(), s.useGCS()
+	t.Log("the same at Azure with its SDK, and at Cloud Storage with minio-go")
 
-	for index, service := range []string{"control-plane", "controller", "sidecar-s3", "driver-s3", "s3"} {
-		container := s.container(service)
-		s.docker("kill", "--signal=KILL", container)
-		s.docker("start", container)
-		s.up()
+	for index, part := range parts() {
+		s.restart(part.service)
 		claim := fmt.Sprintf("after-%d", index)
-		s.claim(claim)
+		s.claim(claim, part.cloud)
 		s.provisioned(claim)
-		t.Logf("%s was killed; a claim was provisioned after it", service)
 		put(t, store, granted["BUCKET_NAME"], claim)
+		t.Logf("kill -9 of %s: a claim of %s was provisioned after it", part.service, part.cloud)
 	}
 
 	network, driver := s.project+"_default", s.container("driver-s3")
 	s.docker("network", "disconnect", network, driver)
-	s.claim("cut-off")
+	s.claim("cut-off", "S3")
 	s.failing("cut-off")
 	s.docker("network", "connect", network, driver)
 	s.provisioned("cut-off")
-	t.Log("the network between driver and store was cut; the claim was provisioned when it healed")
+	t.Log("docker network disconnect of the driver: the claim was provisioned when it was connected again")
 
 	s.kubectl("delete", "--namespace", namespace, "bucketaccess", "--all", "--timeout=90s")
 	_, err := store.PutObject(t.Context(), granted["BUCKET_NAME"], "late", strings.NewReader("x"), 1, minio.PutObjectOptions{})
@@ -56,6 +56,7 @@ func TestCompose(t *testing.T) {
 	}
 	refusedAtAzure()
 	refusedAtGCS()
+	t.Logf("revoked: the S3 key is refused (%v), and so are the credentials of Azure and Cloud Storage", err)
 	root := s3Client(t, map[string]string{
 		"AWS_ENDPOINT_URL": granted["AWS_ENDPOINT_URL"], "AWS_DEFAULT_REGION": granted["AWS_DEFAULT_REGION"],
 		"AWS_ACCESS_KEY_ID": "AKIACOOPERCOMPOSE000", "AWS_SECRET_ACCESS_KEY": "only-for-development-on-this-machine",
@@ -65,6 +66,17 @@ func TestCompose(t *testing.T) {
 	s.kubectl("delete", "namespace", namespace, "--timeout=90s")
 	if left, err := root.ListBuckets(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("buckets in the store when all claims are deleted: %v %v", left, err)
+	}
+	t.Log("deleted all claims: there is no bucket left")
+}
+
+// parts are all containers of the profile fakes, each with the cloud that it is for.
+func parts() []struct{ service, cloud string } {
+	return []struct{ service, cloud string }{
+		{"control-plane", "S3"}, {"controller", "Azure"},
+		{"sidecar-s3", "S3"}, {"driver-s3", "S3"}, {"s3", "S3"},
+		{"sidecar-azure", "Azure"}, {"driver-azure", "Azure"}, {"azure", "Azure"},
+		{"sidecar-gcs", "GCS"}, {"driver-gcs", "GCS"}, {"gcs", "GCS"},
 	}
 }
 
@@ -125,14 +137,15 @@ func empty(t *testing.T, client *minio.Client, bucket string) {
 	}
 }
 
-// claim makes a BucketClaim of the sample's class.
-func (s *stack) claim(name string) {
+// claim makes a BucketClaim of the sample's class for a cloud.
+func (s *stack) claim(name, cloud string) {
 	s.t.Helper()
+	class := map[string]string{"S3": "sample", "Azure": "azure", "GCS": "gcs"}[cloud]
 	manifest := fmt.Sprintf(`apiVersion: objectstorage.k8s.io/v1alpha2
 kind: BucketClaim
 metadata: {name: %s, namespace: %s}
-spec: {bucketClassName: sample, protocols: [S3]}
-`, name, namespace)
+spec: {bucketClassName: %s, protocols: [%s]}
+`, name, namespace, class, cloud)
 	_, err := pipe(s.t.Context(), s.environment, manifest, "docker", "compose", "exec", "--no-TTY", "control-plane", "kubectl", "apply", "--filename=-")
 	if err != nil {
 		s.t.Fatal(err)

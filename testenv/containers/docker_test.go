@@ -65,16 +65,18 @@ type stack struct {
 	t           *testing.T
 	project     string
 	environment []string
-	// gcsPort is the port of the fake Cloud Storage on this machine.
+	// gcsPort is the port of Cloud Storage on this machine.
 	gcsPort string
+	// ready is how long the first up took.
+	ready time.Duration
 }
 
 // newStack prepares a project with a name and ports of its own.
-func newStack(t *testing.T) *stack {
+func newStack(t *testing.T, profile string) *stack {
 	t.Helper()
 	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8]), gcsPort: freePort(t)}
 	s.environment = []string{
-		"COMPOSE_PROJECT_NAME=" + s.project, "COMPOSE_PROFILES=fakes",
+		"COMPOSE_PROJECT_NAME=" + s.project, "COMPOSE_PROFILES=" + profile,
 		"COOPER_API_PORT=" + freePort(t), "COOPER_S3_PORT=" + freePort(t), "COOPER_S3_URL=",
 		"COOPER_AZURE_PORT=" + freePort(t), "COOPER_AZURE_URL=", "COOPER_GCS_PORT=" + s.gcsPort,
 	}
@@ -93,6 +95,7 @@ func newStack(t *testing.T) *stack {
 			if err != nil || left != "" {
 				t.Errorf("after down: %s left: %q %v", kind, left, err)
 			}
+			t.Logf("docker compose down --volumes: %ss left: %q", kind, left)
 		}
 	})
 	return s
@@ -135,7 +138,21 @@ func (s *stack) docker(args ...string) string {
 // up returns when every service is healthy.
 func (s *stack) up() {
 	s.t.Helper()
+	began := time.Now()
 	s.compose("up", "--wait", "--no-build", "--pull=never", "--wait-timeout=180")
+	if s.ready == 0 {
+		s.ready = time.Since(began)
+		s.t.Logf("docker compose up --wait: ready in %s", s.ready.Round(100*time.Millisecond))
+	}
+}
+
+// restart kills a container with SIGKILL, starts it, and waits until all is well.
+func (s *stack) restart(service string) {
+	s.t.Helper()
+	container := s.container(service)
+	s.docker("kill", "--signal=KILL", container)
+	s.docker("start", container)
+	s.up()
 }
 
 // container is the ID of the container of a service.

@@ -60,6 +60,13 @@ func third(variable, name, published string) Image {
 	return Image{Variable: variable, Build: "make store-images", built: "cooper-stores/" + name + ":dev", published: published}
 }
 
+// Name is the name by which Docker has an image on this machine. The test is skipped
+// if there is none.
+func Name(tb testing.TB, i Image) string {
+	tb.Helper()
+	return need(tb).needImage(tb, i)
+}
+
 // needImage returns the name of an image that is on this machine, or ends the test
 // with what would get it.
 func (e *engine) needImage(tb testing.TB, i Image) string {

@@ -30,7 +30,7 @@ func TestDeploy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3"} {
+		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3", "../../deploy/drivers/azure", "../../deploy/drivers/gcs"} {
 			cmd := exec.CommandContext(t.Context(), env.Plane.Kubectl(), "apply", "--server-side", "--force-conflicts", "-k", dir)
 			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 			if out, err := cmd.CombinedOutput(); err != nil {
@@ -43,8 +43,8 @@ func TestDeploy(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployments, err := clients.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=cosi"})
-	if err != nil || len(deployments.Items) != 2 {
-		t.Fatalf("want the controller and the driver, got %d deployments, %v", len(deployments.Items), err)
+	if err != nil || len(deployments.Items) != 4 {
+		t.Fatalf("want the controller and three drivers, got %d deployments, %v", len(deployments.Items), err)
 	}
 	for _, d := range deployments.Items {
 		t.Run(d.Name, func(t *testing.T) {
@@ -81,6 +81,8 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 	const (
 		controller = "system:serviceaccount:cosi-system:cosi-controller"
 		driver     = "system:serviceaccount:cosi-driver-s3:cosi-driver-s3"
+		azure      = "system:serviceaccount:cosi-driver-azure:cosi-driver-azure"
+		gcs        = "system:serviceaccount:cosi-driver-gcs:cosi-driver-gcs"
 		cosi       = "objectstorage.k8s.io"
 	)
 	for name, tc := range map[string]struct {
@@ -94,6 +96,9 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"the sidecar holds its Lease":                {driver, authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "cosi-system"}, true},
 		"the driver lists its own Secrets":           {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
 		"the driver lists no Secrets of others":      {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
+		"the GCS driver lists its own Secrets":       {gcs, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-gcs"}, true},
+		"the Azure driver, which keeps none, cannot": {azure, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-azure"}, false},
+		"the Azure driver's sidecar holds its Lease": {azure, authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "cosi-system"}, true},
 		"the sidecar makes no Buckets":               {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
 		"neither makes Pods, which could do as much": {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
 	} {

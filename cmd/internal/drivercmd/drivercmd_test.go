@@ -4,10 +4,12 @@ package drivercmd_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io/fs"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -117,5 +119,27 @@ func TestEnds(t *testing.T) {
 				t.Errorf("want exit code %d and %q, got %d:\n%s", tc.code, tc.want, code, process.Output())
 			}
 		})
+	}
+}
+
+// TestCertificateAuthoritiesComeWithTheProgram looks at them in a process that has no
+// others, as in our images.
+func TestCertificateAuthoritiesComeWithTheProgram(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("SSL_CERT_FILE") == "/nowhere" {
+		pool, err := x509.SystemCertPool()
+		if err != nil || pool.Equal(x509.NewCertPool()) {
+			t.Errorf("there are no certificate authorities: %v", err)
+		}
+		return
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), executable, "-test.v", "-test.run=^"+t.Name()+"$")
+	cmd.Env = []string{"SSL_CERT_FILE=/nowhere", "SSL_CERT_DIR=/nowhere"}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+const (
+	rootKey    = "AKIACOOPERPROCESSES0"
+	rootSecret = "only-for-tests-on-this-machine"
+	accountKey = "b25seSBmb3IgdGVzdHMgb24gdGhpcyBtYWNoaW5l"
+)
+
+// asProcesses is a system of which every part is a process of its own: the programs
+// that are in the images.
+func asProcesses(t *testing.T) *world {
+	t.Helper()
+	b := newBench(t, "cooper", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs")
+	env := testenv.Start(t, testenv.Options{Private: true})
+	accounts, err := system.Install(t.Context(), env.Plane, containers.S3DriverName, containers.AzureDriverName, containers.GCSDriverName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcs := b.stores()
+	parts := map[string]*process{"controller": b.component("cosi-controller", accounts.Controller)}
+	for _, c := range clouds() {
+		parts["driver "+c.name] = b.driver(c, gcs)
+		parts["sidecar "+c.name] = b.component("cosi-sidecar", accounts.Sidecars[c.driver], "COOPER_DRIVER_ADDRESS="+b.socket(c), "COOPER_OWNER=processes/"+c.name)
+	}
+	for _, part := range parts {
+		part.awaitReady()
+	}
+	return &world{client: env.Client, gcs: gcs, restart: func(t *testing.T, part string, c cloud) {
+		t.Helper()
+		if part != "controller" {
+			part += " " + c.name
+		}
+		parts[part].kill()
+		parts[part].start()
+		parts[part].awaitReady()
+	}}
+}
+
+// A bench is where processes are made.
+type bench struct {
+	t   *testing.T
+	dir string
+	// s3 and azure are the addresses of stores.
+	s3, azure string
+}
+
+// newBench builds programs, with the options of hack/images, so that what was
+// compiled for one is there for the other.
+func newBench(t *testing.T, programs ...string) *bench {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "e2e") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	arguments := []string{"build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", dir + "/"}
+	for _, program := range programs {
+		arguments = append(arguments, "./cmd/"+program)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", arguments...)
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return &bench{t: t, dir: dir}
+}
+
+func (b *bench) socket(c cloud) string { return "unix://" + filepath.Join(b.dir, c.name+".sock") }
+
+// stores starts the fakes and returns the URL of Cloud Storage.
+func (b *bench) stores() string {
+	b.t.Helper()
+	gcs := "http://" + freeAddress(b.t)
+	b.s3, b.azure = freeAddress(b.t), freeAddress(b.t)
+	for _, p := range []*process{
+		{arguments: []string{"fakes", "s3", "--listen=" + b.s3}, environment: []string{"COOPER_ROOT_ACCESS_KEY_ID=" + rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY=" + rootSecret}, ready: "http://" + b.s3 + "/_cooper/health"},
+		{arguments: []string{"fakes", "azure", "--listen=" + b.azure}, environment: []string{"COOPER_KEY=" + accountKey}, ready: "http://" + b.azure + "/_cooper/health"},
+		{arguments: []string{"fakes", "gcs", "--listen=" + strings.TrimPrefix(gcs, "http://"), "--key-file=" + filepath.Join(b.dir, "admin.json")}, ready: gcs + "/_cooper/health"},
+	} {
+		p.program = "cooper"
+		b.run(p)
+		p.awaitReady()
+	}
+	return gcs
+}
+
+// driver starts the driver of a cloud.
+func (b *bench) driver(c cloud, gcs string) *process {
+	b.t.Helper()
+	short := strings.ToLower(c.name)
+	variables := map[string][]string{
+		"s3": {
+			"S3_DRIVER_NAME=" + c.driver, "S3_DRIVER_ENDPOINT=http://" + b.s3,
+			"S3_DRIVER_ACCESS_KEY_ID=" + rootKey, "S3_DRIVER_SECRET_ACCESS_KEY=" + rootSecret,
+		},
+		"azure": {
+			"AZURE_DRIVER_NAME=" + c.driver, "AZURE_DRIVER_ENDPOINT=http://" + b.azure,
+			"AZURE_DRIVER_ACCOUNT=" + azurefake.DefaultAccount, "AZURE_DRIVER_ACCOUNT_KEY=" + accountKey,
+		},
+		"gcs": {
+			"GCS_DRIVER_NAME=" + c.driver, "GCS_DRIVER_ENDPOINT=" + gcs,
+			"GCS_DRIVER_PROJECT=" + gcsfake.DefaultProject, "GCS_DRIVER_CREDENTIALS_FILE=" + filepath.Join(b.dir, "admin.json"),
+		},
+	}
+	health := freeAddress(b.t)
+	return b.run(&process{
+		program: "cosi-driver-" + short, ready: "http://" + health + "/readyz",
+		environment: append(variables[short], "COSI_ENDPOINT="+b.socket(c), "COOPER_HEALTH_ADDRESS="+health, "COOPER_CREDENTIAL_STORE=directory:"+filepath.Join(b.dir, short+"-credentials")),
+	})
+}
+
+// component starts the controller or a sidecar as a user of the API server.
+func (b *bench) component(program string, user *rest.Config, variables ...string) *process {
+	b.t.Helper()
+	file := filepath.Join(b.t.TempDir(), "kubeconfig")
+	if err := controlplane.WriteKubeconfig(file, user, "default"); err != nil {
+		b.t.Fatal(err)
+	}
+	health := freeAddress(b.t)
+	return b.run(&process{
+		program: program, ready: "http://" + health + "/readyz",
+		environment: append(variables, "KUBECONFIG="+file, "COOPER_HEALTH_ADDRESS="+health, "COOPER_METRICS_ADDRESS=127.0.0.1:0"),
+	})
+}
+
+// A process is one program with its arguments and environment, which can be killed
+// and started again.
+type process struct {
+	program     string
+	arguments   []string
+	environment []string
+	ready       string // a URL that answers when it works
+
+	bench   *bench
+	command *exec.Cmd
+	output  bytes.Buffer
+}
+
+// run starts a process until the end of the test.
+func (b *bench) run(p *process) *process {
+	b.t.Helper()
+	p.bench = b
+	p.start()
+	b.t.Cleanup(func() {
+		p.kill()
+		if b.t.Failed() {
+			b.t.Logf("the last words of %s:\n%s", p.program, p.output.String()[max(0, p.output.Len()-2000):])
+		}
+	})
+	return p
+}
+
+func (p *process) start() {
+	p.bench.t.Helper()
+	p.command = exec.Command(filepath.Join(p.bench.dir, p.program), p.arguments...) //nolint:noctx // it is killed by name
+	p.command.Env = append([]string{"HOME=" + p.bench.dir, "COOPER_CI_MARK=" + os.Getenv("COOPER_CI_MARK")}, p.environment...)
+	p.command.Stdout, p.command.Stderr = &p.output, &p.output
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.command.Start(); err != nil {
+		p.bench.t.Fatal(err)
+	}
+}
+
+// kill is kill -9.
+func (p *process) kill() {
+	_ = p.command.Process.Kill() // it may have ended
+	_ = p.command.Wait()         // killed: always an error
+}
+
+func (p *process) awaitReady() {
+	p.bench.t.Helper()
+	ctx, cancel := context.WithTimeout(p.bench.t.Context(), waitTimeout)
+	defer cancel()
+	err := controlplane.Until(ctx, func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ready, http.NoBody)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s", p.ready, response.Status)
+		}
+		return nil
+	})
+	if err != nil {
+		p.bench.t.Fatalf("%s does not work: %v", p.program, err)
+	}
+}
+
+// freeAddress is an address of this machine on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}

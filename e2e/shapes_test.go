@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
+)
+
+// inProcess is a system in this process, but for the API server.
+func inProcess(t *testing.T) *world {
+	t.Helper()
+	s3, err := s3fake.New(s3fake.Options{})
+	running(t, s3, err)
+	azure, err := azurefake.New(azurefake.Options{})
+	running(t, azure, err)
+	gcs, err := gcsfake.New(gcsfake.Options{})
+	running(t, gcs, err)
+	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{
+		served(containers.S3DriverName, s3Driver(t, s3)), served(containers.AzureDriverName, azureDriver(t, azure)), served(containers.GCSDriverName, gcsDriver(t, gcs)),
+	}})
+	return &world{client: s.Client(), namespace: s.Namespace, gcs: gcs.URL(), restart: func(t *testing.T, part string, c cloud) {
+		t.Helper()
+		s.Restart(map[string]*system.Component{"controller": s.Controller(), "sidecar": s.Sidecar(c.driver), "driver": s.Driver(c.driver)}[part])
+	}}
+}
+
+// running starts a fake until the end of the test.
+func running(t *testing.T, fake interface {
+	Start() error
+	Close() error
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fake.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fake.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func served(name string, driver driverkit.Driver) system.Driver {
+	return system.Driver{Name: name, Serve: func(ctx context.Context, endpoint string) error {
+		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint})
+	}}
+}
+
+func s3Driver(t *testing.T, store containers.S3) driverkit.Driver {
+	t.Helper()
+	root := store.Root()
+	driver, err := s3driver.New(s3driver.Options{
+		Config: s3driver.Config{DriverName: containers.S3DriverName, Backends: map[string]s3driver.BackendConfig{"main": {
+			Type: s3driver.TypeAWS, Endpoint: store.URL(), Region: store.Region(),
+			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
+		}}},
+		Credentials: credstore.NewMemory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+func azureDriver(t *testing.T, store containers.Azure) driverkit.Driver {
+	t.Helper()
+	key, _ := store.Keys(azurefake.DefaultAccount)
+	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
+		DriverName: containers.AzureDriverName,
+		Accounts: map[string]azuredriver.AccountConfig{azurefake.DefaultAccount: {
+			Endpoint: store.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
+		}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+func gcsDriver(t *testing.T, store containers.GCS) driverkit.Driver {
+	t.Helper()
+	key, err := store.AdminKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "admin.json")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	driver, err := gcsdriver.New(gcsdriver.Options{
+		Config: gcsdriver.Config{DriverName: containers.GCSDriverName, Backends: map[string]gcsdriver.BackendConfig{
+			"main": {Project: store.ProjectID(), Endpoint: store.URL(), CredentialsFile: file},
+		}},
+		Credentials: credstore.NewMemory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+// containersOnFakes is a system in containers, on our fakes in containers.
+func containersOnFakes(t *testing.T) *world {
+	t.Helper()
+	network := containers.NewNetwork(t)
+	gcs := containers.FakeGCS(t, network)
+	w := inContainers(t, network, containers.FakeS3(t, network).Driver(), containers.FakeAzure(t, network).Driver(), gcs.Driver())
+	w.gcs = gcs.URL()
+	return w
+}
+
+// containersOnRealStores is the same on stores of others.
+func containersOnRealStores(t *testing.T) *world {
+	t.Helper()
+	containers.Require(t, containers.MinIOImage(), containers.AzuriteImage(), containers.FakeGCSServerImage())
+	network := containers.NewNetwork(t)
+	w := inContainers(t, network, containers.MinIO(t, network).Driver(), containers.Azurite(t, network).Driver(), containers.FakeGCSServer(t, network).Driver())
+	w.open = true
+	return w
+}
+
+func inContainers(t *testing.T, on *containers.Network, drivers ...containers.Driver) *world {
+	t.Helper()
+	s := containers.StartSystem(t, on, drivers...)
+	return &world{client: s.Client(), restart: func(t *testing.T, part string, c cloud) {
+		t.Helper()
+		s.Restart(map[string]*containers.Container{"controller": s.Controller, "sidecar": s.Sidecars[c.driver], "driver": s.Drivers[c.driver]}[part])
+	}}
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// service is what compose.yaml says of a container.
+type service struct {
+	Image       string            `json:"image"`
+	Command     []string          `json:"command"`
+	Environment map[string]string `json:"environment"`
+	ReadOnly    bool              `json:"read_only"`
+	CapDrop     []string          `json:"cap_drop"`
+	Tmpfs       []string          `json:"tmpfs"`
+	Volumes     []string          `json:"volumes"`
+}
+
+// TestComposeRunsWhatPodsRun compares compose.yaml with the Pods in deploy/: arguments,
+// environment, mounts and limits. What must differ is listed here with its reason.
+func TestComposeRunsWhatPodsRun(t *testing.T) {
+	t.Parallel()
+	var compose struct {
+		Services map[string]service `json:"services"`
+	}
+	readYAML(t, filepath.Join(root, "compose.yaml"), &compose)
+	for name, at := range map[string]struct{ file, container string }{
+		"controller":    {"controller/deployment.yaml", "controller"},
+		"sidecar-s3":    {"drivers/s3/deployment.yaml", "sidecar"},
+		"sidecar-azure": {"drivers/azure/deployment.yaml", "sidecar"},
+		"sidecar-gcs":   {"drivers/gcs/deployment.yaml", "sidecar"},
+		"driver-s3":     {"drivers/s3/deployment.yaml", "driver"},
+		"driver-azure":  {"drivers/azure/deployment.yaml", "driver"},
+		"driver-gcs":    {"drivers/gcs/deployment.yaml", "driver"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var deployment appsv1.Deployment
+			readYAML(t, filepath.Join(root, "deploy", at.file), &deployment)
+			containers := deployment.Spec.Template.Spec.Containers
+			index := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == at.container })
+			if index < 0 {
+				t.Fatalf("%s has no container %s", at.file, at.container)
+			}
+			same(t, compose.Services[name], containers[index])
+		})
+	}
+}
+
+// differs says which variables are not the same in both, and why.
+func differs(variable string) bool {
+	switch variable {
+	case "KUBECONFIG", // a Pod has the token of its account
+		"COOPER_OWNER",            // names the Deployment, or the project of Compose
+		"COOPER_CONFIG",           // a ConfigMap; compose.yaml has the variables of one backend
+		"COOPER_CREDENTIAL_STORE": // Secrets; compose.yaml has a volume
+		return true
+	}
+	_, _, configuration := strings.Cut(variable, "_DRIVER_")
+	return configuration && !strings.HasPrefix(variable, "COOPER_")
+}
+
+func same(t *testing.T, composed service, pod corev1.Container) {
+	t.Helper()
+	if diff := cmp.Diff(pod.Args, composed.Command); diff != "" {
+		t.Errorf("arguments (-Pod +compose):\n%s", diff)
+	}
+	environment := map[string]string{}
+	for _, variable := range pod.Env {
+		environment[variable.Name] = variable.Value
+	}
+	drop := func(variable, _ string) bool { return differs(variable) }
+	maps.DeleteFunc(environment, drop)
+	maps.DeleteFunc(composed.Environment, drop)
+	if diff := cmp.Diff(environment, composed.Environment); diff != "" {
+		t.Errorf("environment (-Pod +compose):\n%s", diff)
+	}
+	security := pod.SecurityContext
+	if composed.ReadOnly != *security.ReadOnlyRootFilesystem || !slices.Equal(composed.CapDrop, []string{"ALL"}) || len(security.Capabilities.Drop) != 1 {
+		t.Errorf("limits: %+v in the Pod, %+v in compose.yaml", security, composed)
+	}
+	mounted := func(directory string) bool {
+		return slices.ContainsFunc(pod.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == directory })
+	}
+	if !mounted("/tmp") || len(composed.Tmpfs) != 1 {
+		t.Error("/tmp is not writable in both")
+	}
+	socket := slices.ContainsFunc(composed.Volumes, func(v string) bool { return strings.HasSuffix(v, ":/var/lib/cosi") })
+	if mounted("/var/lib/cosi") != socket {
+		t.Errorf("the socket's directory: %v in the Pod, %v in compose.yaml", mounted("/var/lib/cosi"), socket)
+	}
+}
+
+func readYAML(t *testing.T, file string, into any) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(content, into); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
