@@ -5,8 +5,11 @@
 package docs_test
 
 import (
+	"context"
+	"crypto/rand"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,6 +67,7 @@ func TestCommandsOnPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			environment := withDocker(t, blocks)
 			count := map[docblocks.Kind]int{}
 			for _, block := range blocks {
 				count[block.Kind]++
@@ -82,6 +86,7 @@ func TestCommandsOnPages(t *testing.T) {
 			cmd.Dir = root
 			// A system of its own, beside one that the developer may be running.
 			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"))
+			cmd.Env = append(cmd.Env, environment...)
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
@@ -89,6 +94,51 @@ func TestCommandsOnPages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withDocker makes blocks that run with Docker ordinary ones, and returns an
+// environment in which they disturb nobody. The test is skipped where Docker does not
+// answer, or fails where containers are required.
+func withDocker(t *testing.T, blocks []docblocks.Block) []string {
+	t.Helper()
+	wanted := false
+	for i := range blocks {
+		if blocks[i].Kind == docblocks.RunWith {
+			wanted = true
+			blocks[i].Kind = docblocks.Run
+		}
+	}
+	if !wanted {
+		return nil
+	}
+	if out, err := exec.CommandContext(t.Context(), "docker", "compose", "ls").CombinedOutput(); err != nil {
+		if os.Getenv("COOPER_REQUIRE_CONTAINERS") != "" {
+			t.Fatalf("the page needs Docker with Compose: %v %s", err, out)
+		}
+		t.Skipf("the page needs Docker with Compose, which does not answer: %v %s", err, out)
+	}
+	environment := []string{"COMPOSE_PROJECT_NAME=cooper-docs-" + strings.ToLower(rand.Text()[:8])}
+	for _, variable := range []string{"COOPER_API_PORT", "COOPER_S3_PORT", "COOPER_AZURE_PORT", "COOPER_GCS_PORT"} {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
+		environment = append(environment, variable+"="+port)
+		if err := listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, profile := range []string{"fakes", "real"} { // what a page that failed left
+			down := exec.CommandContext(context.WithoutCancel(t.Context()), "docker", "compose", "--profile", profile, "down", "--volumes")
+			down.Dir, down.Env = root, append(os.Environ(), environment...)
+			if out, err := down.CombinedOutput(); err != nil {
+				t.Errorf("docker compose down: %v\n%s", err, out)
+			}
+		}
+	})
+	return environment
 }
 
 // needs skips the test if the blocks call a program that is not installed.

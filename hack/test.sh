@@ -20,5 +20,6 @@ set +a
 exec go run ./hack/testtotals \
   --part lifecycle=lifecycle,controller,sidecar,testenv/system \
   --part conformance=sanity,drivers \
-  --part containers=testenv/containers \
+  --part containers=testenv/containers,e2e \
+  --show TestCompose,TestComposeReal,TestNothingIsLeftAfterAPanic,TestASystemInContainers \
   -- -p 2 -parallel 4 -timeout 20m "$@"

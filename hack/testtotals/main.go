@@ -8,7 +8,7 @@
 // A skip is listed with its reason. It only reads what go test says: it decides
 // nothing about a test and retries nothing.
 //
-// Usage: testtotals [--dir module] [--part name=dir[,dir...]]... -- [go test flags] packages
+// Usage: testtotals [--dir module] [--part name=dir[,dir...]]... [--show Test,...] -- [go test flags] packages
 package main
 
 import (
@@ -42,6 +42,7 @@ var errFailed = errors.New("the tests failed")
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := pflag.NewFlagSet("testtotals", pflag.ContinueOnError)
 	partFlags := flags.StringArray("part", nil, "report packages under these directories as one part: name=dir[,dir...]")
+	show := flags.StringSlice("show", nil, "names of tests whose output is shown also when they pass")
 	dir := flags.String("dir", ".", "the module to test")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("reading the command line: %w", err)
@@ -55,6 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 
 	tally := newTally(stdout, parts)
+	tally.show = *show
 	if err := goTest(ctx, *dir, flags.Args(), tally, stderr); err != nil {
 		return err
 	}

@@ -101,6 +101,21 @@ func module(t *testing.T, source string) string {
 	return dir
 }
 
+func TestTallyShowsATestThatPassesIfAsked(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	tally := newTally(&out, nil)
+	tally.show = []string{"TestStack"}
+	for _, name := range []string{"TestStack", "TestOther"} {
+		tally.Line([]byte(`{"Action":"output","Package":"p","Test":"` + name + `","Output":"steps of ` + name + `\n"}`))
+		tally.Line([]byte(`{"Action":"pass","Package":"p","Test":"` + name + `"}`))
+	}
+	tally.Line([]byte(`{"Action":"pass","Package":"p","Elapsed":1}`))
+	if got := out.String(); got != "steps of TestStack\n" {
+		t.Errorf("want the steps of TestStack alone, got:\n%s", got)
+	}
+}
+
 func TestTallyShowsOnlyTheEndOfALongFailure(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -54,6 +54,7 @@ func (c counts) String() string {
 type tally struct {
 	out     io.Writer
 	parts   []part
+	show    []string // names of tests whose output is shown also when they pass
 	total   counts
 	byPart  map[string]*counts
 	running map[string]*pkg
@@ -143,6 +144,9 @@ func (t *tally) finish(p *pkg, e event) {
 		switch {
 		case tst.result == "pass":
 			c.passed++
+			if slices.Contains(t.show, tst.name) {
+				t.print(tst.output)
+			}
 		case tst.result == "skip":
 			c.skipped++
 			reason := skipReason(tst.output)

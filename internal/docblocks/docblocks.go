@@ -29,6 +29,9 @@ const (
 	File Kind = "file"
 	// Output is a block in the language text or output: what a command prints.
 	Output Kind = "output"
+	// RunWith is a block marked `<!-- run with: program -->`: run where the program
+	// answers, by a test that knows how to ask it. Script leaves it out.
+	RunWith Kind = "run with"
 	// NotRun is a block marked `<!-- not run: reason -->`.
 	NotRun Kind = "not run"
 )
@@ -40,13 +43,13 @@ type Block struct {
 	Language string
 	Text     string // with a final newline
 	Kind     Kind
-	// Argument is the text to wait for, the file name or the reason.
+	// Argument is the text to wait for, the program, the file name or the reason.
 	Argument string
 }
 
 var (
 	fence = regexp.MustCompile("^ {0,3}(```+|~~~+) *([A-Za-z0-9_-]*)(.*)$")
-	mark  = regexp.MustCompile(`^<!-- *(run until|file|not run): *(.*?) *-->$`)
+	mark  = regexp.MustCompile(`^<!-- *(run until|run with|file|not run): *(.*?) *-->$`)
 )
 
 // Parse returns the blocks of a page, or an error that names the line of the
@@ -97,7 +100,7 @@ func (b *Block) classify(before string) error {
 		b.Kind = Output
 	default:
 		return fmt.Errorf("%s:%d: a block in %q is neither run nor output: use sh or text, or put "+
-			"<!-- run until: text -->, <!-- file: name --> or <!-- not run: reason --> before it", b.Page, b.Line, b.Language)
+			"<!-- run until: text -->, <!-- run with: program -->, <!-- file: name --> or <!-- not run: reason --> before it", b.Page, b.Line, b.Language)
 	}
 	return nil
 }

@@ -35,6 +35,10 @@ func TestParse(t *testing.T) {
 				{Line: 7, Language: "sh", Text: "make up\n", Kind: docblocks.Until, Argument: "Ready"},
 			},
 		},
+		"a block that needs a program": {
+			page: "<!-- run with: docker -->\n```sh\ndocker ps\n```\n",
+			want: []docblocks.Block{{Line: 2, Language: "sh", Text: "docker ps\n", Kind: docblocks.RunWith, Argument: "docker"}},
+		},
 		"a mark counts for one block only": {
 			page: "<!-- not run: no -->\n```yaml\na: 1\n```\n```yaml\na: 1\n```\n",
 			err:  "page.md:5: a block in \"yaml\" is neither run nor output",

@@ -57,7 +57,7 @@ func Script(blocks []Block) string {
 				quote("=== "+place+", in the background"), b.Text, log, quote(b.Argument), log)
 		case File:
 			fmt.Fprintf(&script, "printf %%s %s >\"$PAGE_DIR\"/%s\n", quote(b.Text), quote(b.Argument))
-		case Output, NotRun:
+		case Output, RunWith, NotRun:
 		}
 	}
 	return script.String()
