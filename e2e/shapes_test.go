@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,7 +63,7 @@ func running(t *testing.T, fake interface {
 
 func served(name string, driver driverkit.Driver) system.Driver {
 	return system.Driver{Name: name, Serve: func(ctx context.Context, endpoint string) error {
-		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint})
+		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: slog.New(slog.DiscardHandler)})
 	}}
 }
 

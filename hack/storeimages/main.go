@@ -26,9 +26,10 @@ import (
 
 func main() {
 	only := flag.String("only", "", "images to build, separated by commas; empty means all")
+	anew := flag.Bool("anew", false, "build also what is there in this version")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *only)
+	err := run(ctx, *only, *anew)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "storeimages:", err)
@@ -52,13 +53,13 @@ type image struct {
 func images() []image {
 	azurite := image{name: "azurite", variable: "COOPER_AZURITE_IMAGE", lay: layAzurite, state: []string{"data"}, version: azuriteVersion, source: "https://www.npmjs.com/package/azurite"}
 	return []image{
-		built("minio", "COOPER_MINIO_IMAGE", stores.MinIO(), "data"), built("versitygw", "COOPER_VERSITYGW_IMAGE", stores.VersityGW(), "data", "iam"),
-		built("fake-gcs-server", "COOPER_FAKE_GCS_IMAGE", stores.FakeGCSServer(), "storage"), azurite,
+		fromModule("minio", "COOPER_MINIO_IMAGE", stores.MinIO(), "data"), fromModule("versitygw", "COOPER_VERSITYGW_IMAGE", stores.VersityGW(), "data", "iam"),
+		fromModule("fake-gcs-server", "COOPER_FAKE_GCS_IMAGE", stores.FakeGCSServer(), "storage"), azurite,
 	}
 }
 
-// built is the image of a program from a Go module.
-func built(name, variable string, store stores.Store, state ...string) image {
+// fromModule is the image of a program from a Go module.
+func fromModule(name, variable string, store stores.Store, state ...string) image {
 	return image{name: name, variable: variable, state: state, version: store.Version, source: "https://pkg.go.dev/" + store.Package, lay: func(ctx context.Context, root string) error {
 		program, err := store.Build(ctx, func(line string) { fmt.Fprintln(os.Stderr, line) })
 		if err != nil {
@@ -68,7 +69,7 @@ func built(name, variable string, store stores.Store, state ...string) image {
 	}}
 }
 
-func run(ctx context.Context, only string) error {
+func run(ctx context.Context, only string, anew bool) error {
 	wanted := images()
 	if only != "" {
 		names := strings.Split(only, ",")
@@ -78,11 +79,23 @@ func run(ctx context.Context, only string) error {
 		}
 	}
 	for _, i := range wanted {
-		if err := i.build(ctx, filepath.Join("dist", "store-images", i.name)); err != nil {
-			return fmt.Errorf("image %s: %w", i.name, err)
+		if anew || !i.built(ctx) {
+			if err := i.build(ctx, filepath.Join("dist", "store-images", i.name)); err != nil {
+				return fmt.Errorf("image %s: %w", i.name, err)
+			}
 		}
+		fmt.Println(i.variable + "=" + i.tag())
 	}
 	return nil
+}
+
+func (i image) tag() string { return "cooper-stores/" + i.name + ":dev" }
+
+// built reports whether Docker has the image in this version.
+func (i image) built(ctx context.Context) bool {
+	const version = `{{index .Config.Labels "org.opencontainers.image.version"}}`
+	out, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", version, i.tag()).Output()
+	return err == nil && strings.TrimSpace(string(out)) == i.version
 }
 
 // build lays out the files of an image in a directory and runs docker build, with
@@ -106,14 +119,13 @@ func (i image) build(ctx context.Context, dir string) error {
 	if err := i.lay(ctx, root); err != nil {
 		return err
 	}
-	name := "cooper-stores/" + i.name + ":dev"
+	name := i.tag()
 	cmd := exec.CommandContext(ctx, "docker", "build", "--quiet", "--file", "hack/storeimages/Dockerfile", "--target", i.name, "--tag", name,
 		"--label", "org.opencontainers.image.version="+i.version, "--label", "org.opencontainers.image.source="+i.source, dir)
 	cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("docker build of %s: %w\n%s", name, err, out)
 	}
-	fmt.Println(i.variable + "=" + name)
 	return os.RemoveAll(dir) // hundreds of megabytes, which the image holds now
 }
 

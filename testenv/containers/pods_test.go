@@ -58,6 +58,18 @@ func TestComposeRunsWhatPodsRun(t *testing.T) {
 	}
 }
 
+// TestComposeFormat holds compose.yaml to what Debian's docker-compose 1.29 reads.
+func TestComposeFormat(t *testing.T) {
+	t.Parallel()
+	var compose map[string]any
+	readYAML(t, filepath.Join(root, "compose.yaml"), &compose)
+	for key := range compose {
+		if key != "services" && key != "volumes" && !strings.HasPrefix(key, "x-") {
+			t.Errorf("docker-compose 1.29 does not know %q at the top of compose.yaml", key)
+		}
+	}
+}
+
 // differs says which variables are not the same in both, and why.
 func differs(variable string) bool {
 	switch variable {
