@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -28,9 +29,9 @@ type data interface {
 // refused reports whether a store said no to a credential, and not something else.
 func refused(err error) bool {
 	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
-		return response.StatusCode == 403
+		return response.StatusCode == http.StatusForbidden
 	}
-	return minio.ToErrorResponse(err).StatusCode == 403
+	return minio.ToErrorResponse(err).StatusCode == http.StatusForbidden
 }
 
 // dataOf makes a client of what an access Secret says.
@@ -70,43 +71,43 @@ type s3Data struct {
 
 func (d s3Data) put(ctx context.Context, key, value string) error {
 	_, err := d.client.PutObject(ctx, d.bucket, key, strings.NewReader(value), int64(len(value)), minio.PutObjectOptions{})
-	return err //nolint:wrapcheck // the test looks at the store's own error
+	return err
 }
 
 func (d s3Data) get(ctx context.Context, key string) (string, error) {
 	object, err := d.client.GetObject(ctx, d.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
-		return "", err //nolint:wrapcheck // as above
+		return "", err
 	}
 	defer object.Close()
 	value, err := io.ReadAll(object)
-	return string(value), err //nolint:wrapcheck // as above
+	return string(value), err
 }
 
 func (d s3Data) remove(ctx context.Context, key string) error {
-	return d.client.RemoveObject(ctx, d.bucket, key, minio.RemoveObjectOptions{}) //nolint:wrapcheck // as above
+	return d.client.RemoveObject(ctx, d.bucket, key, minio.RemoveObjectOptions{})
 }
 
 type azureData struct{ client *container.Client }
 
 func (d azureData) put(ctx context.Context, key, value string) error {
 	_, err := d.client.NewBlockBlobClient(key).UploadBuffer(ctx, []byte(value), nil)
-	return err //nolint:wrapcheck // as above
+	return err
 }
 
 func (d azureData) get(ctx context.Context, key string) (string, error) {
 	response, err := d.client.NewBlobClient(key).DownloadStream(ctx, nil)
 	if err != nil {
-		return "", err //nolint:wrapcheck // as above
+		return "", err
 	}
 	defer response.Body.Close()
 	value, err := io.ReadAll(response.Body)
-	return string(value), err //nolint:wrapcheck // as above
+	return string(value), err
 }
 
 func (d azureData) remove(ctx context.Context, key string) error {
 	_, err := d.client.NewBlobClient(key).Delete(ctx, nil)
-	return err //nolint:wrapcheck // as above
+	return err
 }
 
 // wantObject reads an object and compares it.

@@ -182,7 +182,7 @@ func (b *bench) run(p *process) *process {
 
 func (p *process) start() {
 	p.bench.t.Helper()
-	p.command = exec.Command(filepath.Join(p.bench.dir, p.program), p.arguments...) //nolint:noctx // it is killed by name
+	p.command = exec.Command(filepath.Join(p.bench.dir, p.program), p.arguments...)
 	p.command.Env = append([]string{"HOME=" + p.bench.dir, "COOPER_CI_MARK=" + os.Getenv("COOPER_CI_MARK")}, p.environment...)
 	p.command.Stdout, p.command.Stderr = &p.output, &p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -28,6 +28,8 @@ func scenarios() map[string]func(p *play) {
 }
 
 // TestScenarios runs the table in all shapes.
+//
+//nolint:paralleltest // the scenarios of one cloud follow one another: some restart its driver
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for shape, start := range map[string]func(t *testing.T) *world{

@@ -73,10 +73,17 @@ func TestCompose(t *testing.T) {
 // parts are all containers of the profile fakes, each with the cloud that it is for.
 func parts() []struct{ service, cloud string } {
 	return []struct{ service, cloud string }{
-		{"control-plane", "S3"}, {"controller", "Azure"},
-		{"sidecar-s3", "S3"}, {"driver-s3", "S3"}, {"s3", "S3"},
-		{"sidecar-azure", "Azure"}, {"driver-azure", "Azure"}, {"azure", "Azure"},
-		{"sidecar-gcs", "GCS"}, {"driver-gcs", "GCS"}, {"gcs", "GCS"},
+		{"control-plane", "S3"},
+		{"controller", "Azure"},
+		{"sidecar-s3", "S3"},
+		{"driver-s3", "S3"},
+		{"s3", "S3"},
+		{"sidecar-azure", "Azure"},
+		{"driver-azure", "Azure"},
+		{"azure", "Azure"},
+		{"sidecar-gcs", "GCS"},
+		{"driver-gcs", "GCS"},
+		{"gcs", "GCS"},
 	}
 }
 
