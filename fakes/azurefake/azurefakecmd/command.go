@@ -6,6 +6,8 @@ package azurefakecmd
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +30,9 @@ type options struct {
 	// key is key1 of the first account in base64, for development: other users of the machine see it.
 	key string
 	// keyFile holds key1 of the first account in base64; invented without it.
-	keyFile                  string
+	keyFile string
+	// issuerCA is a PEM file that issuers of federated tokens are verified by.
+	issuerCA                 string
 	versioning, sharedKeyOff bool
 	deletion                 time.Duration
 }
@@ -41,6 +45,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	flags.StringVar(&o.key, "key", "", "key1 of the first account in base64, if it is in no file")
 	flags.StringVar(&o.keyFile, "key-file", "", "file with key1 of the first account in base64; invented when left out")
 	flags.StringSliceVar(&o.domains, "domain", nil, "host name before which an account's name stands, beside path style (default blob.localhost)")
+	flags.StringVar(&o.issuerCA, "issuer-ca", "", "PEM file with the certificate authority of clusters whose service account tokens are exchanged (default the system's)")
 	flags.BoolVar(&o.versioning, "versioning", false, "keep the earlier states of blobs")
 	flags.BoolVar(&o.sharedKeyOff, "no-shared-key", false, "refuse what account keys sign")
 	flags.DurationVar(&o.deletion, "deletion", 30*time.Second, "how long a container is being deleted; negative for no time")
@@ -66,7 +71,45 @@ func (o *options) settings() (azurefake.Options, error) {
 		}
 		out.Accounts[0].Key = strings.TrimSpace(string(key))
 	}
+	if o.issuerCA != "" {
+		authority, err := os.ReadFile(o.issuerCA)
+		if err != nil {
+			return out, fmt.Errorf("read the authority of issuers: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(authority) {
+			return out, fmt.Errorf("--issuer-ca %s holds no PEM certificate", o.issuerCA)
+		}
+		out.Issuers = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	}
 	return out, nil
+}
+
+// administrator is the application that may do everything. It gets a new secret at each start.
+const administrator = "administrator"
+
+// login makes the administrator, or gives it a new secret.
+func login(server *azurefake.Server) (azurefake.Principal, error) {
+	wanted, assigned := azurefake.Principal{Name: administrator}, false
+	held := server.Inventory()
+	for _, one := range held.Principals {
+		if one.Name == administrator && one.Identity == "" {
+			wanted.ObjectID, wanted.ClientID = one.ObjectID, one.ClientID
+		}
+	}
+	for _, one := range held.Assignments {
+		assigned = assigned || one.PrincipalID == wanted.ObjectID
+	}
+	made, err := server.AddPrincipal(wanted)
+	if err != nil || assigned {
+		return made, err
+	}
+	for _, role := range []string{"Owner", "Storage Blob Data Owner"} {
+		if _, err := server.Assign(made.ObjectID, role, server.GroupID()); err != nil {
+			return made, err
+		}
+	}
+	return made, nil
 }
 
 func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
@@ -96,7 +139,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	}
 	return o.Serve(ctx, stdout, server, guard, func(url string) error {
 		o.announce(stdout, server, account, url)
-		return nil
+		return o.announceLogin(stdout, server, url)
 	})
 }
 
@@ -112,4 +155,28 @@ func (o *options) announce(w io.Writer, server *azurefake.Server, account, url s
 	if o.TLS {
 		fmt.Fprintf(w, "export SSL_CERT_FILE=%s\n", o.CAFile)
 	}
+}
+
+// announceLogin prints who may use tokens and the management calls, with the variables that Azure's SDKs read. Without
+// TLS no client would send a token.
+func (o *options) announceLogin(w io.Writer, server *azurefake.Server, url string) error {
+	if !o.TLS {
+		return nil
+	}
+	admin, err := login(server)
+	if err != nil {
+		return err
+	}
+	for _, one := range [][2]string{
+		{"TENANT_ID", server.TenantID()},
+		{"CLIENT_ID", admin.ClientID},
+		{"CLIENT_SECRET", admin.Secret},
+		{"AUTHORITY_HOST", url},
+		{"SUBSCRIPTION_ID", server.SubscriptionID()},
+		{"RESOURCE_GROUP", server.ResourceGroup()},
+		{"RESOURCE_MANAGER", url},
+	} {
+		fmt.Fprintf(w, "export AZURE_%s=%s\n", one[0], one[1])
+	}
+	return nil
 }

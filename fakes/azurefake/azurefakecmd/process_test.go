@@ -18,8 +18,12 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
@@ -36,8 +40,8 @@ func startChild(t *testing.T, args ...string) child {
 	return child{fakecmdtest.Start(t, args...)}
 }
 
-// container is a client made of the connection string that the command prints.
-func (c child) container(t *testing.T, name string) *container.Client {
+// options let clients trust the certificate of --tls.
+func (c child) options(t *testing.T) azcore.ClientOptions {
 	t.Helper()
 	options := azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}
 	if file := c.Env["SSL_CERT_FILE"]; file != "" {
@@ -49,7 +53,13 @@ func (c child) container(t *testing.T, name string) *container.Client {
 		roots.AppendCertsFromPEM(pem)
 		options.Transport = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	}
-	client, err := container.NewClientFromConnectionString(c.Env["AZURE_STORAGE_CONNECTION_STRING"], name, &container.ClientOptions{ClientOptions: options})
+	return options
+}
+
+// container is a client made of the connection string that the command prints.
+func (c child) container(t *testing.T, name string) *container.Client {
+	t.Helper()
+	client, err := container.NewClientFromConnectionString(c.Env["AZURE_STORAGE_CONNECTION_STRING"], name, &container.ClientOptions{ClientOptions: c.options(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,4 +200,42 @@ func TestAdminEndpoint(t *testing.T) {
 		_, err := c.container(t, "first").Create(t.Context(), nil)
 		return err
 	}})
+}
+
+// TestManagementOfAProcess logs in with what the command prints, and finds its identity again after a restart.
+func TestManagementOfAProcess(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	for round := range 2 {
+		c := startChild(t, "--tls", "--data", dir)
+		identities := c.identities(t)
+		if round == 0 {
+			if _, err := identities.CreateOrUpdate(t.Context(), c.Env["AZURE_RESOURCE_GROUP"], "app", armmsi.Identity{Location: to.Ptr("westeurope")}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := identities.Get(t.Context(), c.Env["AZURE_RESOURCE_GROUP"], "app", nil); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
+		c.Kill()
+	}
+}
+
+func (c child) identities(t *testing.T) *armmsi.UserAssignedIdentitiesClient {
+	t.Helper()
+	options := c.options(t)
+	options.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: c.Env["AZURE_AUTHORITY_HOST"], Services: map[cloud.ServiceName]cloud.ServiceConfiguration{
+		cloud.ResourceManager: {Endpoint: c.Env["AZURE_RESOURCE_MANAGER"], Audience: "https://management.azure.com"},
+	}}
+	login, err := azidentity.NewClientSecretCredential(c.Env["AZURE_TENANT_ID"], c.Env["AZURE_CLIENT_ID"], c.Env["AZURE_CLIENT_SECRET"], &azidentity.ClientSecretCredentialOptions{
+		ClientOptions: options, DisableInstanceDiscovery: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := armmsi.NewUserAssignedIdentitiesClient(c.Env["AZURE_SUBSCRIPTION_ID"], login, &arm.ClientOptions{ClientOptions: options})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
