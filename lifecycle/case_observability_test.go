@@ -410,7 +410,8 @@ func TestCase66_a_real_scrape(t *testing.T) {
 				return err
 			}
 			body, err := io.ReadAll(response.Body)
-			if err = errors.Join(err, response.Body.Close()); err != nil {
+			err = errors.Join(err, response.Body.Close())
+			if err != nil {
 				return err
 			}
 			for _, line := range wanted {

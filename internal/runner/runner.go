@@ -131,12 +131,12 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 
 // enter begins the span of a step.
 func (r *Runner) enter(ctx context.Context, name string) (within context.Context, leave func(step.Outcome)) {
-	within, span := r.tracer.Start(ctx, name) //nolint:spancheck // leave ends it
+	within, span := r.tracer.Start(ctx, name)
 	leave = func(o step.Outcome) {
 		describe(span, o)
 		span.End()
 	}
-	return within, leave //nolint:spancheck // as above
+	return within, leave
 }
 
 // describe says in a span how it went.
