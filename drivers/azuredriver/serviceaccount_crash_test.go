@@ -4,17 +4,20 @@ package azuredriver_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // identityCell is one crash with two containers and a service account.
@@ -208,6 +211,50 @@ func repeat(t *testing.T, what string, call func() error) {
 		err = call()
 	}
 	if err != nil {
-		t.Errorf("%s again: %v", what, fmt.Errorf("%w", err))
+		t.Errorf("%s again: %v", what, err)
+	}
+}
+
+// TestParallelServiceAccountGrants lets two processes grant the same access and others at once, as after a change of the
+// leader, and then revoke them at once.
+func TestParallelServiceAccountGrants(t *testing.T) {
+	t.Parallel()
+	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	processes := []*world{f.process(t), f.process(t)}
+	before := inventory(t, f.server)
+	bucket, other := processes[0].newBucket(t, nil), processes[0].newBucket(t, nil)
+	accounts := []string{newAccount(), newAccount(), newAccount()}
+	each := func(what string, call func(w *world, account string) error) {
+		t.Helper()
+		var group sync.WaitGroup
+		for i := range 12 {
+			group.Go(func() {
+				err := call(processes[i%2], accounts[i%3])
+				for status.Code(err) == codes.Aborted { // another call for the account is under way
+					err = call(processes[i%2], accounts[i%3])
+				}
+				if err != nil {
+					t.Errorf("%s %s: %v", what, accounts[i%3], err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	request := func(account string) *cosi.DriverGrantBucketAccessRequest {
+		return as(grantRequest(account, readWrite, bucket, other), "shop", "app")
+	}
+	each("grant", func(w *world, account string) error {
+		_, err := w.DriverGrantBucketAccess(t.Context(), request(account))
+		return err
+	})
+	if at, also := rolesAt(f.server, bucket), rolesAt(f.server, other); len(at) != 3 || len(also) != 3 {
+		t.Errorf("%d and %d roles, want 3 at each bucket", len(at), len(also))
+	}
+	each("revoke", func(w *world, account string) error { return w.revokeAs(t, request(account)) })
+	for _, id := range []string{bucket, other} {
+		wantNoError(t, processes[0].delete(t, id, nil))
+	}
+	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
+		t.Errorf("something is left (-before +after):\n%s", diff)
 	}
 }
