@@ -147,9 +147,9 @@ func (c *Caller) authorize(op Operation, anyOf string) error {
 		if err := c.sas.covers(op, anyOf); err != nil {
 			return err
 		}
-		return c.byRole(op)
+		return c.byRole(op, anyOf)
 	case Bearer:
-		return c.byRole(op)
+		return c.byRole(op, anyOf)
 	case Anonymous:
 	}
 	return c.anonymous(op)
@@ -158,11 +158,16 @@ func (c *Caller) authorize(op Operation, anyOf string) error {
 // AuthorizeBreak is Authorize for breaking a lease, which whoever may delete may do, too.
 func (c *Caller) AuthorizeBreak(op Operation) error { return c.authorize(op, "wd") }
 
-func (c *Caller) byRole(op Operation) error {
-	if action := needs(op).action; action == "" || !c.directory.Allowed(c.ObjectID, action, c.target.resource()) {
-		return azerr.PermissionMismatch
+func (c *Caller) byRole(op Operation, anyOf string) error {
+	action, resource := needs(op).action, c.target.resource()
+	switch {
+	case action == "":
+	case c.directory.Allowed(c.ObjectID, action, resource):
+		return nil
+	case anyOf == "" && adds(op) && c.directory.Allowed(c.ObjectID, actionAdd, resource):
+		return nil
 	}
-	return nil
+	return azerr.PermissionMismatch
 }
 
 // anonymous allows what the container's public access level makes public.

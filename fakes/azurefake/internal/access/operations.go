@@ -60,10 +60,17 @@ func isData(action string) bool { return strings.HasPrefix(action, actionBlobs) 
 const (
 	actionContainers = "Microsoft.Storage/storageAccounts/blobServices/containers/"
 	actionBlobs      = actionContainers + "blobs/"
+	actionAdd        = actionBlobs + "add/action"
 	actionDelegation = "Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action"
 )
 
 func needs(op Operation) need { return needed[op] }
+
+// adds says whether the action for new blobs is enough, which "Permissions for calling data operations" allows where
+// nothing is overwritten.
+func adds(op Operation) bool {
+	return op == PutBlob || op == AppendBlock || op == SnapshotBlob || op == CopyBlob
+}
 
 // needed follows "Create an account SAS", "Create a service SAS" and "Authorize with Microsoft Entra ID" of the
 // storage REST reference.
