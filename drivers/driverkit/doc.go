@@ -9,6 +9,9 @@
 // the driver's answers, recovers panics, logs without secrets, counts, traces, answers health
 // checks, and stops gracefully.
 //
+// Package credentials has the algorithms for keys, one for each thing that a backend can do with a
+// secret; package drivertest serves a driver in a test and kills it at every call.
+//
 // It must not know a storage backend or Kubernetes; a driver gets all it needs from its requests
 // and its own configuration.
 package driverkit
