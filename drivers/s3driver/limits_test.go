@@ -4,7 +4,6 @@ package s3driver_test
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -138,45 +137,6 @@ func TestClocksThatDiffer(t *testing.T) {
 	}
 	ahead.Store(0)
 	w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
-}
-
-// TestOutage has a store that answers 503 to everything at first, to more calls
-// than one RPC makes, and then works again.
-func TestOutage(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int64
-	const outage = 10
-	down := func(next http.RoundTripper) http.RoundTripper {
-		return transportFunc(func(request *http.Request) (*http.Response, error) {
-			if calls.Add(1) > outage {
-				return next.RoundTrip(request)
-			}
-			return &http.Response{
-				StatusCode: http.StatusServiceUnavailable, Status: "503 Service Unavailable", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-				Header: http.Header{}, Body: http.NoBody, Request: request,
-			}, nil
-		})
-	}
-	on, server := startFake(t, s3fake.Options{})
-	w := newWorld(t, on, worldOptions{wrap: down})
-	request := &cosi.DriverCreateBucketRequest{BucketId: "bc-" + newAccount()}
-	refused := 0
-	for calls.Load() < outage {
-		_, err := w.DriverCreateBucket(t.Context(), request)
-		if err == nil {
-			break
-		}
-		wantCode(t, err, codes.Unavailable)
-		refused++
-	}
-	if _, err := w.DriverCreateBucket(t.Context(), request); err != nil {
-		t.Fatalf("after the outage: %v", err)
-	}
-	t.Logf("%d calls were answered 503, %d RPCs Unavailable", outage, refused)
-	w.mustGrant(t, grantRequest(newAccount(), readWrite, request.GetBucketId()))
-	if held := server.Inventory(); len(held.Buckets) != 1 || len(held.Users) != 1 || len(held.Users[0].Keys) != 1 {
-		t.Errorf("the store has %d buckets and users %v, want one each with one key", len(held.Buckets), held.Users)
-	}
 }
 
 func TestThrottlingAndRecovery(t *testing.T) {

@@ -5,7 +5,6 @@
 package reference
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -28,8 +27,6 @@ type Document struct {
 	Name string
 	// Title is the name of the backend in prose.
 	Title string
-	// Required is the field that must be set. Default: backends.
-	Required string
 	// Config is the type of the configuration, which is declared in config.go.
 	Config reflect.Type
 	// Enums are the values of the types that have few.
@@ -46,8 +43,10 @@ type Variable struct{ Name, Description string }
 // field is one field of the configuration file.
 type field struct {
 	name, description string
-	schema            map[string]any
-	fields            []field
+	// required says that it must be set: it has no default.
+	required bool
+	schema   map[string]any
+	fields   []field
 }
 
 // Main is the main function of a driver's generator. Its arguments are the directory of the driver's
@@ -73,7 +72,6 @@ func (d Document) write(source, output string) error {
 	schema := object(fields)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Configuration of cosi-driver-" + d.Name
-	schema["required"] = []string{cmp.Or(d.Required, "backends")}
 	encoded, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the schema: %w", err)
@@ -113,11 +111,11 @@ func readComments(file string) (map[string]string, error) {
 func (d Document) describe(kind reflect.Type, comments map[string]string) []field {
 	var fields []field
 	for member := range kind.Fields() {
-		name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(member.Tag.Get("json"), ",")
 		if name == "-" {
 			continue
 		}
-		described := field{name: name, description: comments[kind.Name()+"."+member.Name]}
+		described := field{name: name, description: comments[kind.Name()+"."+member.Name], required: options == ""}
 		switch member.Type.Kind() {
 		case reflect.Map:
 			described.fields = d.describe(member.Type.Elem(), comments)
@@ -142,10 +140,19 @@ func (d Document) describe(kind reflect.Type, comments map[string]string) []fiel
 
 func object(fields []field) map[string]any {
 	properties := map[string]any{}
+	var required []string
 	for _, one := range fields {
-		properties[strings.TrimSuffix(one.name, ".<name>")] = one.schema
+		name := strings.TrimSuffix(one.name, ".<name>")
+		properties[name] = one.schema
+		if one.required {
+			required = append(required, name)
+		}
 	}
-	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	described := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		described["required"] = required
+	}
+	return described
 }
 
 func (d Document) page(fields []field) string {

@@ -14,7 +14,7 @@ import (
 
 func main() {
 	document := reference.Document{
-		Name: "azure", Title: "Azure", Required: "accounts", Config: reflect.TypeFor[azuredriver.Config](),
+		Name: "azure", Title: "Azure", Config: reflect.TypeFor[azuredriver.Config](),
 		Enums: map[reflect.Type][]string{
 			reflect.TypeFor[azuredriver.Addressing](): {"path", "host"},
 			reflect.TypeFor[azuredriver.Signing]():    {"accountKey", "userDelegation"},

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// outage is a store that answers 503 to everything for a while: to more calls than one RPC makes, and
+// with COOPER_SOAK for a minute.
+type outage struct {
+	calls atomic.Int64
+	until atomic.Int64
+}
+
+const callsOfAnOutage = 4
+
+func (o *outage) begin() {
+	length := time.Duration(0)
+	if os.Getenv("COOPER_SOAK") != "" {
+		length = time.Minute
+	}
+	o.until.Store(time.Now().Add(length).UnixNano())
+	o.calls.Store(callsOfAnOutage)
+}
+
+// goesOn counts a call and says whether it is answered 503.
+func (o *outage) goesOn() bool {
+	return o.calls.Add(-1) >= 0 || time.Now().UnixNano() < o.until.Load()
+}
+
+func (o *outage) wrap(next http.RoundTripper) http.RoundTripper {
+	return transportFunc(func(request *http.Request) (*http.Response, error) {
+		if !o.goesOn() {
+			return next.RoundTrip(request)
+		}
+		return &http.Response{
+			StatusCode: http.StatusServiceUnavailable, Status: "503 Service Unavailable", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: http.NoBody, Request: request,
+		}, nil
+	})
+}
+
+// TestOutage has one begin before each step of a whole life. A sidecar repeats the step until it is
+// done; nothing is made twice.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	broken := &outage{}
+	w := newWorld(t, on, worldOptions{wrap: broken.wrap})
+	bucket, account := "bc-"+newAccount(), newAccount()
+	for _, step := range []struct {
+		name string
+		call func(context.Context) error
+	}{
+		{"create", func(ctx context.Context) error {
+			_, err := w.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: bucket})
+			return err
+		}},
+		{"grant", func(ctx context.Context) error {
+			_, err := w.DriverGrantBucketAccess(ctx, grantRequest(account, readWrite, bucket))
+			return err
+		}},
+		{"revoke", func(context.Context) error { return w.revoke(t, account, bucket) }},
+		{"delete", func(context.Context) error { return w.delete(t, bucket, nil) }},
+	} {
+		broken.begin()
+		refused := 0
+		for err := step.call(t.Context()); err != nil; err = step.call(t.Context()) {
+			wantCode(t, err, codes.Unavailable)
+			refused++
+		}
+		t.Logf("%s: %d RPCs were answered Unavailable", step.name, refused)
+		if refused == 0 {
+			t.Errorf("%s: the outage was not noticed", step.name)
+		}
+		if held := server.Inventory(); step.name == "grant" && (len(held.Buckets) != 1 || len(held.Users) != 1 || len(held.Users[0].Keys) != 1) {
+			t.Errorf("the store has %d buckets and users %v, want one each with one key", len(held.Buckets), held.Users)
+		}
+	}
+	if left := server.Inventory(); len(left.Buckets)+len(left.Users) != 0 {
+		t.Errorf("left are buckets %v and users %v", left.Buckets, left.Users)
+	}
+}
