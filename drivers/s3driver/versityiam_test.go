@@ -95,7 +95,7 @@ func lacks(t *testing.T, client *iam.Client, call string) bool {
 	if field := input.Elem().FieldByName("Tags"); field.IsValid() {
 		field.Set(reflect.ValueOf([]types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}))
 	}
-	err, _ := method.Call([]reflect.Value{reflect.ValueOf(t.Context()), input})[1].Interface().(error)
+	err, _ := reflect.TypeAssert[error](method.Call([]reflect.Value{reflect.ValueOf(t.Context()), input})[1])
 	if err == nil {
 		return false
 	}
