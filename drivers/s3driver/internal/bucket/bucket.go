@@ -8,6 +8,7 @@ package bucket
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -198,16 +199,19 @@ func (s *Store) missingMark(ctx context.Context, name, region string) (mark, err
 }
 
 func (s *Store) explainDenial(ctx context.Context, name string, denial error) error {
+	if s.isForeign(ctx, name) {
+		return foreign(name).WithDetail(denial)
+	}
+	return denial
+}
+
+// isForeign says whether the bucket is known not to belong to the driver's account.
+func (s *Store) isForeign(ctx context.Context, name string) bool {
 	out, err := s.API.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: &name})
 	if err != nil {
-		return denial
+		return false
 	}
-	for _, own := range out.Buckets {
-		if aws.ToString(own.Name) == name {
-			return denial
-		}
-	}
-	return foreign(name).WithDetail(denial)
+	return !slices.ContainsFunc(out.Buckets, func(own types.Bucket) bool { return aws.ToString(own.Name) == name })
 }
 
 func (s *Store) checkMark(name string, found mark, want params.Bucket) error {
@@ -286,6 +290,10 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (
 	region, err := s.Locate(ctx, name)
 	if err != nil {
 		return "", err
+	}
+	// Of AWS it is documented that all buckets of the account are listed, and no other.
+	if s.Regional && s.isForeign(ctx, name) {
+		return "", driverkit.AlreadyExists("bucket %s belongs to another account, whose policy lets this driver see it; no access can be granted to it", name)
 	}
 	var differences []string
 	if want.Region != "" && want.Region != region {
