@@ -228,6 +228,24 @@ func listEntities(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Roles come before users, so that one marker leads through both.
+	type entity struct{ kind, name, id string }
+	var all []entity
+	filter := c.Form.Get("EntityFilter")
+	if filter == "" || filter == "Role" {
+		for _, r := range use.Roles {
+			all = append(all, entity{"role", r.Name, r.ID})
+		}
+	}
+	if filter == "" || filter == "User" {
+		for _, u := range use.Users {
+			all = append(all, entity{"user", u.Name, u.ID})
+		}
+	}
+	some, p, err := paginate(c, all, func(e entity) string { return e.kind + "/" + e.name })
+	if err != nil {
+		return nil, err
+	}
 	type user struct{ UserName, UserId string }
 	type role struct{ RoleName, RoleId string }
 	out := struct {
@@ -235,12 +253,13 @@ func listEntities(c *call) (any, error) {
 		Users  []user   `xml:"PolicyUsers>member"`
 		Roles  []role   `xml:"PolicyRoles>member"`
 		page
-	}{}
-	for _, u := range use.Users {
-		out.Users = append(out.Users, user{u.Name, u.ID})
-	}
-	for _, r := range use.Roles {
-		out.Roles = append(out.Roles, role{r.Name, r.ID})
+	}{page: p}
+	for _, e := range some {
+		if e.kind == "role" {
+			out.Roles = append(out.Roles, role{e.name, e.id})
+		} else {
+			out.Users = append(out.Users, user{e.name, e.id})
+		}
 	}
 	return out, nil
 }

@@ -234,14 +234,18 @@ func missing(param string) *awserr.Error {
 	return awserr.Newf(http.StatusBadRequest, "MissingParameter", "The request must contain the parameter %s.", param)
 }
 
-// paginate returns the slice of all that Marker and MaxItems select. key orders the items and makes the marker.
+// paginate returns the slice of all that Marker and MaxItems select. key makes the marker. Not every list is in its
+// order: keys and attachments are listed as they were made. It only decides where to go on after an item that is gone.
 func paginate[T any](c *call, all []T, key func(T) string) ([]T, page, error) {
 	limit, err := c.maxItems()
 	if err != nil {
 		return nil, page{}, err
 	}
 	if marker := c.Form.Get("Marker"); marker != "" {
-		at := slices.IndexFunc(all, func(v T) bool { return key(v) > marker })
+		at := slices.IndexFunc(all, func(v T) bool { return key(v) == marker }) + 1
+		if at == 0 {
+			at = slices.IndexFunc(all, func(v T) bool { return key(v) > marker })
+		}
 		if at < 0 {
 			at = len(all)
 		}
