@@ -9,24 +9,25 @@ import (
 )
 
 const (
-	tagging   = `<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>`
-	lifecycle = `<LifecycleConfiguration><Rule><ID>x</ID><Status>Enabled</Status><Filter><Prefix>p</Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
-	cors      = `<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>`
-	block     = `<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>`
-	ownership = `<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>`
-	sse       = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
-	objLock   = `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`
-	retention = `<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2099-01-01T00:00:00Z</RetainUntilDate></Retention>`
-	hold      = `<LegalHold><Status>ON</Status></LegalHold>`
-	bucketPol = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"s3:GetBucketAcl","Resource":"arn:aws:s3:::docs"}]}`
-	parts     = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
-	kms       = "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1"
-	until     = "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z"
-	bypass    = "X-Amz-Bypass-Governance-Retention: true"
-	trust     = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000000"},"Action":"sts:AssumeRole"}]}`
-	anyPolicy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}`
-	provider  = "arn:aws:iam::000000000000:oidc-provider/issuer.example.com"
-	managed   = "arn:aws:iam::000000000000:policy/managed"
+	tagging    = `<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>`
+	lifecycle  = `<LifecycleConfiguration><Rule><ID>x</ID><Status>Enabled</Status><Filter><Prefix>p</Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
+	cors       = `<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>`
+	block      = `<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>`
+	ownership  = `<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>`
+	sse        = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
+	objLock    = `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`
+	retention  = `<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2099-01-01T00:00:00Z</RetainUntilDate></Retention>`
+	hold       = `<LegalHold><Status>ON</Status></LegalHold>`
+	bucketPol  = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"s3:GetBucketAcl","Resource":"arn:aws:s3:::docs"}]}`
+	parts      = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
+	kms        = "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1"
+	until      = "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z"
+	bypass     = "X-Amz-Bypass-Governance-Retention: true"
+	thumbprint = "ThumbprintList.member.1=6938fd4d98bab03faadb97b34396831e3780aea1"
+	trust      = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000000"},"Action":"sts:AssumeRole"}]}`
+	anyPolicy  = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}`
+	provider   = "arn:aws:iam::000000000000:oidc-provider/issuer.example.com"
+	managed    = "arn:aws:iam::000000000000:policy/managed"
 )
 
 // query is a request of the Query protocol: parameters are name=value pairs, not yet escaped.
@@ -83,7 +84,7 @@ func setup() []operation {
 		query("AttachRolePolicy", "RoleName=role", "PolicyArn="+managed),
 		query("PutUserPermissionsBoundary", "UserName=target", "PermissionsBoundary="+managed),
 		query("PutRolePermissionsBoundary", "RoleName=role", "PermissionsBoundary="+managed),
-		query("CreateOpenIDConnectProvider", "Url=https://issuer.example.com", "ClientIDList.member.1=sts"),
+		query("CreateOpenIDConnectProvider", "Url=https://issuer.example.com", "ClientIDList.member.1=sts", thumbprint),
 		query("CreateAccessKey", "UserName=target"),
 	}
 }
@@ -239,10 +240,10 @@ func queryOperations() map[string]operation {
 		query("GetPolicyVersion", "PolicyArn="+managed, "VersionId=v1"), query("ListPolicyVersions", "PolicyArn="+managed), query("DeletePolicyVersion", "PolicyArn="+managed, "VersionId=v2"),
 		query("SetDefaultPolicyVersion", "PolicyArn="+managed, "VersionId=v2"), query("ListEntitiesForPolicy", "PolicyArn="+managed),
 		query("TagPolicy", "PolicyArn="+managed, "Tags.member.1.Key=a", "Tags.member.1.Value=b"), query("UntagPolicy", "PolicyArn="+managed, "TagKeys.member.1=a"), query("ListPolicyTags", "PolicyArn="+managed),
-		query("CreateOpenIDConnectProvider", "Url=https://other.example.com"), query("GetOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider), query("ListOpenIDConnectProviders"),
+		query("CreateOpenIDConnectProvider", "Url=https://other.example.com", thumbprint), query("GetOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider), query("ListOpenIDConnectProviders"),
 		query("DeleteOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider), query("AddClientIDToOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "ClientID=x"),
 		query("RemoveClientIDFromOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "ClientID=sts"),
-		query("UpdateOpenIDConnectProviderThumbprint", "OpenIDConnectProviderArn="+provider, "ThumbprintList.member.1=6938fd4d98bab03faadb97b34396831e3780aea1"),
+		query("UpdateOpenIDConnectProviderThumbprint", "OpenIDConnectProviderArn="+provider, thumbprint),
 		query("TagOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "Tags.member.1.Key=a", "Tags.member.1.Value=b"),
 		query("UntagOpenIDConnectProvider", "OpenIDConnectProviderArn="+provider, "TagKeys.member.1=a"), query("ListOpenIDConnectProviderTags", "OpenIDConnectProviderArn="+provider),
 	}

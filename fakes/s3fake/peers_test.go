@@ -31,7 +31,11 @@ type peer struct {
 	root      aws.Credentials
 	// credential makes credentials that a policy, "" for none, is all that they have.
 	credential func(t *testing.T, policy string) (aws.Credentials, error)
-	worlds     atomic.Int64
+	// iam is where the peer serves the Query protocol of IAM, "" if nowhere.
+	iam    string
+	worlds atomic.Int64
+	// last is the last world of IAM.
+	last *peerWorld
 }
 
 // peers starts the real stores that are there.
@@ -94,9 +98,8 @@ func versityPeer(t *testing.T, path string) *peer {
 	startPeer(t, path, nil, slices.Concat([]string{"-p", address}, root, []string{
 		"--quiet", "--iam-cache-disable", "--iam-standalone-endpoint", socket, "posix", "--versioning-dir", filepath.Join(dir, "versions"), filepath.Join(dir, "data"),
 	})...)
-	p := &peer{name: "versitygw", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
+	p := &peer{name: "versitygw", url: "http://" + address, iam: "http://" + iamAddress, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
 	await(t, p.url)
-	iam := &peer{url: "http://" + iamAddress, root: p.root}
 	var users atomic.Int64
 	p.credential = func(t *testing.T, policy string) (aws.Credentials, error) {
 		t.Helper()
@@ -108,7 +111,7 @@ func versityPeer(t *testing.T, path string) *peer {
 		steps = append(steps, query("CreateAccessKey", "Version=2010-05-08", "UserName="+user))
 		var got *httptest.ResponseRecorder
 		for _, step := range steps {
-			if got = iam.send(t, p.root, step); got.Code != http.StatusOK {
+			if got = p.send(t, p.root, step); got.Code != http.StatusOK {
 				return aws.Credentials{}, fmt.Errorf("%d %s", got.Code, got.Body.String())
 			}
 		}
@@ -126,7 +129,11 @@ func element(got *httptest.ResponseRecorder, name string) string {
 // send signs a request, sends it and returns the answer.
 func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.ResponseRecorder {
 	t.Helper()
-	req := signedRequest(t, p.url, c, op)
+	base := p.url
+	if op.isQuery() && p.iam != "" {
+		base = p.iam
+	}
+	req := signedRequest(t, base, c, op)
 	req.RequestURI = ""
 	if op.body == "" {
 		req.Body = http.NoBody // and not one of unknown length
@@ -147,33 +154,72 @@ func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.Res
 	return rec
 }
 
-// world makes buckets of its own on the peer, with what the table's operations are about.
-func (p *peer) world(t *testing.T) *peerWorld {
-	t.Helper()
-	suffix := fmt.Sprintf("-%d", p.worlds.Add(1))
-	w := &peerWorld{peer: p, memory: world{known: map[string]string{}}, names: strings.NewReplacer(
-		"/docs", "/docs"+suffix, " docs/", " docs"+suffix+"/", ":docs", ":docs"+suffix, "/empty", "/empty"+suffix, "/fresh", "/fresh"+suffix)}
-	for _, step := range setup() {
-		if step.path == "/" {
-			continue
-		}
-		// What the peer does not serve shows in the rows that need it.
-		if got := p.send(t, p.root, w.here(step)); got.Code < http.StatusMultipleChoices {
-			w.memory.learn(step, got)
-		}
-	}
-	return w
-}
-
 // peerWorld are a peer's buckets for one row, or for all rows that change nothing.
 type peerWorld struct {
 	peer   *peer
 	memory world
 	names  *strings.Replacer
+	// missing are objects that the peer could not make.
+	missing []string
+}
+
+// isQuery reports whether the operation is one of IAM or STS.
+func (op operation) isQuery() bool { return op.path == "/" && op.method == http.MethodPost }
+
+// world makes buckets of its own on the peer, or, for operations of IAM, users and roles, with what the table's
+// operations are about.
+func (p *peer) world(t *testing.T, iam bool) *peerWorld {
+	t.Helper()
+	suffix := fmt.Sprintf("-%d", p.worlds.Add(1))
+	pairs := []string{"/docs", "/docs" + suffix, " docs/", " docs" + suffix + "/", ":docs", ":docs" + suffix, "/empty", "/empty" + suffix, "/fresh", "/fresh" + suffix}
+	if iam {
+		pairs = nil
+		for _, name := range []string{"UserName=target", "UserName=spare", "UserName=full", "UserName=new", "RoleName=role", "RoleName=spare", "RoleName=new", "role%2Frole"} {
+			pairs = append(pairs, name, name+suffix)
+		}
+		for _, host := range []string{"issuer", "other"} {
+			pairs = append(pairs, host+".example.com", host+suffix+".example.com")
+		}
+	}
+	w := &peerWorld{peer: p, memory: world{known: map[string]string{}}, names: strings.NewReplacer(pairs...)}
+	if iam {
+		p.forget(t, w)
+	}
+	for _, step := range setup() {
+		if step.isQuery() != iam {
+			continue
+		}
+		// What the peer does not serve shows in the rows that need it.
+		if got := p.send(t, p.root, w.here(step)); got.Code < http.StatusMultipleChoices {
+			w.memory.learn(step, got)
+		} else if name, _, _ := strings.Cut(strings.TrimPrefix(step.path, "/"), "?"); strings.Contains(name, "/") {
+			w.missing = append(w.missing, name)
+		}
+	}
+	return w
+}
+
+// forget deletes the identity providers of the last world: an account has 100 at most.
+func (p *peer) forget(t *testing.T, w *peerWorld) {
+	t.Helper()
+	if last := p.last; last != nil {
+		for _, arn := range []string{provider, strings.Replace(provider, "issuer", "other", 1)} {
+			p.send(t, p.root, last.here(query("DeleteOpenIDConnectProvider", "OpenIDConnectProviderArn="+arn)))
+		}
+	}
+	p.last = w
+}
+
+// lacks reports whether the peer could not make the object that the operation is about.
+func (w *peerWorld) lacks(op operation) bool {
+	return slices.ContainsFunc(w.missing, func(name string) bool { return strings.Contains(op.path+" "+op.headers, name) })
 }
 
 // here is an operation on this world's buckets.
 func (w *peerWorld) here(op operation) operation {
+	if version := map[bool]string{true: "2011-06-15", false: "2010-05-08"}[strings.HasPrefix(op.actions, "sts:") || op.actions == ""]; op.isQuery() && !strings.Contains(op.body, "&Version=") {
+		op.body += "&Version=" + version
+	}
 	op.path, op.headers, op.body = w.names.Replace(w.memory.fill(op.path)), w.names.Replace(w.memory.fill(op.headers)), w.names.Replace(w.memory.fill(op.body))
 	return op
 }

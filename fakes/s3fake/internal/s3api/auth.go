@@ -212,7 +212,7 @@ func (q *request) tagConditions(ctx iampolicy.Context) {
 // existingTags adds the tags of the object that the request is about.
 func (q *request) existingTags() {
 	v, err := q.Store.Get(q.bucket, q.key, q.param("versionId"))
-	if err != nil {
+	if err != nil || len(v.Tags) == 0 {
 		return
 	}
 	ctx := q.conditions()
