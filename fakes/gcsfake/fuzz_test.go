@@ -16,6 +16,8 @@ import (
 	"unicode/utf8"
 
 	"cloud.google.com/go/storage"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
 // noServerError fails on a 500; 501 and 503 are answers of the service.
@@ -39,7 +41,7 @@ func FuzzPaths(f *testing.F) {
 		f.Add(op.method, op.path, op.body)
 	}
 	f.Fuzz(func(t *testing.T, method, path, body string) {
-		if !sendable(path) || strings.ContainsAny(method, " \x00\r\n/:") || method == "" {
+		if _, err := http.NewRequestWithContext(t.Context(), method, "http://h/", http.NoBody); err != nil || method == "" || !sendable(path) {
 			t.Skip("not a request that a client could send")
 		}
 		noServerError(t, w.send(t, w.admin, operation{method: method, path: path, body: body}))
@@ -208,6 +210,11 @@ func FuzzSignedURLs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, object, name, value, header string) {
 		if object == "" || !utf8.ValidString(object+name+value) || strings.HasPrefix(strings.ToLower(name), "x-goog-") {
 			t.Skip("not what a client could ask for")
+		}
+		for _, fixed := range []string{"X-Goog-Algorithm", "X-Goog-Credential", "X-Goog-Date", "X-Goog-Expires", "X-Goog-SignedHeaders"} {
+			if (name < fixed) != (sigv4.Encode(name, false) < fixed) {
+				t.Skip("the client sorts names before it encodes them, the service after")
+			}
 		}
 		for _, r := range header {
 			if r != '\t' && (r < ' ' || r > '~') {

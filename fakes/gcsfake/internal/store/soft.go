@@ -12,47 +12,63 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 )
 
-// The service keeps soft-deleted objects as long as the bucket's policy says, and has the owner pay. Here the oldest of
-// a bucket go when there are more than these, so that a store that is overwritten for days does not grow.
+// The service keeps soft-deleted objects as long as the bucket's policy says, and has the owner pay. Here the oldest go
+// when there are more than these, so that a store that is overwritten for days does not grow.
 const (
 	maxSoftObjects = 1000
 	maxSoftBytes   = 64 << 20
 )
 
 // softDeleted are the soft-deleted generations of one bucket.
-type softDeleted struct {
-	byName *btree.BTreeG[*Object]
-	// queue has the same ones in the order of their deletion.
-	queue []*Object
-	bytes int64
-}
+type softDeleted struct{ byName *btree.BTreeG[*Object] }
 
 func newSoftDeleted() softDeleted {
-	return softDeleted{byName: btree.NewG(32, func(a, b *Object) bool {
+	return softDeleted{btree.NewG(32, func(a, b *Object) bool {
 		return a.Name < b.Name || (a.Name == b.Name && a.Generation < b.Generation)
 	})}
 }
 
-func (d *softDeleted) add(o *Object) {
-	d.byName.ReplaceOrInsert(o)
-	d.queue = append(d.queue, o)
+// bin has the soft-deleted generations of all buckets in the order of their deletion.
+type bin struct {
+	queue []binned
+	bytes int64
+}
+
+type binned struct {
+	from *bucketState
+	*Object
+}
+
+func (d *bin) add(b *bucketState, o *Object) {
+	b.soft.byName.ReplaceOrInsert(o)
+	d.queue = append(d.queue, binned{b, o})
 	d.bytes += o.Size
 }
 
-// excess takes out what has expired or is too much.
-func (d *softDeleted) excess(now time.Time) []*Object {
+// excess takes out what is too much, and what has expired at the front.
+func (d *bin) excess(now time.Time) []*Object {
 	var out []*Object
 	for len(d.queue) > 0 {
-		o := d.queue[0]
-		if len(d.queue) <= maxSoftObjects && d.bytes <= maxSoftBytes && o.HardDelete.After(now) {
+		first := d.queue[0]
+		if len(d.queue) <= maxSoftObjects && d.bytes <= maxSoftBytes && first.HardDelete.After(now) {
 			return out
 		}
 		d.queue = d.queue[1:]
-		d.byName.Delete(o)
-		d.bytes -= o.Size
-		out = append(out, o)
+		d.bytes -= first.Size
+		first.from.soft.byName.Delete(first.Object)
+		out = append(out, first.Object)
 	}
 	return out
+}
+
+// forgetBucket takes out everything of a bucket.
+func (d *bin) forgetBucket(b *bucketState) {
+	d.queue = slices.DeleteFunc(d.queue, func(e binned) bool {
+		if e.from == b {
+			d.bytes -= e.Size
+		}
+		return e.from == b
+	})
 }
 
 // find returns a generation that is still there.
@@ -78,8 +94,8 @@ func (s *Store) drop(b *bucketState, o *Object, c *change) (done func()) {
 	soft.SoftDelete, soft.HardDelete = &now, &until
 	c.put(tableObjects, objectKey(&soft), &soft)
 	return func() {
-		b.soft.add(&soft)
-		s.forget(b.soft.excess(now))
+		s.bin.add(b, &soft)
+		s.forget(s.bin.excess(now))
 	}
 }
 
@@ -172,10 +188,8 @@ func (b *bucketState) listSoft(start string, now time.Time, visit func(*entry) b
 
 // sortSoft puts the loaded soft-deleted generations into the order of their deletion.
 func (s *Store) sortSoft() {
-	for _, b := range s.buckets {
-		slices.SortFunc(b.soft.queue, func(x, y *Object) int {
-			return cmp.Or(x.SoftDelete.Compare(*y.SoftDelete), cmp.Compare(x.Generation, y.Generation))
-		})
-		s.forget(b.soft.excess(s.now()))
-	}
+	slices.SortFunc(s.bin.queue, func(x, y binned) int {
+		return cmp.Or(x.SoftDelete.Compare(*y.SoftDelete), cmp.Compare(x.Generation, y.Generation))
+	})
+	s.forget(s.bin.excess(s.now()))
 }

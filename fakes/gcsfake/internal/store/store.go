@@ -39,6 +39,7 @@ type Store struct {
 	buckets    map[string]*bucketState
 	uploads    map[string]*Upload
 	completed  map[string]*Object
+	bin        bin
 }
 
 type bucketState struct {
@@ -130,7 +131,7 @@ func (s *Store) loadObjects(known map[blob.ID]bool) error {
 		s.generation = max(s.generation, o.Generation)
 		remember(known, o.Segments)
 		if o.SoftDelete != nil {
-			b.soft.add(o)
+			s.bin.add(b, o)
 			continue
 		}
 		e, ok := b.names.Get(&entry{name: o.Name})
@@ -309,14 +310,18 @@ func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 			gone = append(gone, u)
 		}
 	}
-	for _, o := range b.soft.queue {
+	var soft []*Object
+	b.soft.byName.Ascend(func(o *Object) bool {
+		soft = append(soft, o)
 		c.delete(tableObjects, objectKey(o))
-	}
+		return true
+	})
 	if err := s.commit(c); err != nil {
 		return err
 	}
 	delete(s.buckets, name)
-	for _, o := range b.soft.queue {
+	s.bin.forgetBucket(b)
+	for _, o := range soft {
 		s.bodies.Delete(ids(o.Segments)...)
 	}
 	for _, u := range gone {
