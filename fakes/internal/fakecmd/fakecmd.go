@@ -56,6 +56,8 @@ type Flags struct {
 	Hosts []string
 
 	name string
+	// temporary are the files that Place made and Serve removes.
+	temporary []string
 }
 
 // Define defines the flags. The name is the fake's, for temporary files; listen is the default of --listen.
@@ -72,7 +74,16 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 // Serve serves the fake until the context ends, and closes it. It calls ready with the URL once the port is open and
 // before the first request is answered; ready prints how to reach the fake. Then Serve prints the line that says so.
 func (f *Flags) Serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
-	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close())
+	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close(), f.tidy())
+}
+
+// tidy removes temporary files: a CA's certificate is worth nothing without its server.
+func (f *Flags) tidy() error {
+	var errs []error
+	for _, path := range f.temporary {
+		errs = append(errs, os.Remove(path))
+	}
+	return errors.Join(errs...)
 }
 
 func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
@@ -143,7 +154,8 @@ func (f *Flags) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// Place is where a file goes: the path that a flag gives, else name in the data directory, else a temporary file.
+// Place is where a file goes: the path that a flag gives, else name in the data directory, else a temporary file, which
+// Serve removes in the end.
 func (f *Flags) Place(path, name string) (string, error) {
 	switch {
 	case path != "":
@@ -158,5 +170,6 @@ func (f *Flags) Place(path, name string) (string, error) {
 	if err := file.Close(); err != nil {
 		return "", fmt.Errorf("make a file for %s: %w", name, err)
 	}
+	f.temporary = append(f.temporary, file.Name())
 	return file.Name(), nil
 }

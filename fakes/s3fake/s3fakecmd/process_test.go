@@ -4,8 +4,12 @@ package s3fakecmd_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -174,6 +178,29 @@ func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 
 	t.Logf("%d MiB in parts: peak resident memory %d MiB", parts*partSize>>20, peak>>20)
 	if peak > limit {
 		t.Errorf("peak resident memory %d MiB, want at most %d MiB", peak>>20, limit>>20)
+	}
+}
+
+// TestTLS trusts the CA that the command names, and looks for its file when the command has ended.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	c := startChild(t, "--tls")
+	ca, err := os.ReadFile(c.Env["AWS_CA_BUNDLE"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	defer transport.CloseIdleConnections()
+	config := c.config()
+	config.HTTPClient = &http.Client{Transport: transport}
+	if _, err := s3.NewFromConfig(config).ListBuckets(t.Context(), &s3.ListBucketsInput{}); err != nil {
+		t.Errorf("list over TLS: %v", err)
+	}
+	c.Stop(t)
+	if _, err := os.Stat(c.Env["AWS_CA_BUNDLE"]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the temporary file of the CA is left behind: %v", err)
 	}
 }
 

@@ -103,6 +103,17 @@ func (c *Child) Kill() {
 	_ = c.cmd.Wait() // killed: always an error
 }
 
+// Stop asks the process to end and waits for it.
+func (c *Child) Stop(t *testing.T) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("the command ended badly: %v", err)
+	}
+}
+
 // PeakMemory is the process's largest resident size so far in bytes. It skips the test on systems that do not tell.
 func (c *Child) PeakMemory(t *testing.T) int64 {
 	t.Helper()
