@@ -214,6 +214,25 @@ func (c *C) grown(kind string, before []string) int {
 	return n
 }
 
+// listsBucket fails unless the inventory shows the bucket that was made since: a hook that lists nothing would find
+// nothing wrong.
+func (c *C) listsBucket(before []string) {
+	c.eventually(func() string {
+		if c.grown(KindBucket, before) > 0 {
+			return ""
+		}
+		return "the inventory hook lists no bucket more after DriverCreateBucket answered OK: mend the hook, unless the driver made none"
+	})
+}
+
+// listsAccess ends the case as not applicable unless the inventory shows something of the access that was granted since:
+// some stores keep nothing of an access, and then there is nothing to count.
+func (c *C) listsAccess(before []string) {
+	if added, _ := differ(before, c.inventory()); len(added) == 0 {
+		c.notApplicable("the inventory hook lists nothing more after DriverGrantBucketAccess answered OK: mend the hook, unless this store keeps nothing of an access")
+	}
+}
+
 func differ(before, after []string) (added, gone []string) {
 	count := map[string]int{}
 	for _, line := range before {

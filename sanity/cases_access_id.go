@@ -75,7 +75,9 @@ func accessIDCases() []Case {
 			Why:  "that nothing leaks is a must; that phase 1 makes nothing at all is what the KEP recommends for it",
 			Fix:  "create account, key and policy in DriverGrantBucketAccess",
 			Run: func(c *C) {
+				empty := c.inventory()
 				b := c.created()
+				c.listsBucket(empty)
 				before := c.inventory()
 				c.accessTo(b)
 				c.unchanged(before)

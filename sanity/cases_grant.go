@@ -80,6 +80,7 @@ func grantCases() []Case {
 				b := c.created()
 				before := c.inventory()
 				a := c.granted(b)
+				c.listsAccess(before)
 				keys := c.grown(KindKey, before)
 				for range c.suite.limits.Repeats {
 					c.grant(a)

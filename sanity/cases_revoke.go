@@ -115,7 +115,9 @@ func revokeCornerCases() []Case {
 			Run: func(c *C) {
 				b := c.created()
 				before := c.inventory()
-				c.revoke(c.granted(b))
+				a := c.granted(b)
+				c.listsAccess(before)
+				c.revoke(a)
 				c.unchanged(before)
 			},
 		},

@@ -15,6 +15,8 @@ type jsonReport struct {
 	Driver     string       `json:"driver"`
 	Verdict    string       `json:"verdict"`
 	Conformant bool         `json:"conformant"`
+	Selected   int          `json:"selected"`
+	Known      int          `json:"known"`
 	Run        string       `json:"run"`
 	Seed       uint64       `json:"seed"`
 	Started    time.Time    `json:"started"`
@@ -40,7 +42,7 @@ type jsonResult struct {
 // WriteJSON writes the report as one JSON object.
 func (r Report) WriteJSON(to io.Writer) error {
 	report := jsonReport{
-		Driver: r.Driver, Verdict: r.Verdict(), Conformant: r.Conformant(), Run: r.Run, Seed: r.Seed,
+		Driver: r.Driver, Verdict: r.Verdict(), Conformant: r.Conformant(), Selected: len(r.Results), Known: len(Cases()), Run: r.Run, Seed: r.Seed,
 		Started: r.Started, Seconds: r.Elapsed.Seconds(),
 	}
 	for _, result := range r.Results {

@@ -182,6 +182,7 @@ func TestWrongUsage(t *testing.T) {
 		"an unknown flag":          {[]string{"--fokus", "x"}, exitUsage, "unknown flag"},
 		"an argument":              {[]string{"driver"}, exitUsage, `unexpected argument "driver"`},
 		"a broken focus":           {[]string{"--exec", "x", "--focus", "("}, exitUsage, "--focus"},
+		"a focus on nothing":       {[]string{"--exec", "x", "--focus", "NOSUCH"}, exitUsage, "--focus NOSUCH: no case has such an ID; --list shows them"},
 		"an unknown level":         {[]string{"--exec", "x", "--fail-on", "most"}, exitUsage, "must, should or advice"},
 		"a TCP address":            {[]string{"--endpoint", "tcp://x"}, exitUsage, "only UNIX sockets"},
 		"an unknown case":          {[]string{"--explain", "BKT-999"}, exitUsage, "--list"},

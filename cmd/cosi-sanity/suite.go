@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -147,6 +148,9 @@ func focus(pattern string) (func(string) bool, error) {
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("--focus: %w", err)
+	}
+	if !slices.ContainsFunc(sanity.Cases(), func(c sanity.Case) bool { return expression.MatchString(c.ID) }) {
+		return nil, fmt.Errorf("--focus %s: no case has such an ID; --list shows them", pattern)
 	}
 	return expression.MatchString, nil
 }

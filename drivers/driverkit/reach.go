@@ -21,8 +21,10 @@ func CheckEndpoint(value, example string) error {
 	}
 	parsed, err := url.Parse(value)
 	switch {
+	case err != nil && !strings.Contains(value, "://") && !strings.Contains(value, "@"):
+		return fmt.Errorf("%q has no http:// or https:// before the host, such as %s", value, example)
 	case err != nil:
-		return errors.New("is not a URL")
+		return fmt.Errorf("is not a URL such as %s", example)
 	case parsed.User != nil:
 		return errors.New("must not hold a user or password; use credentials")
 	case parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "":

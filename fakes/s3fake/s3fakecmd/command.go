@@ -65,7 +65,9 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 func (o *options) announce(w io.Writer, server *s3fake.Server, url string) {
 	root := server.Root()
 	fmt.Fprintf(w, "export AWS_ENDPOINT_URL=%s\n", url)
+	// The AWS CLI up to version 1 reads the second name only, the SDKs prefer the first.
 	fmt.Fprintf(w, "export AWS_REGION=%s\n", server.Region())
+	fmt.Fprintf(w, "export AWS_DEFAULT_REGION=%s\n", server.Region())
 	fmt.Fprintf(w, "export AWS_ACCESS_KEY_ID=%s\n", root.AccessKeyID)
 	fmt.Fprintf(w, "export AWS_SECRET_ACCESS_KEY=%s\n", root.SecretAccessKey)
 	if o.TLS {

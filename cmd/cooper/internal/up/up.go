@@ -155,6 +155,8 @@ func (r *running) start(ctx context.Context) error {
 		},
 		Logger: &handler,
 	}
+	// Who deletes an access Secret on a laptop must not wait for the next resync.
+	options.Sidecar.WatchSecrets = true
 	for _, s := range r.stores {
 		options.Drivers = append(options.Drivers, s.driver)
 	}
