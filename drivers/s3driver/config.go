@@ -69,7 +69,8 @@ const (
 
 // BackendConfig is one store.
 type BackendConfig struct {
-	// Type is how the store manages accounts.
+	// Type is how the store manages accounts: aws (IAM), minio (its admin API), versitygw (its admin API) or static (none:
+	// one key pair for all).
 	Type BackendType `json:"type"`
 	// Endpoint is the URL of the store. Empty means AWS.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -270,6 +271,7 @@ func (b BackendConfig) validate(field string) []error {
 func (b BackendConfig) validateAccounts(bad func(name, format string, args ...any)) {
 	if !slices.Contains(backendTypes(), b.Type) {
 		bad("type", "%q is not one of: %s", b.Type, joinTypes(backendTypes()))
+		return // what else is needed depends on it
 	}
 	if b.Type != TypeAWS && b.Endpoint == "" {
 		bad("endpoint", "is needed for type %s", b.Type)
@@ -277,8 +279,11 @@ func (b BackendConfig) validateAccounts(bad func(name, format string, args ...an
 	if b.Type != TypeAWS && b.Credentials.provider() == nil {
 		bad("credentials", "are needed for type %s", b.Type)
 	}
-	if (b.Type == TypeStatic) != (b.Workloads.provider() != nil) {
-		bad("workloads", "is the key pair of type static, where it is needed, and of no other")
+	switch given := b.Workloads.provider() != nil; {
+	case b.Type == TypeStatic && !given:
+		bad("workloads", "is needed for type static: the key pair that its workloads get")
+	case b.Type != TypeStatic && given:
+		bad("workloads", "is for type static only: with type %s each access gets a key pair of its own", b.Type)
 	}
 	if err := b.Workloads.check(); err != nil {
 		bad("workloads", "%v", err)

@@ -32,7 +32,7 @@ func Variables() []Variable {
 	return []Variable{
 		{EnvironmentPrefix + "NAME", "Name of the driver.", func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
 		{EnvironmentPrefix + "CLUSTER", "Mark of the cluster on everything that is made.", func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
-		{EnvironmentPrefix + "TYPE", "Type of the backend.", func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
+		{EnvironmentPrefix + "TYPE", "Type of the backend: aws, minio, versitygw or static.", func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
 		{EnvironmentPrefix + "ENDPOINT", "URL of the store; unset means AWS.", func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
 		{EnvironmentPrefix + "PUBLIC_ENDPOINT", "URL of the store for workloads, if it is another.", func(_ *Config, b *BackendConfig, v string) { b.PublicEndpoint = v }},
 		{EnvironmentPrefix + "IAM_ENDPOINT", "URL of the IAM API, if it is another than the store's.", func(_ *Config, b *BackendConfig, v string) { b.IAM.Endpoint = v }},

@@ -26,7 +26,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	class := &cosiapi.BucketClass{}
 	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
 	if apierrors.IsNotFound(err) {
-		w.holdOff(conditions.WaitingForClass, fmt.Sprintf("Waiting for BucketClass %q, which does not exist", name))
+		w.holdOff(conditions.WaitingForClass, fmt.Sprintf("Waiting for BucketClass %q, which does not exist: create it, or delete this claim and make one of another class", name))
 		return step.Wait("BucketClass " + name), r.saveStatus(ctx, w)
 	}
 	if err != nil {
