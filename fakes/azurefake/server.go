@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
@@ -75,7 +76,14 @@ func (s *Server) open() error {
 	}
 	s.management = management.New(management.Options{Directory: s.directory, Subscription: o.Subscription, Group: o.ResourceGroup})
 	s.blobs = blobapi.New(blobapi.Options{Store: s.store, Directory: s.directory, Domains: o.Domains, Resource: s.ResourceID, Versioning: o.Versioning, Now: s.now})
+	s.Faults.Know(Operations())
 	return nil
+}
+
+// Operations returns the names of all operations, as calls are recorded and fault rules name them: those of the Blob
+// service, those of Azure Resource Manager as in the SDK, and those of the login as "login:Name".
+func Operations() []string {
+	return slices.Concat(access.Operations(), management.Operations(), []string{"login:Discover", "login:Token"})
 }
 
 // now is the store's clock: the service keeps tenths of microseconds.

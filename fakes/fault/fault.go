@@ -127,8 +127,31 @@ type Subject struct {
 
 // Injector holds the plan in force. The zero value injects nothing and is ready to use.
 type Injector struct {
-	mu    sync.Mutex
-	rules []*active
+	mu         sync.Mutex
+	rules      []*active
+	operations []string
+}
+
+// Know tells the injector the names of all operations of its fake. From then on, Set and Add refuse a rule for an
+// operation that matches none of them: it would never hit, and a test that waits for its fault would pass for nothing.
+func (i *Injector) Know(operations []string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.operations = operations
+}
+
+// check reports the first rule that cannot work here. The caller holds the lock.
+func (i *Injector) check(p Plan) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	for n, r := range p.Rules {
+		known := func(operation string) bool { return glob(r.Operation, operation) }
+		if len(i.operations) > 0 && !slices.ContainsFunc(i.operations, known) {
+			return fmt.Errorf("fault rule %d: operation %q matches no operation of this fake; did you mean %q?", n+1, r.Operation, nearest(r.Operation, i.operations))
+		}
+	}
+	return nil
 }
 
 // active is a rule with its counters.
@@ -139,7 +162,9 @@ type active struct {
 
 // Set replaces the plan and forgets all counts.
 func (i *Injector) Set(p Plan) error {
-	if err := p.Validate(); err != nil {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.check(p); err != nil {
 		return err
 	}
 	rules := make([]*active, len(p.Rules))
@@ -148,19 +173,17 @@ func (i *Injector) Set(p Plan) error {
 		r.Effect = cmp.Or(r.Effect, Fail)
 		rules[n] = &active{Rule: r}
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.rules = rules
 	return nil
 }
 
 // Add appends rules to the plan in force.
 func (i *Injector) Add(rules ...Rule) error {
-	if err := (Plan{Rules: rules}).Validate(); err != nil {
-		return err
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if err := i.check(Plan{Rules: rules}); err != nil {
+		return err
+	}
 	for _, r := range rules {
 		r.Name = cmp.Or(r.Name, fmt.Sprintf("rule %d", len(i.rules)+1))
 		r.Effect = cmp.Or(r.Effect, Fail)
@@ -185,6 +208,26 @@ func (i *Injector) Plan() Plan {
 		p.Rules[n] = r.Rule
 	}
 	return p
+}
+
+// RuleState is a rule in force with what it has met.
+type RuleState struct {
+	Rule
+
+	// Seen is how many calls it matched, Hits how many of them it hit.
+	Seen int `json:"seen"`
+	Hits int `json:"hits"`
+}
+
+// State returns the rules in force with their counts: a rule that has seen nothing is probably mistyped.
+func (i *Injector) State() []RuleState {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := make([]RuleState, len(i.rules))
+	for n, r := range i.rules {
+		out[n] = RuleState{r.Rule, r.seen, r.hits}
+	}
+	return out
 }
 
 // Decide counts a call and returns the rule that hits it, nil for none.
@@ -243,4 +286,30 @@ func glob(pattern, s string) bool {
 		pi++
 	}
 	return pi == len(pattern)
+}
+
+// nearest is the name that differs from the pattern in the fewest letters.
+func nearest(pattern string, names []string) string {
+	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(pattern, a), distance(pattern, b)) })
+}
+
+// distance is the number of letters to add, remove or replace (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, corner+1)
+		}
+	}
+	return row[len(b)]
 }

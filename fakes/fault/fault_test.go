@@ -3,6 +3,7 @@
 package fault_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -140,5 +141,48 @@ func TestRecorderIsBounded(t *testing.T) {
 	calls := r.Calls()
 	if len(calls) > many/2 || calls[len(calls)-1].Seq != many {
 		t.Errorf("%d calls kept, the last is %d", len(calls), calls[len(calls)-1].Seq)
+	}
+}
+
+// TestRulesForOperationsThatNobodyServes are refused once the injector knows its fake.
+func TestRulesForOperationsThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	var faults fault.Injector
+	faults.Know([]string{"GetObject", "PutObject", "PutObjectTagging", "iam:CreateUser"})
+	for _, operation := range []string{"", "*", "PutObject", "Put*", "iam:*", "?etObject"} {
+		if err := faults.Set(fault.Plan{Rules: []fault.Rule{{Operation: operation, Code: "SlowDown"}}}); err != nil {
+			t.Errorf("%q: %v", operation, err)
+		}
+	}
+	for operation, meant := range map[string]string{"PutObjetc": "PutObject", "putobjecttagging": "PutObjectTagging", "CreateUser": "iam:CreateUser", "Put*t": ""} {
+		err := faults.Add(fault.Rule{Operation: operation, Code: "SlowDown"})
+		if meant == "" {
+			if err != nil {
+				t.Errorf("%q: %v", operation, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q matches no operation of this fake; did you mean %q?", operation, meant)) {
+			t.Errorf("%q: %v", operation, err)
+		}
+	}
+	if rules := faults.Plan().Rules; len(rules) != 2 {
+		t.Errorf("a rule that was refused is in force: %+v", rules)
+	}
+}
+
+// TestTheStateCounts calls that rules matched and hit.
+func TestTheStateCounts(t *testing.T) {
+	t.Parallel()
+	var faults fault.Injector
+	if err := faults.Set(fault.Plan{Rules: []fault.Rule{{Operation: "Put*", After: 1, Times: 1, Code: "SlowDown"}, {Operation: "Get*", Code: "SlowDown"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		faults.Decide(fault.Subject{Operation: "PutObject"})
+	}
+	got := faults.State()
+	if got[0].Seen != 3 || got[0].Hits != 1 || got[1].Seen != 0 || got[1].Hits != 0 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -99,6 +99,7 @@ func (s *Server) open() error {
 			return err
 		}
 	}
+	s.Faults.Know(Operations())
 	s.api = rest.New(rest.Options{Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now})
 	return nil
 }

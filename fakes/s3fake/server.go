@@ -78,6 +78,7 @@ func (s *Server) open() error {
 	if err != nil {
 		return fmt.Errorf("open EKS: %w", err)
 	}
+	s.Faults.Know(s.Operations())
 	return nil
 }
 

@@ -129,7 +129,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	}
 	account := o.accounts[0]
 	guard := fakecmd.Guard{
-		Faults:    &server.Faults,
+		Faults: &server.Faults, Operations: azurefake.Operations(),
 		Inventory: func() any { return server.Inventory() },
 		IsAdmin: func(r *http.Request) bool {
 			key, _ := server.Keys(account)

@@ -70,7 +70,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 		return err
 	}
 	guard := fakecmd.Guard{
-		Faults:    &server.Faults,
+		Faults: &server.Faults, Operations: gcsfake.Operations(),
 		Inventory: func() any { return server.Inventory() },
 		IsAdmin: func(r *http.Request) bool {
 			return server.IsAdmin(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))

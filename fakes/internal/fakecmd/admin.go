@@ -24,7 +24,8 @@ const maxPlan = 1 << 20
 //	GET    /_cooper/health      200 once the fake serves
 //	GET    /_cooper/inventory   what the fake holds, as JSON
 //	GET    /_cooper/calls       every call so far, as JSON; DELETE forgets them
-//	GET    /_cooper/faults      the fault plan in force; PUT replaces it (YAML or JSON), DELETE removes it
+//	GET    /_cooper/faults      the fault plan in force, with how often each rule matched and hit; PUT replaces it (YAML or JSON), DELETE removes it
+//	GET    /_cooper/operations  the names that rules may use, as JSON
 func withAdmin(fake Fake, guard Guard) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+AdminPrefix+"health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
@@ -36,7 +37,10 @@ func withAdmin(fake Fake, guard Guard) http.Handler {
 		fake.ForgetCalls()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	mux.HandleFunc("GET "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Faults.Plan()) })
+	mux.HandleFunc("GET "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, map[string]any{"rules": guard.Faults.State()})
+	})
+	mux.HandleFunc("GET "+AdminPrefix+"operations", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Operations) })
 	mux.HandleFunc("PUT "+AdminPrefix+"faults", func(w http.ResponseWriter, r *http.Request) { putFaults(guard.Faults, w, r) })
 	mux.HandleFunc("DELETE "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) {
 		guard.Faults.Clear()

@@ -33,6 +33,8 @@ type Fake interface {
 // Guard is what the admin endpoint has to know of a fake beside its calls.
 type Guard struct {
 	Faults *fault.Injector
+	// Operations are the names that rules may use.
+	Operations []string
 	// Inventory returns what the fake holds, for JSON.
 	Inventory func() any
 	// IsAdmin reports whether a request carries an administrator's credential; Scheme is its authentication scheme, and

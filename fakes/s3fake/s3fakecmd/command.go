@@ -50,7 +50,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	}
 	root := server.Root()
 	guard := fakecmd.Guard{
-		Faults:    &server.Faults,
+		Faults: &server.Faults, Operations: server.Operations(),
 		Inventory: func() any { return server.Inventory() },
 		IsAdmin:   func(r *http.Request) bool { return fakecmd.HasBasicAuth(r, root.AccessKeyID, root.SecretAccessKey) },
 		Scheme:    "Basic", Wants: "the root access key and secret as user and password",

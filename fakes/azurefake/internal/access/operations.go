@@ -2,7 +2,10 @@
 
 package access
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Operation is a call of the Blob service by the name that its API reference gives it.
 type Operation string
@@ -70,6 +73,16 @@ func needs(op Operation) need { return needed[op] }
 // nothing is overwritten.
 func adds(op Operation) bool {
 	return op == PutBlob || op == AppendBlock || op == SnapshotBlob || op == CopyBlob
+}
+
+// Operations returns the names of all operations in order.
+func Operations() []string {
+	out := []string{string(Unknown)}
+	for op := range needed {
+		out = append(out, string(op))
+	}
+	slices.Sort(out)
+	return out
 }
 
 // needed follows "Create an account SAS", "Create a service SAS" and "Authorize with Microsoft Entra ID" of the

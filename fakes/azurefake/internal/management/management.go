@@ -63,7 +63,7 @@ type Call struct {
 func (a *API) Prepare(r *http.Request) *Call {
 	c := &Call{Operation: "Unknown", Resource: r.URL.Path, api: a, r: r}
 	if c.route = a.find(r); c.route != nil {
-		c.Operation = strings.Replace(c.route.name, "Client.", ".", 1)
+		c.Operation = operation(c.route.name)
 	}
 	return c
 }

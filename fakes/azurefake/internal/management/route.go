@@ -5,6 +5,7 @@ package management
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	authfake "github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2/fake"
@@ -126,3 +127,18 @@ func (a *API) exists(path string) bool {
 	inGroup := len(parts) >= 4 && strings.EqualFold(parts[2], "resourceGroups")
 	return !inGroup || strings.EqualFold(parts[3], a.options.Group)
 }
+
+// Operations returns the names of all calls in order, as Call.Operation has them.
+func Operations() []string {
+	var out []string
+	for _, k := range kinds() {
+		for _, call := range k.calls {
+			out = append(out, operation(call[0]))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// operation is the name of a call of the SDK without the word Client.
+func operation(name string) string { return strings.Replace(name, "Client.", ".", 1) }

@@ -243,6 +243,8 @@ func (a Admin) TestAdmin(t *testing.T, create Create) {
 	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, code: %s, times: 1}]", create.Operation, create.Code), http.StatusNoContent, "")
 	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, effect: fail}]", create.Operation), http.StatusBadRequest, "needs a code")
 	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, effect: explode}]", create.Operation), http.StatusBadRequest, "explode")
+	a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %sX, code: %s}]", create.Operation, create.Code), http.StatusBadRequest, fmt.Sprintf("did you mean %q", create.Operation))
+	a.Expect(t, "GET", "operations", "", http.StatusOK, fmt.Sprintf("%q", create.Operation))
 	a.Expect(t, "GET", "faults", "", http.StatusOK, create.Code)
 	if err := create.Do(); err == nil || !strings.Contains(err.Error(), create.Code) {
 		t.Errorf("the fault did not hit: %v", err)
@@ -250,6 +252,7 @@ func (a Admin) TestAdmin(t *testing.T, create Create) {
 	if err := create.Do(); err != nil {
 		t.Errorf("after the fault: %v", err)
 	}
+	a.Expect(t, "GET", "faults", "", http.StatusOK, `"hits": 1`)
 	a.Expect(t, "GET", "inventory", "", http.StatusOK, fmt.Sprintf("%q: %q", "name", create.Name))
 	a.Expect(t, "GET", "calls", "", http.StatusOK, fmt.Sprintf("%q: %q", "code", create.Code))
 	a.Expect(t, "DELETE", "calls", "", http.StatusNoContent, "")
