@@ -279,15 +279,7 @@ func (b BackendConfig) validateAccounts(bad func(name, format string, args ...an
 	if b.Type != TypeAWS && b.Credentials.provider() == nil {
 		bad("credentials", "are needed for type %s", b.Type)
 	}
-	switch given := b.Workloads.provider() != nil; {
-	case b.Type == TypeStatic && !given:
-		bad("workloads", "is needed for type static: the key pair that its workloads get")
-	case b.Type != TypeStatic && given:
-		bad("workloads", "is for type static only: with type %s each access gets a key pair of its own", b.Type)
-	}
-	if err := b.Workloads.check(); err != nil {
-		bad("workloads", "%v", err)
-	}
+	b.validateWorkloads(bad)
 	if err := b.Credentials.check(); err != nil {
 		bad("credentials", "%v", err)
 	}
@@ -300,6 +292,19 @@ func (b BackendConfig) validateAccounts(bad func(name, format string, args ...an
 	}
 	if arn := b.IAM.PermissionsBoundary; arn != "" && !strings.HasPrefix(arn, "arn:") {
 		bad("iam.permissionsBoundary", "%q is not the ARN of a policy", arn)
+	}
+}
+
+// validateWorkloads checks the key pair that all workloads of a store without accounts share.
+func (b BackendConfig) validateWorkloads(bad func(name, format string, args ...any)) {
+	switch given := b.Workloads.provider() != nil; {
+	case b.Type == TypeStatic && !given:
+		bad("workloads", "is needed for type static: the key pair that its workloads get")
+	case b.Type != TypeStatic && given:
+		bad("workloads", "is for type static only: with type %s each access gets a key pair of its own", b.Type)
+	}
+	if err := b.Workloads.check(); err != nil {
+		bad("workloads", "%v", err)
 	}
 }
 
