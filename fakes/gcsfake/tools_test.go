@@ -55,7 +55,7 @@ func tool(t *testing.T, name string) (fake, shell, gcsfake.HMAC, []byte) {
 		t.Skipf("%s is not installed", name)
 	}
 	f := start(t, gcsfake.Options{})
-	b := f.bucket(t, "work")
+	b := f.bucket(t, "tools")
 	f.bucket(t, "other")
 	email, key := f.account(t, "tool-user")
 	bind(t, b, "roles/storage.objectUser", "serviceAccount:"+email)
@@ -88,16 +88,16 @@ func TestAWSCLI(t *testing.T) {
 	}
 	s3 := func(args ...string) []string { return append([]string{"--endpoint-url", f.URL(), "s3"}, args...) }
 	sh.must(t, "aws", "configure", "set", "default.s3.signature_version", "s3v4")
-	sh.must(t, "aws", s3("cp", "large.bin", "s3://work/a/large.bin")...)
-	sh.must(t, "aws", s3("cp", "small.txt", "s3://work/a/small.txt", "--metadata", "k=v")...)
-	if out := sh.must(t, "aws", s3("ls", "s3://work/a/")...); !strings.Contains(out, "large.bin") {
+	sh.must(t, "aws", s3("cp", "large.bin", "s3://tools/a/large.bin")...)
+	sh.must(t, "aws", s3("cp", "small.txt", "s3://tools/a/small.txt", "--metadata", "k=v")...)
+	if out := sh.must(t, "aws", s3("ls", "s3://tools/a/")...); !strings.Contains(out, "large.bin") {
 		t.Errorf("ls does not show the object: %s", out)
 	}
-	sh.must(t, "aws", s3("cp", "s3://work/a/large.bin", "back.bin")...)
+	sh.must(t, "aws", s3("cp", "s3://tools/a/large.bin", "back.bin")...)
 	sh.sameFile(t, "large.bin", "back.bin")
-	sh.must(t, "aws", s3("mv", "s3://work/a/small.txt", "s3://work/b/small.txt")...)
-	sh.must(t, "aws", s3("sync", ".", "s3://work/sync", "--exclude", "back.bin")...)
-	sh.must(t, "aws", s3("rm", "s3://work", "--recursive")...)
+	sh.must(t, "aws", s3("mv", "s3://tools/a/small.txt", "s3://tools/b/small.txt")...)
+	sh.must(t, "aws", s3("sync", ".", "s3://tools/sync", "--exclude", "back.bin")...)
+	sh.must(t, "aws", s3("rm", "s3://tools", "--recursive")...)
 	if out, err := sh.run(t, "aws", s3("ls", "s3://other")...); err == nil || !strings.Contains(out, "AccessDenied") {
 		t.Errorf("the account lists another bucket: %s", out)
 	}
@@ -128,7 +128,7 @@ func TestRcloneWithAJSONKey(t *testing.T) {
 	}
 	sh.env = append(sh.env, "RCLONE_CONFIG_FAKE_TYPE=google cloud storage", "RCLONE_CONFIG_FAKE_SERVICE_ACCOUNT_FILE="+path,
 		"RCLONE_CONFIG_FAKE_BUCKET_POLICY_ONLY=true", "RCLONE_CONFIG_FAKE_ENDPOINT="+f.URL()+"/storage/v1/")
-	copyAndBack(t, sh, "fake:work/r")
+	copyAndBack(t, sh, "fake:tools/r")
 }
 
 // TestGcloud does its ordinary work with Google's own command, which no distribution has.
