@@ -4,12 +4,9 @@ package gcsdriver_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,111 +15,38 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// crash kills a driver process at its call number at: before the call takes effect, or after the
-// effect but before the answer. Calls to Google and writes to the credential store count. A dead
-// process makes no more calls.
-type crash struct {
-	at          int
-	afterEffect bool
-	kill        context.CancelFunc
-
-	mu    sync.Mutex
-	calls []string
-	dead  bool
-}
-
-var errKilled = errors.New("the process was killed")
-
-// call runs effect as the next call of the process, or kills it.
-func (c *crash) call(name string, effect func() error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.dead {
-		return errKilled
-	}
-	c.calls = append(c.calls, name)
-	if len(c.calls) != c.at {
-		return effect()
-	}
-	c.dead = true
-	c.kill()
-	if c.afterEffect {
-		// The process does not live to see how the call ended.
-		_ = effect()
-	}
-	return errKilled
-}
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
-
-func (c *crash) wrap(next http.RoundTripper) http.RoundTripper {
-	return transportFunc(func(request *http.Request) (*http.Response, error) {
-		if request.URL.Path == "/token" {
-			// That changes nothing, whoever dies.
-			return next.RoundTrip(request)
-		}
-		var response *http.Response
-		err := c.call(request.Method+" "+request.URL.Path, func() error {
-			var err error
-			// What the server does must not depend on the process that asked.
-			response, err = next.RoundTrip(request.WithContext(context.WithoutCancel(request.Context())))
-			return err
-		})
-		if err != nil && response != nil {
-			_, _ = io.Copy(io.Discard, response.Body)
-			_ = response.Body.Close()
-			response = nil
-		}
-		return response, err
-	})
-}
-
-// crashStore is the credential store of a process that may be killed.
-type crashStore struct {
-	credstore.Store
-
-	crash *crash
-}
-
-func (c crashStore) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
-	var stored credstore.Entry
-	err := c.crash.call("store.Put "+entry.Account, func() error {
-		var err error
-		stored, err = c.Store.Put(context.WithoutCancel(ctx), entry)
-		return err
-	})
-	return stored, err
-}
-
-func (c crashStore) Delete(ctx context.Context, account string) error {
-	return c.crash.call("store.Delete "+account, func() error {
-		return c.Store.Delete(context.WithoutCancel(ctx), account)
-	})
-}
-
 // process makes a driver as a new process has it. Without a crash it lives for ever.
-func process(t *testing.T, on google, store credstore.Store, crash *crash) *gcsdriver.Driver {
+func process(t *testing.T, on google, store credstore.Store, crash *drivertest.Crash) *gcsdriver.Driver {
 	t.Helper()
 	options := gcsdriver.Options{
 		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": on.backend()}},
 		Credentials: store,
 	}
 	if crash != nil {
-		options.Credentials = crashStore{store, crash}
-		options.WrapTransport = crash.wrap
+		options.Credentials = crash.Store(store)
+		options.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return exceptTokens{crash.Wrap(next), next} }
 	}
 	driver, err := gcsdriver.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return driver
+}
+
+// exceptTokens leaves the requests for the driver's own tokens alone: they change nothing, whoever dies.
+type exceptTokens struct{ calls, tokens http.RoundTripper }
+
+func (e exceptTokens) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Path == "/token" {
+		return e.tokens.RoundTrip(request)
+	}
+	return e.calls.RoundTrip(request)
 }
 
 // names are those of one cell of the matrix.
@@ -177,34 +101,20 @@ func TestCrashMatrix(t *testing.T) {
 
 func runMatrix(t *testing.T, on google, scenario scenario) {
 	t.Helper()
-	whole := &crash{}
-	runCell(t, on, scenario, whole)
-	for at := range whole.calls {
-		for _, afterEffect := range []bool{false, true} {
-			if t.Failed() {
-				return
-			}
-			crash := &crash{at: at + 1, afterEffect: afterEffect}
-			runCell(t, on, scenario, crash)
-			if t.Failed() || !crash.dead {
-				t.Errorf("killed (%t) at call %d (after its effect: %t) of:\n%s", crash.dead, at+1, afterEffect, strings.Join(crash.calls, "\n"))
-			}
-		}
-	}
-	t.Logf("%d cells over %d calls", 2*len(whole.calls), len(whole.calls))
+	drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+		t.Helper()
+		runCell(t, on, scenario, crash)
+	}}.Run(t)
 }
 
-func runCell(t *testing.T, on google, scenario scenario, crash *crash) {
+func runCell(t *testing.T, on google, scenario scenario, crash *drivertest.Crash) {
 	t.Helper()
 	store := credstore.NewMemory()
 	before := on.Inventory()
 	names := names{bucket: "bc-" + uuid.NewString(), account: newAccount(), host: strings.TrimPrefix(on.URL(), "http://"), credentials: scenario.credentials}
 	mustRun(t, process(t, on, store, nil), names, scenario.prepare)
 
-	ctx, kill := context.WithCancel(t.Context())
-	defer kill()
-	crash.kill = kill
-	if err := scenario.call(ctx, process(t, on, store, crash), names); err == nil && crash.dead {
+	if err := scenario.call(crash.Context(t), process(t, on, store, crash), names); err == nil && crash.Dead() {
 		t.Error("the killed process answered")
 	}
 	next := process(t, on, store, nil)
