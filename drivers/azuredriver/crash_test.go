@@ -5,10 +5,7 @@ package azuredriver_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,58 +14,10 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
-
-// crash kills a driver process at its call number at: before the call takes effect, or after the
-// effect but before the answer. A dead process makes no more calls.
-type crash struct {
-	at          int
-	afterEffect bool
-	kill        context.CancelFunc
-
-	mu    sync.Mutex
-	calls []string
-	dead  bool
-}
-
-// killed is the error of calls of a dead process, which the SDK does not try again.
-type killed struct{}
-
-func (killed) Error() string { return "the process was killed" }
-
-func (killed) NonRetriable() {}
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
-
-func (c *crash) wrap(next http.RoundTripper) http.RoundTripper {
-	return transportFunc(func(request *http.Request) (*http.Response, error) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.dead {
-			return nil, killed{}
-		}
-		c.calls = append(c.calls, request.Method+" "+request.URL.RequestURI())
-		// What the server does must not depend on the process that asked.
-		lasting := request.WithContext(context.WithoutCancel(request.Context()))
-		if len(c.calls) != c.at {
-			return next.RoundTrip(lasting)
-		}
-		c.dead = true
-		c.kill()
-		if c.afterEffect {
-			// The process does not live to see how the call ended.
-			if response, err := next.RoundTrip(lasting); err == nil {
-				_, _ = io.Copy(io.Discard, response.Body)
-				_ = response.Body.Close()
-			}
-		}
-		return nil, killed{}
-	})
-}
 
 // cell is one crash: a fake of its own, and the names of what is made there.
 type cell struct {
@@ -78,11 +27,11 @@ type cell struct {
 }
 
 // process makes a driver as a new process has it. Without a crash it lives for ever.
-func (c *cell) process(t *testing.T, crash *crash) *azuredriver.Driver {
+func (c *cell) process(t *testing.T, crash *drivertest.Crash) *azuredriver.Driver {
 	t.Helper()
 	options := azuredriver.Options{Config: configOf(c.server), Now: c.clock.Now}
 	if crash != nil {
-		options.WrapTransport = crash.wrap
+		options.WrapTransport = crash.Wrap
 	}
 	driver, err := azuredriver.New(options)
 	wantNoError(t, err)
@@ -147,27 +96,15 @@ func TestCrashMatrix(t *testing.T) {
 	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cells := 0
-			for at, reached := 1, true; reached; at++ {
-				reached = false
-				for _, afterEffect := range []bool{false, true} {
-					crash := &crash{at: at, afterEffect: afterEffect}
-					runCell(t, scenario, crash)
-					if t.Failed() {
-						t.Fatalf("killed at call %d (after its effect: %t) of:\n%s", at, afterEffect, strings.Join(crash.calls, "\n"))
-					}
-					if crash.dead {
-						reached = true
-						cells++
-					}
-				}
-			}
-			t.Logf("%d cells", cells)
+			drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+				t.Helper()
+				runCell(t, scenario, crash)
+			}}.Run(t)
 		})
 	}
 }
 
-func runCell(t *testing.T, scenario scenario, crash *crash) {
+func runCell(t *testing.T, scenario scenario, crash *drivertest.Crash) {
 	t.Helper()
 	shared := &clock{}
 	c := &cell{
@@ -178,11 +115,8 @@ func runCell(t *testing.T, scenario scenario, crash *crash) {
 	for _, step := range scenario.before(c) {
 		wantNoError(t, step(t.Context(), c.process(t, nil)))
 	}
-	ctx, kill := context.WithCancel(t.Context())
-	defer kill()
-	crash.kill = kill
 	call := scenario.call(c)
-	if err := call(ctx, c.process(t, crash)); err == nil && crash.dead && crash.at == len(crash.calls) && !lastIsRelease(crash) {
+	if err := call(crash.Context(t), c.process(t, crash)); err == nil && crash.Dead() && !lastIsRelease(crash) {
 		t.Error("the killed process answered")
 	}
 	// The lease of a dead process ends by itself.
@@ -199,8 +133,9 @@ func runCell(t *testing.T, scenario scenario, crash *crash) {
 
 // lastIsRelease says whether the process was killed while it gave the lease back, about which nobody
 // waits to hear.
-func lastIsRelease(crash *crash) bool {
-	return strings.Contains(crash.calls[len(crash.calls)-1], "comp=lease")
+func lastIsRelease(crash *drivertest.Crash) bool {
+	calls := crash.Calls()
+	return strings.Contains(calls[len(calls)-1], "comp=lease")
 }
 
 // verify looks at what is there after the RPC has succeeded.

@@ -4,7 +4,6 @@ package azuredriver_test
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -28,11 +28,11 @@ type identityCell struct {
 	account string
 }
 
-func (c *identityCell) process(t *testing.T, crash *crash) *azuredriver.Driver {
+func (c *identityCell) process(t *testing.T, crash *drivertest.Crash) *azuredriver.Driver {
 	t.Helper()
 	options := azuredriver.Options{Config: c.config}
 	if crash != nil {
-		options.WrapTransport = crash.wrap
+		options.WrapTransport = crash.Wrap
 	}
 	driver, err := azuredriver.New(options)
 	wantNoError(t, err)
@@ -77,27 +77,15 @@ func TestServiceAccountCrashMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cells := 0
-			for at, reached := 1, true; reached; at++ {
-				reached = false
-				for _, afterEffect := range []bool{false, true} {
-					crash := &crash{at: at, afterEffect: afterEffect}
-					runIdentityCell(t, crash, scenario.granted, scenario.revoke, scenario.thenRevoke)
-					if t.Failed() {
-						t.Fatalf("killed at call %d (after its effect: %t) of:\n%s", at, afterEffect, strings.Join(crash.calls, "\n"))
-					}
-					if crash.dead {
-						reached = true
-						cells++
-					}
-				}
-			}
-			t.Logf("%d cells", cells)
+			drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+				t.Helper()
+				runIdentityCell(t, crash, scenario.granted, scenario.revoke, scenario.thenRevoke)
+			}}.Run(t)
 		})
 	}
 }
 
-func runIdentityCell(t *testing.T, crash *crash, granted, revoke, thenRevoke bool) {
+func runIdentityCell(t *testing.T, crash *drivertest.Crash, granted, revoke, thenRevoke bool) {
 	t.Helper()
 	c := &identityCell{
 		federation: startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com"),
@@ -108,9 +96,6 @@ func runIdentityCell(t *testing.T, crash *crash, granted, revoke, thenRevoke boo
 	if granted {
 		wantNoError(t, c.grant(t.Context(), c.process(t, nil)))
 	}
-	ctx, kill := context.WithCancel(t.Context())
-	defer kill()
-	crash.kill = kill
 	call, next := c.grant, c.grant
 	if revoke {
 		call = c.revoke
@@ -118,7 +103,7 @@ func runIdentityCell(t *testing.T, crash *crash, granted, revoke, thenRevoke boo
 	if thenRevoke {
 		next = c.revoke
 	}
-	if err := call(ctx, c.process(t, crash)); err == nil && crash.dead {
+	if err := call(crash.Context(t), c.process(t, crash)); err == nil && crash.Dead() {
 		t.Error("the killed process answered")
 	}
 	driver := c.process(t, nil)
