@@ -16,11 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -115,6 +117,9 @@ func startPlane(ctx context.Context) (*controlplane.Plane, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without a logger, controller-runtime prints a stack trace once the test binary is half a minute old. The first
+	// one counts: who wants the libraries' log calls SetLogger in TestMain.
+	log.SetLogger(logr.Discard())
 	return controlplane.Start(ctx, controlplane.Options{
 		BinaryOptions: controlplane.BinaryOptions{
 			Progress: func(message string) { fmt.Fprintln(os.Stderr, "testenv:", message) },

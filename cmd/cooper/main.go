@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
@@ -37,21 +39,24 @@ func main() {
 // A subcommand is one verb of cooper.
 type subcommand struct {
 	name, short string
+	// logs says that the command has a log of its own for what libraries tell. Of
+	// the others, warnings and errors go to standard error.
+	logs bool
 	// prepare defines the flags and returns what runs with them.
 	prepare func(*pflag.FlagSet) func(ctx context.Context, stdout, stderr io.Writer) error
 }
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"up", "run the whole system until Ctrl-C", prepareUp},
-		{"env", "print how to reach it and the granted credential, for eval", prepareEnv},
-		{"down", "end it", prepareDown},
-		{"control-plane", "run the Kubernetes API alone, for components that run elsewhere", prepareControlPlane},
-		{"apply", "apply manifests to a system that runs elsewhere, and print what was granted", prepareApply},
-		{"probe", "ask a health address once: exit 0 if it answers that all is well", prepareProbe},
-		{"fakes s3", "run the S3 and IAM that up uses, alone", s3fakecmd.Prepare},
-		{"fakes gcs", "run a Cloud Storage with IAM, alone", gcsfakecmd.Prepare},
-		{"fakes azure", "run an Azure Blob service that enforces, alone", azurefakecmd.Prepare},
+		{name: "up", short: "run the whole system until Ctrl-C", prepare: prepareUp, logs: true},
+		{name: "env", short: "print how to reach it and the granted credential, for eval", prepare: prepareEnv},
+		{name: "down", short: "end it", prepare: prepareDown},
+		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", prepare: prepareControlPlane},
+		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
+		{name: "probe", short: "ask a health address once: exit 0 if it answers that all is well", prepare: prepareProbe},
+		{name: "fakes s3", short: "run the S3 and IAM that up uses, alone", prepare: s3fakecmd.Prepare},
+		{name: "fakes gcs", short: "run a Cloud Storage with IAM, alone", prepare: gcsfakecmd.Prepare},
+		{name: "fakes azure", short: "run an Azure Blob service that enforces, alone", prepare: azurefakecmd.Prepare},
 	}
 }
 
@@ -113,6 +118,9 @@ func (c subcommand) run(ctx context.Context, args []string, stdout, stderr io.Wr
 	if err != nil {
 		fmt.Fprintf(stderr, "cooper %s: %v\n", c.name, err)
 		return serve.ExitUsage
+	}
+	if !c.logs {
+		apiserver.LogTo(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	}
 	if err := do(ctx, stdout, stderr); err != nil {
 		fmt.Fprintf(stderr, "cooper %s: %v\n", c.name, err)

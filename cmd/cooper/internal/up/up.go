@@ -18,17 +18,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
+	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
@@ -143,10 +141,8 @@ func (r *running) start(ctx context.Context) error {
 		r.stores = append(r.stores, s)
 	}
 	r.say("starting the API server")
-	handler := logr.FromSlogHandler(logger.Handler())
 	// Libraries that nobody handed a logger would print to the terminal.
-	ctrllog.SetLogger(handler)
-	klog.SetLogger(handler)
+	handler := apiserver.LogTo(logger)
 	options := system.Options{
 		Controlplane: controlplane.Options{
 			BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { r.say("%s", text) }},
