@@ -54,6 +54,9 @@ type Config struct {
 	// Progress receives every result as soon as it is there. Nil: none. It is called from one
 	// goroutine at a time.
 	Progress func(Result)
+	// Waiting receives what the run waits for before its first case: "the driver at unix:///run/cosi/cosi.sock, at most
+	// 30s". Nil: none.
+	Waiting func(what string)
 	// RunID is part of all names, at most 8 characters of [a-z0-9]. Empty: random.
 	RunID string
 	// Seed makes the random parts of the run repeatable. 0: random.

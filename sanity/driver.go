@@ -148,9 +148,17 @@ func (d *driver) awaitSocket(ctx context.Context) error {
 		case <-d.ended():
 			return fmt.Errorf("the driver ended before it listened on %s; it printed: %s", d.endpoint, d.output.tail())
 		case <-ctx.Done():
-			return fmt.Errorf("nothing listens on %s after %s; the driver printed: %s", d.endpoint, d.start, d.output.tail())
+			return d.silent()
 		}
 	}
+}
+
+// silent is the error of a driver that does not come.
+func (d *driver) silent() error {
+	if d.launcher == nil {
+		return fmt.Errorf("nothing listens on %s after %s: is that the address that the driver was started with?", d.endpoint, d.start)
+	}
+	return fmt.Errorf("nothing listens on %s after %s; the driver printed: %s", d.endpoint, d.start, d.output.tail())
 }
 
 func (d *driver) ended() <-chan struct{} {

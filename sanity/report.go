@@ -119,13 +119,32 @@ func (c Count) String() string {
 	return fmt.Sprintf("%d/%d (%d not applicable)", c.Passed, c.Applicable, c.NotApplicable)
 }
 
-// Verdict returns the line "MUST n/n (m not applicable), SHOULD n/n", with what was left out.
+// Verdict returns the line "conformant: MUST n/n (m not applicable), SHOULD n/n, ADVICE n/n". In the place of the first
+// word stands "not conformant" or "not tested", or nothing if all that was selected passed, with what was left out.
 func (r Report) Verdict() string {
 	line := fmt.Sprintf("MUST %s, SHOULD %s, ADVICE %s", r.Count(Must), r.Count(Should), r.Count(Advice))
 	if r.Focused {
 		line += fmt.Sprintf("; only %d of %d cases were selected", len(r.Results), len(Cases()))
 	}
-	return line
+	switch must := r.Count(Must); {
+	case r.Conformant():
+		return "conformant: " + line
+	case !r.Tested():
+		return "not tested: " + line
+	case must.Passed < must.Applicable:
+		return "not conformant: " + line
+	default:
+		return line
+	}
+}
+
+// Tested says whether the run found out anything: the driver answered, and unless cases were left out on request, a
+// case of level Must was applicable.
+func (r Report) Tested() bool {
+	if r.Driver == "" && len(r.Of(Passed)) == 0 {
+		return false
+	}
+	return r.Focused || r.Count(Must).Applicable > 0
 }
 
 // Conformant says whether the driver conforms: no case was left out on request, and every applicable case of level Must

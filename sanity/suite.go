@@ -79,6 +79,9 @@ func (s *suite) runAll(ctx context.Context) {
 }
 
 func (s *suite) begin(ctx context.Context) error {
+	if s.config.Waiting != nil {
+		s.config.Waiting(fmt.Sprintf("the driver at %s, at most %s", s.driver.endpoint, s.limits.Start))
+	}
 	if err := s.driver.up(ctx); err != nil {
 		return err
 	}

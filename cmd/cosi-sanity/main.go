@@ -31,8 +31,8 @@ const usage = `cosi-sanity holds a COSI driver against the conformance suite of 
   cosi-sanity sweep --journal FILE --config sanity.yaml  remove what a crashed run left
   cosi-sanity serve-strict --endpoint unix://...sock     a strict driver to test a sidecar with
 
-Exit codes: 0 every applicable MUST passed, 1 not, 2 wrong usage or configuration,
-3 the driver could not be tested.
+Exit codes: 0 conformant: every applicable MUST passed, and what --fail-on adds; 1 not;
+2 wrong usage or configuration; 3 the driver could not be tested.
 `
 
 func main() {

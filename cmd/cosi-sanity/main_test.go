@@ -98,7 +98,7 @@ func TestADriverProcessPasses(t *testing.T) {
 	if code != exitConformant {
 		t.Fatalf("want exit code 0, got %d\n%s\n%s", code, out, problems)
 	}
-	if !strings.Contains(out, "MUST ") || !strings.Contains(out, "passed         BKT-CRT-001") {
+	if !strings.Contains(out, "\nconformant: MUST ") || !strings.Contains(out, "passed         BKT-CRT-001") {
 		t.Errorf("the output lacks progress or verdict:\n%s", out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "journal")); err == nil {
@@ -139,7 +139,7 @@ func TestFailuresExplainThemselves(t *testing.T) {
 			defect: memdriver.MissingDeleteFails, focus: "^BKT-DEL-002$",
 			want: []string{
 				"failed         BKT-DEL-002", "DriverDeleteBucket must answer OK, not Internal", "request: {", "answer:  Internal",
-				`"OK when OSP bucket already does not exist"`, "what to change: treat the backend's not-found as success", "MUST 0/1",
+				`"OK when OSP bucket already does not exist"`, "what to change: treat the backend's not-found as success", "not conformant: MUST 0/1",
 			},
 		},
 		"a process that prints a secret": {
@@ -201,6 +201,27 @@ func TestWrongUsage(t *testing.T) {
 				t.Errorf("want exit code %d and %q, got %d\n%s\n%s", tc.code, tc.want, code, out, problems)
 			}
 		})
+	}
+}
+
+// TestADriverThatDoesNotCome sees that a person learns at once what is waited for, and at the end what came of it.
+func TestADriverThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "sanity.yaml")
+	if err := os.WriteFile(path, []byte("endpoint: unix://nothing\nlimits: {start: 10ms}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, problems := invoke(t, "--config", path)
+	if code != exitNotTested || !strings.Contains(problems, "waiting for the driver at unix://nothing, at most 10ms") {
+		t.Errorf("want exit code %d and what is waited for, got %d\n%s", exitNotTested, code, problems)
+	}
+	for _, want := range []string{"nothing listens on unix://nothing after 10ms: is that the address", "no driver answered", "not tested: MUST 0/"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+	if lines := strings.Count(out, "\n"); lines > 10 {
+		t.Errorf("%d lines about cases that did not run:\n%s", lines, out)
 	}
 }
 

@@ -33,6 +33,11 @@ func explain(out io.Writer, id string) (int, error) {
 	return exitUsage, fmt.Errorf("there is no case %s; --list shows all", id)
 }
 
+// waiting returns what tells a person why nothing happens.
+func waiting(problems io.Writer) func(string) {
+	return func(what string) { _, _ = fmt.Fprintln(problems, "cosi-sanity: waiting for", what) }
+}
+
 // progress shows results as they come: one line that changes on a terminal, lines elsewhere.
 type progress struct {
 	out      io.Writer
@@ -52,6 +57,9 @@ func newProgress(out io.Writer) *progress {
 
 func (p *progress) show(result sanity.Result) {
 	p.counts[result.Outcome]++
+	if result.Outcome == sanity.NotRun {
+		return // the summary has one line for all of them
+	}
 	if !p.terminal {
 		_, _ = fmt.Fprintf(p.out, "%-14s %-11s %-6s %s\n", result.Outcome, result.Case.ID, result.Case.Level, result.Case.Title)
 		return
@@ -84,7 +92,7 @@ func summarize(out io.Writer, report sanity.Report, book journalFile) {
 		}
 	}
 	for _, reason := range order {
-		_, _ = fmt.Fprintf(out, "%s\n    %s\n", reason, strings.Join(reasons[reason], " "))
+		_, _ = fmt.Fprintf(out, "%s\n    %s\n", reason, which(reasons[reason], len(report.Results)))
 	}
 	if !clean(report) {
 		_, _ = fmt.Fprintln(out, "\nleft behind; cosi-sanity sweep --journal "+book.file.Name()+" tries again:")
@@ -94,5 +102,17 @@ func summarize(out io.Writer, report sanity.Report, book journalFile) {
 			}
 		}
 	}
-	_, _ = fmt.Fprintf(out, "\n%s (run %s, seed %d, %.1f s)\n%s\n", report.Driver, report.Run, report.Seed, report.Elapsed.Seconds(), report.Verdict())
+	name := report.Driver
+	if name == "" {
+		name = "no driver answered"
+	}
+	_, _ = fmt.Fprintf(out, "\n%s (run %s, seed %d, %.1f s)\n%s\n", name, report.Run, report.Seed, report.Elapsed.Seconds(), report.Verdict())
+}
+
+// which lists cases, unless all but a few are meant.
+func which(ids []string, of int) string {
+	if len(ids) > of/2 {
+		return fmt.Sprintf("%d of %d cases", len(ids), of)
+	}
+	return strings.Join(ids, " ")
 }

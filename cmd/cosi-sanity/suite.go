@@ -90,7 +90,7 @@ func runSuite(ctx context.Context, arguments []string, out, problems io.Writer) 
 	case o.explain != "":
 		return explain(out, o.explain)
 	}
-	return o.run(ctx, out)
+	return o.run(ctx, out, problems)
 }
 
 func (o *options) own(flags *pflag.FlagSet) {
@@ -106,7 +106,7 @@ func (o *options) own(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.quiet, "quiet", false, "print failures and the verdict only")
 }
 
-func (o *options) run(ctx context.Context, out io.Writer) (int, error) {
+func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error) {
 	levels, known := map[string][]sanity.Level{
 		"must": {sanity.Must}, "should": {sanity.Must, sanity.Should}, "advice": {sanity.Must, sanity.Should, sanity.Advice},
 	}[o.failOn]
@@ -127,6 +127,9 @@ func (o *options) run(ctx context.Context, out io.Writer) (int, error) {
 	config.Journal, config.RunID, config.Seed = book.file, o.runID, o.seed
 	if !o.quiet && o.json != "-" {
 		config.Progress = newProgress(out).show
+	}
+	if !o.quiet {
+		config.Waiting = waiting(problems)
 	}
 	report, err := sanity.Run(ctx, config)
 	if err != nil {
@@ -157,16 +160,13 @@ func focus(pattern string) (func(string) bool, error) {
 
 // verdict turns a report into an exit code.
 func verdict(report sanity.Report, levels []sanity.Level) int {
-	if report.Driver == "" && len(report.Of(sanity.Passed)) == 0 {
+	if !report.Tested() {
 		return exitNotTested
 	}
 	for _, level := range levels {
 		if count := report.Count(level); count.Passed < count.Applicable {
 			return exitNotConformant
 		}
-	}
-	if report.Count(sanity.Must).Applicable == 0 && !report.Focused {
-		return exitNotTested
 	}
 	return exitConformant
 }

@@ -34,6 +34,7 @@ func runSweep(ctx context.Context, arguments []string, out, problems io.Writer) 
 		return exitUsage, fmt.Errorf("journal: %w", err)
 	}
 	defer func() { _ = text.Close() }()
+	config.Waiting = waiting(problems)
 	swept, err := sanity.Sweep(ctx, config, text)
 	if err != nil {
 		return exitNotTested, err
