@@ -289,7 +289,7 @@ func (c *Call) cancelUpload(w http.ResponseWriter) error {
 // continueUpload takes a chunk, or answers what has arrived.
 func (c *Call) continueUpload(w http.ResponseWriter) error {
 	if o := c.api.store.Completed(c.query.Get("upload_id")); o != nil {
-		return c.answerObject(w, o)
+		return c.uploaded(w, o)
 	}
 	u, state, err := c.upload()
 	if err != nil {
@@ -403,6 +403,11 @@ func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resu
 	if err != nil {
 		return err
 	}
+	return c.uploaded(w, o)
+}
+
+// uploaded answers with the object that an upload has become, as often as a client asks.
+func (c *Call) uploaded(w http.ResponseWriter, o *store.Object) error {
 	if c.flavour == inXML {
 		c.xmlStored(w, o)
 		return nil

@@ -29,7 +29,8 @@ func (s *Store) Put(o Object, guard Guard) (*Object, error) {
 	return s.put(o, guard, s.begin())
 }
 
-func (s *Store) put(o Object, guard Guard, c *change) (*Object, error) {
+// put is Put in a change; also, whose functions see the object before the change is committed, adds to it.
+func (s *Store) put(o Object, guard Guard, c *change, also ...func(*Object)) (*Object, error) {
 	b := s.buckets[o.Bucket]
 	if b == nil {
 		return nil, gcserr.NoBucket
@@ -52,6 +53,9 @@ func (s *Store) put(o Object, guard Guard, c *change) (*Object, error) {
 	next := &entry{name: o.Name, versions: []*Object{&o}}
 	c.put(tableObjects, objectKey(&o), &o)
 	done := s.supersede(b, e, next, c)
+	for _, add := range also {
+		add(&o)
+	}
 	if err := s.commit(c); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ const (
 	tableObjects = "gcs.object"
 	tableUploads = "gcs.upload"
 	tableParts   = "gcs.part"
+
+	// tableCompleted has the objects of completed uploads, by the upload's ID.
+	tableCompleted = "gcs.completed"
 )
 
 // Store holds everything; its methods are safe for concurrent use. What it returns must not be changed.
@@ -165,6 +168,13 @@ func (s *Store) loadUploads(known map[blob.ID]bool) error {
 			u.Parts[p.Number] = p
 			known[p.Segment.ID] = true
 		}
+	}
+	for key, raw := range s.journal.Table(tableCompleted) {
+		o := &Object{}
+		if err := decode(tableCompleted, key, raw, o); err != nil {
+			return err
+		}
+		s.completed[key] = o
 	}
 	return nil
 }

@@ -147,12 +147,18 @@ func (s *Store) FinishUpload(id string, o Object, guard Guard) (*Object, error) 
 	}
 	c := s.begin()
 	dropUpload(c, u)
-	stored, err := s.put(o, guard, c)
+	full := len(s.completed) >= maxCompleted
+	if full {
+		for old := range s.completed {
+			c.delete(tableCompleted, old)
+		}
+	}
+	stored, err := s.put(o, guard, c, func(stored *Object) { c.put(tableCompleted, id, stored) })
 	if err != nil {
 		return nil, err
 	}
 	delete(s.uploads, id)
-	if len(s.completed) >= maxCompleted {
+	if full {
 		clear(s.completed)
 	}
 	s.completed[id] = stored
