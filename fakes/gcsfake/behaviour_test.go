@@ -190,6 +190,7 @@ func setup() []operation {
 		{method: "DELETE", path: "/storage/v1/b/bin/o/gone"},
 		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=again", body: "old", headers: "X-Learn: {over}"},
 		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=again", body: "new"},
+		{method: "POST", path: insert, body: `{"name":"hard",` + uniform + `,"softDeletePolicy":{"retentionDurationSeconds":"0"}}`},
 		{method: "POST", path: sas, body: `{"accountId":"target"}`},
 		{method: "POST", path: sas, body: `{"accountId":"deleted"}`, headers: "X-Learn: {deleted}"},
 		{method: "DELETE", path: sas + "/deleted@cooper-fake.iam.gserviceaccount.com"},

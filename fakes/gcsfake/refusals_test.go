@@ -3,6 +3,7 @@
 package gcsfake_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -50,6 +51,15 @@ func setPolicy(doc string) operation {
 
 func setBinding(rest string) operation {
 	return setPolicy(`{"version":3,"bindings":[{"role":"roles/storage.objectViewer",` + rest + `}]}`)
+}
+
+// variants are bindings of one role to one member under different conditions.
+func variants(n int) string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf(`{"role":"roles/storage.objectViewer","members":["user:a@example.com"],"condition":{"title":"t","expression":"resource.name != '%d'"}}`, i)
+	}
+	return strings.Join(out, ",")
 }
 
 func newAccount(doc string) operation { return operation{method: "POST", path: sas, body: doc} }
@@ -162,12 +172,15 @@ func policyRefusals() map[string]refusal {
 		"a condition in version 1":                  {setPolicy(`{"version":1,"bindings":[{"role":"roles/storage.objectViewer","members":["user:a@example.com"],"condition":{"title":"t","expression":"true"}}]}`), 400, "invalid"},
 		"a condition that is no expression":         {setBinding(`"members":["user:a@example.com"],"condition":{"title":"t","expression":"resource.name ("}`), 400, "invalid"},
 		"a condition that is not true or false":     {setBinding(`"members":["user:a@example.com"],"condition":{"title":"t","expression":"resource.name"}`), 400, "invalid"},
+		"a role under 21 conditions for a member":   {setPolicy(`{"version":3,"bindings":[` + variants(21) + `]}`), 400, "20 condition expressions"},
 		"a condition for everybody":                 {setBinding(`"members":["allUsers"],"condition":{"title":"t","expression":"true"}`), 400, "invalid"},
 		"a condition on a legacy role":              {setPolicy(`{"version":3,"bindings":[{"role":"roles/storage.legacyBucketReader","members":["user:a@example.com"],"condition":{"title":"t","expression":"true"}}]}`), 400, "invalid"},
 		"a legacy role on a project":                {operation{method: "POST", path: "/v1/projects/cooper-fake:setIamPolicy", body: `{"policy":{"bindings":[{"role":"roles/storage.legacyBucketReader","members":["user:a@example.com"]}]}}`}, 400, "invalid"},
 		"a project policy of another etag":          {operation{method: "POST", path: "/v1/projects/cooper-fake:setIamPolicy", body: `{"policy":{"etag":"bm90aGluZw=="}}`}, 409, "ABORTED"},
 		"a restoration without a generation":        {operation{method: "POST", path: "/storage/v1/b/bin/o/gone/restore"}, 400, "required"},
-		"a restoration of what is live":             {operation{method: "POST", path: "/storage/v1/b/docs/o/o/restore?generation={generation}"}, 404, "notFound"},
+		"a restoration of what is live":             {operation{method: "POST", path: "/storage/v1/b/docs/o/o/restore?generation={generation}"}, 412, "objectNotSoftDeleted"},
+		"a restoration of what never was":           {operation{method: "POST", path: "/storage/v1/b/docs/o/none/restore?generation=7"}, 404, "notFound"},
+		"a restoration where nothing is kept":       {operation{method: "POST", path: "/storage/v1/b/hard/o/none/restore?generation=7"}, 412, "softDeletePolicyNotSet"},
 		"the content of a soft-deleted object":      {operation{method: "GET", path: "/storage/v1/b/bin/o/gone?softDeleted=true&alt=media&generation={soft}"}, 400, "invalid"},
 		"both softly deleted and noncurrent ones":   {operation{method: "GET", path: b + "/o?softDeleted=true&versions=true"}, 400, "invalid"},
 		"a move onto itself":                        {operation{method: "POST", path: o + "/moveTo/o/o"}, 400, "invalid"},

@@ -112,6 +112,8 @@ var (
 	Conflict            = New(http.StatusConflict, "conflict", "Conflict", "Conflict")
 	LengthRequired      = New(http.StatusLengthRequired, "required", "MissingContentLength", "You must provide the Content-Length HTTP header.")
 	Precondition        = New(http.StatusPreconditionFailed, "conditionNotMet", "PreconditionFailed", "At least one of the pre-conditions you specified did not hold.")
+	NotSoftDeleted      = New(http.StatusPreconditionFailed, "objectNotSoftDeleted", "PreconditionFailed", "The object is not soft-deleted: it is live or noncurrent.")
+	NoSoftDelete        = New(http.StatusPreconditionFailed, "softDeletePolicyNotSet", "PreconditionFailed", "The bucket does not have a soft delete policy.")
 	NotModified         = New(http.StatusNotModified, "notModified", "NotModified", "Not Modified")
 	TooLarge            = New(http.StatusRequestEntityTooLarge, "uploadTooLarge", "EntityTooLarge", "The upload is larger than the maximum.")
 	Range               = New(http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "InvalidRange", "The requested range cannot be satisfied.")

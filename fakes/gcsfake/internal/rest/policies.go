@@ -84,6 +84,9 @@ func (a *API) accept(doc policyDocument, onBucket bool) (setting, error) {
 		return s, err
 	}
 	members := 0
+	if err := checkVariants(s.doc.Bindings); err != nil {
+		return s, err
+	}
 	for i := range s.doc.Bindings {
 		b := &s.doc.Bindings[i]
 		if err := a.acceptBinding(b, doc.Version, onBucket); err != nil {
@@ -101,6 +104,29 @@ func (a *API) accept(doc policyDocument, onBucket bool) (setting, error) {
 	}
 	s.uids = uids
 	return s, nil
+}
+
+// maxVariants is how often a policy may give a role to a member under different conditions ("Quotas and limits" of IAM).
+const maxVariants = 20
+
+func checkVariants(bindings []policy.Binding) error {
+	seen := map[[2]string]map[string]bool{}
+	for _, b := range bindings {
+		if b.Condition == nil {
+			continue
+		}
+		for _, m := range b.Members {
+			key := [2]string{b.Role, m}
+			if seen[key] == nil {
+				seen[key] = map[string]bool{}
+			}
+			seen[key][b.Condition.Expression] = true
+			if len(seen[key]) > maxVariants {
+				return gcserr.Invalid.Say("The policy gives role %s to %s under more than %d condition expressions.", b.Role, m, maxVariants)
+			}
+		}
+	}
+	return nil
 }
 
 var memberForm = regexp.MustCompile(`^(allUsers|allAuthenticatedUsers|(user|group|domain|serviceAccount|projectOwner|projectEditor|projectViewer):[^:/?]+|principal(Set)?://iam\.googleapis\.com/projects/[0-9]+/locations/global/workloadIdentityPools/[^/]+/.+|deleted:(user|group|serviceAccount):[^:?]+\?uid=[0-9]+)$`)

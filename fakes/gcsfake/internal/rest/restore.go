@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -41,11 +42,27 @@ func (c *Call) getSoftDeleted(w http.ResponseWriter) error {
 	return answer(w, c.show(o, b))
 }
 
+// restorable words why there is nothing to restore: 412 for a generation that was never deleted, and where nothing is
+// kept ("HTTP status and error codes for JSON").
+func (c *Call) restorable(b *store.Bucket, err error) error {
+	if b == nil || !errors.Is(err, gcserr.NoObject) {
+		return err
+	}
+	g, _, _ := c.number("generation") // it was read before
+	switch _, _, missing := c.api.store.Get(b.Name, c.vars["object"], g); {
+	case missing == nil:
+		return gcserr.NotSoftDeleted
+	case b.Settings.SoftDelete.Seconds == 0:
+		return gcserr.NoSoftDelete
+	}
+	return err
+}
+
 // restoreObject makes a live copy of a soft-deleted generation, which stays until its time is over ("Objects: restore").
 func (c *Call) restoreObject(w http.ResponseWriter) error {
 	from, b, err := c.softDeleted("storage.objects.restore")
 	if err != nil {
-		return err
+		return c.restorable(b, err)
 	}
 	if c.isTrue("copySourceAcl") {
 		if err := c.checkUniform(b.Settings.IAM.Uniform.Enabled); err != nil {
