@@ -5,7 +5,6 @@ package containers
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -63,7 +62,7 @@ func start(tb testing.TB, s spec) *Container {
 	c := &Container{Name: s.name, tb: tb, engine: e, network: s.network, probe: s.strategy()}
 	if s.port != 0 {
 		if s.hostPort == 0 {
-			s.hostPort = freePort(tb)
+			s.hostPort = FreePort(tb)
 		}
 		c.address = net.JoinHostPort(e.host, strconv.Itoa(s.hostPort))
 	}
@@ -83,11 +82,6 @@ func (s spec) customize(e *engine) []testcontainers.ContainerCustomizer {
 	with := []testcontainers.ContainerCustomizer{
 		testcontainers.WithLabels(e.labels()), testcontainers.WithEnv(s.environment), testcontainers.WithLogger(quiet{}),
 		testcontainers.WithWaitStrategyAndDeadline(readyTimeout, s.strategy()),
-		testcontainers.WithConfigModifier(func(config *container.Config) {
-			if s.probe != nil {
-				config.Healthcheck = &container.HealthConfig{Test: append([]string{"CMD"}, s.probe...), Interval: time.Second, Timeout: 5 * time.Second, Retries: 120}
-			}
-		}),
 		testcontainers.WithHostConfigModifier(s.host(e)),
 	}
 	if len(s.command) > 0 {
@@ -129,9 +123,10 @@ func (s spec) host(e *engine) func(*container.HostConfig) {
 
 func (s spec) strategy() wait.Strategy {
 	if s.probe != nil {
-		return wait.ForHealthCheck().WithPollInterval(100 * time.Millisecond)
+		return &probing{command: s.probe}
 	}
 	return wait.ForHTTP(s.ready).WithPort(fmt.Sprintf("%d/tcp", s.port)).WithPollInterval(100 * time.Millisecond).
+		WithStartupTimeout(readyTimeout).
 		WithStatusCodeMatcher(func(status int) bool { return status < 500 })
 }
 
@@ -309,20 +304,6 @@ func newVolume(tb testing.TB, purpose string) string {
 		}
 	})
 	return name
-}
-
-// freePort is a port of this machine on which nobody listens.
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", loopback+":0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	at, ok := listener.Addr().(*net.TCPAddr)
-	if err := listener.Close(); err != nil || !ok {
-		tb.Fatal(errors.Join(err, fmt.Errorf("listener at %v", listener.Addr())))
-	}
-	return at.Port
 }
 
 // quiet is the log of testcontainers-go, which tells every step.

@@ -86,7 +86,7 @@ func (s *System) startPlane(on *Network, kube string, drivers []Driver) {
 	for _, d := range drivers {
 		names = append(names, d.Name)
 	}
-	port := freePort(s.tb)
+	port := FreePort(s.tb)
 	s.Plane = start(s.tb, spec{
 		name: "control-plane", image: Ours("control-plane"), network: on, port: 6443, hostPort: port,
 		command: []string{

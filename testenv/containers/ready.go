@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	tcexec "github.com/testcontainers/testcontainers-go/exec"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+// probeInterval is the time between two runs of a probe.
+const probeInterval = 250 * time.Millisecond
+
+// probing waits until a command in the container exits 0. A health check of Docker's
+// would go on for as long as the container runs, and each costs the start of a
+// process: a score of containers asked every second leave a small machine no time
+// for anything else.
+type probing struct{ command []string }
+
+// WaitUntilReady implements wait.Strategy. A container that is just restarting, which
+// cannot run a command, is not ready yet. The error says what the last run told.
+func (p *probing) WaitUntilReady(ctx context.Context, target wait.StrategyTarget) error {
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	var seen error
+	for {
+		err := p.once(ctx, target)
+		if err == nil {
+			return nil
+		}
+		// A run that the end of ctx cut short says less than the one before.
+		if ctx.Err() == nil || seen == nil {
+			seen = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", seen, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}
+
+func (p *probing) once(ctx context.Context, target wait.StrategyTarget) error {
+	code, output, err := target.Exec(ctx, p.command, tcexec.Multiplexed())
+	if err != nil {
+		return fmt.Errorf("run %s: %w", p.command, err)
+	}
+	text, err := io.ReadAll(output)
+	if err != nil || code != 0 {
+		return errors.Join(fmt.Errorf("%s exits %d: %s", p.command, code, text), err)
+	}
+	return nil
+}
+
+// Ports at which a container can be killed and come back to its own: below those that
+// systems give to outgoing connections and to listeners that do not ask for one
+// (IANA's dynamic ports, and Linux's from 32768), whose next owner may be anybody.
+const (
+	firstPort = 20000
+	portCount = 12000
+)
+
+// FreePort is a port of this machine on which nobody listens, and which nobody gets
+// who does not ask for this very one.
+func FreePort(tb testing.TB) int {
+	tb.Helper()
+	var seen error
+	for range 100 {
+		port := firstPort + rand.IntN(portCount) //nolint:gosec // a port is no secret
+		listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+		if err == nil {
+			err = listener.Close()
+		}
+		if err == nil {
+			return port
+		}
+		seen = err
+	}
+	tb.Fatalf("no free port from %d to %d: %v", firstPort, firstPort+portCount-1, seen)
+	return 0
+}
