@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -119,6 +120,8 @@ func (d *driver) connect(ctx context.Context) error {
 		return err
 	}
 	conn, err := grpc.NewClient(d.endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// The file may be what a killed driver left, until the next one replaces it.
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: d.start}),
 		grpc.WithChainUnaryInterceptor(d.interceptor))
 	if err != nil {
 		return fmt.Errorf("address %q of the driver: %w", d.endpoint, err)
@@ -134,7 +137,11 @@ func (d *driver) connect(ctx context.Context) error {
 	return nil
 }
 
-// awaitSocket waits for the file, so that the first dial does not fail into gRPC's backoff.
+// redial is how long to wait between attempts to connect. gRPC's own wait of a second, at every restart of the
+// driver, would be most of the time of a run.
+var redial = backoff.Config{BaseDelay: pollInterval, Multiplier: 1.5, MaxDelay: 20 * pollInterval}
+
+// awaitSocket waits for the file, since a driver that ends before it listens is told apart then.
 func (d *driver) awaitSocket(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.start)
 	defer cancel()
