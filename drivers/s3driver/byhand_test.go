@@ -42,41 +42,38 @@ func (on target) removeAccount(t *testing.T, account, keyID string) {
 	}
 }
 
-// TestBucketAndUserRemovedByHand are made again by the next calls, and hold up no deletion.
-func TestBucketAndUserRemovedByHand(t *testing.T) {
-	t.Parallel()
-	onEveryTarget(t, func(t *testing.T, on target) {
-		w := newWorld(t, on, worldOptions{})
-		bucket, account := w.newBucket(t, nil), newAccount()
-		request := grantRequest(account, readWrite, bucket)
-		granted := w.mustGrant(t, request)
-		removeBucket := func() {
-			t.Helper()
-			if _, err := w.root().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket}); err != nil {
-				t.Fatal(err)
-			}
+// testBucketAndUserRemovedByHand are made again by the next calls, and hold up no deletion.
+func testBucketAndUserRemovedByHand(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	request := grantRequest(account, readWrite, bucket)
+	granted := w.mustGrant(t, request)
+	removeBucket := func() {
+		t.Helper()
+		if _, err := w.root().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket}); err != nil {
+			t.Fatal(err)
 		}
+	}
 
-		removeBucket()
-		_, err := w.DriverGrantBucketAccess(t.Context(), request)
-		wantCode(t, err, codes.NotFound, bucket)
-		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
-		wantCode(t, err, codes.NotFound, bucket)
-		w.mustCreate(t, bucket, nil)
-		again := w.mustGrant(t, request)
-		if diff := cmp.Diff(granted, again, protocmp.Transform()); diff != "" {
-			t.Errorf("the access to the bucket that was made again differs:\n%s", diff)
-		}
-		mustSucceed(t, putObject(t, workload(t, again), bucket, "key"))
+	removeBucket()
+	_, err := w.DriverGrantBucketAccess(t.Context(), request)
+	wantCode(t, err, codes.NotFound, bucket)
+	_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
+	wantCode(t, err, codes.NotFound, bucket)
+	w.mustCreate(t, bucket, nil)
+	again := w.mustGrant(t, request)
+	if diff := cmp.Diff(granted, again, protocmp.Transform()); diff != "" {
+		t.Errorf("the access to the bucket that was made again differs:\n%s", diff)
+	}
+	mustSucceed(t, putObject(t, workload(t, again), bucket, "key"))
 
-		on.removeAccount(t, account, again.GetCredentials().GetS3().GetAccessKeyId())
-		again = w.mustGrant(t, request)
-		mustSucceed(t, putObject(t, workload(t, again), bucket, "key"))
-		on.removeAccount(t, account, again.GetCredentials().GetS3().GetAccessKeyId())
-		_, err = w.root().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("key")})
-		mustSucceed(t, err)
-		removeBucket()
-		mustSucceed(t, w.revoke(t, account, bucket))
-		mustSucceed(t, w.delete(t, bucket, nil))
-	})
+	on.removeAccount(t, account, again.GetCredentials().GetS3().GetAccessKeyId())
+	again = w.mustGrant(t, request)
+	mustSucceed(t, putObject(t, workload(t, again), bucket, "key"))
+	on.removeAccount(t, account, again.GetCredentials().GetS3().GetAccessKeyId())
+	_, err = w.root().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("key")})
+	mustSucceed(t, err)
+	removeBucket()
+	mustSucceed(t, w.revoke(t, account, bucket))
+	mustSucceed(t, w.delete(t, bucket, nil))
 }

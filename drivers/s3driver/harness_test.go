@@ -49,7 +49,7 @@ func versityIAM(t *testing.T) target {
 			Type: s3driver.TypeAWS, Endpoint: endpoint, IAM: s3driver.IAMConfig{Endpoint: iamEndpoint},
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
 		},
-		rootID: rootAccessKey, rootSecret: rootSecretKey, real: true, sample: 8,
+		rootID: rootAccessKey, rootSecret: rootSecretKey, real: true, sample: 4,
 		accounts: func(ctx context.Context) ([]string, error) {
 			return iamAccounts(ctx, iamEndpoint, rootAccessKey, rootSecretKey)
 		},
@@ -77,7 +77,7 @@ func adminTarget(kind s3driver.BackendType, endpoint string) target {
 			Type: kind, Endpoint: endpoint,
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: rootAccessKey, SecretAccessKey: cosi.NewSecret(rootSecretKey)},
 		},
-		rootID: rootAccessKey, rootSecret: rootSecretKey, real: true, sample: 8,
+		rootID: rootAccessKey, rootSecret: rootSecretKey, real: true, sample: 4,
 		accounts: func(ctx context.Context) ([]string, error) { return adminAccounts(ctx, kind, endpoint) },
 	}
 }

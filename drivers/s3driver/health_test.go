@@ -31,20 +31,17 @@ func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3drive
 	return driver
 }
 
-// TestEveryStoreAnswers asks all APIs that the driver uses there.
-func TestEveryStoreAnswers(t *testing.T) {
-	t.Parallel()
-	onEveryTarget(t, func(t *testing.T, on target) {
-		wrong := on.backend
-		wrong.Credentials.SecretAccessKey = cosi.NewSecret("wrong")
-		answers := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend, "wrong": wrong}).CheckBackends(t.Context())
-		if err := answers["main"]; err != nil {
-			t.Errorf("it does not answer: %v", err)
-		}
-		if answers["wrong"] == nil {
-			t.Error("it answers a driver with the wrong key")
-		}
-	})
+// testEveryStoreAnswers asks all APIs that the driver uses there.
+func testEveryStoreAnswers(t *testing.T, on target) {
+	wrong := on.backend
+	wrong.Credentials.SecretAccessKey = cosi.NewSecret("wrong")
+	answers := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend, "wrong": wrong}).CheckBackends(t.Context())
+	if err := answers["main"]; err != nil {
+		t.Errorf("it does not answer: %v", err)
+	}
+	if answers["wrong"] == nil {
+		t.Error("it answers a driver with the wrong key")
+	}
 }
 
 // TestWhatDoesNotAnswer takes one API away.

@@ -26,61 +26,55 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-func TestParallelGrantsOnOneBucket(t *testing.T) {
-	t.Parallel()
-	onEveryTarget(t, func(t *testing.T, on target) {
-		w := newWorld(t, on, worldOptions{})
-		bucket := w.newBucket(t, nil)
-		granted := make([]*cosi.DriverGrantBucketAccessResponse, 16)
-		var group sync.WaitGroup
-		for i := range granted {
-			group.Go(func() {
-				var err error
-				if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, bucket)); err != nil {
-					t.Errorf("grant %d: %v", i, err)
-				}
-			})
-		}
-		group.Wait()
-		if t.Failed() {
-			return
-		}
-		for i, one := range granted {
-			if err := putObject(t, workload(t, one), bucket, fmt.Sprint("key", i)); err != nil {
-				t.Errorf("credential %d does not work: %v", i, err)
+func testParallelGrantsOnOneBucket(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.newBucket(t, nil)
+	granted := make([]*cosi.DriverGrantBucketAccessResponse, 16)
+	var group sync.WaitGroup
+	for i := range granted {
+		group.Go(func() {
+			var err error
+			if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, bucket)); err != nil {
+				t.Errorf("grant %d: %v", i, err)
 			}
+		})
+	}
+	group.Wait()
+	if t.Failed() {
+		return
+	}
+	for i, one := range granted {
+		if err := putObject(t, workload(t, one), bucket, fmt.Sprint("key", i)); err != nil {
+			t.Errorf("credential %d does not work: %v", i, err)
 		}
-	})
+	}
 }
 
-func TestParallelGrantsOfOneAccount(t *testing.T) {
-	t.Parallel()
-	onEveryTarget(t, func(t *testing.T, on target) {
-		w := newWorld(t, on, worldOptions{})
-		bucket, account := w.newBucket(t, nil), newAccount()
-		var mu sync.Mutex
-		var keys []string
-		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() {
-				granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-				if status.Code(err) == codes.Aborted {
-					return
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				keys = append(keys, granted.GetCredentials().GetS3().GetAccessKeyId())
-			})
-		}
-		group.Wait()
-		slices.Sort(keys)
-		if len(slices.Compact(keys)) != 1 {
-			t.Errorf("keys %v, want one", keys)
-		}
-	})
+func testParallelGrantsOfOneAccount(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	var mu sync.Mutex
+	var keys []string
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+			if status.Code(err) == codes.Aborted {
+				return
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			keys = append(keys, granted.GetCredentials().GetS3().GetAccessKeyId())
+		})
+	}
+	group.Wait()
+	slices.Sort(keys)
+	if len(slices.Compact(keys)) != 1 {
+		t.Errorf("keys %v, want one", keys)
+	}
 }
 
 // TestManyBuckets grants read-write access to buckets with names as COSI makes them: one policy of a

@@ -114,9 +114,8 @@ func attempts() []attempt {
 	}
 }
 
-// TestModesByTrying grants every combination of modes and tries everything with it.
-func TestModesByTrying(t *testing.T) {
-	t.Parallel()
+// testModesByTrying grants every combination of modes and tries everything with it.
+func testModesByTrying(t *testing.T, on target) {
 	asked := []mode{
 		{readOnly, anyMode, anyMode},
 		{writeOnly, anyMode, anyMode},
@@ -130,35 +129,33 @@ func TestModesByTrying(t *testing.T) {
 		{both, both, readOnly},
 		{readOnly, anyMode, readOnly},
 	}
-	onEveryTarget(t, func(t *testing.T, on target) {
-		w := newWorld(t, on, worldOptions{})
-		other := w.newBucket(t, nil)
-		if err := putObject(t, w.root(), other, "given"); err != nil {
-			t.Fatal(err)
-		}
-		for _, asked := range asked {
-			name := fmt.Sprintf("data %v, object metadata %v, bucket metadata %v", asked.data, asked.objectMetadata, asked.bucketMetadata)
-			t.Run(name, func(t *testing.T) {
-				bucket := w.newBucket(t, nil)
-				if err := putObject(t, w.root(), bucket, "given"); err != nil {
-					t.Fatal(err)
+	w := newWorld(t, on, worldOptions{})
+	other := w.newBucket(t, nil)
+	if err := putObject(t, w.root(), other, "given"); err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range asked {
+		name := fmt.Sprintf("data %v, object metadata %v, bucket metadata %v", asked.data, asked.objectMetadata, asked.bucketMetadata)
+		t.Run(name, func(t *testing.T) {
+			bucket := w.newBucket(t, nil)
+			if err := putObject(t, w.root(), bucket, "given"); err != nil {
+				t.Fatal(err)
+			}
+			client := workload(t, w.mustGrant(t, grantRequest(newAccount(), asked, bucket)))
+			for _, attempt := range attempts() {
+				code := apiCode(t, attempt.try(t, client, bucket))
+				if allowed := attempt.allowed(asked); (code == "") != allowed || !allowed && !isDenial(code) {
+					t.Errorf("%s: answered with %q, allowed is %t", attempt.name, code, allowed)
 				}
-				client := workload(t, w.mustGrant(t, grantRequest(newAccount(), asked, bucket)))
-				for _, attempt := range attempts() {
-					code := apiCode(t, attempt.try(t, client, bucket))
-					if allowed := attempt.allowed(asked); (code == "") != allowed || !allowed && !isDenial(code) {
-						t.Errorf("%s: answered with %q, allowed is %t", attempt.name, code, allowed)
-					}
-				}
-				if code := apiCode(t, getObject(t, client, other, "given")); !isDenial(code) {
-					t.Errorf("reading another bucket: answered with %q", code)
-				}
-				if code := apiCode(t, putObject(t, client, other, "made")); !isDenial(code) {
-					t.Errorf("writing to another bucket: answered with %q", code)
-				}
-			})
-		}
-	})
+			}
+			if code := apiCode(t, getObject(t, client, other, "given")); !isDenial(code) {
+				t.Errorf("reading another bucket: answered with %q", code)
+			}
+			if code := apiCode(t, putObject(t, client, other, "made")); !isDenial(code) {
+				t.Errorf("writing to another bucket: answered with %q", code)
+			}
+		})
+	}
 }
 
 // isDenial knows the answers with a body and those of HEAD, which have none.

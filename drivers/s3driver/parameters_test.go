@@ -28,10 +28,9 @@ const (
 	twoOrigins = `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["https://a.example.com","https://b.example.com"]}]}`
 )
 
-// TestParametersAtTheStore makes a bucket with each parameter, and has the store's own answers
+// testParametersAtTheStore makes a bucket with each parameter, and has the store's own answers
 // compared with it and with another value. A store that cannot do it refuses it as a bad argument.
-func TestParametersAtTheStore(t *testing.T) {
-	t.Parallel()
+func testParametersAtTheStore(t *testing.T, on target) {
 	lock := func(mode, days string) map[string]string {
 		return map[string]string{"objectLock": "true", "objectLockMode": mode, "objectLockDays": days}
 	}
@@ -51,32 +50,30 @@ func TestParametersAtTheStore(t *testing.T) {
 		},
 		"CORS": {set: map[string]string{"cors": oneOrigin}, other: map[string]string{"cors": twoOrigins}, want: "CORS"},
 	}
-	onEveryTarget(t, func(t *testing.T, on target) {
-		w := newWorld(t, on, worldOptions{})
-		get := func(bucket string, parameters map[string]string) error {
-			_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
-			return err
-		}
-		for name, test := range tests {
-			bucket := "bc-" + newAccount()
-			_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: test.set})
-			if on.real && status.Code(err) == codes.InvalidArgument {
-				t.Logf("%s: the store has not got it: %v", name, err)
-				mustSucceed(t, w.delete(t, bucket, nil))
-				continue
-			}
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			mustSucceed(t, get(bucket, test.set))
-			mustSucceed(t, get(bucket, test.same))
-			if err := get(bucket, test.other); status.Code(err) != codes.AlreadyExists || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s: another value: %v, want AlreadyExists with %q", name, err, test.want)
-			}
+	w := newWorld(t, on, worldOptions{})
+	get := func(bucket string, parameters map[string]string) error {
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
+		return err
+	}
+	for name, test := range tests {
+		bucket := "bc-" + newAccount()
+		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: test.set})
+		if on.real && status.Code(err) == codes.InvalidArgument {
+			t.Logf("%s: the store has not got it: %v", name, err)
 			mustSucceed(t, w.delete(t, bucket, nil))
+			continue
 		}
-	})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		mustSucceed(t, get(bucket, test.set))
+		mustSucceed(t, get(bucket, test.same))
+		if err := get(bucket, test.other); status.Code(err) != codes.AlreadyExists || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: another value: %v, want AlreadyExists with %q", name, err, test.want)
+		}
+		mustSucceed(t, w.delete(t, bucket, nil))
+	}
 }
 
 // TestBucketsWithoutConfiguration do not fit parameters that ask for some.
