@@ -59,7 +59,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		want []string
 	}{
 		"not YAML":                           {"accounts: [", []string{"not valid"}},
-		"a field with a typo":                {account("endpont: x"), []string{"endpont"}},
+		"a field with a typo":                {account("endpont: x"), []string{"accounts.abc.endpont: there is no such field; did you mean accounts.abc.endpoint?"}},
 		"no account":                         {"driverName: azure.example.com", []string{"accounts: at least one"}},
 		"several without a default":          {"accounts: {abc: {}, def: {}}", []string{"defaultAccount: is needed", "abc, def"}},
 		"a default that is not there":        {"{defaultAccount: xyz, accounts: {abc: {}}}", []string{`defaultAccount: "xyz"`}},

@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
+	"github.com/cooper-cosi/cooper/internal/strictyaml"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -110,7 +109,7 @@ func (r RolesConfig) table() roles.Table {
 // fields are errors.
 func ParseConfig(data []byte) (Config, error) {
 	var config Config
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+	if err := strictyaml.Unmarshal(data, &config); err != nil {
 		return Config{}, fmt.Errorf("the configuration is not valid: %w", err)
 	}
 	return config.complete()

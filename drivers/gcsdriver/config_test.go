@@ -71,7 +71,7 @@ func TestBadConfig(t *testing.T) {
 	}
 	tests := map[string]struct{ text, want string }{
 		"no backend":                     {"{}", "backends: at least one"},
-		"an unknown field":               {"backends: {a: {project: example, region: x}}", "region"},
+		"an unknown field":               {"backends: {a: {project: example, region: x}}", "backends.a.region: there is no such field"},
 		"several without a default":      {"backends: {a: {project: example}, b: {project: example}}", "defaultBackend: is needed"},
 		"an unknown default":             {"{defaultBackend: c, backends: {a: {project: example}}}", `"c" is not one of the backends`},
 		"a name with a dot":              {`backends: {"a.b": {project: example}}`, `the name "a.b"`},

@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/strictyaml"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -150,7 +149,7 @@ func (s ServiceAccountsConfig) enabled() bool { return s.EKSCluster != "" || s.O
 // fields are errors.
 func ParseConfig(data []byte) (Config, error) {
 	var config Config
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+	if err := strictyaml.Unmarshal(data, &config); err != nil {
 		return Config{}, fmt.Errorf("the configuration is not valid: %w", err)
 	}
 	return config.complete()

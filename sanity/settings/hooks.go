@@ -41,7 +41,17 @@ type Hooks struct {
 	Mend  map[sanity.Fault]Command `json:"mend,omitempty"`
 }
 
-func (h Hooks) apply(config *sanity.Config) {
+func (h Hooks) apply(config *sanity.Config) error {
+	for _, hook := range []struct {
+		name    string
+		byFault map[sanity.Fault]Command
+	}{{"break", h.Break}, {"mend", h.Mend}} {
+		for fault := range hook.byFault {
+			if fault != sanity.BackendDown && fault != sanity.LoginRefused {
+				return fmt.Errorf("configuration: hooks.%s: %q is neither %s nor %s", hook.name, fault, sanity.BackendDown, sanity.LoginRefused)
+			}
+		}
+	}
 	if len(h.Inventory) > 0 {
 		config.Inventory = h.inventory
 	}
@@ -51,6 +61,7 @@ func (h Hooks) apply(config *sanity.Config) {
 	if len(h.Break) > 0 {
 		config.Backend = backend{hooks: h}
 	}
+	return nil
 }
 
 func (h Hooks) inventory(ctx context.Context) ([]sanity.Resource, error) {

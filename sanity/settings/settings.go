@@ -12,8 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/cooper-cosi/cooper/internal/strictyaml"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 )
@@ -74,7 +73,7 @@ func Read(path string) (File, error) {
 		return File{}, fmt.Errorf("configuration: %w", err)
 	}
 	var file File
-	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+	if err := strictyaml.Unmarshal(text, &file); err != nil {
 		return File{}, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	if ca := file.DataPlane.CertificateAuthority; ca != "" && !filepath.IsAbs(ca) {
@@ -108,7 +107,9 @@ func (f File) Config() (sanity.Config, error) {
 	if f.NonEmptyDelete != "" && f.NonEmptyDelete != "refuse" && f.NonEmptyDelete != "delete" {
 		return sanity.Config{}, fmt.Errorf("configuration: nonEmptyDelete %q is neither refuse nor delete", f.NonEmptyDelete)
 	}
-	f.Hooks.apply(&config)
+	if err := f.Hooks.apply(&config); err != nil {
+		return sanity.Config{}, err
+	}
 	var err error
 	if config.Limits, err = f.Limits.parsed(); err != nil {
 		return sanity.Config{}, err

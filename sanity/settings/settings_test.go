@@ -28,7 +28,9 @@ func write(t *testing.T, text string) string {
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ text, want string }{
-		"an unknown key":                 {"endpiont: unix:///x.sock\n", "endpiont"},
+		"an unknown key":                 {"endpiont: unix:///x.sock\n", "sanity.yaml: endpiont: there is no such field; did you mean endpoint?"},
+		"an unknown key further down":    {"hooks: {makebucket: [x]}\n", "hooks.makebucket: there is no such field; did you mean hooks.makeBucket?"},
+		"an unknown fault":               {"hooks: {break: {login: [x]}}\n", `hooks.break: "login" is neither down nor login-refused`},
 		"no YAML":                        {"endpoint: [", "sanity.yaml"},
 		"an unknown authentication type": {"authentication: [Password]\n", "neither Key nor ServiceAccount"},
 		"an unknown policy":              {"nonEmptyDelete: maybe\n", "neither refuse nor delete"},

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package strictyaml reads configuration files. What a file says that the configuration does not know is an error that
+// names its place and the nearest field. It must not know any configuration.
+package strictyaml
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Unmarshal reads YAML into a pointer to a struct with JSON tags. It finds all unknown fields and all values of a wrong
+// shape at once: each has a line of the error, which begins with its path, such as backends.a.region. Names of fields
+// are compared exactly.
+func Unmarshal(data []byte, into any) error {
+	var tree any
+	if err := yaml.UnmarshalStrict(data, &tree); err != nil {
+		return fmt.Errorf("not valid YAML: %w", err)
+	}
+	kind := reflect.TypeOf(into).Elem()
+	c := checker{places: map[string]string{}}
+	c.learn("", kind)
+	c.check("", tree, kind)
+	if len(c.problems) > 0 {
+		return errors.Join(c.problems...)
+	}
+	return yaml.UnmarshalStrict(data, into)
+}
+
+// checker compares a document with a type.
+type checker struct {
+	// places is where each name is a field, for those who put it in a wrong place. Of several the first counts.
+	places   map[string]string
+	problems []error
+}
+
+func (c *checker) problem(path, format string, args ...any) {
+	if path == "" {
+		path = "the file"
+	}
+	c.problems = append(c.problems, fmt.Errorf(path+": "+format, args...))
+}
+
+// learn notes the places of the fields below a type.
+func (c *checker) learn(path string, kind reflect.Type) {
+	switch shapeOf(kind) {
+	case shapeFields:
+		known := fieldsOf(kind)
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			if _, taken := c.places[name]; !taken {
+				c.places[name] = join(path, name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			c.learn(join(path, name), known[name])
+		}
+	case shapeNames:
+		c.learn(join(path, "<name>"), kind.Elem())
+	case shapeList:
+		c.learn(path, kind.Elem())
+	case shapeValue, shapeAny:
+	}
+}
+
+func (c *checker) check(path string, node any, kind reflect.Type) {
+	for kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	want := shapeOf(kind)
+	if node == nil || want == shapeAny {
+		return
+	}
+	switch value := node.(type) {
+	case map[string]any:
+		c.checkMap(path, value, kind, want)
+	case []any:
+		if want != shapeList {
+			c.problem(path, "a list, where %s is expected", want)
+			return
+		}
+		for i, element := range value {
+			c.check(fmt.Sprintf("%s[%d]", path, i), element, kind.Elem())
+		}
+	default:
+		if want != shapeValue {
+			c.problem(path, "a single value, where %s is expected", want)
+		}
+	}
+}
+
+func (c *checker) checkMap(path string, value map[string]any, kind reflect.Type, want shape) {
+	switch want {
+	case shapeFields:
+		known := fieldsOf(kind)
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if field, ok := known[name]; ok {
+				c.check(join(path, name), value[name], field)
+				continue
+			}
+			c.problem(join(path, name), "there is no such field%s", c.hint(path, name, slices.Sorted(maps.Keys(known))))
+		}
+	case shapeNames:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			c.check(join(path, name), value[name], kind.Elem())
+		}
+	default:
+		c.problem(path, "fields, where %s is expected", want)
+	}
+}
+
+// hint says what may have been meant by a name at a path.
+func (c *checker) hint(path, name string, known []string) string {
+	if nearest, ok := Nearest(name, known); ok {
+		return "; did you mean " + join(path, nearest) + "?"
+	}
+	if place, ok := c.places[name]; ok {
+		return "; did you mean " + place + "?"
+	}
+	return "; fields here are " + strings.Join(known, ", ")
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// shape is what a part of a document looks like. Its text goes into errors.
+type shape string
+
+const (
+	shapeFields shape = "a group of fields"
+	shapeNames  shape = "a group of names"
+	shapeList   shape = "a list"
+	shapeValue  shape = "a single value"
+	shapeAny    shape = "anything"
+)
+
+func shapeOf(kind reflect.Type) shape {
+	for kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	pointer := reflect.PointerTo(kind)
+	if pointer.Implements(reflect.TypeFor[json.Unmarshaler]()) || pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return shapeAny
+	}
+	switch kind.Kind() {
+	case reflect.Struct:
+		return shapeFields
+	case reflect.Map:
+		return shapeNames
+	case reflect.Slice, reflect.Array:
+		return shapeList
+	case reflect.Interface:
+		return shapeAny
+	default:
+		return shapeValue
+	}
+}
+
+// fieldsOf are the fields of a struct that a document can set.
+func fieldsOf(kind reflect.Type) map[string]reflect.Type {
+	known := map[string]reflect.Type{}
+	for member := range kind.Fields() {
+		name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !member.IsExported():
+		case name == "" && member.Anonymous:
+			maps.Copy(known, fieldsOf(member.Type))
+		case name == "":
+			known[member.Name] = member.Type
+		default:
+			known[name] = member.Type
+		}
+	}
+	return known
+}
