@@ -105,7 +105,9 @@ type Params struct {
 
 // ServiceAccount names a Kubernetes service account.
 type ServiceAccount struct {
-	Name      string `json:"name"`
+	// Name is that of the service account.
+	Name string `json:"name"`
+	// Namespace is where it is.
 	Namespace string `json:"namespace"`
 }
 

@@ -49,8 +49,8 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{name: "up", short: "run the whole system until Ctrl-C", prepare: prepareUp, logs: true},
-		{name: "env", short: "print how to reach it and the granted credential, for eval", prepare: prepareEnv},
-		{name: "down", short: "end it", prepare: prepareDown},
+		{name: "env", short: "print how to reach what runs, and the granted credential, for eval", prepare: prepareEnv},
+		{name: "down", short: "end what up started", prepare: prepareDown},
 		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", prepare: prepareControlPlane},
 		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
 		{name: "probe", short: "ask a health address once: exit 0 if it answers that all is well", prepare: prepareProbe},

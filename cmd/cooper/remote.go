@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/plane"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
+	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/docs/tutorial"
 )
@@ -40,7 +41,8 @@ func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, 
 
 func prepareApply(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
 	o := up.ApplyOptions{}
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "file that says how to reach the API server")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that says how to reach the API server")
+	flagenv.Name(flags.Lookup("kubeconfig"), clientcmd.RecommendedConfigPathEnvVar)
 	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of objects that name none")
 	flags.DurationVar(&o.SampleTimeout, "timeout", sampleTimeout, "how long everything may take to be provisioned")
 	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes docs/reference/commands.md, what each program answers to --help, and docs/reference/metrics.md,
-// the metrics that the sources define.
+// Command reference writes docs/reference/commands.md, what each program answers to --help, docs/reference/metrics.md, the
+// metrics that the sources define, and docs/reference/sanity.md, the fields of cosi-sanity's configuration.
 package main
 
 import (
@@ -39,7 +39,11 @@ func run(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"commands.md": commands, "metrics.md": metrics} {
+	settings, err := settingsPage(root)
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"commands.md": commands, "metrics.md": metrics, "sanity.md": settings} {
 		if err := os.WriteFile(filepath.Join(root, "docs", "reference", name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("write the page: %w", err)
 		}
@@ -55,6 +59,12 @@ func programs() [][]string {
 		{"cosi-driver-s3"},
 		{"cosi-driver-azure"},
 		{"cosi-driver-gcs"},
+		{"cosi-sanity"},
+		{"cooper", "up"},
+		{"cooper", "env"},
+		{"cooper", "down"},
+		{"cooper", "apply"},
+		{"cooper", "control-plane"},
 		{"cooper", "fakes", "s3"},
 		{"cooper", "fakes", "azure"},
 		{"cooper", "fakes", "gcs"},

@@ -27,18 +27,21 @@ type Command []string
 type Hooks struct {
 	// Inventory prints what exists, one "<kind> <name>" a line: bucket, account, key or policy.
 	Inventory Command `json:"inventory,omitempty"`
-	// MakeBucket and RemoveBucket find the name in SANITY_BUCKET_NAME; removing a missing bucket
-	// succeeds. BucketID is the bucket ID of such a bucket, with {name} for the name: "{name}".
-	MakeBucket   Command `json:"makeBucket,omitempty"`
+	// MakeBucket makes a bucket with the name in SANITY_BUCKET_NAME.
+	MakeBucket Command `json:"makeBucket,omitempty"`
+	// RemoveBucket removes it, and succeeds if it is missing.
 	RemoveBucket Command `json:"removeBucket,omitempty"`
-	BucketID     string  `json:"bucketID,omitempty"`
-	// TakeName makes somebody else's bucket in the place of SANITY_BUCKET_ID, and fails if there is
-	// one already; FreeName removes it, and succeeds if it is missing.
+	// BucketID is the bucket ID of such a bucket, with {name} for the name. Default: {name}.
+	BucketID string `json:"bucketID,omitempty"`
+	// TakeName makes somebody else's bucket in the place of SANITY_BUCKET_ID, and fails if there is one already.
 	TakeName Command `json:"takeName,omitempty"`
+	// FreeName removes it, and succeeds if it is missing.
 	FreeName Command `json:"freeName,omitempty"`
-	// Break and Mend are by fault: down, login-refused.
+	// Break makes a fault. The names are down, in which no request to the backend is answered, and login-refused, in which
+	// the backend refuses the driver's own credentials.
 	Break map[sanity.Fault]Command `json:"break,omitempty"`
-	Mend  map[sanity.Fault]Command `json:"mend,omitempty"`
+	// Mend ends a fault.
+	Mend map[sanity.Fault]Command `json:"mend,omitempty"`
 }
 
 func (h Hooks) apply(config *sanity.Config) error {

@@ -19,37 +19,44 @@ import (
 
 // File is what a configuration file may hold. Everything is optional.
 type File struct {
-	// Endpoint is the address of a running driver.
+	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Command starts the driver; a relative path is relative to the working directory.
+	// Command starts the driver, in the place of Endpoint; a relative path is relative to the working directory. It enables
+	// the cases about the process and about restarts.
 	Command []string `json:"command,omitempty"`
-	// Environment is given to the driver.
+	// Environment are variables that the driver gets in addition to COSI_ENDPOINT.
 	Environment map[string]string `json:"environment,omitempty"`
 	// ImageEnvironment lists variables of the driver's image manifest.
 	ImageEnvironment []string `json:"imageEnvironment,omitempty"`
 
+	// Parameters are what to send, since parameters are opaque to COSI.
 	Parameters sanity.Params `json:"parameters,omitempty"`
-	// Authentication lists Key, ServiceAccount, or both.
+	// Authentication lists Key, ServiceAccount, or both. Default: Key.
 	Authentication   []string              `json:"authentication,omitempty"`
 	ServiceAccount   sanity.ServiceAccount `json:"serviceAccount,omitempty"`
 	Rotation         bool                  `json:"rotation,omitempty"`
 	SharedCredential bool                  `json:"sharedCredential,omitempty"`
-	// NonEmptyDelete is refuse or delete.
+	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: refuse or delete. Default: not declared.
 	NonEmptyDelete string `json:"nonEmptyDelete,omitempty"`
 
+	// DataPlane says how credentials are tried.
 	DataPlane DataPlane `json:"dataPlane,omitempty"`
-	Hooks     Hooks     `json:"hooks,omitempty"`
-	Limits    Limits    `json:"limits,omitempty"`
+	// Hooks are commands that look at the backend or change it without the driver.
+	Hooks Hooks `json:"hooks,omitempty"`
+	// Limits are the sizes of a run.
+	Limits Limits `json:"limits,omitempty"`
 }
 
 // DataPlane says how credentials are tried.
 type DataPlane struct {
 	// Disabled tries none, for drivers whose store cannot be reached from here.
 	Disabled bool `json:"disabled,omitempty"`
-	// CertificateAuthority is a PEM file to trust.
+	// CertificateAuthority is a PEM file to trust. A relative path is relative to the configuration file.
 	CertificateAuthority string `json:"certificateAuthority,omitempty"`
-	AzureEndpoint        string `json:"azureEndpoint,omitempty"`
-	GCSEndpoint          string `json:"gcsEndpoint,omitempty"`
+	// AzureEndpoint is the URL of the Blob service, if it is not Azure's own.
+	AzureEndpoint string `json:"azureEndpoint,omitempty"`
+	// GCSEndpoint is the URL of Cloud Storage, if it is not Google's own.
+	GCSEndpoint string `json:"gcsEndpoint,omitempty"`
 }
 
 // Limits are the sizes of a run, durations as in Go: 500ms, 30s, 5m.

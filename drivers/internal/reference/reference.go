@@ -162,7 +162,7 @@ func (d Document) page(fields []field) string {
 	rows(&text, "", fields)
 	text.WriteString("\n## Environment variables\n\nThey describe a driver with one backend where there is no file.\n\n| variable | meaning |\n|---|---|\n")
 	for _, variable := range d.Variables {
-		fmt.Fprintf(&text, "| `%s` | %s |\n", variable.Name, variable.Description)
+		fmt.Fprintf(&text, "| `%s` | %s |\n", variable.Name, prose(variable.Description))
 	}
 	text.WriteString("\n## Parameters of a BucketClass\n\n")
 	parameters(&text, d.BucketParameters)
@@ -173,7 +173,7 @@ func (d Document) page(fields []field) string {
 
 func rows(text *strings.Builder, prefix string, fields []field) {
 	for _, one := range fields {
-		fmt.Fprintf(text, "| `%s%s` | %s |\n", prefix, one.name, one.description)
+		fmt.Fprintf(text, "| `%s%s` | %s |\n", prefix, one.name, prose(one.description))
 		rows(text, prefix+one.name+".", one.fields)
 	}
 }
@@ -181,6 +181,9 @@ func rows(text *strings.Builder, prefix string, fields []field) {
 func parameters(text *strings.Builder, declared driverkit.Parameters) {
 	text.WriteString("| parameter | meaning |\n|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(declared)) {
-		fmt.Fprintf(text, "| `%s` | %s |\n", key, declared[key].Description)
+		fmt.Fprintf(text, "| `%s` | %s |\n", key, prose(declared[key].Description))
 	}
 }
+
+// prose is a text as Markdown shows it: a placeholder in angle brackets is no HTML.
+func prose(text string) string { return strings.ReplaceAll(text, "<", `\<`) }
