@@ -59,6 +59,11 @@ var shared struct {
 	err   error
 }
 
+// quietOnce gives the libraries a logger. Without one, controller-runtime prints a stack trace once the test binary is
+// half a minute old. The first one counts: who wants the libraries' log calls SetLogger in TestMain. It may be set by
+// one goroutine at a time alone.
+var quietOnce = sync.OnceFunc(func() { log.SetLogger(logr.Discard()) })
+
 // Main runs the tests of a package and then stops the shared control plane: func TestMain(m *testing.M) {
 // testenv.Main(m) }. Packages without a TestMain leave only a temporary directory, which the next start removes.
 func Main(m *testing.M) {
@@ -117,9 +122,7 @@ func startPlane(ctx context.Context) (*controlplane.Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without a logger, controller-runtime prints a stack trace once the test binary is half a minute old. The first
-	// one counts: who wants the libraries' log calls SetLogger in TestMain.
-	log.SetLogger(logr.Discard())
+	quietOnce()
 	return controlplane.Start(ctx, controlplane.Options{
 		BinaryOptions: controlplane.BinaryOptions{
 			Progress: func(message string) { fmt.Fprintln(os.Stderr, "testenv:", message) },
