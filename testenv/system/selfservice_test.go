@@ -66,3 +66,46 @@ func TestAUserWithTheRoleEditServesThemselves(t *testing.T) {
 		t.Errorf("the Secret after its access is gone: %v, want not found", err)
 	}
 }
+
+// TestWhoSeesClasses binds view in the cluster, where it is enough, and edit in a namespace, where classes are not,
+// before and after the role for classes is bound as the page on deployment says.
+func TestWhoSeesClasses(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, system.Options{})
+	bind := func(user, role string, binding client.Object) client.Client {
+		t.Helper()
+		ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
+		subjects := []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: user}}
+		switch binding := binding.(type) {
+		case *rbacv1.RoleBinding:
+			binding.RoleRef, binding.Subjects = ref, subjects
+		case *rbacv1.ClusterRoleBinding:
+			binding.RoleRef, binding.Subjects = ref, subjects
+		}
+		f.Create(binding)
+		return f.Env.ClientFor(f.Env.User(user))
+	}
+	mayRead := func(c client.Client) func(context.Context) error {
+		return func(ctx context.Context) error {
+			return errors.Join(c.List(ctx, &cosiapi.BucketClassList{}), c.List(ctx, &cosiapi.BucketAccessClassList{}), c.Get(ctx, client.ObjectKeyFromObject(f.class), &cosiapi.BucketClass{}))
+		}
+	}
+	auditor := bind("auditor-"+f.Namespace, "view", &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "auditor-" + f.Namespace}})
+	f.Env.Eventually("who has view in the cluster reads classes", mayRead(auditor))
+
+	name := "ben-" + f.Namespace
+	ben := bind(name, "edit", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}})
+	f.Env.Eventually("the role edit counts", func(ctx context.Context) error {
+		return ben.List(ctx, &cosiapi.BucketClaimList{}, client.InNamespace(f.Namespace))
+	})
+	if err := ben.List(t.Context(), &cosiapi.BucketClassList{}); !apierrors.IsForbidden(err) {
+		t.Errorf("classes with edit in a namespace: want forbidden, got %v", err)
+	}
+	bind(name, "cosi-view-classes", &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	f.Env.Eventually("the role for classes counts", mayRead(ben))
+	for who, c := range map[string]client.Client{"auditor": auditor, "ben": ben} {
+		if err := c.Delete(t.Context(), f.class, client.DryRunAll); !apierrors.IsForbidden(err) {
+			t.Errorf("%s deletes a class: want forbidden, got %v", who, err)
+		}
+	}
+}
