@@ -32,7 +32,10 @@ func Unmarshal(data []byte, into any) error {
 	if len(c.problems) > 0 {
 		return errors.Join(c.problems...)
 	}
-	return yaml.UnmarshalStrict(data, into)
+	if err := yaml.UnmarshalStrict(data, into); err != nil {
+		return fmt.Errorf("not what is expected: %w", err)
+	}
+	return nil
 }
 
 // checker compares a document with a type.
