@@ -46,8 +46,21 @@ func TestPermissionsOnAzurite(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %d %s", r.name, status, code))
 		}
 	}
+	compareListed(t, "azurite.txt", got)
+	kinds := map[string]int{}
+	for _, line := range got {
+		_, answer, _ := strings.Cut(line, ": ")
+		_, answer, _ = strings.Cut(answer, ": ")
+		kinds[answer]++
+	}
+	t.Logf("%d of %d rows differ: %v", len(got), len(rows()), slices.Sorted(maps.Keys(kinds)))
+}
+
+// compareListed compares the differences that were found with those that a file of testdata lists. AZURITE_WRITE=1 writes it.
+func compareListed(t *testing.T, name string, got []string) {
+	t.Helper()
 	slices.Sort(got)
-	file := filepath.Join("testdata", "azurite.txt")
+	file := filepath.Join("testdata", name)
 	if os.Getenv("AZURITE_WRITE") != "" {
 		if err := os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -60,11 +73,20 @@ func TestPermissionsOnAzurite(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(listed)), "\n"), got); diff != "" {
 		t.Errorf("Azurite differs otherwise than %s says (-listed +got):\n%s", file, diff)
 	}
-	kinds := map[string]int{}
-	for _, line := range got {
-		_, answer, _ := strings.Cut(line, ": ")
-		_, answer, _ = strings.Cut(answer, ": ")
-		kinds[answer]++
+}
+
+// TestBehaviourOnAzurite runs the table of behaviours on Azurite, too. What it does otherwise than the reference says must
+// be in testdata/azurite-behaviour.txt.
+//
+//nolint:paralleltest // rows share one slow process
+func TestBehaviourOnAzurite(t *testing.T) {
+	s := startAzurite(t)
+	var got []string
+	for name, row := range behaviours() {
+		if differences := row.try(t, s); len(differences) > 0 {
+			got = append(got, name+": "+strings.Join(differences, ", "))
+		}
 	}
-	t.Logf("%d of %d rows differ: %v", len(got), len(rows()), slices.Sorted(maps.Keys(kinds)))
+	compareListed(t, "azurite-behaviour.txt", got)
+	t.Logf("%d of %d rows differ", len(got), len(behaviours()))
 }

@@ -60,7 +60,7 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Md5", body.md5)
+	c.checked(w, body)
 	w.Header().Set("X-Ms-Request-Server-Encrypted", "true")
 	w.WriteHeader(http.StatusCreated)
 	return nil
@@ -93,10 +93,10 @@ type listedBlock struct {
 func parseBlockList(r io.Reader) ([]listedBlock, error) {
 	d := xml.NewDecoder(r)
 	var out []listedBlock
-	depth := 0
+	depth, begun := 0, false
 	for {
 		token, err := d.Token()
-		if errors.Is(err, io.EOF) && depth == 0 {
+		if errors.Is(err, io.EOF) && depth == 0 && begun {
 			return out, nil
 		}
 		if err != nil {
@@ -105,9 +105,10 @@ func parseBlockList(r io.Reader) ([]listedBlock, error) {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if depth == 0 {
-				if t.Name.Local != "BlockList" {
+				if t.Name.Local != "BlockList" || begun {
 					return nil, azerr.InvalidXML
 				}
+				begun = true
 				depth++
 				continue
 			}

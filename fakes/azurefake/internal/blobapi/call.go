@@ -248,10 +248,22 @@ func (c *Call) perform(w http.ResponseWriter) error {
 	if err := authorize(c.Operation); err != nil {
 		return err
 	}
+	if c.changesPast() {
+		return azerr.InvalidQueryValue
+	}
 	if c.r.Header.Get("X-Ms-If-Tags") != "" || c.r.Header.Get("X-Ms-Encryption-Key") != "" {
 		return azerr.Unsupported
 	}
 	return c.handler(c, w)
+}
+
+// changesPast says whether the call would change a snapshot or version in a way that these have not.
+func (c *Call) changesPast() bool {
+	q := c.r.URL.Query()
+	if c.r.Method != http.MethodPut || c.Target.Blob == "" || !q.Has("snapshot") && !q.Has("versionid") {
+		return false
+	}
+	return c.Operation != access.SetBlobTier && (c.Operation != access.SetBlobTags || q.Has("snapshot"))
 }
 
 // unknown words the refusal of a request that is no operation that is served.

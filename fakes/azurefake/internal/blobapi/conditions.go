@@ -42,25 +42,54 @@ func readConditions(h http.Header, prefix string) (conditions, error) {
 	return c, nil
 }
 
+// errConditions refuses conditions that cannot be asked together.
+var errConditions = azerr.New(http.StatusBadRequest, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.")
+
 // check compares the conditions with a state; exists is false when there is none. Reading a state that the client has
-// already is "not modified".
+// already is "not modified". Reads take any conditions together and other calls few, as "Specifying conditional headers
+// for Blob service operations" has it.
 func (c conditions) check(etag string, modified time.Time, exists, reading bool) error {
+	if !reading {
+		if err := c.alone(); err != nil {
+			return err
+		}
+	}
 	modified = modified.Truncate(time.Second)
 	switch {
 	case c.match != "" && (!exists || !listed(c.match, etag)):
 		return azerr.ConditionNotMet
+	case c.match != "" && !reading:
 	case c.hasUnmodified && exists && modified.After(c.unmodifiedSince):
 		return azerr.ConditionNotMet
 	}
-	unchanged := exists && ((c.noneMatch != "" && listed(c.noneMatch, etag)) ||
-		(c.noneMatch == "" && c.hasModifiedSince && !modified.After(c.modifiedSince)))
 	switch {
-	case !unchanged:
+	case !exists || !c.unchanged(etag, modified, reading):
 		return nil
 	case reading:
 		return azerr.New(http.StatusNotModified, "ConditionNotMet", azerr.ConditionNotMet.Message)
 	}
 	return azerr.ConditionNotMet
+}
+
+// alone refuses what a call that is no read cannot ask together: only the two that mean the same can be.
+func (c conditions) alone() error {
+	if (c.match != "" || c.hasUnmodified) && (c.noneMatch != "" || c.hasModifiedSince) {
+		return errConditions
+	}
+	return nil
+}
+
+// unchanged says whether the conditions for a changed state do not hold. Of two, a read wants one and another call the
+// tag's.
+func (c conditions) unchanged(etag string, modified time.Time, reading bool) bool {
+	sameTag, sameTime := c.noneMatch != "" && listed(c.noneMatch, etag), c.hasModifiedSince && !modified.After(c.modifiedSince)
+	switch {
+	case c.noneMatch == "":
+		return sameTime
+	case reading && c.hasModifiedSince:
+		return sameTag && sameTime
+	}
+	return sameTag
 }
 
 // creating is check for operations that may make a blob: for them "if there is none" has a code of its own.

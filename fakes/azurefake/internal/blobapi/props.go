@@ -56,18 +56,19 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 		return azerr.InvalidHeaderValue
 	}
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
-		if e.Current == nil {
-			return azerr.BlobNotFound
+		found, err := c.pick(&e.Entry)
+		if err != nil {
+			return err
 		}
-		if e.Current.Type != store.BlockBlob {
+		if found.Type != store.BlockBlob {
 			return azerr.InvalidBlobType
 		}
 		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
 			return err
 		}
-		next := *e.Current
+		next := *found
 		next.Tier, next.TierChanged = tier, c.api.Now()
-		e.Current = &next
+		swap(e, found, &next)
 		return nil
 	})
 	if err != nil {

@@ -280,8 +280,16 @@ func (c *Call) appendBlock(w http.ResponseWriter) error {
 	}
 	w.Header().Set("X-Ms-Blob-Append-Offset", strconv.FormatInt(offset, 10))
 	w.Header().Set("X-Ms-Blob-Committed-Block-Count", strconv.Itoa(len(next.Blocks)))
-	c.created(w, next, body.md5)
+	c.checked(w, body)
+	c.created(w, next, "")
 	return nil
+}
+
+// checked answers the checksum of a piece of a blob, which the service does for requests that have one.
+func (c *Call) checked(w http.ResponseWriter, body received) {
+	if c.r.Header.Get("Content-Md5") != "" {
+		w.Header().Set("Content-Md5", body.md5)
+	}
 }
 
 // maxBlocks is how many blocks a blob can have.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azurefake_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+)
+
+// request is one call by somebody who may do everything that the calls of a signature can do.
+type request struct {
+	// method and blob say what is called: blob is "" for the container, and "/" for the account.
+	method, blob, query string
+	headers             map[string]string
+	body                string
+}
+
+// behaviour is what the service does with a request after others. Texts in braces stand for what earlier answers said:
+// {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container.
+type behaviour struct {
+	before []request
+	call   request
+	status int
+	// code is that of the error; "" where the reference names none.
+	code string
+	// headers are answered, * for any value and "" for none.
+	headers map[string]string
+	// has and hasNot are parts of the answer's body.
+	has, hasNot []string
+}
+
+// answer is what came back.
+type answer struct {
+	status  int
+	headers http.Header
+	body    string
+}
+
+// conversation is a container for one row, and what was answered so far.
+type conversation struct {
+	service   blobService
+	container string
+	signature string
+	said      map[string]string
+}
+
+func (s blobService) converse(t *testing.T) *conversation {
+	t.Helper()
+	name := fmt.Sprintf("talk-%d", containers.Add(1))
+	c, err := container.NewClientWithSharedKeyCredential(s.url+"/"+name, s.cred, &container.ClientOptions{ClientOptions: noRetry()})
+	if err == nil {
+		_, err = c.Create(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &conversation{
+		service: s, container: name, signature: ofAccount(letters, "sco")(t, s, name),
+		said: map[string]string{"url": s.url + "/" + name},
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
+
+func (c *conversation) fill(text string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
+		if said, ok := c.said[strings.Trim(name, "{}")]; ok {
+			return said
+		}
+		return name
+	})
+}
+
+func (c *conversation) send(t *testing.T, call request) answer {
+	t.Helper()
+	path := c.service.url + "/" + c.container
+	switch call.blob {
+	case "":
+	case "/":
+		path = c.service.url
+	default:
+		path += "/" + call.blob
+	}
+	query := strings.Trim(c.fill(call.query)+"&"+c.signature, "&")
+	req, err := http.NewRequestWithContext(t.Context(), call.method, path+"?"+query, bytes.NewReader([]byte(c.fill(call.body))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Ms-Version", "2021-12-02")
+	for name, value := range call.headers {
+		value = c.fill(value)
+		if name == "X-Ms-Copy-Source" {
+			value += "?" + c.signature
+		}
+		// The service keeps the case of metadata's names, which Set would change.
+		req.Header[strings.ToLower(name)] = []string{value}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close() // it was read
+	for name, header := range map[string]string{"etag": "ETag", "modified": "Last-Modified", "snapshot": "X-Ms-Snapshot", "version": "X-Ms-Version-Id", "lease": "X-Ms-Lease-Id"} {
+		if value := resp.Header.Get(header); value != "" {
+			c.said[name] = value
+		}
+	}
+	// The end of a listing is written in several ways.
+	body := strings.NewReplacer("<NextMarker/>", "", "<NextMarker />", "", "<NextMarker></NextMarker>", "").Replace(string(raw))
+	return answer{resp.StatusCode, resp.Header, body}
+}
+
+// differences are what is answered otherwise than the row says.
+func (b behaviour) differences(got answer, c *conversation) []string {
+	var out []string
+	if got.status != b.status {
+		out = append(out, fmt.Sprintf("status %d, want %d", got.status, b.status))
+	}
+	if code := got.headers.Get("X-Ms-Error-Code"); b.code != "" && code != b.code {
+		out = append(out, fmt.Sprintf("code %q, want %q", code, b.code))
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.headers)) {
+		want, has := c.fill(b.headers[name]), got.headers.Get(name)
+		if want == "*" && has == "" || want != "*" && has != want {
+			out = append(out, fmt.Sprintf("%s %q, want %q", name, has, want))
+		}
+	}
+	for _, part := range b.has {
+		if part = c.fill(part); !strings.Contains(got.body, part) {
+			out = append(out, fmt.Sprintf("no %q", part))
+		}
+	}
+	for _, part := range b.hasNot {
+		if strings.Contains(got.body, part) {
+			out = append(out, fmt.Sprintf("%q", part))
+		}
+	}
+	return out
+}
+
+// try has the conversation of a row and answers the differences.
+func (b behaviour) try(t *testing.T, s blobService) []string {
+	t.Helper()
+	c := s.converse(t)
+	for _, call := range b.before {
+		if got := c.send(t, call); got.status >= http.StatusBadRequest {
+			return []string{fmt.Sprintf("%s %s?%s before it: %d %s", call.method, call.blob, call.query, got.status, got.headers.Get("X-Ms-Error-Code"))}
+		}
+	}
+	return b.differences(c.send(t, b.call), c)
+}
+
+// TestBehaviour runs the table of behaviours on the fake.
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	server := start(t, azurefake.Options{})
+	key, _ := server.Keys(azurefake.DefaultAccount)
+	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := blobService{server.AccountURL(azurefake.DefaultAccount), cred}
+	table, refused := behaviours(), 0
+	for name, row := range table {
+		if row.status >= http.StatusBadRequest {
+			refused++
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, difference := range row.try(t, s) {
+				t.Error(difference)
+			}
+		})
+	}
+	t.Logf("%d rows, %d of them refusals", len(table), refused)
+}
