@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/uuid"
 
+	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
@@ -113,9 +114,10 @@ func TestScrapedAfterAGrant(t *testing.T) {
 		text += own.yaml(name, server.URL(), "")
 	}
 	write(t, config, text)
-	process := start(t, map[string]string{
+	environment := map[string]string{
 		"COSI_ENDPOINT": endpoint, "COOPER_CREDENTIAL_STORE": "directory:" + t.TempDir(), "COOPER_TRACES_ENDPOINT": collector.URL,
-	}, "--config="+config, "--metrics-address="+metrics)
+	}
+	process := drivercmdtest.Launch{Environment: environment, Arguments: []string{"--config=" + config, "--metrics-address=" + metrics}}.Start(t)
 	client := drivertest.Dial(t, endpoint)
 	secret := grant(t, client, createBucket(t, client, "main")).GetCredentials().GetS3().GetAccessSecretKey()
 	createBucket(t, client, "lab")
@@ -180,7 +182,8 @@ func TestKeyExchangedWhileItRuns(t *testing.T) {
 		Credentials: credentials.NewStaticCredentialsProvider(server.Root().AccessKeyID, server.Root().SecretAccessKey, ""),
 	})
 	first := newAdministrator(t, admin, own)
-	process := start(t, map[string]string{"COSI_ENDPOINT": endpoint, "COOPER_CREDENTIAL_STORE": "memory"}, "--config="+config)
+	environment := map[string]string{"COSI_ENDPOINT": endpoint, "COOPER_CREDENTIAL_STORE": "memory"}
+	process := drivercmdtest.Launch{Environment: environment, Arguments: []string{"--config=" + config}}.Start(t)
 	client := drivertest.Dial(t, endpoint)
 	bucket := createBucket(t, client, "main")
 

@@ -99,6 +99,7 @@ func TestServes(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	t.Parallel()
+	busy := programtest.BusyAddress(t)
 	for name, tc := range map[string]struct {
 		arguments []string
 		code      int
@@ -110,6 +111,12 @@ func TestEnds(t *testing.T) {
 		"version":                     {[]string{"--version"}, 0, "cosi-driver-files "},
 		"a driver that cannot be":     {nil, 1, "cosi-driver-files: it does not know its outage"},
 		"an endpoint that cannot be":  {[]string{"--endpoint=unix://a.sock"}, 2, `--endpoint or COSI_ENDPOINT: "unix://a.sock" has no absolute path`},
+		"an endpoint of another kind": {[]string{"--endpoint=tcp://127.0.0.1:1"}, 2, `--endpoint or COSI_ENDPOINT: "tcp://127.0.0.1:1" is not a UNIX socket address; use unix:///`},
+		"an argument that is none":    {[]string{"start"}, 2, `unexpected argument "start"; see --help`},
+		"an unknown log level":        {[]string{"--log-level=loud"}, 2, "debug, info, warn, error"},
+		"an unknown log format":       {[]string{"--log-format=xml"}, 2, "text, json"},
+		"a busy port for metrics":     {[]string{"--outage=x", "--metrics-address=" + busy}, 1, "serving metrics: listen tcp " + busy},
+		"a busy port for health":      {[]string{"--outage=x", "--health-address=" + busy}, 1, "serving health: listen tcp " + busy},
 		"an address that is no place": {[]string{"--outage=x", "--health-address=nowhere"}, 1, "serving health: listen tcp: address nowhere"},
 	} {
 		t.Run(name, func(t *testing.T) {
