@@ -24,12 +24,12 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	if err != nil {
 		return "", err
 	}
-	return storeName("", request.Name, policy.MaxAccount), nil
+	return accountNames().Fit("", request.Name), nil
 }
 
 // GrantAccess implements driverkit.Driver.
 func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
-	if !isAccountName(request.AccountID) {
+	if !accountNames().Made(request.AccountID) {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
 	if request.AuthType == driverkit.ServiceAccount {
@@ -59,7 +59,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 
 // RevokeAccess implements driverkit.Driver. A missing bucket blocks nothing.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
-	if !isAccountName(request.AccountID) {
+	if !accountNames().Made(request.AccountID) {
 		return nil
 	}
 	if request.AuthType == driverkit.ServiceAccount {

@@ -20,7 +20,7 @@ func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) 
 	if err != nil {
 		return "", err
 	}
-	return d.joinID(account.name, storeName(want.NamePrefix, request.Name, maxContainerName)), nil
+	return d.joinID(account.name, containerNames().Fit(want.NamePrefix, request.Name)), nil
 }
 
 // CreateBucket implements driverkit.Driver.

@@ -177,7 +177,7 @@ func (c Config) validate() []error {
 	if !printable.MatchString(c.Cluster) {
 		problems = append(problems, fmt.Errorf("cluster: %q must be printable ASCII, since it is sent in a header", c.Cluster))
 	}
-	if !isContainerName(c.RecordsContainer) {
+	if !containerNames().Made(c.RecordsContainer) {
 		problems = append(problems, fmt.Errorf("recordsContainer: %q is not a name for a container: 3 to 63 lower-case letters, digits and single '-'", c.RecordsContainer))
 	}
 	switch _, known := c.Accounts[c.DefaultAccount]; {

@@ -3,8 +3,6 @@
 package azuredriver
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"regexp"
 	"strings"
 
@@ -12,38 +10,17 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-const (
-	minContainerName = 3
-	maxContainerName = 63
-	// hashMark begins names that stand for a longer or stranger one. A proposed name that begins with it
-	// is hashed too, so that the two kinds never meet.
-	hashMark = "h-"
-	// hashDigits is 160 bits in base 32.
-	hashDigits = 32
-)
-
 // plainName is what Azure takes as the name of a container, but for its length.
 var plainName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// storeName answers the proposed name if it fits into limit bytes after prefix, and a hash of it
-// otherwise. Names are never truncated: what is cut off may be what tells two of them apart.
-func storeName(prefix, proposed string, limit int) string {
-	fits := len(prefix)+len(proposed) <= limit && len(prefix)+len(proposed) >= minContainerName
-	if fits && plainName.MatchString(proposed) && !strings.HasPrefix(proposed, hashMark) {
-		return prefix + proposed
-	}
-	sum := sha256.Sum256([]byte(proposed))
-	digits := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
-	return prefix + hashMark + strings.ToLower(digits[:hashDigits])
+// containerNames is the rule of Azure ("Naming and referencing containers, blobs, and metadata").
+func containerNames() driverkit.NameRule {
+	return driverkit.NameRule{Min: 3, Max: 63, Pattern: plainName}
 }
 
-func isContainerName(name string) bool {
-	return len(name) >= minContainerName && len(name) <= maxContainerName && plainName.MatchString(name)
-}
-
-// isAccountName says whether AccountID can have made the name.
-func isAccountName(name string) bool {
-	return len(name) <= policy.MaxAccount && plainName.MatchString(name)
+// accountNames is the rule for accounts, which are names of stored access policies.
+func accountNames() driverkit.NameRule {
+	return driverkit.NameRule{Min: 3, Max: policy.MaxAccount, Pattern: plainName}
 }
 
 // joinID answers the ID of a container: its name, after the storage account's name and a dot unless
@@ -62,7 +39,7 @@ func (d *Driver) splitID(id string) (*account, string) {
 	if !found {
 		owner, name = d.config.DefaultAccount, id
 	}
-	if !isContainerName(name) || !accountPattern.MatchString(owner) || name == d.config.RecordsContainer {
+	if !containerNames().Made(name) || !accountPattern.MatchString(owner) || name == d.config.RecordsContainer {
 		return nil, ""
 	}
 	return d.accounts[owner], name

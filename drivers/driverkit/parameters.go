@@ -5,7 +5,10 @@ package driverkit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -49,6 +52,31 @@ func Integer(low, high int) func(string) error {
 		}
 		return nil
 	}
+}
+
+// JSON is a Check that accepts what ParseJSON reads into a T.
+func JSON[T any](value string) error {
+	_, err := ParseJSON[T](value)
+	return err
+}
+
+// ParseJSON reads the value of a parameter that is a piece of the backend's own configuration in
+// JSON, such as lifecycle rules. Empty is nil. A field that T does not have, and text behind the
+// value, are errors; the text completes "parameter x ...".
+func ParseJSON[T any](value string) (*T, error) {
+	if value == "" {
+		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
+	}
+	decoder := json.NewDecoder(strings.NewReader(value))
+	decoder.DisallowUnknownFields()
+	parsed := new(T)
+	if err := decoder.Decode(parsed); err != nil {
+		return nil, fmt.Errorf("is not the expected JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("has text after the JSON value")
+	}
+	return parsed, nil
 }
 
 // check returns an InvalidArgument error about the first key, in order, that breaks a declaration.

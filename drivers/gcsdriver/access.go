@@ -19,7 +19,7 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	if err != nil {
 		return "", err
 	}
-	return d.joinID(backend.name, names.Fit("", request.Name, names.MaxAccount)), nil
+	return d.backends.JoinID(backend.name, names.Accounts().Fit("", request.Name)), nil
 }
 
 // GrantAccess implements driverkit.Driver.
@@ -28,11 +28,11 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	if err != nil {
 		return driverkit.Access{}, err
 	}
-	owner, name := d.splitID(request.AccountID)
+	owner, name := d.backends.SplitID(request.AccountID)
 	if owner != backend {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q belongs to backend %s, but the buckets belong to backend %s", request.AccountID, owner.name, backend.name)
 	}
-	if !names.IsAccount(name) {
+	if !names.Accounts().Made(name) {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
 	asked.ID, asked.Name = request.AccountID, name
@@ -59,13 +59,13 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 // RevokeAccess implements driverkit.Driver. The account ID tells what to remove; a missing bucket
 // blocks nothing.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
-	backend, name := d.splitID(request.AccountID)
-	if !names.IsAccount(name) || backend.config.WithoutAccounts {
+	backend, name := d.backends.SplitID(request.AccountID)
+	if !names.Accounts().Made(name) || backend.config.WithoutAccounts {
 		return nil
 	}
 	granted := account.Request{ID: request.AccountID, Name: name, Credentials: params.ParseAccess(request.Parameters).Credentials}
 	for _, id := range request.BucketIDs {
-		if owner, bucket := d.splitID(id); owner == backend && names.CouldExist(bucket) {
+		if owner, bucket := d.backends.SplitID(id); owner == backend && names.CouldExist(bucket) {
 			granted.Buckets = append(granted.Buckets, account.Bucket{Name: bucket})
 		}
 	}
@@ -84,7 +84,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	s3Client := spec.AuthType == driverkit.Key && options.Credentials.WantsHMAC() && !options.NoBucketReader
 	var shared *backend
 	for _, wanted := range spec.Buckets {
-		backend, name := d.splitID(wanted.BucketID)
+		backend, name := d.backends.SplitID(wanted.BucketID)
 		if shared != nil && shared != backend {
 			return nil, account.Request{}, driverkit.OutOfRange("the buckets belong to different backends (%s, %s), and no account reaches both; make one access for each", shared.name, backend.name)
 		}

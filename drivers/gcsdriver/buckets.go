@@ -17,11 +17,11 @@ func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) 
 	if err != nil {
 		return "", err
 	}
-	backend, err := d.backendFor(want.Backend)
+	backend, err := d.backends.OfClass(want.Backend)
 	if err != nil {
 		return "", err
 	}
-	return d.joinID(backend.name, names.Fit(want.NamePrefix, request.Name, names.MaxBucket)), nil
+	return d.backends.JoinID(backend.name, names.Buckets().Fit(want.NamePrefix, request.Name)), nil
 }
 
 // CreateBucket implements driverkit.Driver.
@@ -56,7 +56,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 
 // DeleteBucket implements driverkit.Driver.
 func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucketRequest) error {
-	backend, name := d.splitID(request.BucketID)
+	backend, name := d.backends.SplitID(request.BucketID)
 	if !names.CouldExist(name) {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, st
 	if err != nil {
 		return nil, "", params.Bucket{}, err
 	}
-	backend, name := d.splitID(id)
+	backend, name := d.backends.SplitID(id)
 	if want.Backend != "" && want.Backend != backend.name {
 		return nil, "", params.Bucket{}, driverkit.InvalidArgument("parameter backend is %q, but the bucket ID belongs to backend %q", want.Backend, backend.name)
 	}

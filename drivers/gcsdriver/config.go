@@ -131,18 +131,13 @@ func ReadConfig(file string) (Config, error) {
 // complete fills in defaults and then says everything that is wrong, each with its field.
 func (c Config) complete() (Config, error) {
 	setDefault(&c.DriverName, DefaultName)
-	if c.DefaultBackend == "" && len(c.Backends) == 1 {
-		c.DefaultBackend = c.backendNames()[0]
-	}
+	c.DefaultBackend = c.named().DefaultName()
 	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
-	for _, name := range c.backendNames() {
+	for _, name := range c.named().Names() {
 		backend := c.Backends[name].withDefaults()
 		backends[name] = backend
 		problems = append(problems, backend.validate("backends."+name)...)
-		if !backendNamePattern.MatchString(name) {
-			problems = append(problems, fmt.Errorf("backends: the name %q must be 1 to 32 lower-case letters, digits and '-'", name))
-		}
 	}
 	c.Backends = backends
 	problems = append(problems, c.validate()...)
@@ -153,8 +148,7 @@ func (c Config) complete() (Config, error) {
 }
 
 var (
-	backendNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
-	clusterPattern     = regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)
+	clusterPattern = regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)
 	// projectPattern is a project ID, with the domain in front that old ones have.
 	projectPattern  = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
 	locationPattern = regexp.MustCompile(`^[A-Za-z0-9-]{2,40}$`)
@@ -169,18 +163,14 @@ func (c Config) validate() []error {
 	if !clusterPattern.MatchString(c.Cluster) {
 		problems = append(problems, fmt.Errorf("cluster: %q must be at most 63 lower-case letters, digits, '-' and '_'", c.Cluster))
 	}
-	switch _, known := c.Backends[c.DefaultBackend]; {
-	case len(c.Backends) == 0:
-		problems = append(problems, errors.New("backends: at least one is needed"))
-	case c.DefaultBackend == "":
-		problems = append(problems, fmt.Errorf("defaultBackend: is needed with several backends (%s)", strings.Join(c.backendNames(), ", ")))
-	case !known:
-		problems = append(problems, fmt.Errorf("defaultBackend: %q is not one of the backends (%s)", c.DefaultBackend, strings.Join(c.backendNames(), ", ")))
-	}
+	problems = append(problems, c.named().Check()...)
 	return problems
 }
 
-func (c Config) backendNames() []string { return slices.Sorted(maps.Keys(c.Backends)) }
+// named are the configured backends.
+func (c Config) named() driverkit.Backends[BackendConfig] {
+	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends}
+}
 
 func (b BackendConfig) withDefaults() BackendConfig {
 	setDefault(&b.Location, "US")

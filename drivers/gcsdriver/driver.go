@@ -45,7 +45,7 @@ type Options struct {
 type Driver struct {
 	config   Config
 	revision string
-	backends map[string]*backend
+	backends driverkit.Backends[*backend]
 }
 
 var (
@@ -75,7 +75,7 @@ func New(options Options) (*Driver, error) {
 	if options.Credentials == nil {
 		return nil, errors.New("make the GCS driver: it needs a credential store")
 	}
-	driver := &Driver{config: config, backends: map[string]*backend{}}
+	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}}
 	if driver.revision, err = config.revision(); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func New(options Options) (*Driver, error) {
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
 		}
-		driver.backends[name] = made
+		driver.backends.ByName[name] = made
 	}
 	return driver, nil
 }
@@ -152,8 +152,8 @@ func (d *Driver) Info() driverkit.Info {
 // accepts the driver's own credentials. That listing buckets is denied is an answer too.
 func (d *Driver) CheckBackend(ctx context.Context) error {
 	var problems []error
-	for _, name := range d.config.backendNames() {
-		backend := d.backends[name]
+	for _, name := range d.backends.Names() {
+		backend := d.backends.ByName[name]
 		_, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
 			return backend.buckets.API.Buckets.List(backend.config.Project).MaxResults(1).Context(ctx).Do()
 		})

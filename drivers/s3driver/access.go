@@ -18,8 +18,8 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	if err != nil {
 		return "", err
 	}
-	asked.Name = storeName("", request.Name, maxAccountName)
-	asked.ID = d.joinID(backend.name, asked.Name)
+	asked.Name = accountNames().Fit("", request.Name)
+	asked.ID = d.backends.JoinID(backend.name, asked.Name)
 	return asked.ID, backend.check(request.AuthType, asked)
 }
 
@@ -45,11 +45,11 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		return driverkit.Access{}, err
 	}
 	asked.ID = request.AccountID
-	owner, name := d.splitID(request.AccountID)
+	owner, name := d.backends.SplitID(request.AccountID)
 	if owner != backend {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q belongs to backend %s, but the buckets belong to backend %s", request.AccountID, owner.name, backend.name)
 	}
-	if asked.Name = name; !isAccountName(name) {
+	if asked.Name = name; !accountNames().Made(name) {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
 	if err := backend.check(request.AuthType, asked); err != nil {
@@ -87,13 +87,13 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 	if err := d.usage.check(ctx); err != nil {
 		return err
 	}
-	backend, name := d.splitID(request.AccountID)
-	if !isAccountName(name) || d.removed(request.AccountID) {
+	backend, name := d.backends.SplitID(request.AccountID)
+	if !accountNames().Made(name) || d.removed(request.AccountID) {
 		return nil
 	}
 	granted := account.Request{ID: request.AccountID, Name: name, ServiceAccount: request.ServiceAccount}
 	for _, id := range request.BucketIDs {
-		if owner, bucket := d.splitID(id); owner == backend {
+		if owner, bucket := d.backends.SplitID(id); owner == backend {
 			granted.Buckets = append(granted.Buckets, policy.Bucket{Name: bucket})
 		}
 	}
@@ -115,7 +115,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	asked := account.Request{ServiceAccount: spec.ServiceAccount, Rotation: spec.Rotation, AcceptShared: options.AcceptShared}
 	var shared *backend
 	for _, wanted := range spec.Buckets {
-		backend, name := d.splitID(wanted.BucketID)
+		backend, name := d.backends.SplitID(wanted.BucketID)
 		if shared != nil && shared != backend {
 			return nil, account.Request{}, driverkit.OutOfRange("the buckets belong to different backends (%s, %s), and no account reaches both; make one access for each", shared.name, backend.name)
 		}
@@ -154,9 +154,4 @@ func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket) (string, er
 	}
 	wanted.KMSKey = key
 	return region, err
-}
-
-// isAccountName says whether AccountID can have made the name.
-func isAccountName(name string) bool {
-	return len(name) <= maxAccountName && plainName.MatchString(name)
 }

@@ -20,14 +20,14 @@ func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) 
 	if err != nil {
 		return "", err
 	}
-	backend, err := d.backendFor(want.Backend)
+	backend, err := d.backends.OfClass(want.Backend)
 	if err != nil {
 		return "", err
 	}
 	if err := backend.checkBucket(want); err != nil {
 		return "", err
 	}
-	return d.joinID(backend.name, storeName(want.NamePrefix, request.Name, maxBucketName)), nil
+	return d.backends.JoinID(backend.name, bucketNames().Fit(want.NamePrefix, request.Name)), nil
 }
 
 // CreateBucket implements driverkit.Driver.
@@ -73,7 +73,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 
 // DeleteBucket implements driverkit.Driver.
 func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucketRequest) error {
-	backend, name := d.splitID(request.BucketID)
+	backend, name := d.backends.SplitID(request.BucketID)
 	if !bucketName.MatchString(name) || d.removed(request.BucketID) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, st
 	if err != nil {
 		return nil, "", params.Bucket{}, err
 	}
-	backend, name := d.splitID(id)
+	backend, name := d.backends.SplitID(id)
 	if err := backend.checkBucket(want); err != nil {
 		return nil, "", params.Bucket{}, err
 	}

@@ -5,7 +5,6 @@ package s3driver
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -173,18 +172,13 @@ func (c Config) complete() (Config, error) {
 	if c.DriverName == "" {
 		c.DriverName = DefaultName
 	}
-	if c.DefaultBackend == "" && len(c.Backends) == 1 {
-		c.DefaultBackend = c.backendNames()[0]
-	}
+	c.DefaultBackend = c.named().DefaultName()
 	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
-	for _, name := range c.backendNames() {
+	for _, name := range c.named().Names() {
 		backend := c.Backends[name].withDefaults(c)
 		backends[name] = backend
 		problems = append(problems, backend.validate("backends."+name)...)
-		if !backendNamePattern.MatchString(name) {
-			problems = append(problems, fmt.Errorf("backends: the name %q must be 1 to 32 lower-case letters, digits and '-'", name))
-		}
 	}
 	c.Backends = backends
 	problems = append(problems, c.validate()...)
@@ -195,8 +189,7 @@ func (c Config) complete() (Config, error) {
 }
 
 var (
-	backendNamePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
-	iamPathPattern     = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
+	iamPathPattern = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
 
 	oidcProviderPattern = regexp.MustCompile(`^arn:[a-z-]+:iam::\d*:oidc-provider/.+$`)
 	rolePrefixPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$`)
@@ -207,14 +200,7 @@ func (c Config) validate() []error {
 	if err := cosi.ValidateDriverName(c.DriverName); err != nil {
 		problems = append(problems, fmt.Errorf("driverName: %w", err))
 	}
-	switch _, known := c.Backends[c.DefaultBackend]; {
-	case len(c.Backends) == 0:
-		problems = append(problems, errors.New("backends: at least one is needed"))
-	case c.DefaultBackend == "":
-		problems = append(problems, fmt.Errorf("defaultBackend: is needed with several backends (%s)", strings.Join(c.backendNames(), ", ")))
-	case !known:
-		problems = append(problems, fmt.Errorf("defaultBackend: %q is not one of the backends (%s)", c.DefaultBackend, strings.Join(c.backendNames(), ", ")))
-	}
+	problems = append(problems, c.named().Check()...)
 	for _, name := range c.RemovedBackends {
 		if _, configured := c.Backends[name]; configured {
 			problems = append(problems, fmt.Errorf("removedBackends: %q is one of the backends", name))
@@ -223,7 +209,10 @@ func (c Config) validate() []error {
 	return problems
 }
 
-func (c Config) backendNames() []string { return slices.Sorted(maps.Keys(c.Backends)) }
+// named are the configured backends.
+func (c Config) named() driverkit.Backends[BackendConfig] {
+	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends}
+}
 
 func (b BackendConfig) withDefaults(config Config) BackendConfig {
 	setDefault(&b.Region, "us-east-1")

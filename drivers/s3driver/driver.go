@@ -48,7 +48,7 @@ type Options struct {
 type Driver struct {
 	config   Config
 	revision string
-	backends map[string]*backend
+	backends driverkit.Backends[*backend]
 	usage    *usage
 }
 
@@ -92,7 +92,7 @@ func New(options Options) (*Driver, error) {
 	if options.Credentials == nil {
 		return nil, errors.New("make the S3 driver: it needs a credential store")
 	}
-	driver := &Driver{config: config, backends: map[string]*backend{}, usage: &usage{store: options.Credentials, config: config}}
+	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}, usage: &usage{store: options.Credentials, config: config}}
 	if driver.revision, err = config.revision(); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func New(options Options) (*Driver, error) {
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
 		}
-		driver.backends[name] = made
+		driver.backends.ByName[name] = made
 	}
 	return driver, nil
 }
@@ -206,7 +206,7 @@ func (b *backend) addIdentities(config Config, locks *role.Locks, base aws.Confi
 
 // authTypes are those of all backends together.
 func (d *Driver) authTypes() []driverkit.AuthType {
-	for _, backend := range d.backends {
+	for _, backend := range d.backends.ByName {
 		if backend.identities != nil {
 			return []driverkit.AuthType{driverkit.Key, driverkit.ServiceAccount}
 		}

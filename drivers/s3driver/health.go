@@ -24,7 +24,7 @@ func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	answers := map[string]error{}
-	for name, backend := range d.backends {
+	for name, backend := range d.backends.ByName {
 		group.Go(func() {
 			err := backend.answers(ctx)
 			mu.Lock()

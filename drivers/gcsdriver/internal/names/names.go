@@ -14,18 +14,15 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
 const (
-	// MaxBucket is the longest bucket name without dots.
-	MaxBucket = 63
-	// MaxAccount is the longest account name that the driver makes.
-	MaxAccount = 64
-	// hashMark begins names that stand for a longer or stranger one. A proposed name that begins with
-	// it is hashed too, so that the two kinds never meet.
-	hashMark = "h-"
-	// hashDigits is 160 bits in base 32.
-	hashDigits = 32
+	// maxBucket is the longest bucket name without dots.
+	maxBucket = 63
+	// maxAccount is the longest account name that the driver makes.
+	maxAccount = 64
 	// accountDigits is 130 bits in base 32, which is what a service account ID has room for; a UUID
 	// has 128.
 	accountDigits = 26
@@ -43,17 +40,19 @@ var (
 	digits = base32.StdEncoding.WithPadding(base32.NoPadding)
 )
 
-// Fit answers the proposed name if it fits into limit bytes after prefix, and a hash of it otherwise.
-func Fit(prefix, proposed string, limit int) string {
-	fits := len(prefix)+len(proposed) <= limit && len(prefix)+len(proposed) >= 3
-	if fits && plain.MatchString(proposed) && !strings.HasPrefix(proposed, hashMark) && CheckReserved(prefix+proposed) == nil {
-		return prefix + proposed
+// Buckets is the rule for names of buckets.
+func Buckets() driverkit.NameRule {
+	return driverkit.NameRule{
+		Min: 3, Max: maxBucket, Pattern: plain, Refused: func(name string) bool { return CheckReserved(name) != nil },
 	}
-	return prefix + hashMark + encode(hash(proposed), hashDigits)
 }
 
-// IsAccount says whether Fit can have made an account's name.
-func IsAccount(name string) bool { return len(name) <= MaxAccount && plain.MatchString(name) }
+// Accounts is the rule for names of accounts, from which those of service accounts are made.
+func Accounts() driverkit.NameRule {
+	rule := Buckets()
+	rule.Max = maxAccount
+	return rule
+}
 
 // CheckBucket says why a name cannot be that of a new bucket; nil if it can.
 func CheckBucket(name string) error {
@@ -85,7 +84,7 @@ func CouldExist(name string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(name, ".") {
-		if len(part) > MaxBucket || !anyPart.MatchString(part) {
+		if len(part) > maxBucket || !anyPart.MatchString(part) {
 			return false
 		}
 	}

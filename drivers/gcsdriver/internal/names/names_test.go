@@ -70,7 +70,7 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := names.Fit(test.prefix, test.proposed, names.MaxBucket)
+			got := names.Buckets().Fit(test.prefix, test.proposed)
 			if test.want != "" && got != test.want {
 				t.Errorf("got %q", got)
 			}

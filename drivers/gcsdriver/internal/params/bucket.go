@@ -6,10 +6,7 @@
 package params
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -96,8 +93,8 @@ func BucketParameters() driverkit.Parameters {
 		keySoftDelete:     {Description: "Seconds for which deleted objects can be restored, and are billed: 0, or 604800 (7 days) to 7776000 (90 days). Default: Google's, which is 7 days.", Check: checkSoftDelete},
 		keyRetention:      {Description: "Seconds for which an object cannot be deleted or overwritten.", Check: checkRetention},
 		keyKMSKey:         {Description: "Cloud KMS key that encrypts new objects, as projects/P/locations/L/keyRings/R/cryptoKeys/K. Default: Google's own keys.", Check: checkKey},
-		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of the JSON API: {"rule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}]}.`, Check: checkJSON[storage.BucketLifecycle]},
-		keyCORS:           {Description: `CORS configuration as a JSON list, in the form of the JSON API: [{"origin": ["https://example.com"], "method": ["GET"]}].`, Check: checkJSON[[]*storage.BucketCors]},
+		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of the JSON API: {"rule": [{"action": {"type": "Delete"}, "condition": {"age": 30}}]}.`, Check: driverkit.JSON[storage.BucketLifecycle]},
+		keyCORS:           {Description: `CORS configuration as a JSON list, in the form of the JSON API: [{"origin": ["https://example.com"], "method": ["GET"]}].`, Check: driverkit.JSON[[]*storage.BucketCors]},
 		keyLabels:         {Description: "Labels of the bucket as a JSON object of strings, at most 60; keys must not begin with cosi-.", Check: checkLabels},
 		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects and their versions. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
 	}
@@ -139,10 +136,10 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 
 func (b *Bucket) parseDocuments(values driverkit.Values) error {
 	var err error
-	if b.Lifecycle, err = parseOptional[storage.BucketLifecycle](values[keyLifecycle]); err != nil {
+	if b.Lifecycle, err = driverkit.ParseJSON[storage.BucketLifecycle](values[keyLifecycle]); err != nil {
 		return invalid(keyLifecycle, err)
 	}
-	cors, err := parseOptional[[]*storage.BucketCors](values[keyCORS])
+	cors, err := driverkit.ParseJSON[[]*storage.BucketCors](values[keyCORS])
 	if err != nil {
 		return invalid(keyCORS, err)
 	}
@@ -219,35 +216,13 @@ func checkKey(value string) error {
 	return nil
 }
 
-func checkJSON[T any](value string) error {
-	_, err := parseOptional[T](value)
-	return err
-}
-
-// parseOptional reads a configuration in the form of the JSON API. Empty is nil.
-func parseOptional[T any](value string) (*T, error) {
-	if value == "" {
-		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
-	}
-	decoder := json.NewDecoder(strings.NewReader(value))
-	decoder.DisallowUnknownFields()
-	parsed := new(T)
-	if err := decoder.Decode(parsed); err != nil {
-		return nil, fmt.Errorf("is not the expected JSON: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has text after the JSON value")
-	}
-	return parsed, nil
-}
-
 func checkLabels(value string) error {
 	_, err := parseLabels(value)
 	return err
 }
 
 func parseLabels(value string) (map[string]string, error) {
-	labels, err := parseOptional[map[string]string](value)
+	labels, err := driverkit.ParseJSON[map[string]string](value)
 	if err != nil {
 		return nil, fmt.Errorf(`is not a JSON object of strings such as {"team":"a"}: %w`, err)
 	}

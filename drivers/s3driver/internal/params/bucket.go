@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -94,8 +93,8 @@ func BucketParameters() driverkit.Parameters {
 		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
 		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: what the store does by itself.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
 		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key.", Check: checkKey},
-		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: checkJSON[types.BucketLifecycleConfiguration]},
-		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: checkJSON[types.CORSConfiguration]},
+		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: driverkit.JSON[types.BucketLifecycleConfiguration]},
+		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: driverkit.JSON[types.CORSConfiguration]},
 		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},
 		keyQuota:          {Description: "Largest total size, such as 500Mi or 10Gi, where the backend has quotas.", Check: checkQuota},
 		keyDeleteNonEmpty: {Description: "true deletes a bucket together with its objects, versions and unfinished uploads. Default: a bucket with objects is not deleted.", Check: driverkit.Boolean},
@@ -127,10 +126,10 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 		bucket.Retention = &types.DefaultRetention{Mode: types.ObjectLockRetentionMode(mode), Days: aws.Int32(int32(days))}
 	}
 	var err error
-	if bucket.Lifecycle, err = parseJSON[types.BucketLifecycleConfiguration](values[keyLifecycle]); err != nil {
+	if bucket.Lifecycle, err = driverkit.ParseJSON[types.BucketLifecycleConfiguration](values[keyLifecycle]); err != nil {
 		return Bucket{}, invalid(keyLifecycle, err)
 	}
-	if bucket.CORS, err = parseJSON[types.CORSConfiguration](values[keyCORS]); err != nil {
+	if bucket.CORS, err = driverkit.ParseJSON[types.CORSConfiguration](values[keyCORS]); err != nil {
 		return Bucket{}, invalid(keyCORS, err)
 	}
 	if bucket.Tags, err = parseTags(values[keyTags]); err != nil {
@@ -199,28 +198,6 @@ func checkKey(value string) error {
 		return errors.New("is an alias, but must be the ID or ARN of the key: permissions cannot name an alias")
 	}
 	return nil
-}
-
-func checkJSON[T any](value string) error {
-	_, err := parseJSON[T](value)
-	return err
-}
-
-// parseJSON reads a configuration in the form that the AWS CLI takes. Empty is nil.
-func parseJSON[T any](value string) (*T, error) {
-	if value == "" {
-		return nil, nil //nolint:nilnil // absent is a value of the parameter, not an error
-	}
-	decoder := json.NewDecoder(strings.NewReader(value))
-	decoder.DisallowUnknownFields()
-	parsed := new(T)
-	if err := decoder.Decode(parsed); err != nil {
-		return nil, fmt.Errorf("is not the expected JSON: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has text after the JSON value")
-	}
-	return parsed, nil
 }
 
 func checkTags(value string) error {
