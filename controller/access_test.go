@@ -59,8 +59,9 @@ func TestAccess_is_handed_off_in_one_write(t *testing.T) {
 	}
 }
 
-// B23: one more write when claim and access are created together, in which the
-// user reads what the access waits for.
+// One write more for each thing that the user reads the access to wait for: the
+// claim, and then its Bucket. Those of an access that is created together with
+// its claim read the latter alone (B23).
 func TestAccess_created_before_its_claim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -80,8 +81,8 @@ func TestAccess_created_before_its_claim(t *testing.T) {
 	s.provision(bucket)
 	s.untilHandedOff(access)
 	writes := slices.DeleteFunc(s.writes(), func(w string) bool { return strings.Contains(w, "fence") })
-	if got := len(slices.DeleteFunc(writes, func(w string) bool { return !strings.HasSuffix(w, " app") })); got != 3 {
-		t.Errorf("writes to the access: want 3 (waiting, finalizer, hand-off), got %d", got)
+	if got := len(slices.DeleteFunc(writes, func(w string) bool { return !strings.HasSuffix(w, " app") })); got != 4 {
+		t.Errorf("writes to the access: want 4 (waiting for the claim, finalizer, waiting for the Bucket, hand-off), got %d", got)
 	}
 }
 

@@ -33,6 +33,8 @@ const (
 	DefaultResync = 10 * time.Minute
 	// DefaultWorkers is the Workers of Options that set none.
 	DefaultWorkers = 10
+	// DefaultPatience is the Patience of Options that set none.
+	DefaultPatience = 20 * time.Second
 	// component is the name of the Controller in metrics and Events.
 	component = "controller"
 )
@@ -54,6 +56,10 @@ type Options struct {
 	// Workers is the number of claims, and of accesses, worked on at a time.
 	// Zero means DefaultWorkers.
 	Workers int
+	// Patience is how long a deletion may wait for the deletion of other objects
+	// or for a sidecar before the conditions of its object say so: as a rule it
+	// is over before that is worth a write. Zero means DefaultPatience.
+	Patience time.Duration
 	// Backoff bounds the wait after a failure of the Kubernetes API.
 	Backoff backoff.Options
 	// TracerProvider gets a span for each reconcile and its steps; nil means
@@ -73,6 +79,9 @@ func Add(mgr ctrl.Manager, o Options) error {
 	}
 	if o.Workers == 0 {
 		o.Workers = DefaultWorkers
+	}
+	if o.Patience == 0 {
+		o.Patience = DefaultPatience
 	}
 	if err := index.Register(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
@@ -108,7 +117,7 @@ func (p parts) addClaims() error {
 	run := p.runner(metrics.KindBucketClaim)
 	return bucketclaim.New(bucketclaim.Options{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Scope: p.options.Scope,
-		Events: p.events, Metrics: p.operations, Runner: run,
+		Events: p.events, Metrics: p.operations, Runner: run, Patience: p.options.Patience,
 	}).Watch(p.mgr, p.name("bucketclaim"), p.controllerOptions(run))
 }
 
@@ -116,7 +125,7 @@ func (p parts) addAccesses() error {
 	run := p.runner(metrics.KindBucketAccess)
 	return bucketaccess.New(bucketaccess.Options{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Scope: p.options.Scope,
-		Events: p.events, Metrics: p.operations, Runner: run,
+		Events: p.events, Metrics: p.operations, Runner: run, Patience: p.options.Patience,
 	}).Watch(p.mgr, p.name("bucketaccess"), p.controllerOptions(run))
 }
 

@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -114,6 +116,7 @@ func TestDeletion_of_a_claim_whose_Bucket_is_somebody_elses(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	s.Delete(claim)
 	s.t.Cleanup(func() { s.dropFinalizer(claim) })
+	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.BindingInvalid)
 	s.settled()
 	get(s, claim)
 	if claim.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(claim) {
@@ -137,6 +140,10 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 	if got := condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned of the access: %+v", got)
 	}
+	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
+	if message := condition(claim, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, `"app"`) {
+		t.Errorf("the claim does not say what it waits for: %s", message)
+	}
 	s.settled()
 	get(s, claim)
 	if !marked(claim) || !cosiapi.HasProtection(claim) {
@@ -147,6 +154,41 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
 	}
 	s.Delete(access)
+	s.cleanedUp(access)
+	s.Gone(access)
+	s.Gone(claim)
+	s.untilReleased(bucket, true)
+}
+
+// What waits for somebody else's part of a deletion says so, once that takes
+// longer than it should, and until somebody has more to say.
+func TestDeletion_that_takes_long(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.patience = time.Second
+	s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	claim, bucket := s.provisioned("photos", "fast")
+	access := s.newAccess(s.access("app", "keys", "photos"))
+	s.untilHandedOff(access)
+	s.grant(access)
+	s.Delete(access) // and there is no sidecar
+	s.Delete(claim)
+	s.untilCondition(access, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForSidecar)
+	if message := condition(access, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, access.Status.DriverName) {
+		t.Errorf("the access does not say which sidecar: %s", message)
+	}
+	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
+	get(s, access)
+	setCondition(&access.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying, "the backend is down")
+	if err := s.Client.Status().Update(t.Context(), access); err != nil {
+		t.Fatal(err)
+	}
+	s.settled()
+	if got := condition(get(s, access), cosiapi.ConditionDeprovisionFailed); got.Status != metav1.ConditionTrue {
+		t.Errorf("the Controller hides what the sidecar says: %+v", got)
+	}
 	s.cleanedUp(access)
 	s.Gone(access)
 	s.Gone(claim)

@@ -78,8 +78,9 @@ func (c faultyStatus) Update(ctx context.Context, obj client.Object, opts ...cli
 
 // flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the
 // claim, 3 for the access and the claim's mark, 1 to tell the access that its
-// claim goes (case 40), and 5 for the deletion.
-const flowWrites = 13
+// claim goes (case 40), 1 to tell the claim what it waits for, and 5 for the
+// deletion.
+const flowWrites = 14
 
 // lifeAndDeath plays one claim and one access through, from creation to
 // deletion, and checks that nothing is created twice and nothing is left.
@@ -93,6 +94,7 @@ func lifeAndDeath(s *system) {
 	s.grant(access)
 	s.Delete(claim)
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
 	s.Delete(access)
 	s.cleanedUp(access)
 	s.Gone(access)

@@ -60,6 +60,8 @@ type system struct {
 	// backoff, if set before run, is for tests of failing requests; in all
 	// others, only a watch can help.
 	backoff backoff.Options
+	// patience, if set before run, is how long a deletion waits in silence.
+	patience time.Duration
 }
 
 // newSystem prepares a namespace and a user with exactly the Controller's
@@ -122,7 +124,7 @@ func (s *system) run() (stop func()) {
 	}
 	err = controller.Add(mgr, controller.Options{
 		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics, Name: s.namespace,
-		Resync: never, Backoff: s.backoff,
+		Resync: never, Backoff: s.backoff, Patience: s.patience,
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -26,6 +27,9 @@ func TestCase28_40_a_claim_in_use(t *testing.T) {
 	w.delete(claim)
 	// Case 40: the access stays provisioned and tells why it is in the way.
 	w.refused(access, conditions.BucketClaimDeleting)
+	if message := w.condition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess); !strings.Contains(message, `"app"`) {
+		t.Errorf("the claim does not say what it waits for: %s", message)
+	}
 	late := w.access("late", "keys", "photos")
 	w.create(late)
 	w.refused(late, conditions.BucketClaimDeleting)

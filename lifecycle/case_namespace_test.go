@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ import (
 
 func TestCase33_69_a_namespace_at_once(t *testing.T) {
 	t.Parallel()
-	bothWays(t, setup{backoff: patient()}, func(t *testing.T, o setup) {
+	bothWays(t, setup{backoff: patient(), patience: time.Second}, func(t *testing.T, o setup) {
 		// The namespace controller is at the Secrets, too, and no watch reports those.
 		w := pair(t, o, multiBucket)
 		w.newClass("kept", retain)
@@ -42,12 +43,14 @@ func TestCase33_69_a_namespace_at_once(t *testing.T) {
 		if !strings.Contains(message, "the account is in use") {
 			t.Errorf("the reason is lost: %s", message)
 		}
-		films := get(w, w.claim("films", ""))
+		films := w.claim("films", "")
+		if message := w.condition(films, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess); !strings.Contains(message, `"stuck"`) {
+			t.Errorf("the claim does not say what it waits for: %s", message)
+		}
 		if !cosiapi.HasProtection(films) || released(get(w, buckets[1])) {
 			t.Error("the claim of an access that is stuck was let go")
 		}
-		w.driver.ClearScript()
-		w.touch(stuck)
+		w.driver.ClearScript() // and the backoff repeats the call
 		w.gone(stuck, films, buckets[1], namespace)
 		if get(w, keptBucket); !keptBucket.DeletionTimestamp.IsZero() {
 			t.Error("a retained Bucket is being deleted")

@@ -55,6 +55,9 @@ type setup struct {
 	poll time.Duration
 	// watchSecrets lets the sidecar watch Secrets, and gives it the role for it.
 	watchSecrets bool
+	// patience is how long a deletion waits for others before it says so; zero
+	// means as long as the programs do.
+	patience time.Duration
 	// deadline of a call.
 	deadline time.Duration
 	// leases turns leader election on.
@@ -205,7 +208,7 @@ func (w *world) runController() *process {
 	o := controller.ManagerOptions{
 		Controller: controller.Options{
 			Scope: w.scope(), Registerer: w.registry(theController), Name: w.namespace,
-			Resync: orNever(w.setup.resync), Backoff: w.backoff(), TracerProvider: w.tracer(),
+			Resync: orNever(w.setup.resync), Backoff: w.backoff(), Patience: w.setup.patience, TracerProvider: w.tracer(),
 		},
 		Logger: w.logger(theController), GracePeriod: graceful,
 	}

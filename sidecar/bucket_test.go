@@ -4,6 +4,7 @@ package sidecar_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -370,6 +371,32 @@ func TestBucket_case_36_a_deletion_that_fails(t *testing.T) {
 			s.Gone(b)
 		})
 	}
+}
+
+// A Bucket that is being deleted says what it waits for now, not what it waited
+// for before.
+func TestBucket_case_36_what_a_deletion_waits_for(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/backup") })
+	s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"})
+	s.Delete(b)
+	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
+	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.ClaimStillBound)
+	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+	change(s, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
+	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
+	s.Eventually("COSI has let go of the Bucket", func(context.Context) error {
+		if cosiapi.HasProtection(get(s, b)) {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
+	s.Gone(b)
 }
 
 func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {

@@ -120,8 +120,8 @@ type BucketClaimReference struct {
 
 // BucketStatus says what is known of a bucket in the backend.
 type BucketStatus struct {
-	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, after
-	// a failed deletion, DeprovisionFailed.
+	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
+	// the deletion waits or fails, DeprovisionFailed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -123,8 +123,8 @@ type BucketAccessModes struct {
 // +kubebuilder:validation:XValidation:rule="has(self.driverName) == has(self.accessedBuckets) && has(self.driverName) == has(self.authenticationType)",message="driverName, authenticationType and accessedBuckets must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.accountID) || has(self.driverName)",message="accountID may not be set before driverName"
 type BucketAccessStatus struct {
-	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, after
-	// a failed revocation, DeprovisionFailed.
+	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
+	// the deletion waits or fails, DeprovisionFailed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

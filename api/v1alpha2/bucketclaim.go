@@ -59,7 +59,8 @@ type BucketClaimSpec struct {
 
 // BucketClaimStatus says which Bucket the claim has got.
 type BucketClaimStatus struct {
-	// conditions: Provisioned, ResourcesValidated, ProvisionFailed.
+	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
+	// the deletion waits or fails, DeprovisionFailed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -64,9 +64,10 @@ const (
 	// ConditionProvisionFailed tells whether the latest provisioning RPC failed.
 	ConditionProvisionFailed = "ProvisionFailed"
 
-	// ConditionDeprovisionFailed tells whether the latest delete or revoke RPC
-	// failed. It is added when first needed, so that a failing delete never
-	// flips ProvisionFailed.
+	// ConditionDeprovisionFailed tells why an object that is being deleted is
+	// still there: True after the deletion failed, Unknown while it waits for
+	// another object, False once it succeeded after all. It is added when first
+	// needed, so that a failing delete never flips ProvisionFailed.
 	ConditionDeprovisionFailed = "DeprovisionFailed"
 )
 

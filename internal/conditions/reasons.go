@@ -34,6 +34,10 @@ const (
 	WaitingForBucketClaim Reason = "WaitingForBucketClaim"
 	// WaitingForBucket: the Bucket does not exist or is not provisioned yet.
 	WaitingForBucket Reason = "WaitingForBucket"
+	// WaitingForBucketAccess: the deletion waits for an access to go.
+	WaitingForBucketAccess Reason = "WaitingForBucketAccess"
+	// WaitingForSidecar: the deletion waits for the sidecar of a driver.
+	WaitingForSidecar Reason = "WaitingForSidecar"
 	// ClassRejected: the class forbids what was asked for.
 	ClassRejected Reason = "ClassRejected"
 	// BucketMissing: the Bucket that a claim is bound to is gone.
@@ -101,7 +105,8 @@ const (
 // Owner is the component that owns the reason.
 func (r Reason) Owner() Owner {
 	switch r {
-	case ControllerValidated, WaitingForClass, WaitingForBucketClaim, WaitingForBucket, ClassRejected, BucketMissing,
+	case ControllerValidated, WaitingForClass, WaitingForBucketClaim, WaitingForBucket, WaitingForBucketAccess,
+		WaitingForSidecar, ClassRejected, BucketMissing,
 		BindingInvalid, BucketClaimDeleting, BucketClaimMissing, ProtocolUnsupported, DriverMismatch,
 		ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid:
 		return Controller

@@ -4,8 +4,10 @@ package bucketaccess
 
 import (
 	"context"
+	"fmt"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -13,13 +15,15 @@ import (
 // access. An access that was never handed over has no sidecar to wait for; if
 // that is only what an old copy in the cache says, the resourceVersion stops
 // the write that follows.
-func (r *Reconciler) cleaned(_ context.Context, w *work) (step.Verdict, error) {
+func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error) {
 	switch {
 	case !cosiapi.HasProtection(w.access):
 		return step.Done(), nil
 	case w.access.Status.DriverName == "", cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation):
 		return step.Next(), nil
 	default:
-		return step.Wait("cleanup by the sidecar of driver " + w.access.Status.DriverName), nil
+		return r.linger(ctx, w, conditions.WaitingForSidecar, fmt.Sprintf(
+			"Waiting for the sidecar of driver %q to delete the Secrets and revoke the access. If this lasts, see whether such a driver is installed and running",
+			w.access.Status.DriverName))
 	}
 }

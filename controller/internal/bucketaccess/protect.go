@@ -15,5 +15,6 @@ func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error)
 	if !cosiapi.AddProtection(w.access) {
 		return step.Next(), nil
 	}
+	w.live = false // what is looked at before the finalizer is on may still go
 	return step.Next(), r.saveMeta(ctx, w)
 }

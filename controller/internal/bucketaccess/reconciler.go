@@ -16,6 +16,7 @@ package bucketaccess
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,6 +45,9 @@ type Options struct {
 	Metrics *metrics.Controller
 	// Runner runs the steps.
 	Runner *runner.Runner
+	// Patience is how long a deletion may wait for others before the conditions
+	// say so.
+	Patience time.Duration
 }
 
 // A Reconciler reconciles BucketAccesses. Use New.

@@ -20,6 +20,8 @@ type problem struct {
 	message string
 	// wait is true if the problem is expected to pass.
 	wait bool
+	// confirm is true if the wait must not be told on what the cache says.
+	confirm bool
 }
 
 func refusal(reason conditions.Reason, format string, args ...any) *problem {
@@ -115,22 +117,31 @@ func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
 	return nil
 }
 
-// waitForClaims names all claims that are missing or not provisioned, with one
-// text for both, so that a claim that appears is not a change to write down.
+// waitForClaims names all claims that are missing and all that are not
+// provisioned. That one is missing is said only when the API server says so,
+// too: a claim that was created together with the access may not be in the
+// cache yet, and would make the text change in a moment.
 func waitForClaims(access *cosiapi.BucketAccess, f facts) *problem {
-	var names []string
+	var missing, unready []string
 	for _, c := range access.Spec.BucketClaims {
-		if !provisioned(f.claims[c.BucketClaimName]) {
-			names = append(names, fmt.Sprintf("%q", c.BucketClaimName))
+		switch claim := f.claims[c.BucketClaimName]; {
+		case claim == nil:
+			missing = append(missing, fmt.Sprintf("%q", c.BucketClaimName))
+		case !provisioned(claim):
+			unready = append(unready, fmt.Sprintf("%q", c.BucketClaimName))
 		}
 	}
-	if len(names) == 0 {
+	var messages []string
+	if len(missing) > 0 {
+		messages = append(messages, fmt.Sprintf("Waiting for BucketClaim %s, which does not exist: create it, or delete this access", strings.Join(missing, ", ")))
+	}
+	if len(unready) > 0 {
+		messages = append(messages, fmt.Sprintf("Waiting for BucketClaim %s to be provisioned; its conditions say what that waits for", strings.Join(unready, ", ")))
+	}
+	if len(messages) == 0 {
 		return nil
 	}
-	return &problem{
-		reason: conditions.WaitingForBucketClaim, wait: true,
-		message: fmt.Sprintf("Waiting for BucketClaim %s to exist and to be provisioned", strings.Join(names, ", ")),
-	}
+	return &problem{reason: conditions.WaitingForBucketClaim, wait: true, confirm: len(missing) > 0, message: strings.Join(messages, ". ")}
 }
 
 // provisioned tells whether a claim has a Bucket that its backend has made.

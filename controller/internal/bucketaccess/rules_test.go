@@ -234,14 +234,43 @@ func TestCheckHandedOff(t *testing.T) {
 	}
 }
 
-// A claim that appears but is not provisioned is no news to write down.
-func TestWaitingHasOneText(t *testing.T) {
+// What a user reads of a wait says whether to create the claim or to look at it,
+// and only a claim that is missing must be looked for in the API server.
+func TestWaitForClaims(t *testing.T) {
 	t.Parallel()
-	access, f := newFacts()
-	f.claims["films"].Status.Conditions = nil
-	unprovisioned := checkBuckets(access, f)
-	delete(f.claims, "films")
-	if missing := checkClaims(access, f); *missing != *unprovisioned {
-		t.Errorf("missing: %+v, not provisioned: %+v", missing, unprovisioned)
+	missing := func(f facts, name string) { delete(f.claims, name) }
+	unready := func(f facts, name string) { f.claims[name].Status.Conditions = nil }
+	for name, tc := range map[string]struct {
+		alter   func(facts)
+		message string
+		confirm bool
+	}{
+		"one is missing": {
+			func(f facts) { missing(f, "films") },
+			`Waiting for BucketClaim "films", which does not exist: create it, or delete this access`, true,
+		},
+		"both are missing": {
+			func(f facts) { missing(f, "photos"); missing(f, "films") },
+			`Waiting for BucketClaim "photos", "films", which does not exist: create it, or delete this access`, true,
+		},
+		"one is not provisioned": {
+			func(f facts) { unready(f, "films") },
+			`Waiting for BucketClaim "films" to be provisioned; its conditions say what that waits for`, false,
+		},
+		"one is missing and one not provisioned": {
+			func(f facts) { missing(f, "photos"); unready(f, "films") },
+			`Waiting for BucketClaim "photos", which does not exist: create it, or delete this access. ` +
+				`Waiting for BucketClaim "films" to be provisioned; its conditions say what that waits for`, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			access, f := newFacts()
+			tc.alter(f)
+			got := waitForClaims(access, f)
+			if got == nil || got.message != tc.message || got.confirm != tc.confirm || !got.wait || got.reason != conditions.WaitingForBucketClaim {
+				t.Errorf("want %q, confirm %v; got %+v", tc.message, tc.confirm, got)
+			}
+		})
 	}
 }

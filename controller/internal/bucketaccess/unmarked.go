@@ -12,6 +12,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -35,7 +36,8 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", claim.Name, err)
 		}
 		if len(inuse.Holders(accesses.Items, claim.Name)) == 0 {
-			return step.Wait("mark off BucketClaim " + claim.Name + ", or another access to it"), nil
+			return r.linger(ctx, w, conditions.WaitingForBucketClaim, fmt.Sprintf(
+				"The access is revoked. Waiting for BucketClaim %q, which is still marked as in use; its Events say why", claim.Name))
 		}
 	}
 	return step.Next(), nil

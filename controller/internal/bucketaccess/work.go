@@ -67,11 +67,12 @@ func (r *Reconciler) saveMeta(ctx context.Context, w *work) error {
 // A rule finds a problem in what an access refers to, or nil.
 type rule func(*cosiapi.BucketAccess, facts) *problem
 
-// judge applies a rule. What the cache says is good enough to wait, since the
-// watch corrects it; a refusal is pronounced only on what the API server says.
+// judge applies a rule. What the cache says is good enough to wait, as a rule,
+// since the watch corrects it; a refusal is pronounced only on what the API
+// server says.
 func (r *Reconciler) judge(ctx context.Context, w *work, check rule) (step.Verdict, error) {
 	p := check(w.access, w.facts)
-	if p != nil && !p.wait && !w.live {
+	if p != nil && (!p.wait || p.confirm) && !w.live {
 		if err := r.gatherLive(ctx, w); err != nil {
 			return step.Verdict{}, err
 		}

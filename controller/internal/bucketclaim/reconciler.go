@@ -13,6 +13,7 @@ package bucketclaim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,9 @@ type Options struct {
 	Metrics *metrics.Controller
 	// Runner runs the steps.
 	Runner *runner.Runner
+	// Patience is how long a deletion may wait for others before the conditions
+	// say so.
+	Patience time.Duration
 }
 
 // A Reconciler reconciles BucketClaims. Use New.

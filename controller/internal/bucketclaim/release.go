@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -53,6 +54,7 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 	message := fmt.Sprintf("Bucket %q, which this claim is bound to, names BucketClaim %s/%s with UID %q. COSI deletes neither. "+
 		"An administrator must delete that Bucket object, or remove the finalizer of this claim",
 		bucket.Name, bucket.Spec.BucketClaimRef.Namespace, bucket.Spec.BucketClaimRef.Name, bucket.Spec.BucketClaimRef.UID)
+	w.set(cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.BindingInvalid, message)
 	return step.Done(), r.refuse(ctx, w, conditions.BindingInvalid, message)
 }
 

@@ -199,6 +199,31 @@ func join(protocols []cosiapi.Protocol) string {
 	return strings.Join(names, ", ")
 }
 
+// inUseMessage tells which accesses hold a claim that is being deleted, and what
+// its user can do about it. staying are those that nobody has deleted.
+func inUseMessage(blockers, staying []*cosiapi.BucketAccess) string {
+	if len(staying) == 0 {
+		return fmt.Sprintf("Waiting for the deletion of BucketAccess %s. Its conditions say what that waits for", accessNames(blockers))
+	}
+	return fmt.Sprintf("In use by BucketAccess %s. The claim is deleted once no access uses it: delete those that nobody needs any more", accessNames(staying))
+}
+
+// maxNamed is how many accesses a message names.
+const maxNamed = 5
+
+// accessNames joins the names of accesses for a message.
+func accessNames(accesses []*cosiapi.BucketAccess) string {
+	var names []string
+	for _, a := range accesses[:min(len(accesses), maxNamed)] {
+		names = append(names, fmt.Sprintf("%q", a.Name))
+	}
+	joined := strings.Join(names, ", ")
+	if more := len(accesses) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", joined, more)
+	}
+	return joined
+}
+
 // uses tells whether an access has, or may have, a grant on the Bucket.
 func uses(access *cosiapi.BucketAccess, bucketName string) bool {
 	return inuse.StateOf(access).Holds && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {

@@ -8,6 +8,7 @@ package inuse
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -76,6 +77,8 @@ func Blockers(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.Buck
 	return filter(accesses, claimName, func(s State) bool { return s.Holds || s.Pending })
 }
 
+// filter returns them by name, so that what is said of them does not change
+// with the order of a list.
 func filter(accesses []cosiapi.BucketAccess, claimName string, keep func(State) bool) []*cosiapi.BucketAccess {
 	var kept []*cosiapi.BucketAccess
 	for i := range accesses {
@@ -84,5 +87,6 @@ func filter(accesses []cosiapi.BucketAccess, claimName string, keep func(State) 
 			kept = append(kept, access)
 		}
 	}
+	slices.SortFunc(kept, func(a, b *cosiapi.BucketAccess) int { return strings.Compare(a.Name, b.Name) })
 	return kept
 }

@@ -30,6 +30,7 @@ func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) 
 	})
 	if err != nil {
 		return r.failed(ctx, w, err, func(f *driver.Failure) {
+			conditions.Set(&b.Status.Conditions, validated(b, w.info)) // nothing holds it any more
 			conditions.Set(&b.Status.Conditions, conditions.Change{
 				Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue,
 				Reason: failureReason(f), Message: f.Error(), Generation: b.Generation,

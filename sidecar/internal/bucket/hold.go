@@ -24,10 +24,13 @@ func (r *Reconciler) hold(ctx context.Context, w *work) (step.Verdict, error) {
 		return step.Next(), nil
 	case hold:
 		_, err := r.Buckets.PatchStatus(ctx, b, func() {
-			conditions.Set(&b.Status.Conditions, conditions.Change{
+			held := conditions.Change{
 				Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.ClaimStillBound,
 				Message: holdMessage(b), Generation: b.Generation,
-			})
+			}
+			conditions.Set(&b.Status.Conditions, held)
+			held.Type, held.Status = cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown
+			conditions.Set(&b.Status.Conditions, held)
 		})
 		return step.Wait("the deletion of the BucketClaim that is bound to the Bucket"), err
 	default:

@@ -5,6 +5,7 @@ package bucket
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -18,6 +19,9 @@ import (
 func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	deleted := *b.DeletionTimestamp
+	if err := r.recover(ctx, b); err != nil {
+		return step.Verdict{}, err
+	}
 	if _, err := r.Buckets.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) }); err != nil {
 		return step.Verdict{}, err
 	}
@@ -27,4 +31,20 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 		r.Metrics.Reconciled(metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: metrics.OperationCreate}, metrics.StatusCanceled)
 	}
 	return step.Done(), nil
+}
+
+// recover takes back what the conditions say of a deletion that had to wait or
+// failed, if the finalizer of somebody else keeps the Bucket for others to see.
+func (r *Reconciler) recover(ctx context.Context, b *cosiapi.Bucket) error {
+	said := meta.FindStatusCondition(b.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
+	if said == nil || len(b.Finalizers) < 2 {
+		return nil
+	}
+	_, err := r.Buckets.PatchStatus(ctx, b, func() {
+		conditions.Set(&b.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+			Message: "COSI is done with the Bucket, which stays until others take their finalizers off", Generation: b.Generation,
+		})
+	})
+	return err
 }

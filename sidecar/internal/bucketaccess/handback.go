@@ -5,6 +5,7 @@ package bucketaccess
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -17,7 +18,7 @@ import (
 // server, so that an account ID that somebody stored meanwhile is revoked.
 func (r *Reconciler) handback(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	if conditions.Is(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue) {
+	if said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed); said != nil && said.Status != metav1.ConditionFalse {
 		_, err := r.Accesses.PatchStatus(ctx, a, func() {
 			conditions.Set(&a.Status.Conditions, conditions.Change{
 				Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
