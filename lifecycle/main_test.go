@@ -31,7 +31,7 @@ func patience() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("COOPER_LIFECYCLE_PATIENCE")); err == nil {
 		return d
 	}
-	return time.Minute
+	return 3 * time.Minute
 }
 
 func TestMain(m *testing.M) {

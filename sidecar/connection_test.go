@@ -193,7 +193,7 @@ func TestDriver_that_hangs_delays_nothing_else(t *testing.T) {
 	slow := s.bucket()
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, ID: slow.Name, Hold: hold})
 	s.Create(slow)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.CreateBucket); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestHandOver_records_the_call_that_runs(t *testing.T) {
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Hold: hold})
 	b := s.bucket()
 	s.Create(b)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.GenerateBucketID); err != nil {
 		t.Fatal(err)

@@ -308,7 +308,7 @@ func (s *system) calls() []driverfake.RPC {
 // await waits until n calls of an RPC have ended.
 func (s *system) await(rpc driverfake.RPC, n int) []driverfake.Call {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	defer cancel()
 	calls, err := s.driver.Await(ctx, driverfake.Finished(n), rpc)
 	if err != nil {

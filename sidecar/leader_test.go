@@ -26,7 +26,7 @@ import (
 func (s *system) elected(owner, identity string) {
 	s.manager = sidecar.ManagerOptions{
 		LeaderNamespace: s.namespace, Owner: owner, Identity: identity,
-		Lease: sidecar.LeaseTimes{Duration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond},
+		Lease: sidecar.LeaseTimes{Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 200 * time.Millisecond},
 	}
 }
 

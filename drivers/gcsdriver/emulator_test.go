@@ -86,7 +86,7 @@ func startEmulator(t *testing.T) string {
 		_ = cmd.Process.Kill() // it may be gone already
 		_ = cmd.Wait()         // killed: always an error
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/_internal/healthcheck", http.NoBody)

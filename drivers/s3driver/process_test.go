@@ -78,7 +78,7 @@ func freeAddress(t *testing.T) string {
 // waitFor asks the URL until something answers it.
 func waitFor(t *testing.T, url string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	direct := &http.Transport{DisableKeepAlives: true}
 	ticker := time.NewTicker(20 * time.Millisecond)

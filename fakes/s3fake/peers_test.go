@@ -255,7 +255,7 @@ func startPeer(t *testing.T, path string, env []string, args ...string) {
 // await asks until something answers.
 func await(t *testing.T, address string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	at, err := url.Parse(address)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 	loopback = "127.0.0.1"
 	// answerTimeout bounds the first words with Docker, pullTimeout the download of
 	// an image, endTimeout the removal of something.
-	answerTimeout = 10 * time.Second
+	answerTimeout = time.Minute
 	pullTimeout   = 10 * time.Minute
 	endTimeout    = time.Minute
 	// readyTimeout is for what a test waits for; it only delays failures.
