@@ -113,6 +113,9 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
 		}
+		if err := remember(object); err != nil {
+			return fmt.Errorf("%s: %w", d.Source, err)
+		}
 		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 		if err != nil {
 			return fmt.Errorf("%s: %s %s was refused: %w", d.Source, object.GetKind(), object.GetName(), err)
@@ -120,6 +123,29 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		d.Object.SetNamespace(object.GetNamespace())
 	}
 	return nil
+}
+
+// remember writes onto an object what kubectl apply writes there. Who applies the
+// same manifest with kubectl afterwards is not warned, and can remove a field.
+func remember(object *unstructured.Unstructured) error {
+	applied := object.DeepCopy()
+	applied.SetAnnotations(without(applied.GetAnnotations(), corev1.LastAppliedConfigAnnotation))
+	text, err := applied.MarshalJSON()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(text)
+	object.SetAnnotations(annotations)
+	return nil
+}
+
+func without(annotations map[string]string, key string) map[string]string {
+	delete(annotations, key)
+	return annotations
 }
 
 // Wait waits until each BucketClaim and BucketAccess of the documents, which
