@@ -85,7 +85,7 @@ func TestCommandsOnPages(t *testing.T) {
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 			cmd.Dir = root
 			// A system of its own, beside one that the developer may be running.
-			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"))
+			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir())
 			cmd.Env = append(cmd.Env, environment...)
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s", out)

@@ -178,7 +178,7 @@ func TestKubectlReadsTheKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubectl := exec.CommandContext(t.Context(), e.Plane.Kubectl(),
-		"--kubeconfig", e.Kubeconfig(e.Config(), ns), "get", "configmaps", "-o", "name")
+		"--kubeconfig", e.Kubeconfig(e.Config(), ns), "--cache-dir", t.TempDir(), "get", "configmaps", "-o", "name")
 	output, err := kubectl.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "configmap/here") {
 		t.Errorf("%v: %s", err, output)

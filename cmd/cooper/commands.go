@@ -72,12 +72,19 @@ func prepareEnv(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer
 	where := directory(flags)
 	namespace := flags.String("namespace", "", "namespace of the access Secret; empty means the sample's")
 	secret := flags.String("secret", "", "name of the access Secret; empty means the sample's first")
+	administrator := flags.Bool("store-administrator", false, "print the root credential of the S3 store instead")
 	return func(ctx context.Context, stdout, stderr io.Writer) error {
 		dir, _, err := where()
 		if err != nil {
 			return err
 		}
-		return up.Environment(ctx, up.EnvironmentOptions{Dir: dir, Namespace: *namespace, Secret: *secret, Out: stdout, Notes: stderr})
+		if *administrator && *secret != "" {
+			return errors.New("--store-administrator and --secret contradict each other")
+		}
+		return up.Environment(ctx, up.EnvironmentOptions{
+			Dir: dir, Namespace: *namespace, Secret: *secret, StoreAdministrator: *administrator,
+			Granted: os.Getenv(up.GrantedVariable), Out: stdout, Notes: stderr,
+		})
 	}
 }
 

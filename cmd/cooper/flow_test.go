@@ -56,6 +56,9 @@ func TestFlow(t *testing.T) {
 	if got := cooper(t, nil, "env", "--data", up.data); got.code != 0 || !strings.Contains(got.stdout, "export KUBECONFIG=") || !strings.Contains(got.stderr, "sample-credentials") {
 		t.Errorf("cooper env without the access: exit %d, want the way to the API server and a word about the Secret:\n%s%s", got.code, got.stdout, got.stderr)
 	}
+	if now := up.environmentAfter(t, env); now["AWS_ACCESS_KEY_ID"] != "" || now["BUCKET_NAME"] != "" || now["KUBECONFIG"] == "" {
+		t.Errorf("cooper env without the access leaves its variables in the shell: %v", now)
+	}
 	emptyBucket(t, env, up)
 
 	if status := anonymousHead(t, env); status != http.StatusForbidden {
@@ -77,8 +80,13 @@ func TestFlow(t *testing.T) {
 // bucket that holds data is not deleted.
 func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 	t.Helper()
-	up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/")
+	if said := up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/"); strings.Contains(said, "Warning") {
+		t.Errorf("kubectl apply of what cooper up has applied: %s", said)
+	}
 	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketaccess/sample")
+	if _, err := os.Stat(filepath.Join(up.data, "kubectl-cache", "discovery")); err != nil {
+		t.Errorf("kubectl remembers the API server elsewhere than in cooper's directory: %v", err)
+	}
 	again := up.environment(t)
 	client := minioClient(t, again)
 	for object := range client.ListObjects(t.Context(), again["BUCKET_NAME"], minio.ListObjectsOptions{Recursive: true}) {

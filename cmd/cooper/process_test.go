@@ -98,9 +98,19 @@ func startUpIn(t *testing.T, data string) *upProcess {
 // environment is what `cooper env` prints, as a shell reads it.
 func (up *upProcess) environment(t *testing.T, options ...string) map[string]string {
 	t.Helper()
+	env := up.environmentAfter(t, nil, options...)
+	if len(options) == 0 && env["AWS_ACCESS_KEY_ID"] == "" || env["KUBECONFIG"] == "" {
+		t.Fatalf("cooper env lacks a credential or a kubeconfig: %v", env)
+	}
+	return env
+}
+
+// environmentAfter is the same for a shell that has an environment already.
+func (up *upProcess) environmentAfter(t *testing.T, before map[string]string, options ...string) map[string]string {
+	t.Helper()
 	script := `set -a; eval "$("$0" env --data "$@")"; env -0`
 	command := exec.CommandContext(t.Context(), "sh", append([]string{"-c", script, program(t), up.data}, options...)...)
-	command.Env = []string{"PATH=" + os.Getenv("PATH")}
+	command.Env = append([]string{"PATH=" + os.Getenv("PATH")}, shellEnvironment(before)...)
 	out, err := command.Output()
 	if err != nil {
 		t.Fatalf("cooper env: %v\n%s", err, stderrOf(err))
@@ -109,9 +119,6 @@ func (up *upProcess) environment(t *testing.T, options ...string) map[string]str
 	for pair := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		name, value, _ := strings.Cut(pair, "=")
 		env[name] = value
-	}
-	if len(options) == 0 && env["AWS_ACCESS_KEY_ID"] == "" || env["KUBECONFIG"] == "" {
-		t.Fatalf("cooper env lacks a credential or a kubeconfig:\n%s", out)
 	}
 	return env
 }

@@ -32,7 +32,7 @@ func TestDeploy(t *testing.T) {
 	for range 2 {
 		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3", "../../deploy/drivers/azure", "../../deploy/drivers/gcs"} {
 			cmd := exec.CommandContext(t.Context(), env.Plane.Kubectl(), "apply", "--server-side", "--force-conflicts", "-k", dir)
-			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+t.TempDir())
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("kubectl apply -k %s: %v\n%s", dir, err, out)
 			}

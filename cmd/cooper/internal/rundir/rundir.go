@@ -71,6 +71,9 @@ func (d Dir) Kubeconfig() string { return filepath.Join(d.path, "kubeconfig") }
 // Bin is for executables that the user gets on the PATH.
 func (d Dir) Bin() string { return filepath.Join(d.path, "bin") }
 
+// KubectlCache is for what kubectl remembers of the API server.
+func (d Dir) KubectlCache() string { return filepath.Join(d.path, "kubectl-cache") }
+
 // Log is the file with the logs of controller, sidecars and drivers.
 func (d Dir) Log() string { return filepath.Join(d.path, "cooper.log") }
 
@@ -95,6 +98,9 @@ type Info struct {
 	Sockets string `json:"sockets,omitempty"`
 	// Secrets are the names of the access Secrets of the sample.
 	Secrets []string `json:"secrets,omitempty"`
+	// StoreAdministrator are the variables by which clients act as root of the S3
+	// store.
+	StoreAdministrator map[string]string `json:"storeAdministrator,omitempty"`
 	// Services are the URLs of what runs, by what it is.
 	Services map[string]string `json:"services,omitempty"`
 }

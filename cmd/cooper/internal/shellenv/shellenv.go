@@ -29,6 +29,23 @@ func Write(w io.Writer, variables map[string]string) error {
 	return nil
 }
 
+// Unset prints a line that unsets variables; without names it prints nothing.
+// A name that no shell accepts is an error, and nothing is printed.
+func Unset(w io.Writer, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		if !valid(name) {
+			return fmt.Errorf("%q cannot be the name of an environment variable", name)
+		}
+	}
+	if _, err := fmt.Fprintf(w, "unset %s\n", strings.Join(names, " ")); err != nil {
+		return fmt.Errorf("print the environment: %w", err)
+	}
+	return nil
+}
+
 // Quote makes one shell word of s. Words that need no quotes get none.
 func Quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, special) {

@@ -4,8 +4,10 @@ package up
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,12 +40,17 @@ type EnvironmentOptions struct {
 	// Namespace and Secret name an access Secret; empty means those of the
 	// sample.
 	Namespace, Secret string
+	// StoreAdministrator prints the root credential of the S3 store in the place of a granted one.
+	StoreAdministrator bool
+	// Granted is the value of GrantedVariable in the shell that asks.
+	Granted string
 	// Out gets the variables, Notes what else there is to say.
 	Out, Notes io.Writer
 }
 
 // Environment prints, ready for eval, how to reach what runs: KUBECONFIG, a
-// PATH with kubectl, and the keys of an access Secret as variables.
+// PATH with kubectl, and the keys of an access Secret as variables. Variables
+// that an earlier call set, and that no Secret grants any more, are unset.
 func Environment(ctx context.Context, o EnvironmentOptions) error {
 	info, ok, err := o.Dir.Holder()
 	if err != nil {
@@ -52,39 +59,64 @@ func Environment(ctx context.Context, o EnvironmentOptions) error {
 	if !ok {
 		return fmt.Errorf("nothing runs on %s: start it with cooper up%s", o.Dir.Path(), rundir.Option(o.Dir.Path()))
 	}
-	if o.Namespace == "" {
-		o.Namespace = info.Namespace
-	}
-	secrets := info.Secrets
-	if o.Secret != "" {
-		secrets = []string{o.Secret}
-	}
 	variables := laptopVariables(o.Dir)
-	if len(secrets) > 0 {
-		c, err := clientOf(o.Dir.Kubeconfig())
-		if err != nil {
-			return err
-		}
-		err = addSecret(ctx, c, types.NamespacedName{Namespace: o.Namespace, Name: secrets[0]}, variables)
-		switch {
-		case err == nil:
-			addEndpoint(info, variables)
-		case apierrors.IsNotFound(err) && o.Secret == "":
-			// The user took the sample's access away. The way to the API server
-			// is still of use.
-			fmt.Fprintf(o.Notes, "cooper: %v\n", err)
-		default:
-			return err
-		}
+	if o.StoreAdministrator {
+		maps.Copy(variables, info.StoreAdministrator)
+		return shellenv.Write(o.Out, variables)
 	}
-	return shellenv.Write(o.Out, variables)
+	key, named := o.secret(info)
+	if !named && o.Granted == "" {
+		return shellenv.Write(o.Out, variables)
+	}
+	c, err := clientOf(o.Dir.Kubeconfig())
+	if err != nil {
+		return err
+	}
+	grants := map[string]string{}
+	missing := error(nil)
+	if named {
+		missing = addSecret(ctx, c, key, grants)
+		if missing != nil && !apierrors.IsNotFound(missing) {
+			return missing
+		}
+		addEndpoint(info, grants)
+	}
+	unset, err := settle(ctx, c, o.Granted, key, grants)
+	if err != nil {
+		return err
+	}
+	maps.Copy(variables, grants)
+	if err := errors.Join(shellenv.Unset(o.Out, unset), shellenv.Write(o.Out, variables)); err != nil {
+		return err
+	}
+	if missing != nil && o.Secret == "" {
+		// The user took the sample's access away. The way to the API server
+		// is still of use.
+		fmt.Fprintf(o.Notes, "cooper: %v\n", missing)
+		return nil
+	}
+	return missing
+}
+
+// secret is the access Secret that is asked for, if one is.
+func (o EnvironmentOptions) secret(info rundir.Info) (types.NamespacedName, bool) {
+	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Secret}
+	if key.Namespace == "" {
+		key.Namespace = info.Namespace
+	}
+	if key.Name == "" && len(info.Secrets) > 0 {
+		key.Name = info.Secrets[0]
+	}
+	return key, key.Name != ""
 }
 
 // laptopVariables lead to the API server, whatever is claimed there.
 func laptopVariables(dir rundir.Dir) map[string]string {
 	return map[string]string{
 		"KUBECONFIG": dir.Kubeconfig(),
-		"PATH":       withDirectory(os.Getenv("PATH"), dir.Bin()),
+		// What kubectl remembers of an API server is of no use to the next one.
+		"KUBECACHEDIR": dir.KubectlCache(),
+		"PATH":         withDirectory(os.Getenv("PATH"), dir.Bin()),
 	}
 }
 
@@ -105,7 +137,7 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("is its BucketAccess provisioned? kubectl get bucketaccess -n %s tells: %w", key.Namespace, err)
+		return fmt.Errorf("there is no Secret %s: kubectl get bucketaccess -n %s tells whether its access is provisioned: %w", key, key.Namespace, err)
 	}
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", key, err)

@@ -65,7 +65,7 @@ func (r *running) print(documents []sample.Document, variables map[string]string
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the report: %w", err)
 	}
-	fmt.Fprintf(&text, "\nIn another shell: eval \"$(%s env%s)\"\nThat sets:\n\n", shellenv.Quote(os.Args[0]), rundir.Option(r.options.Dir.Path()))
+	fmt.Fprintf(&text, "\nIn another shell: eval \"$(%s env%s)\"\nThat sets, beside PATH and KUBECACHEDIR:\n\n", shellenv.Quote(os.Args[0]), rundir.Option(r.options.Dir.Path()))
 	if err := shellenv.Write(&text, variables); err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type store struct {
 	url  string
 	// driver is served by the system, which gives it a socket and a sidecar.
 	driver system.Driver
+	// administrator, unless nil, are the variables by which clients act as root.
+	administrator map[string]string
 	// join, unless nil, tells the store of the API server, once that answers.
 	join func(ctx context.Context, config *rest.Config) error
 	stop func() error
@@ -55,6 +57,10 @@ func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) 
 		name: "S3 and IAM",
 		url:  server.URL(),
 		stop: server.Close,
+		administrator: map[string]string{
+			endpointKey: server.URL(), "AWS_DEFAULT_REGION": server.Region(),
+			"AWS_ACCESS_KEY_ID": server.Root().AccessKeyID, "AWS_SECRET_ACCESS_KEY": server.Root().SecretAccessKey,
+		},
 		driver: system.Driver{
 			Name: tutorial.DriverName,
 			Serve: func(ctx context.Context, endpoint string) error {

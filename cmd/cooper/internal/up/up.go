@@ -193,6 +193,9 @@ func (r *running) publish() error {
 	return r.lease.Publish(func(i *rundir.Info) {
 		i.Services = map[string]string{"Kubernetes API": plane.Config().Host}
 		for _, s := range r.stores {
+			if s.administrator != nil {
+				i.StoreAdministrator = s.administrator
+			}
 			i.Services[s.name] = s.url
 			i.Sockets = filepath.Dir(strings.TrimPrefix(r.system.Endpoint(s.driver.Name), "unix://"))
 		}
