@@ -40,7 +40,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		return driverkit.Access{}, err
 	}
 	asked.policy.Account = request.AccountID
-	if err := asked.account.use(); err != nil {
+	if err := asked.account.use(ctx); err != nil {
 		return driverkit.Access{}, err
 	}
 	signed, err := asked.account.containers.Grant(ctx, asked.container, asked.policy)
@@ -73,7 +73,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 		case account == nil:
 			return unknownAccount(id)
 		}
-		if err := account.use(); err != nil {
+		if err := account.use(ctx); err != nil {
 			return err
 		}
 		if err := account.containers.Revoke(ctx, name, request.AccountID); err != nil {

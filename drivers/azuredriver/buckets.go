@@ -32,7 +32,7 @@ func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucke
 	case name == "":
 		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not the name of a container, alone or after the name of a storage account and a dot", request.BucketID)
 	}
-	if err := account.use(); err != nil {
+	if err := account.use(ctx); err != nil {
 		return driverkit.BucketInfo{}, err
 	}
 	if err := account.containers.Ensure(ctx, name, want); err != nil {
@@ -50,7 +50,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 	case name == "":
 		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure, alone or after the name of a storage account and a dot", request.BucketID)
 	}
-	if err := account.use(); err != nil {
+	if err := account.use(ctx); err != nil {
 		return driverkit.BucketInfo{}, err
 	}
 	if err := account.containers.Describe(ctx, name, want); err != nil {
@@ -68,7 +68,7 @@ func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucke
 	case account == nil:
 		return unknownAccount(request.BucketID)
 	}
-	if err := account.use(); err != nil {
+	if err := account.use(ctx); err != nil {
 		return err
 	}
 	return apierror.Translate("bucket "+name, account.containers.Delete(ctx, name, params.DeleteNonEmpty(request.Parameters)))

@@ -41,6 +41,8 @@ type Config struct {
 	RecordsContainer string `json:"recordsContainer,omitempty"`
 	// ServiceAccounts, if set, offers authentication type ServiceAccount.
 	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
+	// Management is where Azure Resource Manager is, which serviceAccounts and accountKeyName need.
+	Management ManagementConfig `json:"management,omitzero"`
 	// Accounts are the storage accounts, by name. Names are part of the IDs of what was made there.
 	Accounts map[string]AccountConfig `json:"accounts"`
 }
@@ -74,7 +76,7 @@ type AccountConfig struct {
 	CAFile string `json:"caFile,omitempty"`
 	// ResourceID is the storage account's ID at Azure Resource Manager:
 	// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>. It is
-	// needed for authentication type ServiceAccount.
+	// needed for authentication type ServiceAccount and for accountKeyName.
 	ResourceID string `json:"resourceID,omitempty"`
 	// Signing is accountKey, which signs with a key of the storage account, or userDelegation, for accounts
 	// that do not accept their keys: then the driver is an application or identity of Microsoft Entra, the
@@ -101,8 +103,13 @@ type CredentialsConfig struct {
 	AccountKeyFile string `json:"accountKeyFile,omitempty"`
 	// AccountKey is the key itself, for programs and environment variables.
 	AccountKey cosi.Secret `json:"-"`
-	// TenantID and ClientID name the application that the driver is with signing userDelegation. Default:
-	// what the Azure SDK finds in its environment (workload identity, managed identity, AZURE_CLIENT_ID).
+	// AccountKeyName is key1 or key2, in place of the key itself: the driver asks Azure Resource Manager for it, and
+	// again every minute and when the service does not take it any more. The identity of the driver needs the role
+	// Storage Account Key Operator Service Role at the storage account, and the account needs its resourceID.
+	AccountKeyName string `json:"accountKeyName,omitempty"`
+	// TenantID and ClientID name the application that the driver is with signing userDelegation and with
+	// accountKeyName. Default: what the Azure SDK finds in its environment (workload identity, managed identity,
+	// AZURE_CLIENT_ID).
 	TenantID string `json:"tenantID,omitempty"`
 	// ClientID is described at tenantID.
 	ClientID string `json:"clientID,omitempty"`
@@ -162,6 +169,9 @@ func (c Config) complete() (Config, error) {
 	}
 	c.Accounts = accounts
 	c.ServiceAccounts = c.ServiceAccounts.withDefaults()
+	if c.managed() {
+		c.Management = c.Management.withDefaults()
+	}
 	problems = append(problems, c.validate()...)
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, err
@@ -188,7 +198,18 @@ func (c Config) validate() []error {
 	case !known:
 		problems = append(problems, fmt.Errorf("defaultAccount: %q is not one of the accounts (%s)", c.DefaultAccount, strings.Join(c.accountNames(), ", ")))
 	}
+	problems = append(problems, c.Management.validate(c.managed())...)
 	return append(problems, c.ServiceAccounts.validate(c.Accounts)...)
+}
+
+// managed says whether the driver calls Azure Resource Manager.
+func (c Config) managed() bool {
+	for _, account := range c.Accounts {
+		if account.Credentials.AccountKeyName != "" {
+			return true
+		}
+	}
+	return c.ServiceAccounts.enabled()
 }
 
 func (c Config) accountNames() []string { return slices.Sorted(maps.Keys(c.Accounts)) }
@@ -239,6 +260,9 @@ func (a AccountConfig) validate(field string) []error {
 	if a.ResourceID != "" && !accountIDPattern.MatchString(a.ResourceID) {
 		bad("resourceID", "%q is not the ID of a storage account, such as /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>", a.ResourceID)
 	}
+	if a.Credentials.AccountKeyName != "" && a.ResourceID == "" {
+		bad("resourceID", "is needed with accountKeyName")
+	}
 	if a.Signing == SigningUserDelegation && strings.HasPrefix(a.Endpoint, "http://") {
 		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", a.Endpoint)
 	}
@@ -261,34 +285,49 @@ func (a AccountConfig) validateAddress(bad func(name, format string, args ...any
 }
 
 func (c CredentialsConfig) check(signing Signing) error {
-	key, file := !c.AccountKey.IsZero(), c.AccountKeyFile != ""
-	application := c.TenantID != "" || c.ClientID != "" || c.ClientSecretFile != ""
 	switch {
 	case signing != SigningAccountKey && signing != SigningUserDelegation:
 		return fmt.Errorf("signing %q is not one of: accountKey, userDelegation", signing)
-	case signing == SigningUserDelegation && (key || file):
+	case signing == SigningUserDelegation && c != c.application():
 		return errors.New("an account key is not for signing userDelegation")
 	case signing == SigningUserDelegation:
-		return c.checkApplication(application)
-	case application || c.Authority != "":
-		return errors.New("tenantID, clientID, clientSecretFile and authority are for signing userDelegation")
+		return c.checkApplication()
+	case c.AccountKeyName != "":
+		return c.checkKeyName()
+	}
+	key, file := !c.AccountKey.IsZero(), c.AccountKeyFile != ""
+	switch {
+	case c.application() != (CredentialsConfig{}):
+		return errors.New("tenantID, clientID, clientSecretFile and authority are for signing userDelegation and for accountKeyName")
 	case file && key:
 		return errors.New("give the account key either by file or by value")
 	case !file && !key:
-		return errors.New("the account key is needed: accountKeyFile")
+		return errors.New("the account key is needed: accountKeyFile, or accountKeyName to ask Azure Resource Manager for it")
 	case !key:
 		return nil
 	}
 	return checkKey(c.AccountKey.Reveal())
 }
 
+// checkKeyName is for a key that Azure Resource Manager is asked for.
+func (c CredentialsConfig) checkKeyName() error {
+	switch {
+	case !c.AccountKey.IsZero() || c.AccountKeyFile != "":
+		return errors.New("give the account key either itself or by accountKeyName")
+	case c.AccountKeyName != "key1" && c.AccountKeyName != "key2":
+		return fmt.Errorf("accountKeyName %q is not one of: key1, key2", c.AccountKeyName)
+	}
+	return c.checkApplication()
+}
+
 // application are the fields that are not of account keys.
 func (c CredentialsConfig) application() CredentialsConfig {
-	c.AccountKey, c.AccountKeyFile = cosi.Secret{}, ""
+	c.AccountKey, c.AccountKeyFile, c.AccountKeyName = cosi.Secret{}, "", ""
 	return c
 }
 
-func (c CredentialsConfig) checkApplication(given bool) error {
+func (c CredentialsConfig) checkApplication() error {
+	given := c.TenantID != "" || c.ClientID != "" || c.ClientSecretFile != ""
 	if given && (c.TenantID == "" || c.ClientID == "" || c.ClientSecretFile == "") {
 		return errors.New("tenantID, clientID and clientSecretFile need each other")
 	}

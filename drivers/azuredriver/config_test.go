@@ -84,7 +84,10 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"service accounts without an issuer": {federated("location: x"), []string{"serviceAccounts.issuer: is needed"}},
 		"a role by its name":                 {federated("issuer: 'https://i', roles: {writeOnly: Writer}"), []string{`"Writer"`, "UUID"}},
 		"a key for identities":               {federated("issuer: 'https://i', credentials: {accountKeyFile: /key}"), []string{"not for Azure Resource Manager"}},
-		"a management endpoint without TLS":  {federated("issuer: 'https://i', endpoint: 'http://m'"), []string{"serviceAccounts.endpoint"}},
+		"a management endpoint without TLS":  {"{management: {endpoint: 'http://m'}, accounts: {abc: {credentials: {accountKeyName: key1}}}}", []string{"management.endpoint", "accounts.abc.resourceID: is needed"}},
+		"a management endpoint for nothing":  {"{management: {endpoint: 'https://m'}, accounts: {abc: {credentials: {accountKeyFile: /key}}}}", []string{"management: is for"}},
+		"the name of a key beside a key":     {"accounts: {abc: {credentials: {accountKeyFile: /key, accountKeyName: key1}}}", []string{"either itself or by accountKeyName"}},
+		"the name of a key that is none":     {"accounts: {abc: {credentials: {accountKeyName: primary}}}", []string{`"primary"`, "key1, key2"}},
 		"a resource ID that is none":         {account("resourceID: /abc"), []string{"accounts.abc.resourceID"}},
 		"a container that cannot be":         {"{recordsContainer: A, accounts: {abc: {}}}", []string{"recordsContainer"}},
 	}
@@ -153,6 +156,9 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 		variable, value string
 		want            azuredriver.CredentialsConfig
 	}{
+		"with the name of a key": {"AZURE_DRIVER_ACCOUNT_KEY_NAME", "key2", azuredriver.CredentialsConfig{
+			AccountKeyName: "key2", TenantID: "t", ClientID: "c", ClientSecretFile: "/secret",
+		}},
 		"with a key":    {"AZURE_DRIVER_ACCOUNT_KEY", "c2VjcmV0", azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret("c2VjcmV0")}},
 		"without a key": {"AZURE_DRIVER_SIGNING", "userDelegation", application},
 	} {
@@ -167,11 +173,14 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 		}
 		want := azuredriver.ServiceAccountsConfig{
 			Issuer: "https://issuer.example.com", SubscriptionID: subscription, ResourceGroup: "cosi", Location: "westeurope", Credentials: application,
-			Endpoint: "https://management.azure.com", Audience: "https://management.azure.com",
 			Roles: azuredriver.RolesConfig{ReadOnly: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", ReadWrite: "ba92f5b4-2d11-453d-a403-e96b0029c9fe"},
 		}
 		if diff := cmp.Diff(want, got.ServiceAccounts); diff != "" {
 			t.Errorf("%s: service accounts (-want +got):\n%s", name, diff)
+		}
+		public := azuredriver.ManagementConfig{Endpoint: "https://management.azure.com", Audience: "https://management.azure.com"}
+		if diff := cmp.Diff(public, got.Management); diff != "" {
+			t.Errorf("%s: management (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -39,9 +39,9 @@ func TestConformance(t *testing.T) {
 	config := conformance(t, key)
 	login := f.config.ServiceAccounts
 	config.Environment = append(config.Environment,
-		"AZURE_DRIVER_ENDPOINT="+f.server.URL(), "AZURE_DRIVER_CA_FILE="+login.CAFile, "AZURE_DRIVER_RESOURCE_ID="+f.server.ResourceID(mainAccount),
+		"AZURE_DRIVER_ENDPOINT="+f.server.URL(), "AZURE_DRIVER_CA_FILE="+f.config.Management.CAFile, "AZURE_DRIVER_RESOURCE_ID="+f.server.ResourceID(mainAccount),
 		"AZURE_DRIVER_ISSUER="+login.Issuer, "AZURE_DRIVER_SUBSCRIPTION_ID="+login.SubscriptionID, "AZURE_DRIVER_RESOURCE_GROUP="+login.ResourceGroup,
-		"AZURE_DRIVER_LOCATION="+login.Location, "AZURE_DRIVER_MANAGEMENT_ENDPOINT="+login.Endpoint, "AZURE_DRIVER_TENANT_ID="+login.Credentials.TenantID,
+		"AZURE_DRIVER_LOCATION="+login.Location, "AZURE_DRIVER_MANAGEMENT_ENDPOINT="+f.config.Management.Endpoint, "AZURE_DRIVER_TENANT_ID="+login.Credentials.TenantID,
 		"AZURE_DRIVER_CLIENT_ID="+login.Credentials.ClientID, "AZURE_DRIVER_CLIENT_SECRET_FILE="+login.Credentials.ClientSecretFile,
 		"AZURE_DRIVER_AUTHORITY="+login.Credentials.Authority,
 	)

@@ -95,8 +95,8 @@ func New(options Options) (*Driver, error) {
 	if driver.identities, err = newIdentities(config, wrapper(managementBackend)); err != nil {
 		return nil, fmt.Errorf("service accounts: %w", err)
 	}
-	for name, settings := range config.Accounts {
-		made, err := newAccount(config, name, settings, options.Now, wrapper(name))
+	for name := range config.Accounts {
+		made, err := newAccount(config, name, options, wrapper)
 		if err != nil {
 			return nil, fmt.Errorf("storage account %s: %w", name, err)
 		}
@@ -105,31 +105,32 @@ func New(options Options) (*Driver, error) {
 	return driver, nil
 }
 
-func newAccount(config Config, name string, settings AccountConfig, now func() time.Time, wrap wrapTransport) (*account, error) {
+func newAccount(config Config, name string, options Options, wrapper func(backend string) wrapTransport) (*account, error) {
+	settings := config.Accounts[name]
 	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	options, err := clientOptions(settings.CAFile, wrap)
+	listed, err := newListedKey(config, settings, options.Now, wrapper(managementBackend))
+	if err != nil {
+		return nil, err
+	}
+	wrap := wrapper(name)
+	if listed != nil {
+		wrap = func(next http.RoundTripper) http.RoundTripper { return listed.watch(wrapper(name)(next)) }
+	}
+	client, err := clientOptions(settings.CAFile, wrap)
 	if err != nil {
 		return nil, err
 	}
 	made := &account{
 		name: name, config: settings, certificateAuthority: authority,
-		containers: &store.Account{Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: now},
+		containers: &store.Account{Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: options.Now},
 	}
 	if settings.Signing == SigningUserDelegation {
-		return made, made.delegate(options)
+		return made, made.delegate(client)
 	}
-	if made.key, err = newSharedKey(name, settings); err != nil {
-		return nil, err
-	}
-	made.containers.Signer = made.key
-	made.containers.API, err = service.NewClientWithSharedKeyCredential(settings.url(name), made.key.credential, &service.ClientOptions{ClientOptions: options})
-	if err != nil {
-		return nil, fmt.Errorf("make the client: %w", err)
-	}
-	return made, nil
+	return made, made.keyed(client, listed)
 }
 
 // delegate prepares an account that does not accept its keys.
@@ -170,7 +171,7 @@ func (d *Driver) CheckBackend(ctx context.Context) error {
 	var problems []error
 	for _, name := range d.config.accountNames() {
 		account := d.accounts[name]
-		err := account.use()
+		err := account.use(ctx)
 		if err == nil {
 			err = account.containers.Check(ctx)
 		}
@@ -194,7 +195,6 @@ func (d *Driver) revision() string {
 	for name, account := range d.accounts {
 		fingerprint := ""
 		if account.key != nil {
-			_ = account.key.refresh() // the former key counts until there is another
 			fingerprint = account.key.fingerprint()
 		}
 		all[name] = visible{account.config.publicURL(name), account.certificateAuthority, fingerprint}

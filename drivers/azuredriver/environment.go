@@ -30,8 +30,9 @@ func Variables() []Variable {
 		{EnvironmentPrefix + "CLUSTER", "Mark of the cluster on everything that is made.", func(c *Config, _ *AccountConfig, v string) { c.Cluster = v }},
 		{EnvironmentPrefix + "ACCOUNT", "Name of the storage account.", func(c *Config, _ *AccountConfig, v string) { c.DefaultAccount = v }},
 		{EnvironmentPrefix + "ACCOUNT_KEY", "Key of the storage account, in base64.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) }},
+		{EnvironmentPrefix + "ACCOUNT_KEY_NAME", "key1 or key2, to ask Azure Resource Manager for the key.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKeyName = v }},
 		{EnvironmentPrefix + "SIGNING", "accountKey or userDelegation.", func(_ *Config, a *AccountConfig, v string) { a.Signing = Signing(v) }},
-		{EnvironmentPrefix + "TENANT_ID", "Tenant of the application that the driver is with signing userDelegation, and for service accounts.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v }},
+		{EnvironmentPrefix + "TENANT_ID", "Tenant of the application that the driver is with signing userDelegation, for account keys by their name, and for service accounts.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v }},
 		{EnvironmentPrefix + "CLIENT_ID", "Client ID of that application.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientID = v }},
 		{EnvironmentPrefix + "CLIENT_SECRET_FILE", "File with the secret of that application.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientSecretFile = v }},
 		{EnvironmentPrefix + "AUTHORITY", "URL of Microsoft Entra in a sovereign cloud.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.Authority = v }},
@@ -45,7 +46,7 @@ func Variables() []Variable {
 		{EnvironmentPrefix + "SUBSCRIPTION_ID", "Subscription of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.SubscriptionID = v }},
 		{EnvironmentPrefix + "RESOURCE_GROUP", "Resource group of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.ResourceGroup = v }},
 		{EnvironmentPrefix + "LOCATION", "Location of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Location = v }},
-		{EnvironmentPrefix + "MANAGEMENT_ENDPOINT", "URL of Azure Resource Manager; unset means Azure's public cloud.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Endpoint = v }},
+		{EnvironmentPrefix + "MANAGEMENT_ENDPOINT", "URL of Azure Resource Manager; unset means Azure's public cloud.", func(c *Config, _ *AccountConfig, v string) { c.Management.Endpoint = v }},
 	}
 }
 
@@ -63,9 +64,12 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if config.DefaultAccount == "" {
 		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %sACCOUNT must name the storage account", EnvironmentPrefix)
 	}
+	if config.ServiceAccounts.enabled() || account.Credentials.AccountKeyName != "" {
+		config.Management.CAFile = account.CAFile
+	}
 	if config.ServiceAccounts.enabled() {
-		config.ServiceAccounts.Credentials, config.ServiceAccounts.CAFile = account.Credentials.application(), account.CAFile
-		if account.Signing != SigningUserDelegation {
+		config.ServiceAccounts.Credentials = account.Credentials.application()
+		if account.Signing != SigningUserDelegation && account.Credentials.AccountKeyName == "" {
 			account.Credentials = CredentialsConfig{AccountKey: account.Credentials.AccountKey}
 		}
 	}

@@ -5,6 +5,7 @@ package azuredriver_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,10 +27,11 @@ import (
 )
 
 // startSystem runs controller, sidecar and the driver with a configuration.
-func startSystem(t *testing.T, env *testenv.Env, config azuredriver.Config) (*systemtest.System, string) {
+func startSystem(t *testing.T, env *testenv.Env, options azuredriver.Options) (*systemtest.System, string) {
 	t.Helper()
+	config := &options.Config
 	config.DriverName = "azure-" + uuid.NewString()[:8] + ".example.com"
-	driver, err := azuredriver.New(azuredriver.Options{Config: config})
+	driver, err := azuredriver.New(options)
 	wantNoError(t, err)
 	serve := func(ctx context.Context, endpoint string) error {
 		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint})
@@ -93,21 +95,38 @@ func (o objects) sas(t *testing.T, s *systemtest.System) string {
 // stops, and a working one arrives in its Secret without anybody asking.
 func TestTheSecretFollowsTheAccountKey(t *testing.T) {
 	t.Parallel()
-	server := startFake(t, azurefake.Options{Deletion: -1})
-	file := filepath.Join(t.TempDir(), "key")
-	key, _ := server.Keys(mainAccount)
-	wantNoError(t, os.WriteFile(file, []byte(key), 0o600))
-	s, driver := startSystem(t, testenv.Start(t, testenv.Options{}), azuredriver.Config{Accounts: map[string]azuredriver.AccountConfig{
-		mainAccount: {Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKeyFile: file}},
-	}})
+	t.Run("from a file", func(t *testing.T) {
+		t.Parallel()
+		server := startFake(t, azurefake.Options{Deletion: -1})
+		file := filepath.Join(t.TempDir(), "key")
+		key, _ := server.Keys(mainAccount)
+		wantNoError(t, os.WriteFile(file, []byte(key), 0o600))
+		config := azuredriver.Config{Accounts: map[string]azuredriver.AccountConfig{
+			mainAccount: {Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKeyFile: file}},
+		}}
+		followKey(t, server, azuredriver.Options{Config: config}, http.DefaultClient, func(key string) { wantNoError(t, os.WriteFile(file, []byte(key), 0o600)) })
+	})
+	t.Run("from Azure Resource Manager", func(t *testing.T) {
+		t.Parallel()
+		now := &clock{}
+		m := startManaged(t, "key1")
+		followKey(t, m.server, azuredriver.Options{Config: m.config, Now: now.Now}, m.trusted, func(string) { now.advance(time.Hour) })
+	})
+}
+
+// followKey replaces key1; notice lets the driver know.
+func followKey(t *testing.T, server *azurefake.Server, options azuredriver.Options, trusted *http.Client, notice func(key string)) {
+	t.Helper()
+	s, driver := startSystem(t, testenv.Start(t, testenv.Options{}), options)
 	made := createObjects(s, driver, cosiapi.AuthenticationTypeKey, "")
+	workload := (&keyless{trusted: trusted}).workload
 	former := made.sas(t, s)
-	wantNoError(t, upload(t.Context(), clientByURL(t, former), "a"))
+	wantNoError(t, upload(t.Context(), workload(t, former), "a"))
 
 	key, err := server.RegenerateKey(mainAccount, "key1")
 	wantNoError(t, err)
-	wantRefused(t, "the former token", upload(t.Context(), clientByURL(t, former), "a"), "AuthenticationFailed")
-	wantNoError(t, os.WriteFile(file, []byte(key), 0o600))
+	wantRefused(t, "the former token", upload(t.Context(), workload(t, former), "a"), "AuthenticationFailed")
+	notice(key)
 	next := former
 	s.Env.Eventually("another token in the Secret", func(context.Context) error {
 		if next = made.sas(t, s); next == former {
@@ -115,9 +134,9 @@ func TestTheSecretFollowsTheAccountKey(t *testing.T) {
 		}
 		return nil
 	})
-	wantNoError(t, upload(t.Context(), clientByURL(t, next), "b"))
+	wantNoError(t, upload(t.Context(), workload(t, next), "b"))
 	s.Delete(made.access)
-	wantRefused(t, "the next token after the access is deleted", list(t.Context(), clientByURL(t, next)), "AuthenticationFailed")
+	wantRefused(t, "the next token after the access is deleted", list(t.Context(), workload(t, next)), "AuthenticationFailed")
 	s.Delete(made.claim)
 }
 
@@ -127,7 +146,7 @@ func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	before := inventory(t, c.server)
-	s, driver := startSystem(t, c.env, c.config)
+	s, driver := startSystem(t, c.env, azuredriver.Options{Config: c.config})
 	shop := c.pod(t, s.Namespace, "shop")
 	made := createObjects(s, driver, cosiapi.AuthenticationTypeServiceAccount, "shop")
 	if token := made.sas(t, s); token != "" {

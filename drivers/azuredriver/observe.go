@@ -22,6 +22,11 @@ var operations = map[string]string{
 	"POST service userdelegationkey": "GetUserDelegationKey",
 }
 
+// recordOperations are the calls for a record of an access.
+var recordOperations = map[string]string{
+	http.MethodPut: "PutBlob", http.MethodHead: "GetBlobProperties", http.MethodDelete: "DeleteBlob",
+}
+
 // callName names a call for metrics and spans.
 func callName(request *http.Request) (api, operation string) {
 	if strings.HasPrefix(request.URL.Path, "/subscriptions/") {
@@ -29,6 +34,12 @@ func callName(request *http.Request) (api, operation string) {
 	}
 	const blobAPI = "Blob"
 	query := request.URL.Query()
+	// Beside containers, there are only the blobs with records.
+	if query.Get("restype") == "" && query.Get("comp") == "" {
+		if known, ok := recordOperations[request.Method]; ok {
+			return blobAPI, known
+		}
+	}
 	if known, ok := operations[request.Method+" "+query.Get("restype")+" "+query.Get("comp")]; ok {
 		return blobAPI, known
 	}

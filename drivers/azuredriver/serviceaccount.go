@@ -87,7 +87,7 @@ func (d *Driver) grantIdentity(ctx context.Context, request driverkit.GrantAcces
 	}
 	answer := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
 	for _, at := range asked.buckets {
-		if err := at.account.use(); err != nil {
+		if err := at.account.use(ctx); err != nil {
 			return driverkit.Access{}, err
 		}
 		// Azure would take a role at a container that does not exist.

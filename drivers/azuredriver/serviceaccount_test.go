@@ -65,9 +65,9 @@ func startFederation(t *testing.T, options azurefake.Options, issuer string) *fe
 	account := config.Accounts[mainAccount]
 	account.CAFile, account.ResourceID = caFile, server.ResourceID(mainAccount)
 	config.Accounts[mainAccount] = account
+	config.Management = azuredriver.ManagementConfig{Endpoint: server.URL(), CAFile: caFile}
 	config.ServiceAccounts = azuredriver.ServiceAccountsConfig{
 		Issuer: issuer, SubscriptionID: server.SubscriptionID(), ResourceGroup: server.ResourceGroup(), Location: "westeurope",
-		Endpoint: server.URL(), CAFile: caFile,
 		Credentials: azuredriver.CredentialsConfig{TenantID: server.TenantID(), ClientID: application.ClientID, ClientSecretFile: secretFile, Authority: server.URL()},
 	}
 	return &federation{
@@ -286,7 +286,9 @@ func TestServiceAccountRefusals(t *testing.T) {
 		t.Errorf("a refused grant left something (-before +after):\n%s", diff)
 	}
 
-	without := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts = azuredriver.ServiceAccountsConfig{} })
+	without := f.process(t, func(c *azuredriver.Config) {
+		c.ServiceAccounts, c.Management = azuredriver.ServiceAccountsConfig{}, azuredriver.ManagementConfig{}
+	})
 	wantCode(t, grant(without, as(grantRequest(newAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
 	wantCode(t, without.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.FailedPrecondition, "serviceAccounts")
 	stranger := f.process(t, func(c *azuredriver.Config) { c.DriverName = "other.example.com" })

@@ -5,22 +5,16 @@ package azuredriver
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/identity"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
-
-// DefaultManagement is the URL of Azure Resource Manager in Azure's public cloud.
-const DefaultManagement = "https://management.azure.com"
 
 // ServiceAccountsConfig lets workloads use containers as their Kubernetes service accounts, without a
 // credential in a Secret: each access gets a managed identity that trusts the tokens of the cluster.
@@ -37,13 +31,6 @@ type ServiceAccountsConfig struct {
 	Location string `json:"location,omitempty"`
 	// Roles are what identities get for access modes.
 	Roles RolesConfig `json:"roles,omitzero"`
-	// Endpoint is the URL of Azure Resource Manager in a sovereign cloud. Default:
-	// https://management.azure.com.
-	Endpoint string `json:"endpoint,omitempty"`
-	// Audience is what tokens for the endpoint are for. Default: https://management.azure.com.
-	Audience string `json:"audience,omitempty"`
-	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Default: the system's.
-	CAFile string `json:"caFile,omitempty"`
 	// Credentials are the driver's own for Azure Resource Manager. It needs the roles Managed Identity
 	// Contributor at the resource group, and Role Based Access Control Administrator at the storage accounts.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
@@ -75,12 +62,6 @@ func (s ServiceAccountsConfig) enabled() bool { return s.Issuer != "" }
 func (s ServiceAccountsConfig) withDefaults() ServiceAccountsConfig {
 	if !s.enabled() {
 		return s
-	}
-	if s.Endpoint == "" {
-		s.Endpoint = DefaultManagement
-	}
-	if s.Audience == "" {
-		s.Audience = DefaultManagement
 	}
 	if s.Roles.ReadOnly == "" {
 		s.Roles.ReadOnly = identity.RoleReader
@@ -127,15 +108,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]AccountConfig) []err
 			bad("roles", "%q is not the UUID of a role definition in lower case", role)
 		}
 	}
-	if !strings.HasPrefix(s.Endpoint, "https://") {
-		bad("endpoint", "%q is not an https URL", s.Endpoint)
-	} else if err := driverkit.CheckEndpoint(s.Endpoint, DefaultManagement); err != nil {
-		bad("endpoint", "%v", err)
-	}
-	if _, err := driverkit.CertificateAuthorities(s.CAFile); err != nil {
-		bad("caFile", "%v", err)
-	}
-	if s.Credentials.AccountKeyFile != "" || !s.Credentials.AccountKey.IsZero() {
+	if s.Credentials != s.Credentials.application() {
 		bad("credentials", "an account key is not for Azure Resource Manager")
 	} else if err := s.Credentials.check(SigningUserDelegation); err != nil {
 		bad("credentials", "%v", err)
@@ -164,20 +137,10 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 	if !s.enabled() {
 		return nil, nil //nolint:nilnil // absent is a configuration, not an error
 	}
-	options, err := clientOptions(s.CAFile, wrap)
+	credential, management, err := config.Management.login(s.Credentials, wrap)
 	if err != nil {
 		return nil, err
 	}
-	credential, err := newIdentity(s.Credentials, options)
-	if err != nil {
-		return nil, err
-	}
-	options.Cloud = cloud.Configuration{
-		ActiveDirectoryAuthorityHost: cloud.AzurePublic.ActiveDirectoryAuthorityHost,
-		Services:                     map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: strings.TrimRight(s.Endpoint, "/"), Audience: s.Audience}},
-	}
-	// What is needed is registered in any subscription that has a storage account.
-	management := &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true}
 	made := &identity.Manager{
 		Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer,
 		Driver: config.DriverName, Cluster: config.Cluster, Scopes: resourceIDs(config.Accounts),
@@ -192,23 +155,4 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 		return nil, fmt.Errorf("make the client for role assignments: %w", err)
 	}
 	return made, nil
-}
-
-// managementCall names a call to Azure Resource Manager for metrics and spans.
-func managementCall(request *http.Request) (api, operation string) {
-	verb := map[string]string{http.MethodGet: "Get", http.MethodPut: "Create", http.MethodDelete: "Delete"}[request.Method]
-	for _, kind := range []struct{ path, api, name string }{
-		{"/federatedIdentityCredentials", "ManagedIdentity", "FederatedIdentityCredential"},
-		{"/userAssignedIdentities", "ManagedIdentity", "UserAssignedIdentity"},
-		{"/roleAssignments", "Authorization", "RoleAssignment"},
-	} {
-		_, rest, found := strings.Cut(request.URL.Path, kind.path)
-		switch {
-		case found && verb == "Get" && rest == "":
-			return kind.api, "List" + kind.name
-		case found && verb != "":
-			return kind.api, verb + kind.name
-		}
-	}
-	return "ResourceManager", "Other"
 }
