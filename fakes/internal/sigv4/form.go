@@ -16,7 +16,9 @@ func formatSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/ti
 // VerifyForm checks the signature of a browser upload (POST policy). fields are the form's fields with
 // lower-case names. It returns nil and no error when the form is not signed at all.
 func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
-	if fields["policy"] == "" && fields["x-amz-signature"] == "" && fields["x-amz-credential"] == "" {
+	d := v.Dialect.orAWS()
+	field := func(rest string) string { return strings.ToLower(d.header) + rest }
+	if fields["policy"] == "" && fields[field("signature")] == "" && fields[field("credential")] == "" {
 		if fields["awsaccesskeyid"] != "" {
 			return nil, errSigV2
 		}
@@ -25,43 +27,71 @@ func (v Verifier) VerifyForm(fields map[string]string) (*Verified, error) {
 	if fields["awsaccesskeyid"] != "" || fields["signature"] != "" {
 		return nil, errSigV2
 	}
-	for _, name := range []string{"policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"} {
+	for _, name := range []string{"policy", field("algorithm"), field("credential"), field("date"), field("signature")} {
 		if _, ok := fields[name]; !ok {
 			return nil, InvalidArgument(name, "",
 				"Bucket POST must contain a field named '"+formName(name)+"'.  If it is specified, please check the order of the fields.")
 		}
 	}
-	if fields["x-amz-algorithm"] != algorithm {
-		return nil, InvalidArgument("X-Amz-Algorithm", fields["x-amz-algorithm"], "Only AWS4-HMAC-SHA256 is supported")
+	if fields[field("algorithm")] != d.algorithm {
+		return nil, InvalidArgument(formName(field("algorithm")), fields[field("algorithm")], "Only "+d.algorithm+" is supported")
 	}
-	credential := fields["x-amz-credential"]
-	c := &claim{mode: Form, signature: fields["x-amz-signature"], securityToken: fields["x-amz-security-token"]}
+	credential := fields[field("credential")]
+	c := &claim{dialect: d, mode: Form, signature: fields[field("signature")], securityToken: fields[field("security-token")]}
 	var err error
-	if c.accessKeyID, c.scope, err = parseCredential(credential, v.Expect, AWS, formMalformed(credential)); err != nil {
+	if c.accessKeyID, c.scope, err = parseCredential(credential, v.Expect, d, formMalformed(credential)); err != nil {
 		return nil, err
 	}
-	if err := c.setDate(fields["x-amz-date"]); err != nil {
-		return nil, InvalidArgument("X-Amz-Date", fields["x-amz-date"], "X-Amz-Date must be formated via ISO8601 Long format")
+	if err := c.setDate(fields[field("date")]); err != nil {
+		return nil, InvalidArgument(formName(field("date")), fields[field("date")], formName(field("date"))+" must be formated via ISO8601 Long format")
 	}
-	secret, err := v.Lookup(c.accessKeyID, c.securityToken)
+	secret, err := v.lookup(c)
 	if err != nil {
 		return nil, err
 	}
-	key := signingKey(AWS.keyPrefix, secret, c.scope)
-	if !equalSignature(sign(key, fields["policy"]), c.signature) {
+	return c.compareForm(secret, fields["policy"])
+}
+
+// compareForm compares the signature of a policy document with the one that it must have.
+func (c *claim) compareForm(secret, policy string) (*Verified, error) {
+	var key []byte
+	var good bool
+	if c.dialect.asymmetric {
+		good = signedBy(c.keys, policy, c.signature)
+	} else {
+		key = signingKey(c.dialect.keyPrefix, secret, c.scope)
+		good = equalSignature(sign(key, policy), c.signature)
+	}
+	if !good {
 		return nil, awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
 			"The request signature we calculated does not match the signature you provided. Check your key and signing method.").
 			With("AWSAccessKeyId", c.accessKeyID).
-			With("StringToSign", fields["policy"]).
+			With("StringToSign", policy).
 			With("SignatureProvided", c.signature).
-			With("StringToSignBytes", hexBytes(fields["policy"]))
+			With("StringToSignBytes", hexBytes(policy))
 	}
 	return c.verified(key, UnsignedPayload), nil
 }
 
-// formName is the spelling in which S3 names a form field in its errors.
+// FormDialect returns the dialect in which a form is signed; AWS when it names none of Google's.
+func FormDialect(fields map[string]string) Dialect {
+	for _, d := range []Dialect{GoogleRSA, Google} {
+		if fields["x-goog-algorithm"] == d.algorithm {
+			return d
+		}
+	}
+	if fields["x-goog-algorithm"] != "" || fields["x-goog-signature"] != "" {
+		return GoogleRSA
+	}
+	return AWS
+}
+
+// SignatureField is the form field with the signature, in lower case.
+func (d Dialect) SignatureField() string { return strings.ToLower(d.orAWS().header) + "signature" }
+
+// formName is the spelling in which the service names a form field in its errors.
 func formName(lower string) string {
-	if !strings.HasPrefix(lower, "x-amz-") {
+	if !strings.HasPrefix(lower, "x-amz-") && !strings.HasPrefix(lower, "x-goog-") {
 		return lower
 	}
 	words := strings.Split(lower, "-")

@@ -5,7 +5,6 @@ package s3api
 import (
 	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -13,14 +12,10 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/internal/postform"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
-
-var errMalformedPost = awserr.New(http.StatusBadRequest, "MalformedPOSTRequest", "The body of your POST request is not well-formed multipart/form-data.")
-
-// maxForm bounds the fields of a browser upload without its file.
-const maxForm = 20 << 10
 
 // postObject stores an object that a browser uploads as a form ("Browser-based uploads using POST").
 func (q *request) postObject() error {
@@ -52,35 +47,18 @@ func (q *request) postObject() error {
 	return q.storeForm(file, policy)
 }
 
-// readForm reads the fields before the file; those after it are ignored, as S3 does.
+// readForm reads the fields before the file.
 func (q *request) readForm(r *multipart.Reader) (*multipart.Part, error) {
-	q.form = map[string]string{}
-	total := 0
-	for {
-		part, err := r.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			return nil, invalidArgument("file", "0", "POST requires exactly one file upload per request.")
-		}
-		if err != nil {
-			return nil, errMalformedPost
-		}
-		name := strings.ToLower(part.FormName())
-		if name == "file" {
-			return part, nil
-		}
-		value, err := io.ReadAll(io.LimitReader(part, maxForm+1))
-		if err != nil {
-			return nil, errMalformedPost
-		}
-		if total += len(value) + len(name); total > maxForm {
-			return nil, awserr.New(http.StatusBadRequest, "MaxPostPreDataLengthExceeded", "Your POST request fields preceding the upload file was too large.").With("MaxPostPreDataLengthBytes", itoa(maxForm))
-		}
-		q.form[name] = string(value)
+	form, err := postform.Read(r)
+	if err != nil {
+		return nil, err
 	}
+	q.form = form.Fields
+	return form.File, nil
 }
 
 // authenticateForm verifies the form's signature and its policy; a form without either is anonymous.
-func (q *request) authenticateForm() (*postPolicy, error) {
+func (q *request) authenticateForm() (*postform.Policy, error) {
 	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup}
 	signed, err := v.VerifyForm(q.form)
 	if err != nil {
@@ -93,14 +71,14 @@ func (q *request) authenticateForm() (*postPolicy, error) {
 	if err := q.identify(); err != nil {
 		return nil, err
 	}
-	policy, err := parsePostPolicy(q.form["policy"])
+	policy, err := postform.ParsePolicy(q.form["policy"])
 	if err != nil {
 		return nil, err
 	}
-	return policy, policy.check(q.Now(), q.bucket, q.form)
+	return policy, policy.Check(q.Now(), q.bucket, "x-amz-signature", q.form)
 }
 
-func (q *request) storeForm(file *multipart.Part, policy *postPolicy) error {
+func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error {
 	attrs, err := q.attributes()
 	if err != nil {
 		return err
@@ -115,11 +93,11 @@ func (q *request) storeForm(file *multipart.Part, policy *postPolicy) error {
 	if want.Algorithm == "" {
 		want.Algorithm = checksum.CRC64NVME
 	}
-	got, err := q.storeBody(&limited{src: file, policy: policy}, want.Algorithm)
+	got, err := q.storeBody(policy.Limit(file), want.Algorithm)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(q.checkReceived(got, want), policy.checkSize(got.size)); err != nil {
+	if err := errors.Join(q.checkReceived(got, want), policy.CheckSize(got.size)); err != nil {
 		q.Store.Discard(got.segments)
 		return err
 	}
@@ -145,26 +123,6 @@ func (q *request) formTags() ([]store.Tag, error) {
 		return nil, err
 	}
 	return storeTags(body.TagSet.Tag), q.authorize(permission{"s3:PutObjectTagging", q.objectARN()})
-}
-
-// limited stops reading a file that is larger than the form's policy allows, and words framing errors.
-type limited struct {
-	src    io.Reader
-	policy *postPolicy
-	read   int64
-}
-
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.src.Read(p)
-	l.read += int64(n)
-	if tooLarge := l.policy.checkMax(l.read); tooLarge != nil {
-		return n, tooLarge
-	}
-	var e *awserr.Error
-	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &e) {
-		return n, errMalformedPost
-	}
-	return n, err
 }
 
 // answerForm redirects or answers with the status that the form asks for, 204 by default.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package s3api
+package postform
 
 import (
 	"bytes"
@@ -15,15 +15,15 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// postPolicy is the signed policy of a browser upload ("Creating a POST policy").
-type postPolicy struct {
+// Policy is the signed policy document of a form ("Creating a POST policy" of S3, "Policy documents" of Cloud Storage).
+type Policy struct {
 	expires    time.Time
-	conditions []postCondition
+	conditions []condition
 	min, max   int64
 	ranged     bool
 }
 
-type postCondition struct {
+type condition struct {
 	operator, field, value string
 	// text is how the service quotes the condition.
 	text string
@@ -33,7 +33,8 @@ func badPolicy(message string) *awserr.Error {
 	return awserr.New(http.StatusBadRequest, "InvalidPolicyDocument", "Invalid Policy: "+message)
 }
 
-func parsePostPolicy(encoded string) (*postPolicy, error) {
+// ParsePolicy reads a policy document in base64.
+func ParsePolicy(encoded string) (*Policy, error) {
 	raw, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return nil, badPolicy("invalid Base64 encoding.")
@@ -50,7 +51,7 @@ func parsePostPolicy(encoded string) (*postPolicy, error) {
 			return nil, badPolicy("Unexpected: \"" + name + "\"")
 		}
 	}
-	p := &postPolicy{}
+	p := &Policy{}
 	if err := p.expiration(fields["expiration"]); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func parsePostPolicy(encoded string) (*postPolicy, error) {
 	return p, nil
 }
 
-func (p *postPolicy) expiration(raw json.RawMessage) error {
+func (p *Policy) expiration(raw json.RawMessage) error {
 	if raw == nil {
 		return badPolicy("Policy missing expiration.")
 	}
@@ -85,7 +86,7 @@ func (p *postPolicy) expiration(raw json.RawMessage) error {
 	return nil
 }
 
-func (p *postPolicy) add(raw json.RawMessage) error {
+func (p *Policy) add(raw json.RawMessage) error {
 	var object map[string]any
 	if json.Unmarshal(raw, &object) == nil {
 		if len(object) != 1 {
@@ -96,7 +97,7 @@ func (p *postPolicy) add(raw json.RawMessage) error {
 			if !ok {
 				return badPolicy("Invalid Simple-Condition: value must be a string.")
 			}
-			p.conditions = append(p.conditions, postCondition{"eq", strings.ToLower(field), s, `["eq", "$` + field + `", "` + s + `"]`})
+			p.conditions = append(p.conditions, condition{"eq", strings.ToLower(field), s, `["eq", "$` + field + `", "` + s + `"]`})
 		}
 		return nil
 	}
@@ -118,7 +119,7 @@ func (p *postPolicy) add(raw json.RawMessage) error {
 	return badPolicy("Invalid Condition: unknown operation '" + operator + "'.")
 }
 
-func (p *postPolicy) addMatch(operator string, list []any) error {
+func (p *Policy) addMatch(operator string, list []any) error {
 	if len(list) != 3 {
 		return badPolicy("Invalid " + operator + ": wrong number of arguments.")
 	}
@@ -127,16 +128,16 @@ func (p *postPolicy) addMatch(operator string, list []any) error {
 	if !ok1 || !ok2 || !strings.HasPrefix(field, "$") {
 		return badPolicy("Invalid Simple-Condition: value must be a string.")
 	}
-	p.conditions = append(p.conditions, postCondition{operator, strings.ToLower(field[1:]), value, `["` + operator + `", "` + field + `", "` + value + `"]`})
+	p.conditions = append(p.conditions, condition{operator, strings.ToLower(field[1:]), value, `["` + operator + `", "` + field + `", "` + value + `"]`})
 	return nil
 }
 
-func (p *postPolicy) addRange(list []any) error {
+func (p *Policy) addRange(list []any) error {
 	if len(list) != 3 {
 		return badPolicy("Invalid content-length-range: wrong number of arguments.")
 	}
-	low, ok1 := postNumber(list[1])
-	high, ok2 := postNumber(list[2])
+	low, ok1 := number(list[1])
+	high, ok2 := number(list[2])
 	if !ok1 || !ok2 {
 		return badPolicy("Invalid content-length-range: wrong number of arguments.")
 	}
@@ -144,7 +145,7 @@ func (p *postPolicy) addRange(list []any) error {
 	return nil
 }
 
-func postNumber(v any) (int64, bool) {
+func number(v any) (int64, bool) {
 	switch v := v.(type) {
 	case float64:
 		return int64(v), v >= 0
@@ -159,15 +160,13 @@ func violated(message string) *awserr.Error {
 	return awserr.New(http.StatusForbidden, "AccessDenied", "Invalid according to Policy: "+message)
 }
 
-// free are the form fields that need no condition ("Creating a POST policy", "Condition matching").
-var free = []string{"policy", "x-amz-signature", "file"}
-
-// check judges the form: every condition must hold, and every field must have one.
-func (p *postPolicy) check(now time.Time, bucket string, form map[string]string) error {
+// Check judges the form: every condition must hold, and every field must have one but the policy, the field of its
+// signature, the file, and those that are to be ignored ("Creating a POST policy", "Condition matching").
+func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]string) error {
 	if now.After(p.expires) {
 		return violated("Policy expired.")
 	}
-	covered := slices.Clone(free)
+	covered := []string{"policy", signature, "file"}
 	for _, c := range p.conditions {
 		covered = append(covered, c.field)
 		got := form[c.field]
@@ -186,15 +185,16 @@ func (p *postPolicy) check(now time.Time, bucket string, form map[string]string)
 	return nil
 }
 
-// checkMax refuses a file as soon as it is too large.
-func (p *postPolicy) checkMax(size int64) error {
+// checkMax refuses a file as soon as it is too large; a nil policy has no opinion.
+func (p *Policy) checkMax(size int64) error {
 	if p == nil || !p.ranged || size <= p.max {
 		return nil
 	}
-	return errTooLarge.With("ProposedSize", strconv.FormatInt(size, 10)).With("MaxSizeAllowed", strconv.FormatInt(p.max, 10))
+	return tooLarge.With("ProposedSize", strconv.FormatInt(size, 10)).With("MaxSizeAllowed", strconv.FormatInt(p.max, 10))
 }
 
-func (p *postPolicy) checkSize(size int64) error {
+// CheckSize refuses a whole file that is too small; a nil policy has no opinion.
+func (p *Policy) CheckSize(size int64) error {
 	if p == nil || !p.ranged || size >= p.min {
 		return nil
 	}

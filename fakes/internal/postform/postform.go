@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package postform reads what a browser uploads as a form, and judges it by the policy document that comes with it. The
+// form and the document are those of Amazon S3 ("Browser-based uploads using POST") and of Cloud Storage ("Upload an
+// object with HTML forms") alike. It verifies no signature; package sigv4 does.
+package postform
+
+import (
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
+)
+
+// maxForm bounds the fields of a form without its file.
+const maxForm = 20 << 10
+
+var (
+	malformed = awserr.New(http.StatusBadRequest, "MalformedPOSTRequest", "The body of your POST request is not well-formed multipart/form-data.")
+	tooLarge  = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed object size.")
+)
+
+// Form is a form up to its file.
+type Form struct {
+	// Fields have their names in lower case.
+	Fields map[string]string
+	// File has not been read.
+	File *multipart.Part
+}
+
+// Read reads the fields before the file; those after it are ignored, as the services do. Its errors are *awserr.Error.
+func Read(r *multipart.Reader) (*Form, error) {
+	form := &Form{Fields: map[string]string{}}
+	total := 0
+	for {
+		part, err := r.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return nil, sigv4.InvalidArgument("file", "0", "POST requires exactly one file upload per request.")
+		}
+		if err != nil {
+			return nil, malformed
+		}
+		name := strings.ToLower(part.FormName())
+		if name == "file" {
+			form.File = part
+			return form, nil
+		}
+		value, err := io.ReadAll(io.LimitReader(part, maxForm+1))
+		if err != nil {
+			return nil, malformed
+		}
+		if total += len(value) + len(name); total > maxForm {
+			return nil, awserr.New(http.StatusBadRequest, "MaxPostPreDataLengthExceeded", "Your POST request fields preceding the upload file was too large.").
+				With("MaxPostPreDataLengthBytes", strconv.Itoa(maxForm))
+		}
+		form.Fields[name] = string(value)
+	}
+}
+
+// Limit stops reading a file that is larger than the policy allows, and words framing errors. A nil policy allows any.
+func (p *Policy) Limit(file io.Reader) io.Reader { return &limited{src: file, policy: p} }
+
+type limited struct {
+	src    io.Reader
+	policy *Policy
+	read   int64
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.src.Read(p)
+	l.read += int64(n)
+	if tooLarge := l.policy.checkMax(l.read); tooLarge != nil {
+		return n, tooLarge
+	}
+	var e *awserr.Error
+	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &e) {
+		return n, malformed
+	}
+	return n, err
+}
