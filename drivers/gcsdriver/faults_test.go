@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +88,36 @@ func TestLimitsInPlainWords(t *testing.T) {
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
 	wantCode(t, err, codes.ResourceExhausted, "100", "raise the quota")
 }
+
+// TestTenKeys reaches the limit of the fake itself, while somebody else makes keys for the account at the same time.
+func TestTenKeys(t *testing.T) {
+	t.Parallel()
+	on := startGoogle(t, gcsfake.Options{})
+	w := newWorld(t, on, worldOptions{wrap: func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/hmacKeys") {
+				for range 10 {
+					if _, err := on.NewHMAC(request.URL.Query().Get("serviceAccountEmail")); err != nil {
+						break
+					}
+				}
+			}
+			return next.RoundTrip(request)
+		})
+	}})
+	request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
+	_, err := w.DriverGrantBucketAccess(t.Context(), request)
+	wantCode(t, err, codes.ResourceExhausted, "ten", "HMAC keys", "iam.gserviceaccount.com")
+	// Nobody was given those keys: revoke removes them, too.
+	wantCode(t, w.revoke(t, request), codes.OK)
+	if accounts := on.Inventory().Accounts; len(accounts) != 0 {
+		t.Errorf("left are %+v", accounts)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // TestLostAnswers loses the answer of every kind of call once, and makes sure that the RPC succeeds,
 // now or when it is repeated, and that nothing is made twice.

@@ -14,6 +14,7 @@ import (
 	iam "google.golang.org/api/iam/v1"
 	storage "google.golang.org/api/storage/v1"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
@@ -76,7 +77,7 @@ func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
 		})
 	})
 	if err != nil {
-		return credstore.Credential{}, err
+		return credstore.Credential{}, whyNoKey(ctx, k, "HMAC keys", k.email, err)
 	}
 	if made.Metadata == nil {
 		return credstore.Credential{}, errors.New("make a HMAC key: the answer has no metadata")
@@ -101,6 +102,22 @@ func (k hmacKeys) Delete(ctx context.Context, id string) error {
 		})
 	})
 	return apierror.Translate("HMAC key "+id, unlessMissing(err))
+}
+
+// maxKeys is how many keys of a kind Google allows a service account ("HMAC keys"; "Quotas and limits" of IAM).
+const maxKeys = 10
+
+// whyNoKey words the refusal of a new key. Google refuses the eleventh with codes that mean other things too, a rate or a
+// policy of the organization, so the keys are counted.
+func whyNoKey(ctx context.Context, keys credentials.ShownOnceKeys, kind, email string, refusal error) error {
+	if !apierror.Is(refusal, http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusPreconditionFailed, http.StatusTooManyRequests) {
+		return refusal
+	}
+	live, err := keys.List(ctx)
+	if err != nil || len(live) < maxKeys {
+		return refusal
+	}
+	return driverkit.ResourceExhausted("service account %s has all the %s that Google allows for one (ten); delete those that nobody uses", email, kind).WithDetail(refusal)
 }
 
 // unlessDeleted passes over a refused change of a key that is deleted already, which Google remembers
@@ -152,7 +169,7 @@ func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
 		})
 	})
 	if err != nil {
-		return credstore.Credential{}, err
+		return credstore.Credential{}, whyNoKey(ctx, k, "keys", k.email, err)
 	}
 	return parseKey(made.PrivateKeyData)
 }
