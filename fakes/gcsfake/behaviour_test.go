@@ -133,7 +133,7 @@ func TestEveryOperationHasARow(t *testing.T) {
 var elsewhere = []string{
 	"storage.buckets.testIamPermissions", "cloudresourcemanager.projects.testIamPermissions", "oauth2.token", "sts.token",
 	"iam.projects.serviceAccounts.keys.create", "iam.projects.serviceAccounts.testIamPermissions", "iam.roles.list", "iam.roles.get",
-	"xml.PutResumable", "xml.DeleteResumable", "xml.DeleteObjects",
+	"xml.PutResumable", "xml.DeleteResumable", "xml.DeleteObjects", "xml.PostObject",
 }
 
 // world is a server with something of everything in it, called without a listener.
@@ -183,18 +183,21 @@ func setup() []operation {
 		{method: "POST", path: "/upload/storage/v1/b/locked/o?uploadType=media&name=o", body: "x"},
 		{method: "POST", path: up + "?uploadType=media&name=dir/a", body: "first"},
 		{method: "POST", path: up + "?uploadType=media&name=o", body: "second"},
-		{method: "POST", path: "/docs/m?uploads"},
-		{method: "PUT", path: "/docs/m?partNumber=1&uploadId={upload}", body: "part"},
 		{method: "POST", path: insert, body: `{"name":"bin",` + uniform + `}`},
 		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=gone", body: "gone", headers: "X-Learn: {soft}"},
 		{method: "DELETE", path: "/storage/v1/b/bin/o/gone"},
 		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=again", body: "old", headers: "X-Learn: {over}"},
 		{method: "POST", path: "/upload/storage/v1/b/bin/o?uploadType=media&name=again", body: "new"},
 		{method: "POST", path: insert, body: `{"name":"hard",` + uniform + `,"softDeletePolicy":{"retentionDurationSeconds":"0"}}`},
+		{method: "POST", path: upHard + "?uploadType=media&name=secret", headers: keyHeaders("", 'k'), body: "secret"},
+		{method: "POST", path: upHard + "?uploadType=media&name=plain", body: "plain"},
+		{method: "POST", path: "/hard/m?uploads", headers: keyHeaders("", 'k')},
 		{method: "POST", path: sas, body: `{"accountId":"target"}`},
 		{method: "POST", path: sas, body: `{"accountId":"deleted"}`, headers: "X-Learn: {deleted}"},
 		{method: "DELETE", path: sas + "/deleted@cooper-fake.iam.gserviceaccount.com"},
 		{method: "POST", path: sa + "/keys:upload", body: `{"publicKeyData":"` + uploadedCertificate() + `"}`, headers: "X-Learn: {key}"},
+		{method: "POST", path: "/docs/m?uploads"},
+		{method: "PUT", path: "/docs/m?partNumber=1&uploadId={upload}", body: "part"},
 		{method: "POST", path: hmac + "?serviceAccountEmail=target@cooper-fake.iam.gserviceaccount.com"},
 		{method: "POST", path: hmac + "?serviceAccountEmail=target@cooper-fake.iam.gserviceaccount.com", headers: "X-Inactive: yes"},
 		{method: "PUT", path: hmac + "/{inactive}", body: `{"state":"INACTIVE"}`},
@@ -206,7 +209,11 @@ func setup() []operation {
 func (w *world) learn(op operation, got *httptest.ResponseRecorder) {
 	body := got.Body.String()
 	if _, rest, ok := strings.Cut(body, "<UploadId>"); ok {
-		w.known["{upload}"], _, _ = strings.Cut(rest, "<")
+		name := "{upload}"
+		if strings.HasPrefix(op.path, "/hard/") {
+			name = "{keyed upload}"
+		}
+		w.known[name], _, _ = strings.Cut(rest, "<")
 	}
 	if strings.Contains(op.path, "partNumber") {
 		w.known["{part}"] = got.Header().Get("Etag")
@@ -313,7 +320,7 @@ func (w *world) grant(t *testing.T, member string, r row) {
 			`{"policy":{"version":3,"bindings":[{"role":"roles/owner","members":["serviceAccount:%[3]s"]},{"role":"roles/storage.admin","members":["serviceAccount:%[3]s"]},{"role":%[1]q,"members":[%[2]q],"condition":{"title":"c","expression":%[4]q}}]}}`,
 			role, member, w.AdminEmail(""), condition)})
 	case "bucket":
-		for _, bucket := range []string{"docs", "empty", "kept", "locked", "bin"} {
+		for _, bucket := range []string{"docs", "empty", "kept", "locked", "bin", "hard"} {
 			w.must(t, operation{method: "PUT", path: "/storage/v1/b/" + bucket + "/iam", body: fmt.Sprintf(`{"bindings":[{"role":%q,"members":[%q]}]}`, role, member)})
 		}
 		w.known["ifMetagenerationMatch=1"] = "ifMetagenerationMatch=2" // a policy is part of the metadata

@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -45,6 +47,37 @@ func FuzzPaths(f *testing.F) {
 			t.Skip("not a request that a client could send")
 		}
 		noServerError(t, w.send(t, w.admin, operation{method: method, path: path, body: body}))
+	})
+}
+
+// FuzzForms sends arbitrary forms with arbitrary policy documents, which an HMAC key signs.
+func FuzzForms(f *testing.F) {
+	w := newWorld(f)
+	f.Cleanup(func() { w.close(f) })
+	k, err := w.NewHMAC(w.AdminEmail(""))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("--z\r\nContent-Disposition: form-data; name=key\r\n\r\no\r\n--z\r\nContent-Disposition: form-data; name=file\r\n\r\ntext\r\n--z--", `{"expiration":"2099-01-01T00:00:00Z","conditions":[{"bucket":"docs"},["starts-with","$key",""],["content-length-range",1,9]]}`)
+	f.Add("--z\r\n", `{"conditions":[["eq","$key"],[],{}]}`)
+	f.Fuzz(func(t *testing.T, rest, document string) {
+		s := googleSigner(k.AccessID, k.Secret, time.Now())
+		policy := base64.StdEncoding.EncodeToString([]byte(document))
+		key := []byte(s.family + s.secret)
+		for part := range strings.SplitSeq(s.scope("auto"), "/") {
+			key = mac(key, part)
+		}
+		var body strings.Builder
+		for _, field := range [][2]string{
+			{"policy", policy},
+			{"x-goog-algorithm", "GOOG4-HMAC-SHA256"},
+			{"x-goog-credential", s.id + "/" + s.scope("auto")},
+			{"x-goog-date", s.date()},
+			{"x-goog-signature", hex.EncodeToString(mac(key, policy))},
+		} {
+			body.WriteString("--z\r\nContent-Disposition: form-data; name=" + field[0] + "\r\n\r\n" + field[1] + "\r\n")
+		}
+		noServerError(t, w.send(t, "", operation{method: "POST", path: "/docs", headers: "Content-Type: multipart/form-data; boundary=z", body: body.String() + rest}))
 	})
 }
 

@@ -35,6 +35,7 @@ var peerDifferences = map[string]int{
 	"an object of another generation":       200,
 	"an object that has not changed":        200,
 	"a restoration of what is live":         400,
+	"a restoration of what never was":       400,
 	"an upload with another CRC32C":         200,
 	"an upload with another MD5":            200,
 	"another storage class by a patch":      200,
@@ -55,6 +56,9 @@ func peerTable() map[string]operation {
 		}
 	}
 	for name, tc := range refusals() {
+		if strings.Contains(tc.op.path, "/b/hard/") { // it is not made there
+			continue
+		}
 		if strings.Contains(tc.op.path, "/o/") || strings.HasPrefix(tc.op.path, up) {
 			tc.op.status = tc.status
 			table[name] = tc.op

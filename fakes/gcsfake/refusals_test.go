@@ -67,7 +67,7 @@ func newAccount(doc string) operation { return operation{method: "POST", path: s
 // refusals are all of them, by what is wrong.
 func refusals() map[string]refusal {
 	out := map[string]refusal{}
-	for _, part := range []map[string]refusal{bucketRefusals(), objectRefusals(), policyRefusals(), hmacRefusals(), accountRefusals(), tokenRefusals(), xmlRefusals()} {
+	for _, part := range []map[string]refusal{bucketRefusals(), objectRefusals(), policyRefusals(), hmacRefusals(), accountRefusals(), tokenRefusals(), xmlRefusals(), keyRefusals()} {
 		maps.Copy(out, part)
 	}
 	return out
@@ -260,7 +260,10 @@ func xmlRefusals() map[string]refusal {
 		"XML that is none":                     {operation{method: "POST", path: "/docs/m?uploadId={upload}", body: `<`}, 400, "MalformedXML"},
 		"XML of an ACL with uniform access":    {operation{method: "PUT", path: "/docs/x", headers: "X-Goog-Acl: public-read", body: "x"}, 400, "InvalidArgument"},
 		"XML of what the fake does not serve":  {operation{method: "PUT", path: "/docs?website"}, 501, "NotImplemented"},
-		"XML of a policy document":             {operation{method: "POST", path: "/docs", headers: "Content-Type: multipart/form-data; boundary=z", body: "--z--"}, 501, "policy documents"},
+		"a form of another type":               {operation{method: "POST", path: "/docs", headers: "Content-Type: application/x-www-form-urlencoded", body: "key=o"}, 400, "multipart/form-data"},
+		"a form without a file":                {operation{method: "POST", path: "/docs", headers: "Content-Type: multipart/form-data; boundary=z", body: "--z--"}, 400, "exactly one file"},
+		"a form that is none":                  {operation{method: "POST", path: "/docs", headers: "Content-Type: multipart/form-data; boundary=z", body: "--z\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\no"}, 400, "MalformedPOSTRequest"},
+		"a POST to an object":                  {operation{method: "POST", path: "/docs/o", body: "x"}, 400, "x-goog-resumable"},
 		"XML of a state of versioning":         {operation{method: "PUT", path: "/docs?versioning", body: `<VersioningConfiguration><Status>On</Status></VersioningConfiguration>`}, 400, "MalformedXML"},
 		"XML of a rule without an action":      {operation{method: "PUT", path: "/docs?lifecycle", body: `<LifecycleConfiguration><Rule><Action/><Condition><Age>1</Age></Condition></Rule></LifecycleConfiguration>`}, 400, "MalformedXML"},
 		"XML of a rule without a condition":    {operation{method: "PUT", path: "/docs?lifecycle", body: `<LifecycleConfiguration><Rule><Action><Delete/></Action><Condition/></Rule></LifecycleConfiguration>`}, 400, "InvalidArgument"},

@@ -40,10 +40,9 @@ func conformance(t *testing.T, name string) []byte {
 	return raw
 }
 
-// TestGooglesSignatures sends the signed URLs of Google's own conformance tests, at the time for which they were made
-// and with the key that made them.
-func TestGooglesSignatures(t *testing.T) {
-	t.Parallel()
+// conformanceAccount is a server whose clock stands still, with the account and the key that signed Google's tests.
+func conformanceAccount(t *testing.T, at time.Time) *world {
+	t.Helper()
 	var account struct {
 		Project string `json:"project_id"`
 		Private string `json:"private_key"`
@@ -60,6 +59,19 @@ func TestGooglesSignatures(t *testing.T) {
 	if !ok {
 		t.Fatalf("the key is a %T", parsed)
 	}
+	w := serverAt(t, account.Project, at)
+	w.must(t, operation{method: "POST", path: "/v1/projects/dummy-project-id/serviceAccounts", body: `{"accountId":"test-iam-credentials"}`})
+	w.must(t, operation{
+		method: "POST", path: "/v1/projects/-/serviceAccounts/test-iam-credentials@dummy-project-id.iam.gserviceaccount.com/keys:upload",
+		body: `{"publicKeyData":"` + certificateOf(key) + `"}`,
+	})
+	return w
+}
+
+// TestGooglesSignatures sends the signed URLs of Google's own conformance tests, at the time for which they were made
+// and with the key that made them.
+func TestGooglesSignatures(t *testing.T) {
+	t.Parallel()
 	var vectors struct {
 		Signing []struct {
 			Description, Method, Timestamp, ExpectedURL string
@@ -77,12 +89,7 @@ func TestGooglesSignatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := serverAt(t, account.Project, at)
-		w.must(t, operation{method: "POST", path: "/v1/projects/dummy-project-id/serviceAccounts", body: `{"accountId":"test-iam-credentials"}`})
-		w.must(t, operation{
-			method: "POST", path: "/v1/projects/-/serviceAccounts/test-iam-credentials@dummy-project-id.iam.gserviceaccount.com/keys:upload",
-			body: `{"publicKeyData":"` + certificateOf(key) + `"}`,
-		})
+		w := conformanceAccount(t, at)
 		send := func(address string) string {
 			req := httptest.NewRequestWithContext(t.Context(), v.Method, address, http.NoBody)
 			for name, value := range v.Headers {

@@ -203,24 +203,29 @@ func bearer(auth string) (string, bool) {
 // verify checks a signature of the XML API ("V4 signing process"; AWS's dialect as in "Simple migration from Amazon
 // S3"). The location in the scope is not checked: the service accepts any.
 func (c *Call) verify(d sigv4.Dialect) error {
-	var caller identity.Caller
+	verified, err := c.verifier(d).Verify(c.r)
+	if err != nil {
+		c.caller = identity.Anonymous()
+		return err
+	}
+	c.verified = verified
+	return nil
+}
+
+// verifier verifies a signature in a dialect. It makes the signer the caller before it compares.
+func (c *Call) verifier(d sigv4.Dialect) sigv4.Verifier {
 	v := sigv4.Verifier{
 		Dialect: d, Expect: sigv4.Expect{Service: "storage"}, Now: c.api.now,
 		Lookup: func(accessID, _ string) (secret string, err error) {
-			secret, caller, err = c.api.dir.HMACSecret(accessID)
+			secret, c.caller, err = c.api.dir.HMACSecret(accessID)
 			return secret, err
 		},
 	}
 	if d == sigv4.AWS {
 		v.Expect.Service = "s3"
 	}
-	v.Keys = c.signers(&caller)
-	verified, err := v.Verify(c.r)
-	if err != nil {
-		return err
-	}
-	c.verified, c.caller = verified, caller
-	return nil
+	v.Keys = c.signers(&c.caller)
+	return v
 }
 
 // need asks for a permission on a bucket, and on an object of it unless name is "".

@@ -87,12 +87,16 @@ func (c *Call) source() (*store.Object, error) {
 }
 
 // copyTo copies the source to the call's object. Attributes in the body replace those of the source, all of them.
-func (c *Call) copyTo() (*store.Object, error) {
+func (c *Call) copyTo(rewrite bool) (*store.Object, error) {
 	from, err := c.source()
 	if err != nil {
 		return nil, err
 	}
 	to, err := c.bucket()
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.copyKeys(from, rewrite)
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +119,9 @@ func (c *Call) copyTo() (*store.Object, error) {
 	if err := f.apply(&a, present); err != nil {
 		return nil, err
 	}
+	if key != "" {
+		a.KMSKeyName = ""
+	}
 	if err := c.creates(to, c.vars["object"], &a); err != nil {
 		return nil, err
 	}
@@ -122,7 +129,7 @@ func (c *Call) copyTo() (*store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(store.Object{Bucket: to.Name, Name: c.vars["object"], Attributes: a, Components: from.Components}, body, c.overwriting(c.vars["object"]))
+	return c.keep(store.Object{Bucket: to.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key, Components: from.Components}, body, c.overwriting(c.vars["object"]))
 }
 
 // changes reports whether a resource sets any attribute.
@@ -137,7 +144,7 @@ func changes(present map[string]json.RawMessage) bool {
 }
 
 func (c *Call) copyObject(w http.ResponseWriter) error {
-	o, err := c.copyTo()
+	o, err := c.copyTo(false)
 	if err != nil {
 		return err
 	}
@@ -146,7 +153,7 @@ func (c *Call) copyObject(w http.ResponseWriter) error {
 
 // rewriteObject copies in one call: the fake has no objects that are too large for that.
 func (c *Call) rewriteObject(w http.ResponseWriter) error {
-	o, err := c.copyTo()
+	o, err := c.copyTo(true)
 	if err != nil {
 		return err
 	}
@@ -190,6 +197,9 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 	if err := readDestination(req.Destination, &o.Attributes); err != nil {
 		return err
 	}
+	if o.CustomerKey, err = c.newKey(&o.Attributes); err != nil {
+		return err
+	}
 	if err := c.creates(b, o.Name, &o.Attributes); err != nil {
 		return err
 	}
@@ -204,6 +214,9 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 		}
 		if want := s.Preconditions.IfGenerationMatch; want != nil && *want != from.Generation {
 			return gcserr.Precondition
+		}
+		if err := opens(from.CustomerKey, o.CustomerKey); err != nil {
+			return err
 		}
 		o.Components += max(from.Components, 1)
 		sources = append(sources, from)

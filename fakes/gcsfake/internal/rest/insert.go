@@ -27,9 +27,6 @@ func (c *Call) insertObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if c.r.Header.Get("X-Goog-Encryption-Algorithm") != "" {
-		return gcserr.Unimplemented.Say("This fake does not serve customer-supplied encryption keys.")
-	}
 	if err := c.checkACLs(nil, b.Settings.IAM.Uniform.Enabled); err != nil {
 		return err
 	}
@@ -80,6 +77,10 @@ func (c *Call) describe(b *store.Bucket, raw []byte, contentType string) (*inser
 		in.object.ContentEncoding = enc
 	}
 	in.object.KMSKeyName = c.query.Get("kmsKeyName")
+	var err error
+	if in.object.CustomerKey, err = c.newKey(&in.object.Attributes); err != nil {
+		return nil, err
+	}
 	return in, c.creates(b, in.object.Name, &in.object.Attributes)
 }
 
@@ -216,7 +217,7 @@ func (c *Call) startUpload(o store.Object, state resumption) (id string, err err
 	if err != nil {
 		return "", err
 	}
-	u, err := c.api.store.StartUpload(store.Upload{Bucket: o.Bucket, Name: o.Name, Attributes: o.Attributes, Extra: extra})
+	u, err := c.api.store.StartUpload(store.Upload{Bucket: o.Bucket, Name: o.Name, Attributes: o.Attributes, CustomerKey: o.CustomerKey, Extra: extra})
 	return u.ID, err
 }
 
@@ -398,7 +399,7 @@ func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resu
 		return err
 	}
 	o, err := c.api.store.FinishUpload(u.ID, store.Object{
-		Bucket: u.Bucket, Name: u.Name, Attributes: u.Attributes, Segments: u.Segments, Size: u.Size, MD5: body.md5, CRC32C: u.CRC32C,
+		Bucket: u.Bucket, Name: u.Name, Attributes: u.Attributes, CustomerKey: u.CustomerKey, Segments: u.Segments, Size: u.Size, MD5: body.md5, CRC32C: u.CRC32C,
 	}, c.overwriting(u.Name))
 	if err != nil {
 		return err

@@ -55,16 +55,16 @@ func rangeOf(header string, size int64) (s span, partial bool, err error) {
 	return span{first, last - first + 1}, true, nil
 }
 
-// xmlETag is the etag of the XML API: the MD5 of the body in hex where there is one.
+// xmlETag is the etag of the XML API: the MD5 of the body in hex where there is one that everybody may see.
 func xmlETag(o *store.Object) string {
-	if o.MD5 != nil {
+	if o.MD5 != nil && o.CustomerKey == "" {
 		return `"` + hex.EncodeToString(o.MD5) + `"`
 	}
 	return `"-` + o.ETag() + `"`
 }
 
 // objectHeaders are the headers of an object's media.
-func objectHeaders(h http.Header, o *store.Object, xml bool) {
+func (c *Call) objectHeaders(h http.Header, o *store.Object) {
 	set := func(name, value string) {
 		if value != "" {
 			h.Set(name, value)
@@ -91,15 +91,22 @@ func objectHeaders(h http.Header, o *store.Object, xml bool) {
 		encoding = "identity"
 	}
 	h.Set("X-Goog-Stored-Content-Encoding", encoding)
-	h.Add("X-Goog-Hash", "crc32c="+encodeCRC(o.CRC32C))
-	if o.MD5 != nil {
-		h.Add("X-Goog-Hash", "md5="+base64.StdEncoding.EncodeToString(o.MD5))
+	if c.showsSums(o) {
+		sumHeaders(h, o)
 	}
+	keyHeaders(h, o)
 	if o.Components > 0 {
 		h.Set("X-Goog-Component-Count", strconv.Itoa(o.Components))
 	}
-	if xml {
+	if c.flavour == inXML {
 		h.Set("ETag", xmlETag(o))
+	}
+}
+
+func sumHeaders(h http.Header, o *store.Object) {
+	h.Add("X-Goog-Hash", "crc32c="+encodeCRC(o.CRC32C))
+	if o.MD5 != nil {
+		h.Add("X-Goog-Hash", "md5="+base64.StdEncoding.EncodeToString(o.MD5))
 	}
 }
 

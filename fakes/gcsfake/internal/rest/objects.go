@@ -114,8 +114,14 @@ func (c *Call) getObject(w http.ResponseWriter) error {
 		return err
 	}
 	if c.query.Get("alt") == "media" {
-		objectHeaders(w.Header(), o, false)
+		if err := c.opened(o); err != nil {
+			return err
+		}
+		c.objectHeaders(w.Header(), o)
 		return c.serveMedia(w, o)
+	}
+	if err := c.described(o); err != nil {
+		return err
 	}
 	w.Header().Set("ETag", o.ETag())
 	return answer(w, c.show(o, b))

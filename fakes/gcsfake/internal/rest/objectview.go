@@ -29,7 +29,7 @@ type objectFields struct {
 	TemporaryHold      *bool              `json:"temporaryHold"`
 	EventBasedHold     *bool              `json:"eventBasedHold"`
 	MD5                string             `json:"md5Hash"`
-	CRC32C             string             `json:"crc32c"`
+	CRC32C             string             `json:"crc32c,omitempty"`
 	KMSKeyName         string             `json:"kmsKeyName"`
 	ACL                json.RawMessage    `json:"acl"`
 	Retention          *struct {
@@ -143,7 +143,7 @@ type objectResource struct {
 	StorageClass       string            `json:"storageClass"`
 	Size               int64             `json:"size,string"`
 	MD5                string            `json:"md5Hash,omitempty"`
-	CRC32C             string            `json:"crc32c"`
+	CRC32C             string            `json:"crc32c,omitempty"`
 	ETag               string            `json:"etag"`
 	TimeCreated        string            `json:"timeCreated"`
 	Updated            string            `json:"updated"`
@@ -159,6 +159,7 @@ type objectResource struct {
 	EventBasedHold     bool              `json:"eventBasedHold,omitempty"`
 	Expires            string            `json:"retentionExpirationTime,omitempty"`
 	KMSKeyName         string            `json:"kmsKeyName,omitempty"`
+	CustomerEncryption map[string]string `json:"customerEncryption,omitempty"`
 	Retention          any               `json:"retention,omitempty"`
 }
 
@@ -182,6 +183,12 @@ func (c *Call) show(o *store.Object, b *store.Bucket) objectResource {
 	}
 	if o.MD5 != nil {
 		out.MD5 = base64.StdEncoding.EncodeToString(o.MD5)
+	}
+	if o.CustomerKey != "" {
+		out.CustomerEncryption = map[string]string{"encryptionAlgorithm": keyAlgorithm, "keySha256": o.CustomerKey}
+	}
+	if !c.showsSums(o) {
+		out.MD5, out.CRC32C = "", ""
 	}
 	if o.Deleted != nil {
 		out.TimeDeleted = stamp(*o.Deleted)

@@ -79,7 +79,7 @@ func (c *Call) restoreObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.keep(store.Object{Bucket: b.Name, Name: from.Name, Attributes: a, Components: from.Components}, body, c.overwriting(from.Name))
+	o, err := c.keep(store.Object{Bucket: b.Name, Name: from.Name, Attributes: a, CustomerKey: from.CustomerKey, Components: from.Components}, body, c.overwriting(from.Name))
 	if err != nil {
 		return err
 	}
@@ -103,6 +103,9 @@ func (c *Call) moveObject(w http.ResponseWriter) error {
 	if source == name {
 		return gcserr.Invalid.Say("The source and the destination of a move must differ.")
 	}
+	if err := c.opened(from); err != nil {
+		return err
+	}
 	if err := c.creates(b, name, &store.Attributes{}); err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (c *Call) moveObject(w http.ResponseWriter) error {
 		}
 		return c.condition("ifSourceMetageneration", o.Metageneration, false)
 	}
-	moved := body.object(store.Object{Bucket: b.Name, Name: name, Attributes: from.Attributes, Components: from.Components})
+	moved := body.object(store.Object{Bucket: b.Name, Name: name, Attributes: from.Attributes, CustomerKey: from.CustomerKey, Components: from.Components})
 	o, err := c.api.store.Move(source, moved, same, c.overwriting(name))
 	if err != nil {
 		c.api.store.Discard(body.segment)

@@ -28,7 +28,7 @@ func (c *Call) xmlInitiate(w http.ResponseWriter) error {
 	if err := c.xmlACL(b); err != nil {
 		return err
 	}
-	a, err := c.xmlAttributes()
+	a, key, err := c.xmlDescription()
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *Call) xmlInitiate(w http.ResponseWriter) error {
 	if err := c.need("storage.multipartUploads.create", b, name); err != nil {
 		return err
 	}
-	u, err := c.api.store.StartUpload(store.Upload{Bucket: b.Name, Name: name, Multipart: true, Attributes: a})
+	u, err := c.api.store.StartUpload(store.Upload{Bucket: b.Name, Name: name, Multipart: true, Attributes: a, CustomerKey: key})
 	if err != nil {
 		return err
 	}
@@ -81,6 +81,13 @@ func (c *Call) xmlUploadPart(w http.ResponseWriter) error {
 	if bucket, object := c.copySource(); bucket != "" {
 		return gcserr.Unimplemented.Say("This fake does not copy parts (from %s/%s).", bucket, object)
 	}
+	key, err := c.customerKey(ownKey)
+	if err != nil {
+		return err
+	}
+	if err := opens(u.CustomerKey, key); err != nil {
+		return err
+	}
 	body, err := c.xmlReceive()
 	if err != nil {
 		return err
@@ -114,7 +121,7 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 	if len(req.Part) == 0 {
 		return gcserr.New(http.StatusBadRequest, "invalid", "MalformedXML", "You must specify at least one part.")
 	}
-	o := store.Object{Bucket: b.Name, Name: u.Name, Attributes: u.Attributes, Components: len(req.Part)}
+	o := store.Object{Bucket: b.Name, Name: u.Name, Attributes: u.Attributes, CustomerKey: u.CustomerKey, Components: len(req.Part)}
 	for i, want := range req.Part {
 		p, ok := u.Parts[want.PartNumber]
 		switch {

@@ -27,8 +27,15 @@ func (c *Call) xmlGetObject(w http.ResponseWriter) error {
 	if err := c.httpConditions(o); err != nil {
 		return err
 	}
+	check := c.opened
+	if c.r.Method == http.MethodHead {
+		check = c.described
+	}
+	if err := check(o); err != nil {
+		return err
+	}
 	h := w.Header()
-	objectHeaders(h, o, true)
+	c.objectHeaders(h, o)
 	for name, v := range o.Metadata {
 		h.Set(c.metaPrefix()+name, v)
 	}
@@ -94,10 +101,20 @@ func (c *Call) xmlAttributes() (store.Attributes, error) {
 		}
 		a.CustomTime = &t
 	}
-	if h.Get("X-Goog-Encryption-Algorithm") != "" || h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" {
-		return a, gcserr.Unimplemented.Say("This fake does not serve customer-supplied encryption keys.")
+	if h.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") != "" {
+		return a, gcserr.Unimplemented.Say("This fake takes customer-supplied encryption keys in headers x-goog-encryption- only.")
 	}
 	return a, checkClass(a.StorageClass)
+}
+
+// xmlDescription reads the attributes of a new object, and its customer-supplied key.
+func (c *Call) xmlDescription() (store.Attributes, string, error) {
+	a, err := c.xmlAttributes()
+	if err != nil {
+		return a, "", err
+	}
+	key, err := c.newKey(&a)
+	return a, key, err
 }
 
 // xmlACL refuses canned ACLs but private.
@@ -126,7 +143,7 @@ func (c *Call) xmlPutObject(w http.ResponseWriter) error {
 	if bucket, object := c.copySource(); bucket != "" {
 		return c.xmlCopy(w, b, bucket, object)
 	}
-	a, err := c.xmlAttributes()
+	a, key, err := c.xmlDescription()
 	if err != nil {
 		return err
 	}
@@ -138,7 +155,7 @@ func (c *Call) xmlPutObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.keep(store.Object{Bucket: b.Name, Name: name, Attributes: a}, body, c.overwriting(name))
+	o, err := c.keep(store.Object{Bucket: b.Name, Name: name, Attributes: a, CustomerKey: key}, body, c.overwriting(name))
 	if err != nil {
 		return err
 	}
@@ -168,7 +185,7 @@ func (c *Call) xmlReceive() (received, error) {
 
 func (c *Call) xmlStored(w http.ResponseWriter, o *store.Object) {
 	h := w.Header()
-	objectHeaders(h, o, true)
+	c.objectHeaders(h, o)
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Last-Modified", "Accept-Ranges", "Content-Disposition", "Content-Language", "Cache-Control"} {
 		h.Del(name)
 	}
@@ -179,6 +196,10 @@ func (c *Call) xmlStored(w http.ResponseWriter, o *store.Object) {
 func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object string) error {
 	c.vars["sourceBucket"], c.vars["sourceObject"] = bucket, object
 	from, err := c.source()
+	if err != nil {
+		return err
+	}
+	key, err := c.copyKeys(from, false)
 	if err != nil {
 		return err
 	}
@@ -197,7 +218,7 @@ func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object s
 	if err != nil {
 		return err
 	}
-	o, err := c.keep(store.Object{Bucket: to.Name, Name: name, Attributes: a, Components: from.Components}, body, c.overwriting(name))
+	o, err := c.keep(store.Object{Bucket: to.Name, Name: name, Attributes: a, CustomerKey: key, Components: from.Components}, body, c.overwriting(name))
 	if err != nil {
 		return err
 	}
@@ -213,17 +234,17 @@ func (c *Call) xmlDeleteObject(w http.ResponseWriter) error { return c.deleteObj
 
 func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 	if c.r.Header.Get("X-Goog-Resumable") != "start" {
-		return gcserr.Unimplemented.Say("This fake does not serve policy documents.")
+		return gcserr.Invalid.Say("A POST to an object starts a resumable upload, which needs x-goog-resumable: start. Forms are sent to the bucket.")
 	}
 	b, err := c.bucket()
 	if err != nil {
 		return err
 	}
-	a, err := c.xmlAttributes()
+	a, key, err := c.xmlDescription()
 	if err != nil {
 		return err
 	}
-	o := store.Object{Bucket: b.Name, Name: c.vars["object"], Attributes: a}
+	o := store.Object{Bucket: b.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key}
 	if err := c.creates(b, o.Name, &a); err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ var xmlRoutes = []xmlRoute{
 	{"PUT", "bucket", "lifecycle", "xml.PutBucketLifecycle", identity.Control, (*Call).xmlPutLifecycle},
 	{"GET", "bucket", "storageClass", "xml.GetBucketStorageClass", identity.Read, (*Call).xmlStorageClass},
 	{"GET", "bucket", "uploads", "xml.ListMultipartUploads", identity.Read, (*Call).xmlListUploads},
+	{"POST", "bucket", "", "xml.PostObject", identity.Write, (*Call).xmlPostObject},
 	{"POST", "bucket", "delete", "xml.DeleteObjects", identity.Write, (*Call).xmlDeleteObjects},
 	{"GET", "object", "", "xml.GetObject", identity.Read, (*Call).xmlGetObject},
 	{"HEAD", "object", "", "xml.HeadObject", identity.Read, (*Call).xmlGetObject},
@@ -107,9 +108,6 @@ func (c *Call) routeXML() {
 		if sub != "" {
 			return gcserr.Unimplemented.Say("This fake does not serve ?%s.", sub)
 		}
-		if c.r.Method == http.MethodPost && on == "bucket" {
-			return gcserr.Unimplemented.Say("This fake does not serve policy documents.")
-		}
 		return gcserr.Method
 	}
 }
@@ -148,7 +146,9 @@ func (c *Call) readXML(v any) error {
 	return nil
 }
 
-func answerXML(w http.ResponseWriter, v any) error {
+func answerXML(w http.ResponseWriter, v any) error { return answerXMLWith(w, http.StatusOK, v) }
+
+func answerXMLWith(w http.ResponseWriter, status int, v any) error {
 	raw, err := xml.Marshal(v)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func answerXML(w http.ResponseWriter, v any) error {
 	raw = append([]byte("<?xml version='1.0' encoding='UTF-8'?>"), raw...)
 	w.Header().Set("Content-Type", "application/xml; charset=UTF-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
-	w.WriteHeader(http.StatusOK)
+	w.WriteHeader(status)
 	_, _ = w.Write(raw) // the client is gone: nobody to tell
 	return nil
 }

@@ -69,7 +69,7 @@ func (b *bucketState) fillIn(o *Object) {
 	if o.StorageClass == "" {
 		o.StorageClass = b.Settings.StorageClass
 	}
-	if o.KMSKeyName == "" {
+	if o.KMSKeyName == "" && o.CustomerKey == "" {
 		o.KMSKeyName = b.Settings.Encryption.DefaultKMSKeyName
 	}
 	if b.Settings.DefaultEventBasedHold {

@@ -111,6 +111,8 @@ type Object struct {
 	Generation     int64  `json:"generation"`
 	Metageneration int64  `json:"metageneration"`
 	Size           int64  `json:"size"`
+	// CustomerKey is the SHA-256, in base64, of the customer-supplied key, "" without one.
+	CustomerKey string `json:"customerKey,omitempty"`
 	// MD5 is nil for objects composed of others or of parts.
 	MD5        []byte    `json:"md5,omitempty"`
 	CRC32C     uint32    `json:"crc32c"`
@@ -138,7 +140,9 @@ type Upload struct {
 	// Multipart tells an upload in parts (XML API) from a resumable one.
 	Multipart  bool       `json:"multipart,omitempty"`
 	Attributes Attributes `json:"attributes"`
-	Created    time.Time  `json:"created"`
+	// CustomerKey is that of the object.
+	CustomerKey string    `json:"customerKey,omitempty"`
+	Created     time.Time `json:"created"`
 	// Extra is what the front wants to find again when the upload is completed.
 	Extra json.RawMessage `json:"extra,omitempty"`
 

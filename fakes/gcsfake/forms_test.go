@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/storage"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+)
+
+// form is a request as a browser sends it for a form: its fields, then the file, then what comes after it.
+func form(t *testing.T, bucket string, fields map[string]string, file string) *http.Request {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if err := w.WriteField(name, fields[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part, err := w.CreateFormFile("file", "upload.txt")
+	if err == nil {
+		_, err = part.Write([]byte(file))
+	}
+	if err == nil {
+		err = w.WriteField("after", "ignored")
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://storage.example.com/"+bucket, &b)
+	req.Header.Set("Content-Type", w.FormDataContentType())
+	return req
+}
+
+func (w *world) serve(req *http.Request) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, req)
+	return rec
+}
+
+// postVector is a policy document of Google's conformance tests.
+type postVector struct {
+	Description string
+	PolicyInput struct{ Bucket, Timestamp string }
+
+	PolicyOutput struct{ Fields map[string]string }
+}
+
+// TestGooglesPolicyDocuments sends the policy documents of Google's own conformance tests, at the time for which they
+// were made and with the key that made them.
+func TestGooglesPolicyDocuments(t *testing.T) {
+	t.Parallel()
+	var vectors struct {
+		Posts []postVector `json:"postPolicyV4Tests"`
+	}
+	if err := json.Unmarshal(conformance(t, "v4_signatures.json"), &vectors); err != nil {
+		t.Fatal(err)
+	}
+	if len(vectors.Posts) < 11 {
+		t.Fatalf("%d vectors", len(vectors.Posts))
+	}
+	for _, v := range vectors.Posts {
+		at, err := time.Parse(time.RFC3339, v.PolicyInput.Timestamp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := conformanceAccount(t, at)
+		fields := v.PolicyOutput.Fields
+		if strings.Contains(v.Description, "ACL matching") { // has a condition for a field that its form leaves to the user
+			fields["acl"] = "public-read"
+		}
+		// There are no such buckets: whose form it is was recognised, and that it fits its document.
+		if got := w.serve(form(t, v.PolicyInput.Bucket, fields, "text")); !strings.Contains(got.Body.String(), "NoSuchBucket") {
+			t.Errorf("%s: %s", v.Description, got.Body.String())
+		}
+		if got := w.serve(form(t, "another-bucket", fields, "text")); !strings.Contains(got.Body.String(), "InvalidPolicyDocument") {
+			t.Errorf("%s for another bucket: %s", v.Description, got.Body.String())
+		}
+		fields["x-goog-signature"] = strings.Repeat("0123", 128)
+		if got := w.serve(form(t, v.PolicyInput.Bucket, fields, "text")); !strings.Contains(got.Body.String(), "SignatureDoesNotMatch") {
+			t.Errorf("%s with another signature: %s", v.Description, got.Body.String())
+		}
+		w.close(t)
+	}
+}
+
+// formWorld has a bucket and an account that may do something there, with keys of both kinds.
+type formWorld struct {
+	*world
+
+	email string
+	key   []byte
+	hmac  gcsfake.HMAC
+}
+
+func newFormWorld(t *testing.T, permissions ...string) *formWorld {
+	t.Helper()
+	f := start(t, gcsfake.Options{})
+	w := &formWorld{world: &world{Server: f.Server, known: map[string]string{}}}
+	var err error
+	if w.admin, err = f.Token(f.AdminEmail("")); err != nil {
+		t.Fatal(err)
+	}
+	w.email, w.key = f.account(t, "form-owner")
+	if w.hmac, err = f.NewHMAC(w.email); err != nil {
+		t.Fatal(err)
+	}
+	w.must(t, operation{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"docs","iamConfiguration":{"uniformBucketLevelAccess":{"enabled":true}}}`})
+	w.must(t, operation{method: "POST", path: up + "?uploadType=media&name=there", body: "old"})
+	if len(permissions) == 0 {
+		return w
+	}
+	role, err := w.NewRole("", "formRole", permissions...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Grant("", "serviceAccount:"+w.email, role); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// sign has Google's client make the fields of a form.
+func (w *formWorld) sign(t *testing.T, object string, fields *storage.PolicyV4Fields, conditions ...storage.PostPolicyV4Condition) map[string]string {
+	t.Helper()
+	var file struct {
+		Key string `json:"private_key"`
+	}
+	if err := json.Unmarshal(w.key, &file); err != nil {
+		t.Fatal(err)
+	}
+	made, err := storage.GenerateSignedPostPolicyV4("docs", object, &storage.PostPolicyV4Options{
+		GoogleAccessID: w.email, PrivateKey: []byte(file.Key), Expires: time.Now().Add(time.Minute), Fields: fields, Conditions: conditions,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Fields
+}
+
+// signByHMAC signs a policy document with the HMAC key, in either dialect.
+func (w *formWorld) signByHMAC(t *testing.T, s hmacSigner, expires time.Time, conditions []any) map[string]string {
+	t.Helper()
+	prefix := strings.ToLower(s.name(""))
+	fields := map[string]string{
+		prefix + "algorithm": s.family + "-HMAC-SHA256", prefix + "credential": s.id + "/" + s.scope("auto"), prefix + "date": s.date(),
+	}
+	for name, value := range fields {
+		conditions = append(conditions, map[string]string{name: value})
+	}
+	document, err := json.Marshal(map[string]any{"expiration": expires.UTC().Format(time.RFC3339), "conditions": conditions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := base64.StdEncoding.EncodeToString(document)
+	key := []byte(s.family + s.secret)
+	for part := range strings.SplitSeq(s.scope("auto"), "/") {
+		key = mac(key, part)
+	}
+	fields["policy"], fields[prefix+"signature"] = policy, hex.EncodeToString(mac(key, policy))
+	return fields
+}
+
+// TestForms uploads by forms ("Upload an object with HTML forms"; "Policy documents").
+func TestForms(t *testing.T) {
+	t.Parallel()
+	const create, remove = "storage.objects.create", "storage.objects.delete"
+	added := func(fields map[string]string, more ...string) map[string]string {
+		for i := 0; i < len(more); i += 2 {
+			fields[more[i]] = more[i+1]
+		}
+		return fields
+	}
+	type outcome struct {
+		status int
+		text   string
+	}
+	for name, tc := range map[string]struct {
+		permissions []string
+		fields      func(t *testing.T, w *formWorld) map[string]string
+		file        string
+		want        outcome
+	}{
+		"a form of Google's client": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "new", nil) }, "text", outcome{204, ""}},
+		"with attributes": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return w.sign(t, "new", &storage.PolicyV4Fields{ContentType: "text/plain", CacheControl: "no-store", Metadata: map[string]string{"x-goog-meta-a": "b"}, StatusCodeOnSuccess: 201})
+		}, "text", outcome{201, "<Key>new</Key>"}},
+		"that redirects": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return w.sign(t, "new", &storage.PolicyV4Fields{RedirectToURLOnSuccess: "https://example.com/done?a=b"})
+		}, "text", outcome{303, ""}},
+		"over an object":                    {[]string{create, remove}, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "there", nil) }, "text", outcome{204, ""}},
+		"over an object without permission": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "there", nil) }, "text", outcome{403, "storage.objects.delete"}},
+		"of an account without permission":  {nil, func(t *testing.T, w *formWorld) map[string]string { t.Helper(); return w.sign(t, "new", nil) }, "text", outcome{403, "storage.objects.create"}},
+		"with a field that nobody signed": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return added(w.sign(t, "new", nil), "x-goog-meta-a", "b")
+		}, "text", outcome{400, "InvalidPolicyDocument"}},
+		"with a field that is to be ignored": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return added(w.sign(t, "new", nil), "x-ignore-a", "b")
+		}, "text", outcome{204, ""}},
+		"for another object": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return added(w.sign(t, "new", nil), "key", "other")
+		}, "text", outcome{400, "InvalidPolicyDocument"}},
+		"with another document": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return added(w.sign(t, "new", nil), "policy", w.sign(t, "other", nil)["policy"])
+		}, "text", outcome{403, "SignatureDoesNotMatch"}},
+		"with a file of the right size": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return w.sign(t, "new", nil, storage.ConditionContentLengthRange(2, 5))
+		}, "text", outcome{204, ""}},
+		"with a file that is too small": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return w.sign(t, "new", nil, storage.ConditionContentLengthRange(5, 9))
+		}, "text", outcome{400, "EntityTooSmall"}},
+		"with a file that is too large": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			return w.sign(t, "new", nil, storage.ConditionContentLengthRange(0, 3))
+		}, "text", outcome{400, "EntityTooLarge"}},
+		"with the beginning of a name": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "dir/${filename}")
+		}, "text", outcome{204, ""}},
+		"with another beginning": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, []string{"starts-with", "$key", "dir/"}}), "key", "new")
+		}, "text", outcome{400, "InvalidPolicyDocument"}},
+		"signed as for S3": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			s := awsSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
+		}, "text", outcome{204, ""}},
+		"whose document has expired": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			s := googleSigner(w.hmac.AccessID, w.hmac.Secret, time.Now())
+			return added(w.signByHMAC(t, s, time.Now().Add(-time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
+		}, "text", outcome{400, "expired"}},
+		"by an unknown key": {[]string{create}, func(t *testing.T, w *formWorld) map[string]string {
+			t.Helper()
+			s := googleSigner("GOOG1ENOBODY", w.hmac.Secret, time.Now())
+			return added(w.signByHMAC(t, s, time.Now().Add(time.Minute), []any{map[string]string{"bucket": "docs"}, map[string]string{"key": "new"}}), "key", "new")
+		}, "text", outcome{403, "InvalidAccessKeyId"}},
+		"of the former signing process": {[]string{create}, func(*testing.T, *formWorld) map[string]string {
+			return map[string]string{"key": "new", "GoogleAccessId": "x", "policy": "e30=", "signature": "x"}
+		}, "text", outcome{501, "V4"}},
+		"of nobody": {[]string{create}, func(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }, "text", outcome{403, "Anonymous caller"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFormWorld(t, tc.permissions...)
+			got := w.serve(form(t, "docs", tc.fields(t, w), tc.file))
+			if got.Code != tc.want.status || !strings.Contains(got.Body.String(), tc.want.text) {
+				t.Errorf("%d %s, want %d with %q", got.Code, got.Body.String(), tc.want.status, tc.want.text)
+			}
+			stored := w.send(t, w.admin, operation{method: "GET", path: b + "/o?fields=items(name,size,contentType,cacheControl,metadata)"}).Body.String()
+			if kept := strings.Contains(stored, `"size":"4"`); kept != (tc.want.status < 400) {
+				t.Errorf("stored is %s", stored)
+			}
+			switch name {
+			case "with attributes":
+				if !strings.Contains(stored, `"cacheControl":"no-store","contentType":"text/plain","metadata":{"a":"b"}`) {
+					t.Errorf("attributes are %s", stored)
+				}
+			case "with the beginning of a name":
+				if !strings.Contains(stored, `"dir/upload.txt"`) {
+					t.Errorf("the file's name is not in the object's: %s", stored)
+				}
+			case "that redirects":
+				if to := got.Header().Get("Location"); !strings.HasPrefix(to, "https://example.com/done?a=b&bucket=docs&etag=") {
+					t.Errorf("it redirects to %q", to)
+				}
+			}
+		})
+	}
+}
+
+// TestFormsOfTheDisabled makes sure that a form dies with its key and its account.
+func TestFormsOfTheDisabled(t *testing.T) {
+	t.Parallel()
+	w := newFormWorld(t, "storage.objects.create")
+	fields := w.sign(t, "new", nil)
+	w.must(t, operation{method: "POST", path: sas + "/" + w.email + ":disable"})
+	if got := w.serve(form(t, "docs", fields, "text")); got.Code < 400 || got.Code >= 500 {
+		t.Errorf("of a disabled account: %d %s", got.Code, got.Body.String())
+	}
+	w.must(t, operation{method: "POST", path: sas + "/" + w.email + ":enable"})
+	if got := w.serve(form(t, "docs", fields, "text")); got.Code != http.StatusNoContent {
+		t.Errorf("of the account that was enabled again: %d %s", got.Code, got.Body.String())
+	}
+	w.must(t, operation{method: "DELETE", path: sas + "/" + w.email})
+	if got := w.serve(form(t, "docs", w.sign(t, "other", nil), "text")); got.Code < 400 || got.Code >= 500 {
+		t.Errorf("of a deleted account: %d %s", got.Code, got.Body.String())
+	}
+}

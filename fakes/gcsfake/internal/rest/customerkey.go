@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+)
+
+// Objects with customer-supplied encryption keys ("Customer-supplied encryption keys"). What the service keeps of a key,
+// and all that is kept here, is its SHA-256 in base64. Bodies are not encrypted here: what counts is that nobody gets one
+// without its key.
+
+// The headers of a key begin with one of these. The second is that of the source of a rewrite.
+const (
+	ownKey    = "X-Goog-Encryption-"
+	sourceKey = "X-Goog-Copy-Source-Encryption-"
+)
+
+const (
+	keyAlgorithm = "AES256"
+	keyBytes     = 32
+)
+
+// customerKey reads a key from the headers and returns its hash, "" without one.
+func (c *Call) customerKey(prefix string) (string, error) {
+	h := c.r.Header
+	algorithm, encoded, sum := h.Get(prefix+"Algorithm"), h.Get(prefix+"Key"), h.Get(prefix+"Key-Sha256")
+	if algorithm == "" && encoded == "" && sum == "" {
+		return "", nil
+	}
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	hash := sha256.Sum256(key)
+	switch {
+	case algorithm != keyAlgorithm:
+		return "", gcserr.KeyAlgorithm
+	case err != nil || len(key) != keyBytes:
+		return "", gcserr.KeyFormat
+	case sum != base64.StdEncoding.EncodeToString(hash[:]):
+		return "", gcserr.KeyHash
+	}
+	return sum, nil
+}
+
+// opens reports why a key, by its hash, does not open what another was kept with; "" stands for none.
+func opens(kept, given string) error {
+	switch {
+	case kept == given:
+		return nil
+	case given == "":
+		return gcserr.KeyMissing
+	case kept == "":
+		return gcserr.KeyNotNeeded
+	}
+	return gcserr.KeyIncorrect
+}
+
+// opened makes sure that the request has the key of an object that it reads.
+func (c *Call) opened(o *store.Object) error {
+	given, err := c.customerKey(ownKey)
+	if err != nil {
+		return err
+	}
+	return opens(o.CustomerKey, given)
+}
+
+// described lets a request see an object's attributes: without its key too, but without the sums of its content then; a
+// wrong one is refused.
+func (c *Call) described(o *store.Object) error {
+	given, err := c.customerKey(ownKey)
+	if err != nil || given == "" {
+		return err
+	}
+	return opens(o.CustomerKey, given)
+}
+
+// showsSums reports whether the answer may have the sums of an object's content.
+func (c *Call) showsSums(o *store.Object) bool {
+	if o.CustomerKey == "" {
+		return true
+	}
+	given, err := c.customerKey(ownKey)
+	return err == nil && given == o.CustomerKey
+}
+
+// keyHeaders tell the key of an object.
+func keyHeaders(h http.Header, o *store.Object) {
+	if o.CustomerKey != "" {
+		h.Set(ownKey+"Algorithm", keyAlgorithm)
+		h.Set(ownKey+"Key-Sha256", o.CustomerKey)
+	}
+}
+
+// newKey reads the key for a new object, which excludes one of Cloud KMS.
+func (c *Call) newKey(a *store.Attributes) (string, error) {
+	key, err := c.customerKey(ownKey)
+	if err == nil && key != "" && a.KMSKeyName != "" {
+		return "", gcserr.Invalid.Say("An object cannot be encrypted with both a Cloud KMS key and a customer-supplied key.")
+	}
+	return key, err
+}
+
+// copyKeys reads the keys of a copy. A rewrite names that of its source in headers of its own; other copies use one key
+// for both.
+func (c *Call) copyKeys(from *store.Object, rewrite bool) (to string, err error) {
+	if to, err = c.customerKey(ownKey); err != nil {
+		return "", err
+	}
+	if !rewrite {
+		if from.CustomerKey == "" {
+			return to, nil
+		}
+		return to, opens(from.CustomerKey, to)
+	}
+	source, err := c.customerKey(sourceKey)
+	if err != nil {
+		return "", err
+	}
+	return to, opens(from.CustomerKey, source)
+}
