@@ -80,7 +80,7 @@ func TestFlow(t *testing.T) {
 // bucket that holds data is not deleted.
 func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 	t.Helper()
-	if said := up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/"); strings.Contains(said, "Warning") {
+	if said := up.kubectl(t, env, "apply", "-f", "../../docs/tutorial/"); strings.Contains(said, "Warning") || !strings.Contains(said, "bucketclass.objectstorage.k8s.io/sample unchanged") {
 		t.Errorf("kubectl apply of what cooper up has applied: %s", said)
 	}
 	up.kubectl(t, env, "wait", "--for=condition=Provisioned", "--timeout=60s", "bucketaccess/sample")
@@ -373,6 +373,15 @@ func TestBadInput(t *testing.T) {
 		},
 		"a variable that makes no sense": {
 			args: []string{"up"}, env: []string{"COOPER_S3_PORT=http"}, code: 2, want: []string{`environment variable COOPER_S3_PORT: invalid argument "http"`},
+		},
+		"a control plane on a port that is none": {
+			args: []string{"control-plane", "--kubeconfigs", foreign, "--port", "99999"}, code: 1, want: []string{"--port 99999 is no port"},
+		},
+		"a driver whose name would be a path": {
+			args: []string{"control-plane", "--kubeconfigs", foreign, "--driver", "../x"}, code: 1, want: []string{"--driver: ", `"../x"`},
+		},
+		"a health address without a port": {
+			args: []string{"control-plane", "--kubeconfigs", foreign, "--health-address", "x"}, code: 1, want: []string{"--health-address: ", "127.0.0.1:8081"},
 		},
 		"fakes without a word more": {
 			args: []string{"fakes"}, code: 2, want: []string{"cooper fakes: say which", "fakes s3 "},

@@ -136,7 +136,9 @@ func usage(commands []subcommand) string {
 	for _, c := range commands {
 		fmt.Fprintf(table, "  %s\t%s\n", c.name, c.short)
 	}
-	fmt.Fprint(table, "  version\tprint the version\n")
+	if len(commands) == len(subcommands()) {
+		fmt.Fprint(table, "  version\tprint the version\n")
+	}
 	_ = table.Flush() // a strings.Builder takes everything
 	text.WriteString("\ncooper help COMMAND lists the flags of a command.\n")
 	return text.String()

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
@@ -63,14 +64,17 @@ const (
 // SidecarFile is the name of the file for the sidecar of a driver.
 func SidecarFile(driver string) string { return "cosi-sidecar-" + driver + ".kubeconfig" }
 
+// maxPort is the highest TCP port.
+const maxPort = 65535
+
 // readHeaderTimeout bounds a request to the health address.
 const readHeaderTimeout = 5 * time.Second
 
 // Run runs the API server until ctx ends, which is no error. Whenever it
 // returns, nothing is left running.
 func Run(ctx context.Context, o Options) (err error) {
-	if o.Kubeconfigs == "" {
-		return errors.New("--kubeconfigs is not set: give a directory for the files by which components reach the API server")
+	if err := o.validate(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(o.Kubeconfigs, 0o700); err != nil {
 		return fmt.Errorf("--kubeconfigs: %w", err)
@@ -96,6 +100,28 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	o.say("the API server is ready at %s", plane.Config().Host)
 	return o.serveHealth(ctx)
+}
+
+// validate finds what can be found before anything is started.
+func (o Options) validate() error {
+	if o.Kubeconfigs == "" {
+		return errors.New("--kubeconfigs is not set: give a directory for the files by which components reach the API server")
+	}
+	if o.Port < 0 || o.Port > maxPort {
+		return fmt.Errorf("--port %d is no port: give a number from 1 to %d, or 0 for a free one", o.Port, maxPort)
+	}
+	for _, driver := range o.Drivers {
+		if err := cosi.ValidateDriverName(driver); err != nil {
+			return fmt.Errorf("--driver: %w", err)
+		}
+	}
+	if o.HealthAddress == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(o.HealthAddress); err != nil {
+		return fmt.Errorf("--health-address: %w; give one such as 127.0.0.1:8081", err)
+	}
+	return nil
 }
 
 func (o Options) say(format string, args ...any) {

@@ -128,24 +128,22 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 // remember writes onto an object what kubectl apply writes there. Who applies the
 // same manifest with kubectl afterwards is not warned, and can remove a field.
 func remember(object *unstructured.Unstructured) error {
-	applied := object.DeepCopy()
-	applied.SetAnnotations(without(applied.GetAnnotations(), corev1.LastAppliedConfigAnnotation))
+	applied, annotations := object.DeepCopy(), object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	// kubectl writes the annotations also where there are none.
+	if err := unstructured.SetNestedStringMap(applied.Object, annotations, "metadata", "annotations"); err != nil {
+		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+	}
 	text, err := applied.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
 	annotations[corev1.LastAppliedConfigAnnotation] = string(text)
 	object.SetAnnotations(annotations)
 	return nil
-}
-
-func without(annotations map[string]string, key string) map[string]string {
-	delete(annotations, key)
-	return annotations
 }
 
 // Wait waits until each BucketClaim and BucketAccess of the documents, which
