@@ -239,7 +239,7 @@ var (
 func (a AccountConfig) validate(field string) []error {
 	var problems []error
 	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
+		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
 	}
 	a.validateAddress(bad)
 	if err := driverkit.CheckEndpoint(a.Endpoint, "https://blob.example.com"); err != nil {

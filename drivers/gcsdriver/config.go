@@ -194,7 +194,7 @@ func setDefault(field *string, value string) {
 func (b BackendConfig) validate(field string) []error {
 	var problems []error
 	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
+		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
 	}
 	if !projectPattern.MatchString(b.Project) {
 		bad("project", "%q is not the ID of a project, which has 6 to 30 lower-case letters, digits and '-'", b.Project)

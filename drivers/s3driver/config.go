@@ -247,7 +247,7 @@ func setDefault[T ~string](field *T, value T) {
 func (b BackendConfig) validate(field string) []error {
 	var problems []error
 	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf(field+"."+name+": "+format, args...))
+		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
 	}
 	b.validateAccounts(bad)
 	b.IAM.ServiceAccounts.validate(bad)

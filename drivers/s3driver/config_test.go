@@ -56,6 +56,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	}{
 		"not YAML":                     {"backends: [", []string{"not valid"}},
 		"a field with a typo":          {"backends: {a: {type: aws, endpont: x}}", []string{"backends.a.endpont: there is no such field; did you mean backends.a.endpoint?"}},
+		"a name with a percent sign":   {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"no backend":                   {"driverName: s3.example.com", []string{"backends: at least one"}},
 		"several without a default":    {"backends: {a: {type: aws}, b: {type: aws}}", []string{"defaultBackend: is needed", "a, b"}},
 		"a default that is not there":  {"{defaultBackend: c, backends: {a: {type: aws}}}", []string{`defaultBackend: "c"`}},

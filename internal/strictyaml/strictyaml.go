@@ -49,7 +49,7 @@ func (c *checker) problem(path, format string, args ...any) {
 	if path == "" {
 		path = "the file"
 	}
-	c.problems = append(c.problems, fmt.Errorf(path+": "+format, args...))
+	c.problems = append(c.problems, fmt.Errorf("%s: %w", path, fmt.Errorf(format, args...)))
 }
 
 // learn notes the places of the fields below a type.

@@ -58,6 +58,7 @@ func TestMistakesHaveAPlaceAndAHint(t *testing.T) {
 		text string
 		want []string
 	}{
+		"a name with a percent sign":  {"backends: {'%d': {regoin: x}}", []string{"backends.%d.regoin: there is no such field"}},
 		"letters that changed places": {"endpiont: x", []string{"endpiont: there is no such field; did you mean endpoint?"}},
 		"a capital letter":            {"Endpoint: x", []string{"Endpoint: there is no such field; did you mean endpoint?"}},
 		"a typo further down":         {"backends: {a: {regoin: x}}", []string{"backends.a.regoin: there is no such field; did you mean backends.a.region?"}},
