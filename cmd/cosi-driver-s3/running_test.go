@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -148,6 +149,10 @@ func TestScrapedAfterAGrant(t *testing.T) {
 	process.Terminate()
 	if code := process.Exit(); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, process.Output())
+	}
+	// The caller gets a sentence; what finds the call in the store's own log is in the driver's.
+	if log := process.Output(); !regexp.MustCompile(`GetBucketLocation, .*StatusCode: 404, RequestID: \w+, .*NoSuchBucket`).MatchString(log) {
+		t.Errorf("the log lacks the store's code and request ID of the bucket that is not there:\n%s", log)
 	}
 	for _, span := range []string{"DriverGrantBucketAccess", "IAM.CreateUser", "S3.CreateBucket", "cosi.backend"} {
 		if !strings.Contains(collector.Received(), span) {

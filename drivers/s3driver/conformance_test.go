@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,10 +20,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// TestConformance holds the built command against the conformance suite, on every store.
+// TestConformance holds the built command against the conformance suite, on every store and with every type of
+// backend.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -33,19 +36,56 @@ func TestConformance(t *testing.T) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the command: %v\n%s", err, output)
 	}
-	onEveryTarget(t, func(t *testing.T, on target) {
-		report, err := sanity.Run(t.Context(), conformance(t, on, binary))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Log(report.Verdict())
-		for _, result := range report.Of(sanity.NotApplicable) {
-			t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
-		}
-		for _, result := range report.Of(sanity.Failed) {
-			t.Error(result.Explain())
-		}
+	onEveryTarget(t, func(t *testing.T, on target) { conforms(t, conformance(t, on, binary)) })
+	t.Run("our fake, with one key for all", func(t *testing.T) {
+		t.Parallel()
+		conforms(t, sharedKey(t, conformance(t, ourFake(t), binary)))
 	})
+}
+
+func conforms(t *testing.T, config sanity.Config) {
+	t.Helper()
+	report, err := sanity.Run(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(report.Verdict())
+	for _, result := range report.Of(sanity.NotApplicable) {
+		t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
+	}
+	for _, result := range report.Of(sanity.Failed) {
+		t.Error(result.Explain())
+	}
+}
+
+// sharedKey configures a backend of type static, which variables cannot describe, in place of the one of config.
+func sharedKey(t *testing.T, config sanity.Config) sanity.Config {
+	t.Helper()
+	given := map[string]string{}
+	var kept []string
+	for _, pair := range config.Environment {
+		name, value, _ := strings.Cut(pair, "=")
+		if given[name] = value; !strings.HasPrefix(name, s3driver.EnvironmentPrefix) {
+			kept = append(kept, pair)
+		}
+	}
+	directory := t.TempDir()
+	id, secret, file := filepath.Join(directory, "id"), filepath.Join(directory, "secret"), filepath.Join(directory, "config.yaml")
+	pair := "{accessKeyIDFile: '" + id + "', secretAccessKeyFile: '" + secret + "'}"
+	for path, text := range map[string]string{
+		id: given["S3_DRIVER_ACCESS_KEY_ID"], secret: given["S3_DRIVER_SECRET_ACCESS_KEY"],
+		file: "backends: {main: {type: static, endpoint: '" + given["S3_DRIVER_ENDPOINT"] + "', publicEndpoint: '" + given["S3_DRIVER_PUBLIC_ENDPOINT"] +
+			"', credentials: " + pair + ", workloads: " + pair + "}}",
+	} {
+		mustSucceed(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	launcher, _ := config.Launcher.(sanity.Exec)
+	config.Launcher = sanity.Exec{Command: append(launcher.Command, "--config="+file)}
+	config.Environment, config.Limits = kept, sanity.Limits{Repeats: 3, Operations: 30, Concurrency: 8}
+	config.Rotation, config.SharedCredential = false, true
+	config.Params.Access = map[string]string{"acceptSharedCredential": "true"}
+	config.Params.InvalidAccess = map[string]string{"acceptSharedCredential": "perhaps"}
+	return config
 }
 
 func conformance(t *testing.T, on target, binary string) sanity.Config {
