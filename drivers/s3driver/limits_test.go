@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -114,6 +115,43 @@ func TestManyBuckets(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument, "52 buckets", "6144")
 	if left := server.Inventory(); len(left.Users) != 0 || len(left.Policies) != 0 {
 		t.Errorf("left are users %v and policies %v", left.Users, left.Policies)
+	}
+}
+
+// TestPolicyThatChangesItsSize has an access on 15 buckets, whose policy just fits into a user, when a bucket of them
+// gets a key for its encryption, and loses it again.
+func TestPolicyThatChangesItsSize(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	var buckets []string
+	for range 15 {
+		buckets = append(buckets, w.newBucket(t, nil))
+	}
+	request := grantRequest(newAccount(), readWrite, buckets...)
+	encrypted := &s3.PutBucketEncryptionInput{Bucket: &buckets[0], ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{
+		Rules: []types.ServerSideEncryptionRule{{ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{
+			SSEAlgorithm: types.ServerSideEncryptionAwsKms, KMSMasterKeyID: aws.String("1234abcd-12ab-34cd-56ef-1234567890ab"),
+		}}},
+	}}
+	for _, step := range []struct {
+		name            string
+		change          func() error
+		inline, managed int
+	}{
+		{"without a key", func() error { return nil }, 1, 0},
+		{"with a key", func() error { _, err := w.root().PutBucketEncryption(t.Context(), encrypted); return err }, 0, 1},
+		{"without it again", func() error {
+			_, err := w.root().DeleteBucketEncryption(t.Context(), &s3.DeleteBucketEncryptionInput{Bucket: &buckets[0]})
+			return err
+		}, 1, 0},
+	} {
+		mustSucceed(t, step.change())
+		mustSucceed(t, putObject(t, workload(t, w.mustGrant(t, request)), buckets[0], "key"))
+		held := server.Inventory()
+		if inline, managed := len(held.Users[0].Inline), len(held.Policies); inline != step.inline || managed != step.managed {
+			t.Errorf("%s: %d inline and %d managed policies, want %d and %d", step.name, inline, managed, step.inline, step.managed)
+		}
 	}
 }
 

@@ -82,6 +82,8 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 type user struct {
 	arn  string
 	tags map[string]string
+	// isNew says that it was made by this call, and has nothing yet.
+	isNew bool
 }
 
 // ensureUser makes the user with its marks, or checks the marks of the one that exists.
@@ -121,7 +123,7 @@ func (u *Users) createUser(ctx context.Context, request account.Request, storeID
 	if err != nil {
 		return user{}, err
 	}
-	return user{arn: aws.ToString(out.User.Arn), tags: tags}, nil
+	return user{arn: aws.ToString(out.User.Arn), tags: tags, isNew: true}, nil
 }
 
 // readUser answers a user, and whether it exists.

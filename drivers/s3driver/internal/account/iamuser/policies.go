@@ -41,15 +41,38 @@ func (u *Users) document(request account.Request) (string, error) {
 	return document, nil
 }
 
-// putPolicy gives the user exactly this policy: inline while it is small enough, managed otherwise.
+// putPolicy gives the user exactly this policy: inline while it is small enough, managed otherwise. The other kind goes:
+// it is of a time when the policy had another size, and may allow the use of a key that a bucket has no more.
 func (u *Users) putPolicy(ctx context.Context, name string, found user, document string) error {
-	if len(document) > maxInlinePolicy {
-		return u.putManagedPolicy(ctx, name, found, document)
-	}
-	_, err := u.API.PutUserPolicy(ctx, &iam.PutUserPolicyInput{
+	inline := len(document) <= maxInlinePolicy
+	if !inline {
+		if err := u.putManagedPolicy(ctx, name, found, document); err != nil {
+			return err
+		}
+	} else if _, err := u.API.PutUserPolicy(ctx, &iam.PutUserPolicyInput{
 		UserName: &name, PolicyName: aws.String(policyName), PolicyDocument: &document,
-	})
-	return err
+	}); err != nil {
+		return err
+	}
+	switch {
+	case found.isNew:
+		return nil
+	case inline:
+		return u.dropManagedPolicy(ctx, name, u.policyARN(name, found))
+	default:
+		_, err := u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
+		return unlessMissing(err)
+	}
+}
+
+// dropManagedPolicy removes the user's own managed policy, if it has one. What an interrupted call has left of it is
+// attached to nobody, and goes with the user.
+func (u *Users) dropManagedPolicy(ctx context.Context, name, arn string) error {
+	_, err := u.API.DetachUserPolicy(ctx, &iam.DetachUserPolicyInput{UserName: &name, PolicyArn: &arn})
+	if err != nil {
+		return unlessUnknown(err)
+	}
+	return u.deleteManagedPolicy(ctx, arn)
 }
 
 func (u *Users) putManagedPolicy(ctx context.Context, name string, found user, document string) error {
