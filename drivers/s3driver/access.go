@@ -145,13 +145,14 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 // lookUp answers the region of a bucket and completes what only the store knows of it.
 func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket) (string, error) {
 	region, err := b.buckets.Locate(ctx, wanted.Name)
-	if err != nil {
-		return "", err
+	if err != nil || b.config.Type != TypeAWS {
+		// Elsewhere a key needs no permission of its own, and a policy that names one is refused.
+		return region, err
 	}
 	key, err := b.buckets.KMSKey(ctx, wanted.Name, region)
-	if err == nil && b.config.Type == TypeAWS {
-		key, err = policy.KMSResource(b.config.IAM.Partition, region, key)
+	if err != nil {
+		return region, err
 	}
-	wanted.KMSKey = key
+	wanted.KMSKey, err = policy.KMSResource(b.config.IAM.Partition, region, key)
 	return region, err
 }

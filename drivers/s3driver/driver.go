@@ -270,6 +270,9 @@ func (b *backend) checkBucket(want params.Bucket) error {
 	if want.Region != "" && want.Region != b.config.Region && !b.buckets.Regional {
 		return driverkit.InvalidArgument("parameter region is %q, but backend %s has only %q", want.Region, b.name, b.config.Region)
 	}
+	if b.config.Type == TypeMinIO && want.Encryption == params.EncryptionKMS && want.KMSKey == "" {
+		return driverkit.InvalidArgument("parameter encryption is %q, but backend %s, of type %s, needs kmsKeyID with it", want.Encryption, b.name, b.config.Type)
+	}
 	if want.Quota != 0 && b.buckets.Quotas == nil {
 		return driverkit.InvalidArgument("parameter quota is set, but backend %s, of type %s, has no quotas", b.name, b.config.Type)
 	}

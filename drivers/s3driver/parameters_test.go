@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -88,11 +89,21 @@ func TestBucketsWithoutConfiguration(t *testing.T) {
 	wantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS")
 }
 
-// TestQuotaOfMinIO asks the store for the limit that it keeps.
+// TestQuotaOfMinIO asks the store for the limit that it keeps, and has the driver compare it with another.
 func TestQuotaOfMinIO(t *testing.T) {
 	t.Parallel()
 	on := realMinIO(t)
-	bucket := newWorld(t, on, worldOptions{}).newBucket(t, map[string]string{"quota": "1Gi"})
+	w := newWorld(t, on, worldOptions{})
+	bucket, without := w.newBucket(t, map[string]string{"quota": "1Gi"}), w.newBucket(t, nil)
+	for _, test := range []struct {
+		bucket, quota string
+		want          codes.Code
+	}{{bucket, "1Gi", codes.OK}, {bucket, "2Gi", codes.AlreadyExists}, {without, "1Gi", codes.AlreadyExists}} {
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: test.bucket, Parameters: map[string]string{"quota": test.quota}})
+		if status.Code(err) != test.want {
+			t.Errorf("a static bucket with a quota of %s: %v, want %v", test.quota, err, test.want)
+		}
+	}
 	client := &adminapi.Client{
 		Name: "minio", Endpoint: on.backend.Endpoint, Region: "us-east-1", Credentials: fixedCredentials(rootAccessKey, rootSecretKey), HTTP: http.DefaultClient,
 	}
@@ -127,6 +138,32 @@ func TestEncryptionByAKey(t *testing.T) {
 			mustSucceed(t, getObject(t, reader, bucket, "key"))
 		})
 	}
+}
+
+// TestEncryptionByAKeyOfMinIO has a MinIO with a key of its own: whoever may read or write an object there needs no
+// permission for the key, and a policy that names one is refused.
+func TestEncryptionByAKeyOfMinIO(t *testing.T) {
+	t.Parallel()
+	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, "MINIO_KMS_SECRET_KEY=photos:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="))
+	w := newWorld(t, on, worldOptions{})
+	for name, parameters := range map[string]map[string]string{
+		"the key of the class": {"encryption": "SSE-KMS", "kmsKeyID": "photos"},
+		"no key at all":        {"encryption": "SSE-S3"},
+	} {
+		bucket := w.newBucket(t, parameters)
+		writer := workload(t, w.mustGrant(t, grantRequest(newAccount(), mode{data: writeOnly}, bucket)))
+		reader := workload(t, w.mustGrant(t, grantRequest(newAccount(), mode{data: readOnly}, bucket)))
+		mustSucceed(t, putObject(t, writer, bucket, "key"))
+		mustSucceed(t, getObject(t, reader, bucket, "key"))
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
+		if err != nil {
+			t.Errorf("%s: a static bucket: %v", name, err)
+		}
+		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "other"}})
+		wantCode(t, err, codes.AlreadyExists, "encrypt")
+	}
+	_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{"encryption": "SSE-KMS"}})
+	wantCode(t, err, codes.InvalidArgument, "kmsKeyID")
 }
 
 // TestEncryptionByAnAlias cannot be granted: the key behind an alias can be exchanged.

@@ -152,12 +152,13 @@ func startVersity(t *testing.T) string {
 	return "http://" + address
 }
 
-// startMinIO starts MinIO, and answers its endpoint.
-func startMinIO(t *testing.T) string {
+// startMinIO starts MinIO, with more in its environment, and answers its endpoint.
+func startMinIO(t *testing.T, more ...string) string {
 	t.Helper()
 	path := findBinary(t, stores.MinIO())
 	address := freeAddress(t)
-	startProcess(t, path, []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
+	environment := []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"}
+	startProcess(t, path, append(environment, more...),
 		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
 	waitFor(t, "http://"+address+"/minio/health/cluster")
 	return "http://" + address

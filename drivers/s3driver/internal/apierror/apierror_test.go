@@ -45,7 +45,7 @@ var rows = map[codes.Code]string{
 		"RequestTimeout XMinioServerNotInitialized ServerException RequestTimeTooSkewed RequestExpired NoSuchEntity NoSuchEntityException NoSuchUpload XMinioAdminNoSuchUser XAdminUserNotFound XMinioAdminNoSuchPolicy",
 	codes.Aborted: "OperationAborted ConcurrentModification ConcurrentModificationException ConditionalRequestConflict DeleteConflict DeleteConflictException " +
 		"EntityTemporarilyUnmodifiable ResourceInUseException RestoreAlreadyInProgress XMinioAdminPolicyChangeAlreadyApplied",
-	codes.InvalidArgument: "InvalidBucketName InvalidLocationConstraint IllegalLocationConstraintException MalformedPolicyDocument MalformedPolicy " +
+	codes.InvalidArgument: "InvalidBucketName InvalidLocationConstraint IllegalLocationConstraintException MalformedPolicyDocument MalformedPolicy XMinioMalformedIAMPolicy " +
 		"PolicyNotAttachable InvalidTag KMS.NotFoundException KMS.InvalidKeyUsageException",
 	codes.AlreadyExists:      "BucketAlreadyExists BucketAlreadyOwnedByYou EntityAlreadyExists EntityAlreadyExistsException",
 	codes.FailedPrecondition: "BucketNotEmpty ObjectLocked UnmodifiableEntity InvalidBucketState KMS.InvalidStateException ObjectLockConfigurationNotFound",

@@ -114,6 +114,7 @@ var byCode = map[string]rule{
 	"InvalidBucketState":        protected,
 	"MalformedPolicyDocument":   value,
 	"MalformedPolicy":           value,
+	"XMinioMalformedIAMPolicy":  value,
 	"PolicyNotAttachable":       value,
 	"InvalidTag":                value,
 	"KMS.NotFound":              value,

@@ -50,6 +50,8 @@ type Store struct {
 type Quotas interface {
 	// Set limits the total size of the bucket's objects, in bytes.
 	Set(ctx context.Context, bucket string, bytes int64) error
+	// Get answers that limit, 0 without one.
+	Get(ctx context.Context, bucket string) (int64, error)
 }
 
 // Ensure makes sure that the bucket exists as asked, and answers its region. It can be repeated

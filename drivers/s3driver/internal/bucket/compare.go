@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -21,6 +22,7 @@ import (
 func (s *Store) compare(ctx context.Context, name, region string, want params.Bucket) ([]string, error) {
 	aspects := []func(ctx context.Context, name, region string, want params.Bucket) ([]string, error){
 		s.compareVersioning, s.compareLock, s.compareTags, s.compareEncryption, s.compareLifecycle, s.compareCORS,
+		s.compareQuota,
 	}
 	var differences []string
 	for _, aspect := range aspects {
@@ -200,8 +202,28 @@ func (s *Store) compareEncryption(ctx context.Context, name, region string, want
 	if algorithm != wanted {
 		return []string{fmt.Sprintf("its encryption is %q, not %q", algorithm, wanted)}, nil
 	}
-	if want.KMSKey != "" && key != want.KMSKey {
+	if want.KMSKey != "" && !sameKey(key, want.KMSKey) {
 		return []string{"it is encrypted with another key"}, nil
 	}
 	return nil, nil
+}
+
+// sameKey compares two names of KMS keys: an ID and an ARN that ends with it name the same one.
+func sameKey(a, b string) bool {
+	if strings.HasPrefix(a, "arn:") == strings.HasPrefix(b, "arn:") {
+		return a == b
+	}
+	id := func(name string) string { return name[strings.LastIndexAny(name, ":/")+1:] }
+	return id(a) == id(b)
+}
+
+func (s *Store) compareQuota(ctx context.Context, name, _ string, want params.Bucket) ([]string, error) {
+	if want.Quota == 0 || s.Quotas == nil {
+		return nil, nil
+	}
+	found, err := s.Quotas.Get(ctx, name)
+	if err != nil || found == want.Quota {
+		return nil, err
+	}
+	return []string{"its quota is another"}, nil
 }

@@ -92,7 +92,7 @@ func BucketParameters() driverkit.Parameters {
 		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Needs objectLock and objectLockDays.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
 		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
 		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: what the store does by itself.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
-		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key.", Check: checkKey},
+		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO has not.", Check: checkKey},
 		keyLifecycle:      {Description: `Lifecycle configuration as JSON, in the form of "aws s3api put-bucket-lifecycle-configuration".`, Check: driverkit.JSON[types.BucketLifecycleConfiguration]},
 		keyCORS:           {Description: `CORS configuration as JSON, in the form of "aws s3api put-bucket-cors".`, Check: driverkit.JSON[types.CORSConfiguration]},
 		keyTags:           {Description: "Tags of the bucket as a JSON object of strings, at most 40; keys must not begin with cosi- or aws:.", Check: checkTags},

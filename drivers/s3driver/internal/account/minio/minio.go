@@ -24,6 +24,7 @@ const (
 	base          = "/minio/admin/v3/"
 	codeNoPolicy  = "XMinioAdminNoSuchPolicy"
 	codeNoUser    = "XMinioAdminNoSuchUser"
+	codeNoQuota   = "XMinioAdminNoSuchQuotaConfiguration"
 	statusEnabled = "enabled"
 	// nobody is a name that no account gets.
 	nobody = "cosi-nobody"
@@ -250,15 +251,39 @@ type Quota struct {
 	API *adminapi.Client
 }
 
+// quota is a limit as MinIO has it: under its former name, quota, and under the present one.
+type quota struct {
+	Former int64  `json:"quota"`
+	Size   int64  `json:"size"`
+	Type   string `json:"quotatype"`
+}
+
 // Set limits the total size of the bucket's objects.
 func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
-	body, err := json.Marshal(map[string]any{"quota": bytes, "size": bytes, "quotatype": "hard"})
+	body, err := json.Marshal(quota{Former: bytes, Size: bytes, Type: "hard"})
 	if err != nil {
 		return fmt.Errorf("set the quota of bucket %s: %w", bucket, err)
 	}
-	const operation = "set-bucket-quota"
-	_, err = q.API.Call(ctx, adminapi.Request{
-		Operation: operation, Method: http.MethodPut, Path: base + operation, Query: url.Values{"bucket": {bucket}}, Body: body,
-	})
+	_, err = q.call(ctx, http.MethodPut, "set-bucket-quota", bucket, body)
 	return err
+}
+
+// Get answers the limit, 0 without one.
+func (q Quota) Get(ctx context.Context, bucket string) (int64, error) {
+	answer, err := q.call(ctx, http.MethodGet, "get-bucket-quota", bucket, nil)
+	if apierror.Is(err, codeNoQuota) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var found quota
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return 0, fmt.Errorf("read the quota of bucket %s: %w", bucket, err)
+	}
+	return max(found.Former, found.Size), nil
+}
+
+func (q Quota) call(ctx context.Context, method, operation, bucket string, body []byte) ([]byte, error) {
+	return q.API.Call(ctx, adminapi.Request{Operation: operation, Method: method, Path: base + operation, Query: url.Values{"bucket": {bucket}}, Body: body})
 }
