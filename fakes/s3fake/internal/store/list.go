@@ -48,13 +48,12 @@ func (s *Store) List(q Query) (Page, error) {
 // ListVersions returns all versions and delete markers, newest first within a key.
 func (s *Store) ListVersions(q Query) (Page, error) {
 	return s.walk(q, func(p *Page, e *entry) bool {
-		versions, base := e.versions, 0
+		older := e.versions
 		if e.key == q.After && q.AfterVersion != "" {
-			base = e.index(q.AfterVersion) + 1
-			versions = versions[base:]
+			older = e.before(q.AfterVersion)
 		}
-		for i, v := range versions {
-			if !p.add(q.Max, v, base+i == 0) {
+		for _, v := range slices.Backward(older) {
+			if !p.add(q.Max, v, v == e.newest()) {
 				return false
 			}
 		}

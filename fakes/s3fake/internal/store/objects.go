@@ -4,7 +4,6 @@ package store
 
 import (
 	"io"
-	"slices"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 )
@@ -43,14 +42,6 @@ func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) erro
 	return &v, nil
 }
 
-// current is the version that a plain GET sees.
-func (e *entry) current() *Version {
-	if e == nil || e.versions[0].DeleteMarker {
-		return nil
-	}
-	return e.versions[0]
-}
-
 // stamp gives v its identity and time.
 func (s *Store) stamp(b *bucketState, v *Version) {
 	s.seq++
@@ -64,34 +55,20 @@ func (s *Store) stamp(b *bucketState, v *Version) {
 
 // insert records v and returns the function that makes it visible. A null version replaces the earlier one.
 func (s *Store) insert(b *bucketState, v *Version, r *record) func() {
-	var dropped *Version
-	e, ok := b.keys.Get(&entry{key: v.Key})
-	if ok && v.ID == NullVersion {
-		if i := e.index(NullVersion); i >= 0 {
-			dropped = e.versions[i]
-		}
-	}
 	r.put(tableVersions, versionKey(v), v)
 	return func() {
-		next := &entry{key: v.Key, versions: []*Version{v}}
-		if ok {
-			next.versions = make([]*Version, 0, len(e.versions)+1)
-			next.versions = append(next.versions, v)
-			for _, old := range e.versions {
-				if old != dropped {
-					next.versions = append(next.versions, old)
-				}
+		e, ok := b.keys.Get(&entry{key: v.Key})
+		if !ok {
+			b.keys.ReplaceOrInsert(&entry{key: v.Key, versions: []*Version{v}})
+			return
+		}
+		if v.ID == NullVersion {
+			if dropped := e.remove(e.index(NullVersion)); dropped != nil {
+				s.blobs.Delete(ids(dropped.Segments)...)
 			}
 		}
-		b.keys.ReplaceOrInsert(next)
-		if dropped != nil {
-			s.blobs.Delete(ids(dropped.Segments)...)
-		}
+		e.versions = append(e.versions, v)
 	}
-}
-
-func (e *entry) index(id string) int {
-	return slices.IndexFunc(e.versions, func(v *Version) bool { return v.ID == id })
 }
 
 func versionKey(v *Version) string { return v.Bucket + "/" + v.ID + "/" + v.Key }
@@ -115,10 +92,10 @@ func (s *Store) getLocked(bucket, key, id string) (*Version, error) {
 		return nil, ErrNoKey
 	case !ok:
 		return nil, ErrNoVersion
-	case id == "" && e.versions[0].DeleteMarker:
-		return e.versions[0], ErrNoKey
+	case id == "" && e.newest().DeleteMarker:
+		return e.newest(), ErrNoKey
 	case id == "":
-		return e.versions[0], nil
+		return e.newest(), nil
 	}
 	if i := e.index(id); i >= 0 {
 		return e.versions[i], nil
@@ -135,17 +112,20 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 		return nil, ErrNoBucket
 	}
 	e, ok := b.keys.Get(&entry{key: key})
-	i := 0
-	switch {
-	case ok && id != "":
-		i = e.index(id)
-	case ok && e.versions[0].DeleteMarker:
-		return e.versions[0], ErrNoKey
-	}
 	switch {
 	case !ok && id == "":
 		return nil, ErrNoKey
-	case !ok || i < 0:
+	case !ok:
+		return nil, ErrNoVersion
+	}
+	i := len(e.versions) - 1
+	switch {
+	case id != "":
+		i = e.index(id)
+	case e.newest().DeleteMarker:
+		return e.newest(), ErrNoKey
+	}
+	if i < 0 {
 		return nil, ErrNoVersion
 	}
 	next := *e.versions[i]
@@ -157,9 +137,7 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 	if err := s.commit(r); err != nil {
 		return nil, err
 	}
-	versions := slices.Clone(e.versions)
-	versions[i] = &next
-	b.keys.ReplaceOrInsert(&entry{key: key, versions: versions})
+	e.versions[i] = &next
 	return &next, nil
 }
 
@@ -212,28 +190,10 @@ func (s *Store) Delete(bucket, key, id string, guard func(b Bucket, v *Version) 
 	return Deleted{Version: target}, nil
 }
 
-// target is the version that a delete concerns: the named one, or the current one.
-func (e *entry) target(id string) *Version {
-	if id == "" {
-		return e.versions[0]
-	}
-	if i := e.index(id); i >= 0 {
-		return e.versions[i]
-	}
-	return nil
-}
-
 func (s *Store) drop(b *bucketState, e *entry, v *Version) {
-	rest := make([]*Version, 0, len(e.versions))
-	for _, old := range e.versions {
-		if old != v {
-			rest = append(rest, old)
-		}
-	}
-	if len(rest) == 0 {
+	e.remove(e.index(v.ID))
+	if len(e.versions) == 0 {
 		b.keys.Delete(e)
-	} else {
-		b.keys.ReplaceOrInsert(&entry{key: e.key, versions: rest})
 	}
 	s.blobs.Delete(ids(v.Segments)...)
 }

@@ -48,12 +48,6 @@ type bucketState struct {
 	uploads map[string]*Upload
 }
 
-// entry is one key with its versions, newest first.
-type entry struct {
-	key      string
-	versions []*Version
-}
-
 func byKey(a, b *entry) bool { return a.key < b.key }
 
 func newBucketState(b Bucket) *bucketState {
@@ -110,14 +104,14 @@ func (s *Store) loadVersions(known map[blob.ID]bool) error {
 			b.keys.ReplaceOrInsert(e)
 		}
 		e.versions = append(e.versions, v)
-		slices.SortFunc(e.versions, func(a, b *Version) int {
-			if a.Seq > b.Seq {
-				return -1
-			}
-			return 1
-		})
 		s.seq = max(s.seq, v.Seq)
 		remember(known, v.Segments)
+	}
+	for _, b := range s.buckets {
+		b.keys.Ascend(func(e *entry) bool {
+			e.order()
+			return true
+		})
 	}
 	return nil
 }

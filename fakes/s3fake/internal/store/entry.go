@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// entry is one key with its versions, oldest first: a new version is appended, so that writing a key a hundred thousand
+// times takes no longer per write than writing it once. It is read and changed under the store's lock; the versions
+// themselves are never changed.
+type entry struct {
+	key      string
+	versions []*Version
+}
+
+// order sorts the versions after loading.
+func (e *entry) order() {
+	slices.SortFunc(e.versions, func(a, b *Version) int { return cmp.Compare(a.Seq, b.Seq) })
+}
+
+func (e *entry) newest() *Version { return e.versions[len(e.versions)-1] }
+
+// current is the version that a plain GET sees, nil when there is none.
+func (e *entry) current() *Version {
+	if e == nil || e.newest().DeleteMarker {
+		return nil
+	}
+	return e.newest()
+}
+
+// index finds a version by ID, -1 for none. A null version is looked for from the newest on: it is the newest itself as
+// long as versioning is suspended.
+func (e *entry) index(id string) int {
+	if id == NullVersion {
+		for i, v := range slices.Backward(e.versions) {
+			if v.ID == NullVersion {
+				return i
+			}
+		}
+		return -1
+	}
+	seq, ok := seqOf(id)
+	if !ok {
+		return -1
+	}
+	if i, found := e.search(seq); found && e.versions[i].ID == id {
+		return i
+	}
+	return -1
+}
+
+// search finds the place of a sequence number.
+func (e *entry) search(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(e.versions, seq, func(v *Version, seq uint64) int { return cmp.Compare(v.Seq, seq) })
+}
+
+// before returns the versions that are older than id. A version that is gone since still has its place among the
+// others, but for a null version: then all are returned.
+func (e *entry) before(id string) []*Version {
+	if i := e.index(id); i >= 0 {
+		return e.versions[:i]
+	}
+	seq, ok := seqOf(id)
+	if !ok {
+		return e.versions
+	}
+	i, _ := e.search(seq)
+	return e.versions[:i]
+}
+
+// target is the version that a delete concerns: the named one, or the newest; nil when there is none.
+func (e *entry) target(id string) *Version {
+	if id == "" {
+		return e.newest()
+	}
+	if i := e.index(id); i >= 0 {
+		return e.versions[i]
+	}
+	return nil
+}
+
+// remove takes the version at i out and returns it; nothing is at -1.
+func (e *entry) remove(i int) *Version {
+	if i < 0 {
+		return nil
+	}
+	v := e.versions[i]
+	e.versions = slices.Delete(e.versions, i, i+1)
+	return v
+}
+
+// seqOf reads the sequence number out of a version ID that newID made.
+func seqOf(id string) (seq uint64, ok bool) {
+	raw, err := idEncoding().DecodeString(id)
+	if err != nil || len(raw) < 8 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(raw), true
+}
