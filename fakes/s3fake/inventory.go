@@ -15,6 +15,7 @@ import (
 type Inventory struct {
 	Buckets  []BucketInventory `json:"buckets"`
 	Users    []UserInventory   `json:"users"`
+	Groups   []GroupInventory  `json:"groups"`
 	Roles    []RoleInventory   `json:"roles"`
 	Policies []string          `json:"policies"`
 	// Providers are the ARNs of the identity providers.
@@ -48,6 +49,16 @@ type UserInventory struct {
 	Attached []string          `json:"attached,omitempty"`
 	// Keys maps access key IDs to their status.
 	Keys map[string]string `json:"keys,omitempty"`
+	// Groups are the names of the groups that the user is in.
+	Groups []string `json:"groups,omitempty"`
+}
+
+// GroupInventory is one IAM group.
+type GroupInventory struct {
+	Name     string            `json:"name"`
+	Path     string            `json:"path"`
+	Inline   map[string]string `json:"inline,omitempty"`
+	Attached []string          `json:"attached,omitempty"`
 }
 
 // RoleInventory is one IAM role.
@@ -79,7 +90,10 @@ func (s *Server) Inventory() Inventory {
 		for _, k := range u.Keys {
 			keys[k.ID] = k.Status
 		}
-		inv.Users = append(inv.Users, UserInventory{u.Name, u.Path, tagMap(u.Tags), u.Boundary, u.Inline, u.Attached, keys})
+		inv.Users = append(inv.Users, UserInventory{u.Name, u.Path, tagMap(u.Tags), u.Boundary, u.Inline, u.Attached, keys, s.groupsOf(u.Name)})
+	}
+	for _, g := range s.account.Groups("/") {
+		inv.Groups = append(inv.Groups, GroupInventory{g.Name, g.Path, g.Inline, g.Attached})
 	}
 	for _, r := range s.account.Roles("/") {
 		inv.Roles = append(inv.Roles, RoleInventory{r.Name, r.Path, r.Trust, tagMap(r.Tags), r.Boundary, r.Inline, r.Attached})
@@ -110,6 +124,16 @@ func (s *Server) bucketInventory(b store.Bucket) (BucketInventory, error) {
 	counts, err := s.store.Count(b.Name)
 	out.Count, out.Versions, out.Uploads = counts.Objects, counts.Versions, counts.Uploads
 	return out, err
+}
+
+// groupsOf are the names of a user's groups; a user that is gone meanwhile has none.
+func (s *Server) groupsOf(user string) []string {
+	groups, _ := s.account.GroupsOf(user)
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.Name)
+	}
+	return names
 }
 
 func tagMap(tags []iam.Tag) map[string]string {

@@ -75,7 +75,7 @@ func readAll(r *http.Request) (raw []byte, hash string, err error) {
 
 func (q *query) describe() description {
 	d := description{operation: q.service + ":" + q.form.Get("Action"), accessKeyID: q.keyID}
-	for _, param := range []string{"UserName", "RoleName", "PolicyArn", "RoleArn", "PolicyName", "AccessKeyId", "OpenIDConnectProviderArn"} {
+	for _, param := range []string{"UserName", "GroupName", "RoleName", "PolicyArn", "RoleArn", "PolicyName", "AccessKeyId", "OpenIDConnectProviderArn"} {
 		if v := q.form.Get(param); v != "" {
 			d.resource = v
 			break

@@ -102,6 +102,9 @@ func (s *Server) exchange(r *http.Request) exchange {
 	case "eks", "eks-auth":
 		return s.newEKS(r)
 	}
+	if x, ok := newElsewhere(r); ok {
+		return x
+	}
 	if isQuery(r) {
 		return s.newQuery(r)
 	}

@@ -142,17 +142,20 @@ func canonicalQuery(raw, omit string) string {
 	return b.String()
 }
 
-// canonicalURI is the path as it is signed: encoded once for the two object stores, twice for every other service.
+// canonicalURI is the path as it is signed: encoded once for the two object stores. For every other service it is what
+// was sent, encoded again, so that an ARN in it can be sent with its colons escaped or not.
 func canonicalURI(r *http.Request, service string) string {
 	path := r.URL.Path
 	if path == "" {
 		path = "/"
 	}
-	once := Encode(path, true)
 	if service == "s3" || service == "storage" {
-		return once
+		return Encode(path, true)
 	}
-	return Encode(once, true)
+	if sent := r.URL.EscapedPath(); sent != "" {
+		path = sent
+	}
+	return Encode(path, true)
 }
 
 // canonicalHeaders are the signed headers as "name:value\n" lines. A signed header that the request lacks has

@@ -16,20 +16,28 @@ type Kind string
 
 // The kinds of identities.
 const (
-	KindUser Kind = "user"
-	KindRole Kind = "role"
+	KindUser  Kind = "user"
+	KindRole  Kind = "role"
+	KindGroup Kind = "group"
 )
 
-// Identity returns a copy of a user's or role's common part.
+// Identity returns a copy of a user's, role's or group's common part.
 func (a *Account) Identity(kind Kind, name string) (Identity, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	if kind == KindRole {
+	switch kind {
+	case KindRole:
 		r, err := a.role(name)
 		if err != nil {
 			return Identity{}, err
 		}
 		return r.Identity.clone(), nil
+	case KindGroup:
+		g, err := a.group(name)
+		if err != nil {
+			return Identity{}, err
+		}
+		return g.Identity.clone(), nil
 	}
 	u, err := a.user(name)
 	if err != nil {
@@ -40,9 +48,12 @@ func (a *Account) Identity(kind Kind, name string) (Identity, error) {
 
 func (a *Account) changeIdentity(kind Kind, name string, change func(*Identity) error) error {
 	var err error
-	if kind == KindRole {
+	switch kind {
+	case KindRole:
 		_, err = a.changeRole(name, func(r *Role) error { return change(&r.Identity) })
-	} else {
+	case KindGroup:
+		err = a.changeGroup(name, func(g *Group) error { return change(&g.Identity) })
+	default:
 		_, err = a.changeUser(name, func(u *User) error { return change(&u.Identity) })
 	}
 	return err
@@ -50,8 +61,11 @@ func (a *Account) changeIdentity(kind Kind, name string, change func(*Identity) 
 
 // inlineQuota is the aggregate size of inline policies.
 func (k Kind) inlineQuota() int {
-	if k == KindRole {
+	switch k {
+	case KindRole:
 		return iampolicy.MaxRoleInline
+	case KindGroup:
+		return iampolicy.MaxGroupInline
 	}
 	return iampolicy.MaxUserInline
 }
@@ -284,6 +298,9 @@ func (a *Account) Principal(keyID string) (Principal, error) {
 		return Principal{}, noSuchEntity("The Access Key with id %s cannot be found", keyID)
 	}
 	p := Principal{ARN: a.UserARN(u), ID: u.ID, Name: u.Name, Type: "User", AccountID: a.ID, Tags: u.Tags}
+	if err := a.attachGroups(&p, u); err != nil {
+		return p, err
+	}
 	return p, a.attachPolicies(&p, u.Identity)
 }
 

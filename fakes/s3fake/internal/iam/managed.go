@@ -97,11 +97,16 @@ func (a *Account) attachments(arn string) int {
 			n++
 		}
 	}
+	for _, g := range a.groups {
+		if slices.Contains(g.Attached, arn) {
+			n++
+		}
+	}
 	return n
 }
 
 // PolicyUse names who a managed policy is attached to.
-type PolicyUse struct{ Users, Roles []Identity }
+type PolicyUse struct{ Users, Roles, Groups []Identity }
 
 // PolicyUse returns the identities that a managed policy is attached to, by name.
 func (a *Account) PolicyUse(arn string) (PolicyUse, error) {
@@ -121,6 +126,11 @@ func (a *Account) PolicyUse(arn string) (PolicyUse, error) {
 	for _, name := range slices.Sorted(maps.Keys(a.roles)) {
 		if r := a.roles[name]; slices.Contains(r.Attached, arn) {
 			use.Roles = append(use.Roles, r.Identity.clone())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.groups)) {
+		if g := a.groups[name]; slices.Contains(g.Attached, arn) {
+			use.Groups = append(use.Groups, g.Identity.clone())
 		}
 	}
 	return use, nil

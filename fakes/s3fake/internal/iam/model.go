@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iam is the state of the fake's account: users, access keys, roles, managed policies, identity providers
+// Package iam is the state of the fake's account: users, groups, access keys, roles, managed policies, identity providers
 // and sessions, with the quotas, names and errors of AWS Identity and Access Management. It resolves an access key
 // to a principal with its policies. It knows no HTTP and evaluates nothing.
 package iam
@@ -29,6 +29,8 @@ const (
 	MaxAttached         = 10
 	MaxTags             = 50
 	MaxProviders        = 100
+	MaxGroups           = 300
+	MaxGroupsPerUser    = 10
 	MaxClientIDs        = 100
 	MaxThumbprints      = 5
 	statusActive        = "Active"
@@ -42,7 +44,7 @@ type Tag struct {
 	Value string `json:"v"`
 }
 
-// Identity is what users and roles have in common.
+// Identity is what users, roles and groups have in common.
 type Identity struct {
 	Name     string            `json:"name"`
 	Path     string            `json:"path"`
@@ -59,6 +61,8 @@ type Identity struct {
 type User struct {
 	Identity
 	Keys []AccessKey `json:"keys,omitempty"`
+	// Groups are the IDs of the groups that the user is in.
+	Groups []string `json:"groups,omitempty"`
 }
 
 // AccessKey is a long-term credential. Its secret is never listed.
@@ -162,6 +166,7 @@ type Account struct {
 	mu        sync.RWMutex
 	users     map[string]*User
 	roles     map[string]*Role
+	groups    map[string]*Group
 	policies  map[string]*Policy
 	providers map[string]*Provider
 	keys      map[string]string
@@ -182,7 +187,7 @@ const (
 // New returns the account that the journal describes.
 func New(o Options) (*Account, error) {
 	a := &Account{
-		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, policies: map[string]*Policy{},
+		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, groups: map[string]*Group{}, policies: map[string]*Policy{},
 		providers: map[string]*Provider{}, keys: map[string]string{}, sessions: map[string]*Session{}, guests: map[string]*Guest{},
 	}
 	err := load(a.Journal, tableUsers, func(u *User) {
@@ -193,6 +198,9 @@ func New(o Options) (*Account, error) {
 	})
 	if err == nil {
 		err = load(a.Journal, tableRoles, func(r *Role) { a.roles[fold(r.Name)] = r })
+	}
+	if err == nil {
+		err = load(a.Journal, tableGroups, func(g *Group) { a.groups[fold(g.Name)] = g })
 	}
 	if err == nil {
 		err = load(a.Journal, tablePolicies, func(p *Policy) { a.policies[p.ARN] = p })

@@ -50,7 +50,9 @@ func (i Identity) clone() Identity {
 	return i
 }
 
-func (u *User) clone() User { return User{Identity: u.Identity.clone(), Keys: slices.Clone(u.Keys)} }
+func (u *User) clone() User {
+	return User{Identity: u.Identity.clone(), Keys: slices.Clone(u.Keys), Groups: slices.Clone(u.Groups)}
+}
 
 // User returns a user by name.
 func (a *Account) User(name string) (User, error) {
@@ -154,6 +156,8 @@ func (a *Account) DeleteUser(name string) error {
 		return deleteConflict("Cannot delete entity, must delete policies first.")
 	case len(u.Attached) > 0:
 		return deleteConflict("Cannot delete entity, must detach all policies first.")
+	case len(u.Groups) > 0:
+		return deleteConflict("Cannot delete entity, must remove users from group first.")
 	}
 	if err := a.forget(tableUsers, fold(name)); err != nil {
 		return err

@@ -40,6 +40,8 @@ type operation struct {
 	open bool
 	// allowed operations need a signature but no policy.
 	allowed bool
+	// unserved operations are AWS's and not this fake's.
+	unserved bool
 	// resource returns the ARN that policies are asked about; nil asks about "*".
 	resource func(*call) string
 	run      func(*call) (any, error)
@@ -67,8 +69,9 @@ type call struct {
 func New(account *iam.Account, tokens *TokenVerifier) *API {
 	a := &API{account: account, tokens: tokens, operations: map[string]operation{}}
 	for _, table := range []map[string]operation{
-		userOperations(), keyOperations(), inlineOperations(), managedOperations(),
+		userOperations(), groupOperations(), keyOperations(), inlineOperations(), managedOperations(),
 		attachOperations(), roleOperations(), tagOperations(), providerOperations(), stsOperations(),
+		unservedOperations(),
 	} {
 		for name, op := range table {
 			if op.service == "" {
@@ -84,7 +87,9 @@ func New(account *iam.Account, tokens *TokenVerifier) *API {
 func (a *API) Operations() []string {
 	out := make([]string, 0, len(a.operations))
 	for name, op := range a.operations {
-		out = append(out, op.service+":"+name)
+		if !op.unserved {
+			out = append(out, op.service+":"+name)
+		}
 	}
 	slices.Sort(out)
 	return out

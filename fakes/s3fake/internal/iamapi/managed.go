@@ -228,10 +228,15 @@ func listEntities(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Roles come before users, so that one marker leads through both.
+	// Groups come before roles and roles before users, so that one marker leads through all.
 	type entity struct{ kind, name, id string }
 	var all []entity
 	filter := c.Form.Get("EntityFilter")
+	if filter == "" || filter == "Group" {
+		for _, g := range use.Groups {
+			all = append(all, entity{"group", g.Name, g.ID})
+		}
+	}
 	if filter == "" || filter == "Role" {
 		for _, r := range use.Roles {
 			all = append(all, entity{"role", r.Name, r.ID})
@@ -246,18 +251,22 @@ func listEntities(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	type group struct{ GroupName, GroupId string }
 	type user struct{ UserName, UserId string }
 	type role struct{ RoleName, RoleId string }
 	out := struct {
-		Groups []string `xml:"PolicyGroups>member"`
-		Users  []user   `xml:"PolicyUsers>member"`
-		Roles  []role   `xml:"PolicyRoles>member"`
+		Groups []group `xml:"PolicyGroups>member"`
+		Users  []user  `xml:"PolicyUsers>member"`
+		Roles  []role  `xml:"PolicyRoles>member"`
 		page
 	}{page: p}
 	for _, e := range some {
-		if e.kind == "role" {
+		switch e.kind {
+		case "group":
+			out.Groups = append(out.Groups, group{e.name, e.id})
+		case "role":
 			out.Roles = append(out.Roles, role{e.name, e.id})
-		} else {
+		default:
 			out.Users = append(out.Users, user{e.name, e.id})
 		}
 	}

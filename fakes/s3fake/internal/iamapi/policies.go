@@ -10,10 +10,10 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
-// inlineOperations are the same four for users and roles.
+// inlineOperations are the same four for users, roles and groups.
 func inlineOperations() map[string]operation {
 	table := map[string]operation{}
-	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
+	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole, iam.KindGroup} {
 		noun, arn := nounOf(kind)
 		table["Put"+noun+"Policy"] = operation{resource: arn, run: putInline(kind)}
 		table["Get"+noun+"Policy"] = operation{resource: arn, run: getInline(kind)}
@@ -24,13 +24,16 @@ func inlineOperations() map[string]operation {
 }
 
 func nounOf(kind iam.Kind) (string, func(*call) string) {
-	if kind == iam.KindRole {
+	switch kind {
+	case iam.KindRole:
 		return "Role", roleARN
+	case iam.KindGroup:
+		return "Group", groupARN
 	}
 	return "User", userARN
 }
 
-// entity reads UserName or RoleName.
+// entity reads UserName, RoleName or GroupName.
 func (c *call) entity(kind iam.Kind) (string, error) {
 	noun, _ := nounOf(kind)
 	limit := 128
@@ -61,6 +64,7 @@ func putInline(kind iam.Kind) func(*call) (any, error) {
 type xmlInline struct {
 	UserName       string `xml:"UserName,omitempty"`
 	RoleName       string `xml:"RoleName,omitempty"`
+	GroupName      string `xml:"GroupName,omitempty"`
 	PolicyName     string
 	PolicyDocument string
 }
@@ -80,9 +84,12 @@ func getInline(kind iam.Kind) func(*call) (any, error) {
 			return nil, err
 		}
 		out := xmlInline{PolicyName: policy, PolicyDocument: escapeDocument(document)}
-		if kind == iam.KindRole {
+		switch kind {
+		case iam.KindRole:
 			out.RoleName = name
-		} else {
+		case iam.KindGroup:
+			out.GroupName = name
+		default:
 			out.UserName = name
 		}
 		return out, nil
@@ -129,14 +136,17 @@ func listInline(kind iam.Kind) func(*call) (any, error) {
 	}
 }
 
-// attachOperations attach managed policies and boundaries.
+// attachOperations attach managed policies, and boundaries, which groups have not.
 func attachOperations() map[string]operation {
 	table := map[string]operation{}
-	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole} {
+	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole, iam.KindGroup} {
 		noun, arn := nounOf(kind)
 		table["Attach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, (*iam.Account).Attach)}
 		table["Detach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, (*iam.Account).Detach)}
 		table["ListAttached"+noun+"Policies"] = operation{resource: arn, run: listAttached(kind)}
+		if kind == iam.KindGroup {
+			continue
+		}
 		table["Put"+noun+"PermissionsBoundary"] = operation{resource: arn, run: putBoundary(kind)}
 		table["Delete"+noun+"PermissionsBoundary"] = operation{resource: arn, run: deleteBoundary(kind)}
 	}

@@ -15,11 +15,12 @@ import (
 
 // Limits of a document's length in characters without white space ("IAM and AWS STS quotas").
 const (
-	MaxUserInline = 2048
-	MaxRoleInline = 10240
-	MaxManaged    = 6144
-	MaxTrust      = 2048
-	MaxBucket     = 20 * 1024
+	MaxUserInline  = 2048
+	MaxRoleInline  = 10240
+	MaxGroupInline = 5120
+	MaxManaged     = 6144
+	MaxTrust       = 2048
+	MaxBucket      = 20 * 1024
 )
 
 func malformed(format string, args ...any) *awserr.Error {
