@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -154,7 +154,10 @@ func (q *query) conditions() iampolicy.Context {
 	ctx.Set("aws:CurrentTime", now.Format(time.RFC3339))
 	ctx.Set("aws:EpochTime", strconv.FormatInt(now.Unix(), 10))
 	ctx.Set("aws:SecureTransport", boolText(q.r.TLS != nil))
-	if host, _, ok := strings.Cut(q.r.RemoteAddr, ":"); ok {
+	if agent := q.r.Header.Get("User-Agent"); agent != "" {
+		ctx.Set("aws:UserAgent", agent)
+	}
+	if host, _, err := net.SplitHostPort(q.r.RemoteAddr); err == nil {
 		ctx.Set("aws:SourceIp", host)
 	}
 	for param, key := range map[string]string{"PolicyArn": "iam:PolicyARN", "PermissionsBoundary": "iam:PermissionsBoundary"} {
@@ -163,19 +166,8 @@ func (q *query) conditions() iampolicy.Context {
 		}
 	}
 	q.tagConditions(ctx)
-	p := q.principal
-	if p == nil {
-		return ctx
-	}
-	ctx.Set("aws:userid", p.ID)
-	ctx.Set("aws:PrincipalArn", p.ARN)
-	ctx.Set("aws:PrincipalAccount", p.AccountID)
-	ctx.Set("aws:PrincipalType", p.Type)
-	if p.Name != "" {
-		ctx.Set("aws:username", p.Name)
-	}
-	for _, t := range p.Tags {
-		ctx.Set("aws:PrincipalTag/"+t.Key, t.Value)
+	if q.principal != nil {
+		q.principal.Describe(ctx)
 	}
 	return ctx
 }

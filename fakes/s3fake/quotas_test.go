@@ -69,7 +69,18 @@ func TestQuotasAndConflicts(t *testing.T) {
 		"a boundary that is not there":          {nil, query("PutUserPermissionsBoundary", "UserName=spare", "PermissionsBoundary="+own+"nothing"), 404, "NoSuchEntity"},
 		"a policy that is none":                 {nil, query("PutUserPolicy", "UserName=spare", "PolicyName=p", "PolicyDocument={}"), 400, "MalformedPolicyDocument"},
 		"a user without a name":                 {nil, query("CreateUser"), 400, "ValidationError"},
-		"an action of groups":                   {nil, query("CreateGroup", "GroupName=g"), 400, "InvalidAction"},
+		"an action that AWS does not have":      {nil, query("CreateCrowd", "CrowdName=g"), 400, "InvalidAction"},
+		"an action that is not served":          {nil, query("CreateInstanceProfile", "InstanceProfileName=p"), 501, "NotImplemented"},
+		"an eleventh group of a user":           {append(many(10, "CreateGroup", "GroupName=g%d"), many(10, "AddUserToGroup", "GroupName=g%d", "UserName=spare")...), query("AddUserToGroup", "GroupName=group", "UserName=spare"), 409, "LimitExceeded"},
+		"5120 characters of a group's policies": {[]operation{query("PutGroupPolicy", "GroupName=spare", "PolicyName=p", "PolicyDocument="+long(3000))}, query("PutGroupPolicy", "GroupName=spare", "PolicyName=q", "PolicyDocument="+long(2200)), 409, "LimitExceeded"},
+		"a group's name in another case":        {nil, query("CreateGroup", "GroupName=GROUP"), 409, "EntityAlreadyExists"},
+		"the new name of a group is taken":      {nil, query("UpdateGroup", "GroupName=spare", "NewGroupName=group"), 409, "EntityAlreadyExists"},
+		"deletion of a group with a member":     {[]operation{query("AddUserToGroup", "GroupName=spare", "UserName=spare")}, query("DeleteGroup", "GroupName=spare"), 409, "DeleteConflict"},
+		"deletion of a group with a policy":     {[]operation{query("PutGroupPolicy", "GroupName=spare", "PolicyName=p", "PolicyDocument="+anyPolicy)}, query("DeleteGroup", "GroupName=spare"), 409, "DeleteConflict"},
+		"deletion of a group's policy":          {[]operation{query("AttachGroupPolicy", "GroupName=spare", "PolicyArn="+own+"spare")}, query("DeletePolicy", "PolicyArn="+own+"spare"), 409, "DeleteConflict"},
+		"deletion of a member":                  {[]operation{query("AddUserToGroup", "GroupName=spare", "UserName=spare")}, query("DeleteUser", "UserName=spare"), 409, "DeleteConflict"},
+		"a group that is not there":             {nil, query("AddUserToGroup", "GroupName=nothing", "UserName=spare"), 404, "NoSuchEntity"},
+		"a user who is not in the group":        {nil, query("RemoveUserFromGroup", "GroupName=group", "UserName=spare"), 404, "NoSuchEntity"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +107,8 @@ func TestIAMPagination(t *testing.T) {
 		query("CreateAccessKey", "UserName=target"), query("PutUserPolicy", "UserName=target", "PolicyName=second", "PolicyDocument="+anyPolicy),
 		query("PutRolePolicy", "RoleName=role", "PolicyName=second", "PolicyDocument="+anyPolicy),
 		query("AttachUserPolicy", "UserName=target", "PolicyArn=arn:aws:iam::000000000000:policy/spare"), query("AttachRolePolicy", "RoleName=role", "PolicyArn=arn:aws:iam::000000000000:policy/spare"),
+		query("PutGroupPolicy", "GroupName=group", "PolicyName=second", "PolicyDocument="+anyPolicy), query("AttachGroupPolicy", "GroupName=group", "PolicyArn=arn:aws:iam::000000000000:policy/spare"),
+		query("AddUserToGroup", "GroupName=group", "UserName=spare"), query("AddUserToGroup", "GroupName=spare", "UserName=target"),
 		query("TagUser", "UserName=target", "Tags.member.1.Key=a", "Tags.member.1.Value=b", "Tags.member.2.Key=c", "Tags.member.2.Value=d"),
 		query("TagRole", "RoleName=role", "Tags.member.1.Key=a", "Tags.member.1.Value=b", "Tags.member.2.Key=c", "Tags.member.2.Value=d"),
 		query("TagPolicy", "PolicyArn="+managed, "Tags.member.1.Key=a", "Tags.member.1.Value=b", "Tags.member.2.Key=c", "Tags.member.2.Value=d"),
@@ -112,7 +125,9 @@ func TestIAMPagination(t *testing.T) {
 		"ListUsers": {nil, 3}, "ListRoles": {nil, 2}, "ListPolicies": {[]string{"Scope=Local"}, 2}, "ListAccessKeys": {[]string{"UserName=target"}, 2},
 		"ListUserPolicies": {[]string{"UserName=target"}, 2}, "ListAttachedUserPolicies": {[]string{"UserName=target"}, 2}, "ListUserTags": {[]string{"UserName=target"}, 2},
 		"ListRolePolicies": {[]string{"RoleName=role"}, 2}, "ListAttachedRolePolicies": {[]string{"RoleName=role"}, 2}, "ListRoleTags": {[]string{"RoleName=role"}, 2},
-		"ListPolicyVersions": {[]string{"PolicyArn=" + managed}, 2}, "ListEntitiesForPolicy": {[]string{"PolicyArn=" + managed}, 2},
+		"ListPolicyVersions": {[]string{"PolicyArn=" + managed}, 2}, "ListEntitiesForPolicy": {[]string{"PolicyArn=" + managed}, 3},
+		"ListGroups": {nil, 2}, "ListGroupPolicies": {[]string{"GroupName=group"}, 2}, "ListAttachedGroupPolicies": {[]string{"GroupName=group"}, 2},
+		"GetGroup": {[]string{"GroupName=group"}, 2}, "ListGroupsForUser": {[]string{"UserName=target"}, 2},
 		"ListPolicyTags": {[]string{"PolicyArn=" + managed}, 2}, "ListOpenIDConnectProviderTags": {[]string{"OpenIDConnectProviderArn=" + provider}, 2},
 	}
 	for action, tc := range tests {

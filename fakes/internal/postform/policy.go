@@ -173,7 +173,7 @@ func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]
 		if c.field == "bucket" {
 			got = bucket
 		}
-		if (c.operator == "eq" && got != c.value) || (c.operator == "starts-with" && !strings.HasPrefix(got, c.value)) {
+		if !c.holds(got) {
 			return violated("Policy Condition failed: " + c.text)
 		}
 	}
@@ -183,6 +183,19 @@ func (p *Policy) Check(now time.Time, bucket, signature string, form map[string]
 		}
 	}
 	return nil
+}
+
+// holds judges the value of a field. A Content-Type with commas is a list to
+// starts-with: each must begin as it should.
+func (c condition) holds(got string) bool {
+	if c.operator == "eq" {
+		return got == c.value
+	}
+	values := []string{got}
+	if c.field == "content-type" {
+		values = strings.Split(got, ",")
+	}
+	return !slices.ContainsFunc(values, func(v string) bool { return !strings.HasPrefix(strings.TrimSpace(v), c.value) })
 }
 
 // checkMax refuses a file as soon as it is too large; a nil policy has no opinion.

@@ -229,6 +229,32 @@ type Principal struct {
 	Session *Session
 }
 
+// Describe sets the condition keys that tell who the principal is ("AWS global condition context keys", "Properties of
+// the principal").
+func (p *Principal) Describe(ctx iampolicy.Context) {
+	ctx.Set("aws:PrincipalIsAWSService", "false")
+	ctx.Set("aws:PrincipalType", p.Type)
+	ctx.Set("aws:PrincipalAccount", p.AccountID)
+	ctx.Set("aws:userid", p.ID)
+	ctx.Set("aws:PrincipalArn", p.ARN)
+	if len(p.AlsoARNs) > 0 { // a session's is the ARN of its role
+		ctx.Set("aws:PrincipalArn", p.AlsoARNs[0])
+	}
+	if p.Name != "" {
+		ctx.Set("aws:username", p.Name)
+	}
+	for _, t := range p.Tags {
+		ctx.Set("aws:PrincipalTag/"+t.Key, t.Value)
+	}
+	if p.Session == nil {
+		return
+	}
+	ctx.Set("aws:MultiFactorAuthPresent", "false") // temporary credentials have it, and nobody has a second factor here
+	if p.Session.Provider != "" {
+		ctx.Set("aws:FederatedProvider", p.Session.Provider)
+	}
+}
+
 // CanonicalID is the canonical user ID that S3 shows as owner.
 func (a *Account) CanonicalID() string {
 	return strings.Repeat("0", 64-len(a.ID)) + a.ID

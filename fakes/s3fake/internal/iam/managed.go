@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
@@ -65,11 +66,8 @@ func (p *Policy) clone() Policy {
 func (a *Account) ManagedPolicy(arn string) (p Policy, attached int, err error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
-	if doc, ok := awsPolicies()[a.awsName(arn)]; ok {
-		return Policy{
-			Name: a.awsName(arn), Path: "/", ID: "ANPAAWSMANAGED0000000", ARN: arn, Default: "v1",
-			Versions: []PolicyVersion{{ID: "v1", Document: doc}},
-		}, a.attachments(arn), nil
+	if a.awsManaged(arn) {
+		return a.awsPolicy(a.awsName(arn)), a.attachments(arn), nil
 	}
 	mp, err := a.policy(arn)
 	if err != nil {
@@ -136,10 +134,32 @@ func (a *Account) PolicyUse(arn string) (PolicyUse, error) {
 	return use, nil
 }
 
-// ListedPolicy is a managed policy with its number of attachments.
+// ListedPolicy is a managed policy with the numbers of its attachments and of its uses as a boundary.
 type ListedPolicy struct {
 	Policy
 	Attached int
+	Bounds   int
+}
+
+// AWSPolicies returns the AWS managed policies that are known here, in the order of their names.
+func (a *Account) AWSPolicies() []ListedPolicy {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	var out []ListedPolicy
+	for _, name := range slices.Sorted(maps.Keys(awsPolicies())) {
+		p := a.awsPolicy(name)
+		out = append(out, ListedPolicy{p, a.attachments(p.ARN), a.bounds(p.ARN)})
+	}
+	return out
+}
+
+// awsPolicy is an AWS managed policy; the date is that of the first ones.
+func (a *Account) awsPolicy(name string) Policy {
+	made := time.Date(2015, time.February, 6, 18, 40, 0, 0, time.UTC)
+	return Policy{
+		Name: name, Path: "/", ID: "ANPAAWSMANAGED0000000", ARN: "arn:" + a.Partition + ":iam::aws:policy/" + name, Default: "v1",
+		Created: made, Updated: made, Versions: []PolicyVersion{{ID: "v1", Document: awsPolicies()[name], Created: made}},
+	}
 }
 
 // Policies returns the account's own managed policies below a path prefix in the order of their names.
@@ -149,7 +169,7 @@ func (a *Account) Policies(prefix string) []ListedPolicy {
 	var out []ListedPolicy
 	for _, arn := range slices.Sorted(maps.Keys(a.policies)) {
 		if p := a.policies[arn]; strings.HasPrefix(p.Path, prefix) {
-			out = append(out, ListedPolicy{p.clone(), a.attachments(arn)})
+			out = append(out, ListedPolicy{p.clone(), a.attachments(arn), a.bounds(arn)})
 		}
 	}
 	slices.SortFunc(out, func(x, y ListedPolicy) int { return strings.Compare(x.Name, y.Name) })
@@ -263,7 +283,7 @@ func (a *Account) DeletePolicy(arn string) error {
 	switch {
 	case err != nil:
 		return err
-	case a.attachments(arn) > 0 || a.isBoundary(arn):
+	case a.attachments(arn) > 0 || a.bounds(arn) > 0:
 		return deleteConflict("Cannot delete a policy attached to entities.")
 	case len(p.Versions) > 1:
 		return deleteConflict("This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.")
@@ -275,18 +295,26 @@ func (a *Account) DeletePolicy(arn string) error {
 	return nil
 }
 
-func (a *Account) isBoundary(arn string) bool {
+// Bounds counts the users and roles whose boundary a managed policy is.
+func (a *Account) Bounds(arn string) int {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.bounds(arn)
+}
+
+func (a *Account) bounds(arn string) int {
+	n := 0
 	for _, u := range a.users {
 		if u.Boundary == arn {
-			return true
+			n++
 		}
 	}
 	for _, r := range a.roles {
 		if r.Boundary == arn {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 // PrincipalExists implements iampolicy.Accounts for bucket and trust policies.

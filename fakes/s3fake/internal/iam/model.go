@@ -17,6 +17,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
 // Quotas of an account ("IAM and AWS STS quotas" in the IAM User Guide).
@@ -90,10 +91,12 @@ func (Secret) GoString() string { return "[redacted]" }
 // Role is an IAM role.
 type Role struct {
 	Identity
-	Trust       string    `json:"trust"`
-	Description string    `json:"description,omitempty"`
-	MaxSession  int       `json:"maxSession"`
-	LastUsed    time.Time `json:"lastUsed,omitzero"`
+	Trust string `json:"trust"`
+	// Principals are the users and roles that the trust policy names.
+	Principals  iampolicy.Pins `json:"principals,omitempty"`
+	Description string         `json:"description,omitempty"`
+	MaxSession  int            `json:"maxSession"`
+	LastUsed    time.Time      `json:"lastUsed,omitzero"`
 }
 
 // Policy is a managed policy.

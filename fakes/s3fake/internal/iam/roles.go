@@ -3,10 +3,12 @@
 package iam
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
@@ -20,7 +22,8 @@ type NewRole struct {
 
 // CreateRole adds a role.
 func (a *Account) CreateRole(in NewRole) (Role, error) {
-	if err := a.checkTrust(in.Trust); err != nil {
+	pins, err := a.checkTrust(in.Trust)
+	if err != nil {
 		return Role{}, err
 	}
 	a.mu.Lock()
@@ -40,7 +43,7 @@ func (a *Account) CreateRole(in NewRole) (Role, error) {
 	r := &Role{Identity: Identity{
 		Name: in.Name, Path: in.Path, ID: newID("AROA", 17), Created: a.Now().UTC(), Tags: slices.Clone(in.Tags),
 		Boundary: in.Boundary, Inline: map[string]string{},
-	}, Trust: in.Trust, Description: in.Description, MaxSession: in.MaxSession}
+	}, Trust: in.Trust, Principals: pins, Description: in.Description, MaxSession: in.MaxSession}
 	if err := a.save(tableRoles, fold(r.Name), r); err != nil {
 		return Role{}, err
 	}
@@ -48,14 +51,30 @@ func (a *Account) CreateRole(in NewRole) (Role, error) {
 	return r.clone(), nil
 }
 
-func (a *Account) checkTrust(document string) error {
-	if _, err := iampolicy.ParseTrust(document); err != nil {
-		return err
+// checkTrust judges a trust policy and returns the users and roles that it names, all of which exist.
+func (a *Account) checkTrust(document string) (iampolicy.Pins, error) {
+	d, err := iampolicy.ParseTrust(document)
+	if err != nil {
+		return nil, err
 	}
 	if iampolicy.CompactLength(document) > iampolicy.MaxTrust {
-		return limitExceeded("Cannot exceed quota for ACLSizePerRole: %d", iampolicy.MaxTrust)
+		return nil, limitExceeded("Cannot exceed quota for ACLSizePerRole: %d", iampolicy.MaxTrust)
 	}
-	return nil
+	for _, name := range d.Named() {
+		if name != "*" && !a.PrincipalExists(name) {
+			return nil, awserr.Newf(http.StatusBadRequest, "MalformedPolicyDocument", "Invalid principal in policy: \"AWS\":%q", name)
+		}
+	}
+	return a.Pins(d), nil
+}
+
+// TrustOf parses a role's trust policy for evaluation.
+func (a *Account) TrustOf(r *Role) (*iampolicy.Document, error) {
+	d, err := iampolicy.ParseTrust(r.Trust)
+	if err == nil {
+		d.Pin(r.Principals)
+	}
+	return d, err
 }
 
 func (r *Role) clone() Role {
@@ -128,11 +147,12 @@ func (a *Account) changeRole(name string, change func(*Role) error) (Role, error
 
 // SetTrust replaces a role's trust policy.
 func (a *Account) SetTrust(name, document string) error {
-	if err := a.checkTrust(document); err != nil {
+	pins, err := a.checkTrust(document)
+	if err != nil {
 		return err
 	}
-	_, err := a.changeRole(name, func(r *Role) error {
-		r.Trust = document
+	_, err = a.changeRole(name, func(r *Role) error {
+		r.Trust, r.Principals = document, pins
 		return nil
 	})
 	return err

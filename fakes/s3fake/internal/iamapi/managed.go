@@ -3,7 +3,9 @@
 package iamapi
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
@@ -48,9 +50,9 @@ type xmlPolicy struct {
 	Tags             []xmlTag `xml:"Tags>member,omitempty"`
 }
 
-func newXMLPolicy(p iam.Policy, attached int, detail bool) xmlPolicy {
+func newXMLPolicy(p iam.Policy, attached, bounds int, detail bool) xmlPolicy {
 	x := xmlPolicy{
-		PolicyName: p.Name, PolicyID: p.ID, ARN: p.ARN, Path: p.Path, DefaultVersionID: p.Default, AttachmentCount: attached,
+		PolicyName: p.Name, PolicyID: p.ID, ARN: p.ARN, Path: p.Path, DefaultVersionID: p.Default, AttachmentCount: attached, BoundaryCount: bounds,
 		IsAttachable: true, CreateDate: stamp(p.Created), UpdateDate: stamp(p.Updated),
 	}
 	if detail {
@@ -78,7 +80,7 @@ func createPolicy(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{ Policy xmlPolicy }{newXMLPolicy(p, 0, true)}, nil
+	return struct{ Policy xmlPolicy }{newXMLPolicy(p, 0, 0, true)}, nil
 }
 
 func getPolicy(c *call) (any, error) {
@@ -90,7 +92,7 @@ func getPolicy(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{ Policy xmlPolicy }{newXMLPolicy(p, attached, true)}, nil
+	return struct{ Policy xmlPolicy }{newXMLPolicy(p, attached, c.account.Bounds(arn), true)}, nil
 }
 
 func listPolicies(c *call) (any, error) {
@@ -99,19 +101,19 @@ func listPolicies(c *call) (any, error) {
 		return nil, err
 	}
 	var all []iam.ListedPolicy
-	if scope := c.Form.Get("Scope"); scope != "AWS" {
+	scope := c.Form.Get("Scope")
+	if scope != "AWS" {
 		all = c.account.Policies(prefix)
 	}
-	if c.Form.Get("OnlyAttached") == "true" {
-		kept := all[:0]
-		for _, p := range all {
-			if p.Attached > 0 {
-				kept = append(kept, p)
-			}
-		}
-		all = kept
+	if scope != "Local" && prefix == "/" {
+		all = append(all, c.account.AWSPolicies()...)
+		slices.SortFunc(all, func(x, y iam.ListedPolicy) int { return strings.Compare(x.Name, y.Name) })
 	}
-	list, pg, err := paginate(c, all, func(p iam.ListedPolicy) string { return p.Name })
+	use := c.Form.Get("PolicyUsageFilter")
+	all = slices.DeleteFunc(all, func(p iam.ListedPolicy) bool {
+		return c.Form.Get("OnlyAttached") == "true" && p.Attached == 0 || use == "PermissionsBoundary" && p.Bounds == 0 || use == "PermissionsPolicy" && p.Attached == 0
+	})
+	list, pg, err := paginate(c, all, func(p iam.ListedPolicy) string { return p.Name + " " + p.ARN })
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func listPolicies(c *call) (any, error) {
 		page
 	}{page: pg}
 	for _, p := range list {
-		out.Policies = append(out.Policies, newXMLPolicy(p.Policy, p.Attached, false))
+		out.Policies = append(out.Policies, newXMLPolicy(p.Policy, p.Attached, p.Bounds, false))
 	}
 	return out, nil
 }

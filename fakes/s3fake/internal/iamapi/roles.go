@@ -51,7 +51,7 @@ type xmlRole struct {
 
 func (c *call) xmlRole(r iam.Role, detail bool) xmlRole {
 	x := xmlRole{
-		Path: r.Path, RoleName: r.Name, RoleID: r.ID, ARN: c.account.RoleARN(&r), CreateDate: stamp(r.Created), Trust: escapeDocument(r.Trust),
+		Path: r.Path, RoleName: r.Name, RoleID: r.ID, ARN: c.account.RoleARN(&r), CreateDate: stamp(r.Created), Trust: escapeDocument(c.account.Shown(r.Trust, r.Principals)),
 		Description: r.Description, MaxSession: r.MaxSession,
 	}
 	if detail {

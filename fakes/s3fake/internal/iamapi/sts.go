@@ -142,7 +142,7 @@ func assumeRole(c *call) (any, error) {
 		ctx.Set("sts:ExternalId", id)
 	}
 	ctx.Set("sts:RoleSessionName", in.Name)
-	trust, err := iampolicy.ParseTrust(in.Role.Trust)
+	trust, err := c.account.TrustOf(&in.Role)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func assumeRoleWithWebIdentity(c *call) (any, error) {
 // admitted decides whether a token's owner may have the role. A token that cannot be verified is not told which
 // condition of the trust policy it fails.
 func (c *call) admitted(token string, role *iam.Role) (claims, error) {
-	trust, err := iampolicy.ParseTrust(role.Trust)
+	trust, err := c.account.TrustOf(role)
 	if err != nil {
 		return claims{}, err
 	}

@@ -89,13 +89,19 @@ func principalIs(kind, value string, c Caller) bool {
 		if value == "*" {
 			return true
 		}
-		return !c.Anonymous && (slices.Contains(c.ARNs, value) || (value == c.UniqueID && value != "") || isAccount(value, c.AccountID))
+		return !c.Anonymous && (slices.Contains(c.ARNs, value) || isUnique(value, c.UniqueID) || isAccount(value, c.AccountID))
 	case "Federated":
 		return value == "*" || slices.Contains(c.Federated, value)
 	case "Service":
 		return value == c.Service && value != ""
 	}
 	return false
+}
+
+// isUnique compares unique IDs. The one of a role names its sessions, which are ROLE-ID:session.
+func isUnique(value, id string) bool {
+	role, _, _ := strings.Cut(id, ":")
+	return value != "" && (value == id || value == role)
 }
 
 func isAccount(value, account string) bool {

@@ -9,6 +9,7 @@ package s3api
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -64,8 +65,10 @@ type request struct {
 	principal *iam.Principal
 	state     store.Bucket
 	body      sigv4.Body
-	context   iampolicy.Context
-	policy    *iampolicy.Document
+	// document is the body of an operation that was read for its conditions.
+	document []byte
+	context  iampolicy.Context
+	policy   *iampolicy.Document
 	// form holds the fields of a browser upload.
 	form map[string]string
 	// done says that the answer's status is written, so that an error can only end the connection.
@@ -161,6 +164,7 @@ func (q *request) serve() error {
 		return err
 	}
 	q.allowOrigin()
+	wrong := q.describe()
 	if q.op.permissions != nil {
 		needs, err := q.op.permissions(q)
 		if err != nil {
@@ -173,10 +177,27 @@ func (q *request) serve() error {
 	if err := q.unservedHeaders(); err != nil {
 		return err
 	}
+	if q.op.describe != nil {
+		if wrong != nil {
+			return wrong
+		}
+		return q.op.run(q)
+	}
 	if err := q.openBody(); err != nil {
 		return err
 	}
 	return q.op.run(q)
+}
+
+// describe reads the conditions that are in the body, and returns what is wrong with it.
+func (q *request) describe() error {
+	if q.op.describe == nil {
+		return nil
+	}
+	if err := q.openBody(); err != nil {
+		return err
+	}
+	return q.op.describe(q)
 }
 
 // authenticate verifies the signature and resolves the principal.
@@ -237,7 +258,7 @@ func (q *request) findBucket() error {
 		return errAccessDenied
 	}
 	if raw := b.Config[configPolicy]; raw != nil {
-		q.policy, err = q.policies.get(b.Name, raw)
+		q.policy, err = q.policies.get(b.Name, raw, b.Principals)
 	}
 	return err
 }
@@ -249,28 +270,30 @@ type parsedPolicies struct {
 }
 
 type parsedPolicy struct {
-	raw []byte
-	doc *iampolicy.Document
+	raw  []byte
+	pins iampolicy.Pins
+	doc  *iampolicy.Document
 }
 
 // get parses the policy of a bucket unless it is the one that was parsed last.
-func (c *parsedPolicies) get(bucket string, raw []byte) (*iampolicy.Document, error) {
+func (c *parsedPolicies) get(bucket string, raw []byte, pins iampolicy.Pins) (*iampolicy.Document, error) {
 	c.mu.RLock()
 	known := c.docs[bucket]
 	c.mu.RUnlock()
-	if known.doc != nil && bytes.Equal(known.raw, raw) {
+	if known.doc != nil && bytes.Equal(known.raw, raw) && maps.Equal(known.pins, pins) {
 		return known.doc, nil
 	}
 	doc, err := iampolicy.ParseBucket(raw, bucket, everybody{})
 	if err != nil {
 		return nil, err
 	}
+	doc.Pin(pins)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.docs == nil || len(c.docs) >= maxParsed {
 		c.docs = map[string]parsedPolicy{}
 	}
-	c.docs[bucket] = parsedPolicy{raw, doc}
+	c.docs[bucket] = parsedPolicy{raw, pins, doc}
 	return doc, nil
 }
 

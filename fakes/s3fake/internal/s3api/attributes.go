@@ -159,7 +159,7 @@ func (q *request) showAttributes(v *store.Version) {
 		h.Set(name, value)
 	}
 	for name, value := range v.Metadata {
-		h[http.CanonicalHeaderKey(metadataPrefix+name)] = []string{value}
+		h[metadataPrefix+name] = []string{value} // in lower case, as S3 sends it: some clients keep the case
 	}
 	if v.StorageClass != "" && v.StorageClass != "STANDARD" {
 		h.Set("X-Amz-Storage-Class", v.StorageClass)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
-	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
@@ -138,20 +137,20 @@ func (q *request) conditions() iampolicy.Context {
 	for _, name := range []string{
 		"x-amz-acl", "x-amz-copy-source", "x-amz-metadata-directive", "x-amz-server-side-encryption",
 		"x-amz-server-side-encryption-aws-kms-key-id", "x-amz-storage-class", "x-amz-content-sha256", "x-amz-website-redirect-location",
-		"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-full-control", "x-amz-object-ownership",
+		"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-read-acp", "x-amz-grant-write-acp", "x-amz-grant-full-control",
+		"x-amz-object-ownership",
 	} {
 		if v := q.header(name); v != "" {
 			ctx.Set("s3:"+name, v)
 		}
 	}
-	for name, key := range map[string]string{
-		"X-Amz-Object-Lock-Mode": "s3:object-lock-mode", "X-Amz-Object-Lock-Legal-Hold": "s3:object-lock-legal-hold",
-		"X-Amz-Object-Lock-Retain-Until-Date": "s3:object-lock-retain-until-date", "If-Match": "s3:if-match", "If-None-Match": "s3:if-none-match",
-	} {
+	for _, name := range []string{"if-match", "if-none-match"} {
 		if v := q.header(name); v != "" {
-			ctx.Set(key, v)
+			ctx.Set("s3:"+name, v)
 		}
 	}
+	q.lockConditions(ctx, q.header("X-Amz-Object-Lock-Mode"), q.header("X-Amz-Object-Lock-Retain-Until-Date"), q.header("X-Amz-Object-Lock-Legal-Hold"))
+	q.creationConditions(ctx)
 	q.tagConditions(ctx)
 	q.signatureConditions(ctx)
 	return ctx
@@ -179,54 +178,5 @@ func (q *request) globalConditions(ctx iampolicy.Context) {
 		ctx.Set("aws:PrincipalIsAWSService", "false")
 		return
 	}
-	ctx.Set("aws:PrincipalIsAWSService", "false")
-	ctx.Set("aws:PrincipalType", who.Type)
-	ctx.Set("aws:PrincipalAccount", who.AccountID)
-	ctx.Set("aws:userid", who.ID)
-	ctx.Set("aws:PrincipalArn", who.ARN)
-	if len(who.AlsoARNs) > 0 {
-		ctx.Set("aws:PrincipalArn", who.AlsoARNs[0])
-	}
-	if who.Name != "" {
-		ctx.Set("aws:username", who.Name)
-	}
-	for _, t := range who.Tags {
-		ctx.Set("aws:PrincipalTag/"+t.Key, t.Value)
-	}
-}
-
-// tagConditions adds the tags that come with the request.
-func (q *request) tagConditions(ctx iampolicy.Context) {
-	raw := q.header("X-Amz-Tagging")
-	if raw == "" {
-		return
-	}
-	var keys []string
-	for key, values := range parseQuery(raw) {
-		keys = append(keys, key)
-		ctx.Set("s3:RequestObjectTag/"+key, values[0])
-	}
-	ctx.Set("s3:RequestObjectTagKeys", keys...)
-}
-
-// existingTags adds the tags of the object that the request is about.
-func (q *request) existingTags() {
-	v, err := q.Store.Get(q.bucket, q.key, q.param("versionId"))
-	if err != nil || len(v.Tags) == 0 {
-		return
-	}
-	ctx := q.conditions()
-	for _, t := range v.Tags {
-		ctx.Set("s3:ExistingObjectTag/"+t.Key, t.Value)
-	}
-}
-
-func (q *request) signatureConditions(ctx iampolicy.Context) {
-	if q.signed == nil {
-		return
-	}
-	ctx.Set("s3:signatureversion", "AWS4-HMAC-SHA256")
-	ctx.Set("s3:signatureAge", strconv.FormatInt(max(q.Now().Sub(q.signed.SignedAt).Milliseconds(), 0), 10))
-	kind := map[sigv4.Mode]string{sigv4.Header: "REST-HEADER", sigv4.Query: "REST-QUERY-STRING", sigv4.Form: "POST"}[q.signed.Mode]
-	ctx.Set("s3:authType", kind)
+	who.Describe(ctx)
 }

@@ -22,6 +22,7 @@ const (
 	configOwnership   = "ownershipControls"
 	configEncryption  = "encryption"
 	configLifecycle   = "lifecycle"
+	configMinimum     = "lifecycleMinimumSize"
 	configCORS        = "cors"
 	configLock        = "object-lock"
 )
@@ -66,10 +67,9 @@ func configOperations() map[string]*operation {
 		"PUT bucket encryption":    op("PutBucketEncryption", "s3:PutEncryptionConfiguration", (*request).putEncryption),
 		"DELETE bucket encryption": op("DeleteBucketEncryption", "s3:PutEncryptionConfiguration", removed(configEncryption)),
 
-		"GET bucket lifecycle": op("GetBucketLifecycleConfiguration", "s3:GetLifecycleConfiguration", stored(configLifecycle,
-			notFound("NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist"))),
+		"GET bucket lifecycle":    op("GetBucketLifecycleConfiguration", "s3:GetLifecycleConfiguration", (*request).getLifecycle),
 		"PUT bucket lifecycle":    op("PutBucketLifecycleConfiguration", "s3:PutLifecycleConfiguration", (*request).putLifecycle),
-		"DELETE bucket lifecycle": op("DeleteBucketLifecycle", "s3:PutLifecycleConfiguration", removed(configLifecycle)),
+		"DELETE bucket lifecycle": op("DeleteBucketLifecycle", "s3:PutLifecycleConfiguration", (*request).deleteLifecycle),
 
 		"GET bucket cors": op("GetBucketCors", "s3:GetBucketCORS", stored(configCORS,
 			notFound("NoSuchCORSConfiguration", "The CORS configuration does not exist"))),
@@ -127,7 +127,7 @@ func (q *request) getPolicy() error {
 	if raw == nil {
 		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist.").With("BucketName", q.bucket)
 	}
-	return q.raw("application/json", raw)
+	return q.raw("application/json", []byte(q.Account.Shown(string(raw), q.state.Principals)))
 }
 
 func (q *request) putPolicy() error {
@@ -152,7 +152,11 @@ func (q *request) putPolicy() error {
 	if !json.Valid(raw) {
 		return errMalformedXML
 	}
-	if err := q.setConfig(configPolicy, raw); err != nil {
+	err = q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+		b.Config[configPolicy], b.Principals = raw, q.Account.Pins(policy)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return q.status(http.StatusNoContent)

@@ -13,11 +13,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-func (q *request) readPermissions() ([]permission, error) {
-	q.existingTags()
-	return versioned("s3:GetObject", "s3:GetObjectVersion")(q)
-}
-
 // span is the part of an object that an answer carries.
 type span struct {
 	offset, length int64

@@ -13,7 +13,9 @@ type operation struct {
 	name string
 	// permissions lists what the caller needs; nil leaves the check to run.
 	permissions func(*request) ([]permission, error)
-	run         func(*request) error
+	// describe adds the condition keys that are in the body.
+	describe func(*request) error
+	run      func(*request) error
 	// creates is set for CreateBucket: the bucket need not exist.
 	creates bool
 	// upload operations take framed bodies.
@@ -79,6 +81,10 @@ func (q *request) unservedHeaders() error {
 			return notImplemented(strings.ToLower(name), "SSE-C is not served by this fake.")
 		case slices.Contains(directoryHeaders, name):
 			return notImplemented(strings.ToLower(name), "This header is for directory buckets, which are not served by this fake.")
+		case name == "X-Amz-Server-Side-Encryption-Context":
+			return notImplemented(strings.ToLower(name), "Encryption contexts are not served by this fake.")
+		case name == "X-Amz-Bucket-Namespace" && q.header(name) != "global":
+			return notImplemented(strings.ToLower(name), "Only the global namespace of buckets is served by this fake.")
 		}
 	}
 	return nil
@@ -184,7 +190,7 @@ func operationTable() map[string]*operation {
 	onBucket, onObject := bucketPermission, objectPermission
 	table := map[string]*operation{
 		"GET service ":       {name: "ListBuckets", permissions: anyPermission("s3:ListAllMyBuckets"), run: (*request).listBuckets, signedOnly: true},
-		"PUT bucket ":        {name: "CreateBucket", permissions: (*request).createBucketPermissions, run: (*request).createBucket, creates: true, signedOnly: true},
+		"PUT bucket ":        {name: "CreateBucket", permissions: (*request).createBucketPermissions, describe: (*request).describeBucket, run: (*request).createBucket, creates: true, signedOnly: true},
 		"HEAD bucket ":       {name: "HeadBucket", permissions: onBucket("s3:ListBucket"), run: (*request).headBucket},
 		"DELETE bucket ":     {name: "DeleteBucket", permissions: onBucket("s3:DeleteBucket"), run: (*request).deleteBucket, signedOnly: true},
 		"GET bucket ":        {name: "ListObjects", permissions: onBucket("s3:ListBucket"), run: (*request).listObjects},
@@ -196,13 +202,13 @@ func operationTable() map[string]*operation {
 		"GET bucket uploads":   {name: "ListMultipartUploads", permissions: onBucket("s3:ListBucketMultipartUploads"), run: (*request).listUploads},
 		"GET bucket location":  {name: "GetBucketLocation", permissions: onBucket("s3:GetBucketLocation"), run: (*request).getLocation},
 
-		"GET object ":    {name: "GetObject", permissions: (*request).readPermissions, run: (*request).getObject},
-		"HEAD object ":   {name: "HeadObject", permissions: (*request).readPermissions, run: (*request).headObject},
+		"GET object ":    {name: "GetObject", permissions: tagged(versioned("s3:GetObject", "s3:GetObjectVersion")), run: (*request).getObject},
+		"HEAD object ":   {name: "HeadObject", permissions: tagged(versioned("s3:GetObject", "s3:GetObjectVersion")), run: (*request).headObject},
 		"PUT object ":    {name: "PutObject", permissions: (*request).writePermissions, run: (*request).putObject, upload: true},
 		"COPY object ":   {name: "CopyObject", permissions: (*request).writePermissions, run: (*request).copyObject},
 		"DELETE object ": {name: "DeleteObject", permissions: (*request).deletePermissions, run: (*request).deleteObject},
 
-		"GET object attributes": {name: "GetObjectAttributes", permissions: (*request).attributesPermissions, run: (*request).getAttributes},
+		"GET object attributes": {name: "GetObjectAttributes", permissions: tagged((*request).attributesPermissions), run: (*request).getAttributes},
 
 		"POST object uploads":    {name: "CreateMultipartUpload", permissions: (*request).writePermissions, run: (*request).createUpload},
 		"PUT object uploadId":    {name: "UploadPart", permissions: onObject("s3:PutObject"), run: (*request).uploadPart, upload: true},
@@ -211,17 +217,17 @@ func operationTable() map[string]*operation {
 		"DELETE object uploadId": {name: "AbortMultipartUpload", permissions: onObject("s3:AbortMultipartUpload"), run: (*request).abortUpload},
 		"GET object uploadId":    {name: "ListParts", permissions: onObject("s3:ListMultipartUploadParts"), run: (*request).listParts},
 
-		"GET object tagging":    {name: "GetObjectTagging", permissions: versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging"), run: (*request).getObjectTagging},
-		"PUT object tagging":    {name: "PutObjectTagging", permissions: versioned("s3:PutObjectTagging", "s3:PutObjectVersionTagging"), run: (*request).putObjectTagging},
-		"DELETE object tagging": {name: "DeleteObjectTagging", permissions: versioned("s3:DeleteObjectTagging", "s3:DeleteObjectVersionTagging"), run: (*request).deleteObjectTagging},
+		"GET object tagging":    {name: "GetObjectTagging", permissions: tagged(versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging")), run: (*request).getObjectTagging},
+		"PUT object tagging":    {name: "PutObjectTagging", permissions: tagged(versioned("s3:PutObjectTagging", "s3:PutObjectVersionTagging")), describe: (*request).describeTags, run: (*request).putObjectTagging},
+		"DELETE object tagging": {name: "DeleteObjectTagging", permissions: tagged(versioned("s3:DeleteObjectTagging", "s3:DeleteObjectVersionTagging")), run: (*request).deleteObjectTagging},
 
 		"GET object retention":  {name: "GetObjectRetention", permissions: onObject("s3:GetObjectRetention"), run: (*request).getRetention},
-		"PUT object retention":  {name: "PutObjectRetention", permissions: onObject("s3:PutObjectRetention"), run: (*request).putRetention},
+		"PUT object retention":  {name: "PutObjectRetention", permissions: onObject("s3:PutObjectRetention"), describe: (*request).describeRetention, run: (*request).putRetention},
 		"GET object legal-hold": {name: "GetObjectLegalHold", permissions: onObject("s3:GetObjectLegalHold"), run: (*request).getLegalHold},
-		"PUT object legal-hold": {name: "PutObjectLegalHold", permissions: onObject("s3:PutObjectLegalHold"), run: (*request).putLegalHold},
+		"PUT object legal-hold": {name: "PutObjectLegalHold", permissions: onObject("s3:PutObjectLegalHold"), describe: (*request).describeLegalHold, run: (*request).putLegalHold},
 
-		"GET object acl": {name: "GetObjectAcl", permissions: versioned("s3:GetObjectAcl", "s3:GetObjectVersionAcl"), run: (*request).getObjectACL},
-		"PUT object acl": {name: "PutObjectAcl", permissions: versioned("s3:PutObjectAcl", "s3:PutObjectVersionAcl"), run: (*request).putACL},
+		"GET object acl": {name: "GetObjectAcl", permissions: tagged(versioned("s3:GetObjectAcl", "s3:GetObjectVersionAcl")), run: (*request).getObjectACL},
+		"PUT object acl": {name: "PutObjectAcl", permissions: tagged(versioned("s3:PutObjectAcl", "s3:PutObjectVersionAcl")), run: (*request).putACL},
 		"GET bucket acl": {name: "GetBucketAcl", permissions: onBucket("s3:GetBucketAcl"), run: (*request).getBucketACL},
 		"PUT bucket acl": {name: "PutBucketAcl", permissions: onBucket("s3:PutBucketAcl"), run: (*request).putACL},
 	}

@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"cmp"
 	"encoding/xml"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
 // encryptionBody is ServerSideEncryptionConfiguration.
@@ -116,10 +118,44 @@ func (q *request) putLifecycle() error {
 	if err := body.validate(); err != nil {
 		return err
 	}
-	if err := q.setConfig(configLifecycle, raw); err != nil {
+	smallest := cmp.Or(q.header(minimumHeader), "all_storage_classes_128K")
+	if smallest != "all_storage_classes_128K" && smallest != "varies_by_storage_class" {
+		return invalidRequest("Value for " + minimumHeader + " header is invalid.")
+	}
+	err = q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+		b.Config[configLifecycle], b.Config[configMinimum] = raw, []byte(smallest)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
+	q.w.Header().Set(minimumHeader, smallest)
 	return q.status(http.StatusOK)
+}
+
+// minimumHeader says below which size objects are not moved to other storage classes. It is kept with the lifecycle and
+// returned, as clients wait for that.
+const minimumHeader = "X-Amz-Transition-Default-Minimum-Object-Size"
+
+func (q *request) getLifecycle() error {
+	raw := q.state.Config[configLifecycle]
+	if raw == nil {
+		return awserr.New(http.StatusNotFound, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist").With("BucketName", q.bucket)
+	}
+	q.w.Header().Set(minimumHeader, cmp.Or(string(q.state.Config[configMinimum]), "all_storage_classes_128K"))
+	return q.raw("application/xml", raw)
+}
+
+func (q *request) deleteLifecycle() error {
+	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
+		delete(b.Config, configLifecycle)
+		delete(b.Config, configMinimum)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return q.status(http.StatusNoContent)
 }
 
 func (b lifecycleBody) validate() error {

@@ -188,6 +188,17 @@ const maxDocument = 4 << 20
 
 // readBody reads a document body and verifies Content-MD5 and checksums over it.
 func (q *request) readBody() ([]byte, error) {
+	if q.document != nil {
+		return q.document, nil
+	}
+	raw, err := q.readDocument()
+	if err == nil {
+		q.document = raw
+	}
+	return raw, err
+}
+
+func (q *request) readDocument() ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(q.body, maxDocument+1))
 	if err != nil {
 		return nil, err

@@ -39,6 +39,8 @@ type Bucket struct {
 	ObjectLock bool      `json:"objectLock,omitempty"`
 	// Config holds the stored configuration documents by sub-resource name, for example policy or tagging.
 	Config map[string][]byte `json:"config,omitempty"`
+	// Principals maps the ARNs in the bucket policy to the IDs that they stood for when it was stored.
+	Principals map[string]string `json:"principals,omitempty"`
 }
 
 // Segment is one piece of a body.

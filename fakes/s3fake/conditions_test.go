@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// TestConditionsOfRequests allows a request under a condition that it meets, and under one that it does not. Which keys
+// an operation has is in "Condition keys for Amazon S3" of the Service Authorization Reference.
+func TestConditionsOfRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	put := func(path, headers, body string) operation {
+		return operation{method: http.MethodPut, path: path, headers: headers, body: body}
+	}
+	for _, op := range []operation{put("/docs/tagged", "X-Amz-Tagging: team=a", "x"), put("/docs/k?tagging", "", tagging)} {
+		if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
+			t.Fatalf("set up %s: %d %s", op.path, got.Code, got.Body)
+		}
+	}
+	get := func(path string) operation { return operation{method: http.MethodGet, path: path} }
+	located := `<CreateBucketConfiguration><Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags></CreateBucketConfiguration>`
+	tests := map[string]struct {
+		request operation
+		holds   string
+		fails   string
+	}{
+		"tags in the body of PutObjectTagging":    {put("/docs/k?tagging", "", tagging), `"StringEquals":{"s3:RequestObjectTag/a":"b"}`, `"StringEquals":{"s3:RequestObjectTag/a":"c"}`},
+		"tag keys in the body":                    {put("/docs/k?tagging", "", tagging), `"ForAllValues:StringEquals":{"s3:RequestObjectTagKeys":["a","z"]}`, `"ForAllValues:StringEquals":{"s3:RequestObjectTagKeys":["z"]}`},
+		"tags in a header":                        {put("/docs/new", "X-Amz-Tagging: a=b", "x"), `"StringEquals":{"s3:RequestObjectTag/a":"b"}`, `"Null":{"s3:RequestObjectTag/a":"true"}`},
+		"tags of an object that is read":          {get("/docs/tagged"), `"StringEquals":{"s3:ExistingObjectTag/team":"a"}`, `"StringEquals":{"s3:ExistingObjectTag/team":"b"}`},
+		"tags of an object whose tags are read":   {get("/docs/tagged?tagging"), `"StringEquals":{"s3:ExistingObjectTag/team":"a"}`, `"StringNotEquals":{"s3:ExistingObjectTag/team":"a"}`},
+		"tags of an object whose tags are put":    {put("/docs/tagged?tagging", "", tagging), `"StringEquals":{"s3:ExistingObjectTag/team":"a"}`, `"StringNotEquals":{"s3:ExistingObjectTag/team":"a"}`},
+		"tags of an object whose ACL is read":     {get("/docs/tagged?acl"), `"StringEquals":{"s3:ExistingObjectTag/team":"a"}`, `"StringNotEquals":{"s3:ExistingObjectTag/team":"a"}`},
+		"the mode of a retention":                 {put("/docs/k?retention", "", retention), `"StringEquals":{"s3:object-lock-mode":"GOVERNANCE"}`, `"StringEquals":{"s3:object-lock-mode":"COMPLIANCE"}`},
+		"the days of a retention":                 {put("/docs/k?retention", "", retention), `"NumericGreaterThan":{"s3:object-lock-remaining-retention-days":"365"}`, `"NumericLessThan":{"s3:object-lock-remaining-retention-days":"365"}`},
+		"the days of a new object's retention":    {put("/docs/new", until, "x"), `"NumericGreaterThan":{"s3:object-lock-remaining-retention-days":"365"}`, `"NumericLessThan":{"s3:object-lock-remaining-retention-days":"365"}`},
+		"the date of a retention":                 {put("/docs/k?retention", "", retention), `"DateGreaterThan":{"s3:object-lock-retain-until-date":"2098-01-01T00:00:00Z"}`, `"DateLessThan":{"s3:object-lock-retain-until-date":"2098-01-01T00:00:00Z"}`},
+		"a legal hold":                            {put("/docs/k?legal-hold", "", hold), `"StringEquals":{"s3:object-lock-legal-hold":"ON"}`, `"StringEquals":{"s3:object-lock-legal-hold":"OFF"}`},
+		"a write that must not overwrite":         {put("/docs/new", "If-None-Match: *", "x"), `"Null":{"s3:if-none-match":"false"}`, `"Null":{"s3:if-none-match":"true"}`},
+		"a write that makes an object":            {put("/docs/new", "", "x"), `"Bool":{"s3:ObjectCreationOperation":"true"}`, `"Bool":{"s3:ObjectCreationOperation":"false"}`},
+		"a part makes no object":                  {put("/docs/k?partNumber=2&uploadId={upload}", "", "x"), `"Bool":{"s3:ObjectCreationOperation":"false"}`, `"Bool":{"s3:ObjectCreationOperation":"true"}`},
+		"the prefix of a listing":                 {get("/docs?list-type=2&prefix=home%2Fme"), `"StringLike":{"s3:prefix":["home/*"]}`, `"StringLike":{"s3:prefix":["other/*"]}`},
+		"a listing without a prefix":              {get("/docs?list-type=2"), `"StringLikeIfExists":{"s3:prefix":"home/*"}`, `"StringLike":{"s3:prefix":"home/*"}`},
+		"the length of a listing":                 {get("/docs?list-type=2&max-keys=10"), `"NumericLessThanEquals":{"s3:max-keys":"10"}`, `"NumericLessThan":{"s3:max-keys":"10"}`},
+		"the storage class":                       {put("/docs/new", "X-Amz-Storage-Class: STANDARD_IA", "x"), `"StringEquals":{"s3:x-amz-storage-class":"STANDARD_IA"}`, `"StringEquals":{"s3:x-amz-storage-class":"STANDARD"}`},
+		"encryption that is asked for":            {put("/docs/new", "X-Amz-Server-Side-Encryption: AES256", "x"), `"StringEquals":{"s3:x-amz-server-side-encryption":"AES256"}`, `"StringNotEquals":{"s3:x-amz-server-side-encryption":"AES256"}`},
+		"tags of a new bucket":                    {put("/fresh", "", located), `"StringEquals":{"aws:RequestTag/a":"b"}`, `"ForAnyValue:StringEquals":{"aws:TagKeys":"z"}`},
+		"the caller's name as a variable":         {get("/docs?list-type=2&prefix=caller-"), `"StringNotEquals":{"s3:prefix":"${aws:username}"}`, `"StringEquals":{"s3:prefix":"${aws:username}"}`},
+		"a variable with a default":               {get("/docs?list-type=2&prefix=none"), `"StringEquals":{"s3:prefix":"${aws:PrincipalTag/team, 'none'}"}`, `"StringEquals":{"s3:prefix":"${aws:PrincipalTag/team}"}`},
+		"an address":                              {get("/docs/k"), `"IpAddress":{"aws:SourceIp":"192.0.2.0/24"}`, `"NotIpAddress":{"aws:SourceIp":"192.0.2.0/24"}`},
+		"no encryption on the way":                {get("/docs/k"), `"Bool":{"aws:SecureTransport":"false"}`, `"Bool":{"aws:SecureTransport":"true"}`},
+		"nobody has a second factor":              {get("/docs/k"), `"BoolIfExists":{"aws:MultiFactorAuthPresent":"true"}`, `"Bool":{"aws:MultiFactorAuthPresent":"true"}`},
+		"the ARN of the caller":                   {get("/docs/k"), `"ArnLike":{"aws:PrincipalArn":"arn:aws:iam::*:user/caller-*"}`, `"ArnNotLike":{"aws:PrincipalArn":"arn:aws:iam::*:user/caller-*"}`},
+		"two conditions, of which both must hold": {get("/docs/k"), `"Bool":{"aws:SecureTransport":"false"},"StringEquals":{"aws:PrincipalType":"User"}`, `"Bool":{"aws:SecureTransport":"false"},"StringEquals":{"aws:PrincipalType":"Account"}`},
+		"a time": {get("/docs/k"), `"DateLessThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`, `"DateGreaterThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			allowed := func(condition string) row {
+				return row{operation: tc.request, policy: `{"Effect":"Allow","Action":"*","Resource":"*","Condition":{` + condition + `}}`}
+			}
+			if got := newWorldLike(t).call(t, allowed(tc.holds)); got.Code != http.StatusOK {
+				t.Errorf("under %s: %d %s", tc.holds, got.Code, got.Body)
+			}
+			if got := w.call(t, allowed(tc.fails)); got.Code != http.StatusForbidden {
+				t.Errorf("under %s: %d %s", tc.fails, got.Code, got.Body)
+			}
+		})
+	}
+}
+
+// newWorldLike is a world with the tagged objects of TestConditionsOfRequests.
+func newWorldLike(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.send(t, w.Root(), operation{method: http.MethodPut, path: "/docs/tagged", headers: "X-Amz-Tagging: team=a", body: "x"})
+	return w
+}
+
+// TestTLSVersion compares the version of TLS, as policies do that demand a modern one.
+func TestTLSVersion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for version, want := range map[uint16]int{tls.VersionTLS12: http.StatusForbidden, tls.VersionTLS13: http.StatusOK} {
+		c := s3fake.Credentials{AccessKeyID: "AKIATLS" + strings.Repeat("A", int(version&0xf)), SecretAccessKey: "secret"}
+		err := w.ImportUser(s3fake.ImportedUser{Name: tls.VersionName(version)[4:], Credentials: c, Policy: `{"Version":"2012-10-17","Statement":[
+			{"Effect":"Allow","Action":"s3:*","Resource":"*"},
+			{"Effect":"Deny","Action":"s3:*","Resource":"*","Condition":{"NumericLessThan":{"s3:TlsVersion":"1.3"}}}]}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := signedRequest(t, "https://127.0.0.1", aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, operation{method: http.MethodGet, path: "/docs/k"})
+		req.TLS = &tls.ConnectionState{Version: version}
+		got := httptest.NewRecorder()
+		if w.ServeHTTP(got, req); got.Code != want {
+			t.Errorf("%s: %d %s, want %d", tls.VersionName(version), got.Code, got.Body, want)
+		}
+	}
+}
+
+// TestGroups gives a user what his groups may, and takes it again.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := s3fake.Credentials{AccessKeyID: "AKIAMEMBER", SecretAccessKey: "secret"}
+	if err := w.ImportUser(s3fake.ImportedUser{Name: "member", Credentials: c}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(want int) {
+		t.Helper()
+		if got := w.send(t, c, operation{method: http.MethodGet, path: "/docs/k"}); got.Code != want {
+			t.Errorf("read: %d %s, want %d", got.Code, got.Body, want)
+		}
+	}
+	do := func(op operation) {
+		t.Helper()
+		if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", op.actions, got.Code, got.Body)
+		}
+	}
+	read(http.StatusForbidden)
+	do(query("CreateGroup", "GroupName=readers", "Path=/a/"))
+	do(query("AddUserToGroup", "GroupName=readers", "UserName=member"))
+	do(query("AddUserToGroup", "GroupName=readers", "UserName=member")) // which changes nothing
+	read(http.StatusForbidden)
+	do(query("PutGroupPolicy", "GroupName=readers", "PolicyName=p", "PolicyDocument="+anyPolicy))
+	read(http.StatusOK)
+	do(query("UpdateGroup", "GroupName=readers", "NewGroupName=others", "NewPath=/b/"))
+	read(http.StatusOK)
+	do(query("DeleteGroupPolicy", "GroupName=others", "PolicyName=p"))
+	read(http.StatusForbidden)
+	do(query("AttachGroupPolicy", "GroupName=others", "PolicyArn="+managed))
+	read(http.StatusOK)
+	do(query("PutGroupPolicy", "GroupName=others", "PolicyName=p", "PolicyDocument="+strings.Replace(anyPolicy, "Allow", "Deny", 1)))
+	read(http.StatusForbidden)
+	do(query("RemoveUserFromGroup", "GroupName=others", "UserName=member"))
+	do(query("PutUserPolicy", "UserName=member", "PolicyName=p", "PolicyDocument="+anyPolicy))
+	read(http.StatusOK)
+	if inv := w.Inventory(); len(inv.Groups) != 3 || inv.Groups[1].Name != "others" || len(inv.Groups[1].Attached) != 1 {
+		t.Errorf("the inventory has the groups %+v", inv.Groups)
+	}
+}
