@@ -189,8 +189,11 @@ func Operations() []string {
 func operationTable() map[string]*operation {
 	onBucket, onObject := bucketPermission, objectPermission
 	table := map[string]*operation{
-		"GET service ":       {name: "ListBuckets", permissions: anyPermission("s3:ListAllMyBuckets"), run: (*request).listBuckets, signedOnly: true},
-		"PUT bucket ":        {name: "CreateBucket", permissions: (*request).createBucketPermissions, describe: (*request).describeBucket, run: (*request).createBucket, creates: true, signedOnly: true},
+		"GET service ": {name: "ListBuckets", permissions: anyPermission("s3:ListAllMyBuckets"), run: (*request).listBuckets, signedOnly: true},
+		"PUT bucket ": {
+			name: "CreateBucket", permissions: (*request).createBucketPermissions, describe: (*request).describeBucket,
+			run: (*request).createBucket, creates: true, signedOnly: true,
+		},
 		"HEAD bucket ":       {name: "HeadBucket", permissions: onBucket("s3:ListBucket"), run: (*request).headBucket},
 		"DELETE bucket ":     {name: "DeleteBucket", permissions: onBucket("s3:DeleteBucket"), run: (*request).deleteBucket, signedOnly: true},
 		"GET bucket ":        {name: "ListObjects", permissions: onBucket("s3:ListBucket"), run: (*request).listObjects},
@@ -217,8 +220,11 @@ func operationTable() map[string]*operation {
 		"DELETE object uploadId": {name: "AbortMultipartUpload", permissions: onObject("s3:AbortMultipartUpload"), run: (*request).abortUpload},
 		"GET object uploadId":    {name: "ListParts", permissions: onObject("s3:ListMultipartUploadParts"), run: (*request).listParts},
 
-		"GET object tagging":    {name: "GetObjectTagging", permissions: tagged(versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging")), run: (*request).getObjectTagging},
-		"PUT object tagging":    {name: "PutObjectTagging", permissions: tagged(versioned("s3:PutObjectTagging", "s3:PutObjectVersionTagging")), describe: (*request).describeTags, run: (*request).putObjectTagging},
+		"GET object tagging": {name: "GetObjectTagging", permissions: tagged(versioned("s3:GetObjectTagging", "s3:GetObjectVersionTagging")), run: (*request).getObjectTagging},
+		"PUT object tagging": {
+			name: "PutObjectTagging", permissions: tagged(versioned("s3:PutObjectTagging", "s3:PutObjectVersionTagging")),
+			describe: (*request).describeTags, run: (*request).putObjectTagging,
+		},
 		"DELETE object tagging": {name: "DeleteObjectTagging", permissions: tagged(versioned("s3:DeleteObjectTagging", "s3:DeleteObjectVersionTagging")), run: (*request).deleteObjectTagging},
 
 		"GET object retention":  {name: "GetObjectRetention", permissions: onObject("s3:GetObjectRetention"), run: (*request).getRetention},
