@@ -18,6 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azuritetest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
 // TestAzurite does on Azurite, if it is installed, what depends on how a service reads signatures and
@@ -83,12 +84,12 @@ func TestConformanceOnAzurite(t *testing.T) {
 	endpoint := azuritetest.Start(t)
 	broken := newBreakable(t, endpoint)
 	config := conformance(t, azuritetest.Key)
-	config.Environment = append(config.Environment, "AZURE_DRIVER_ENDPOINT="+broken.url, "AZURE_DRIVER_PUBLIC_ENDPOINT="+endpoint)
+	config.Environment = append(config.Environment, "AZURE_DRIVER_ENDPOINT="+broken.URL, "AZURE_DRIVER_PUBLIC_ENDPOINT="+endpoint)
 	config.Backend = broken
 	made := newFixture(t, endpoint, azuritetest.Key)
 	config.Fixture = made
 	config.Inventory = func(ctx context.Context) ([]sanity.Resource, error) { return listed(ctx, made.root) }
-	runConformance(t, config)
+	sanitytest.Test(t, config, sanity.Should, sanity.Advice)
 }
 
 // listed is what the service's own calls list: containers, their policies, and the driver's records.

@@ -4,17 +4,8 @@ package azuredriver_test
 
 import (
 	"context"
-	"errors"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"os/exec"
 	"path"
-	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -25,6 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
 // TestConformance holds the built command against the conformance suite, with keys and with service accounts.
@@ -51,39 +43,14 @@ func TestConformance(t *testing.T) {
 	root, err := service.NewClientWithSharedKeyCredential(f.server.AccountURL(mainAccount), sharedKey(t, key), &service.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: f.trusted}})
 	wantNoError(t, err)
 	config.Fixture = fixture{root}
-	runConformance(t, config)
-}
-
-func runConformance(t *testing.T, config sanity.Config) {
-	t.Helper()
-	report, err := sanity.Run(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(report.Verdict())
-	for _, result := range report.Of(sanity.NotApplicable) {
-		t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
-	}
-	for _, result := range report.Of(sanity.Failed) {
-		t.Error(result.Explain())
-	}
-}
-
-func buildCommand(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cosi-driver-azure")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/cooper-cosi/cooper/cmd/cosi-driver-azure")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the command: %v\n%s", err, output)
-	}
-	return binary
+	sanitytest.Test(t, config, sanity.Should, sanity.Advice)
 }
 
 // conformance is what runs on any service have in common.
 func conformance(t *testing.T, key string) sanity.Config {
 	t.Helper()
 	return sanity.Config{
-		Launcher:    sanity.Exec{Command: []string{buildCommand(t)}},
+		Launcher:    sanity.Exec{Command: []string{sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-azure")}},
 		Environment: []string{"AZURE_DRIVER_ACCOUNT=" + mainAccount, "AZURE_DRIVER_ACCOUNT_KEY=" + key, "COOPER_LOG_LEVEL=debug"},
 		Params: sanity.Params{
 			Bucket:        map[string]string{"metadata": `{"team":"a"}`},
@@ -180,49 +147,11 @@ func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeB
 
 func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
 
-// breakable is a service that can be made to fail: a proxy in front of it.
-type breakable struct {
-	url   string
-	fault atomic.Value
-}
-
-func newBreakable(t *testing.T, endpoint string) *breakable {
+// newBreakable puts a way to fail in front of a service that has none.
+func newBreakable(t *testing.T, endpoint string) *sanitytest.Backend {
 	t.Helper()
-	target, err := url.Parse(endpoint)
-	wantNoError(t, err)
-	made := &breakable{}
-	made.fault.Store(sanity.Fault(""))
-	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
-		request.SetURL(target)
-		request.Out.Host = request.In.Host
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch made.fault.Load() {
-		case sanity.BackendDown:
-			panic(http.ErrAbortHandler)
-		case sanity.LoginRefused:
-			w.Header().Set("X-Ms-Error-Code", string(bloberror.AuthenticationFailed))
-			w.WriteHeader(http.StatusForbidden)
-		default:
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	made.url = server.URL
-	return made
-}
-
-func (*breakable) Can(what sanity.Fault) bool { return faulty{}.Can(what) }
-
-func (b *breakable) Break(_ context.Context, what sanity.Fault) error {
-	if !b.Can(what) {
-		return errors.New("cannot do this")
-	}
-	b.fault.Store(what)
-	return nil
-}
-
-func (b *breakable) Mend(context.Context, sanity.Fault) error {
-	b.fault.Store(sanity.Fault(""))
-	return nil
+	return sanitytest.NewBackend(t, endpoint, func(w http.ResponseWriter) {
+		w.Header().Set("X-Ms-Error-Code", string(bloberror.AuthenticationFailed))
+		w.WriteHeader(http.StatusForbidden)
+	})
 }

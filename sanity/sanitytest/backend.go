@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sanitytest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// Build builds a command of a Go package until the test ends and returns the path of the binary.
+func Build(t testing.TB, command string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), filepath.Base(command))
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, command)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", command, err, output)
+	}
+	return binary
+}
+
+// Backend is a proxy in front of a store that has no way to fail on demand: it ends connections without an
+// answer, or refuses the driver's login. It implements sanity.Backend.
+type Backend struct {
+	// URL is the address of the proxy.
+	URL string
+
+	broken atomic.Value
+}
+
+// NewBackend serves a proxy for the store at endpoint until the test ends. Refuse answers as that store does a
+// caller whose credentials it does not know.
+func NewBackend(t testing.TB, endpoint string, refuse func(http.ResponseWriter)) *Backend {
+	t.Helper()
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &Backend{}
+	made.broken.Store(sanity.Fault(""))
+	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
+		request.SetURL(target)
+		// Signatures cover the host that the client asked.
+		request.Out.Host = request.In.Host
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch made.broken.Load() {
+		case sanity.BackendDown:
+			panic(http.ErrAbortHandler)
+		case sanity.LoginRefused:
+			refuse(w)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	made.URL = server.URL
+	return made
+}
+
+// Can implements sanity.Backend.
+func (*Backend) Can(what sanity.Fault) bool {
+	return what == sanity.BackendDown || what == sanity.LoginRefused
+}
+
+// Break implements sanity.Backend.
+func (b *Backend) Break(_ context.Context, what sanity.Fault) error {
+	if !b.Can(what) {
+		return fmt.Errorf("this backend cannot do %q", what)
+	}
+	b.broken.Store(what)
+	return nil
+}
+
+// Mend implements sanity.Backend.
+func (b *Backend) Mend(context.Context, sanity.Fault) error {
+	b.broken.Store(sanity.Fault(""))
+	return nil
+}
