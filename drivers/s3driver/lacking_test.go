@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
@@ -27,7 +29,7 @@ func TestRevokeWithoutSomeCalls(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
-	without(t, server, "iam:ListAttachedUserPolicies", "iam:ListPolicies", "iam:ListAttachedRolePolicies") // it has no groups anyway
+	without(t, server, "iam:ListAttachedUserPolicies", "iam:ListPolicies", "iam:ListAttachedRolePolicies", "iam:ListGroupsForUser")
 	w := newWorld(t, on, worldOptions{})
 	bucket, withKey, asPod := w.newBucket(t, nil), newAccount(), newAccount()
 	shop := pod{namespace: "ns", account: "sa"}
@@ -67,4 +69,25 @@ func TestPolicyTooLargeForTheStore(t *testing.T) {
 		t.Fatalf("15 buckets: %v", err)
 	}
 	mustSucceed(t, putObject(t, workload(t, granted), granted.GetBuckets()[0].GetBucketId(), "key"))
+}
+
+// TestRevokeLeavesGroups takes a user out of the groups that an administrator put it into: it could not be deleted.
+func TestRevokeLeavesGroups(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.newBucket(t, nil), newAccount()
+	w.mustGrant(t, grantRequest(account, readWrite, bucket))
+	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	group, user := aws.String("auditors"), aws.String(server.Inventory().Users[0].Name)
+	if _, err := admin.CreateGroup(t.Context(), &iam.CreateGroupInput{GroupName: group}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.AddUserToGroup(t.Context(), &iam.AddUserToGroupInput{GroupName: group, UserName: user}); err != nil {
+		t.Fatal(err)
+	}
+	mustSucceed(t, w.revoke(t, account, bucket))
+	if left := server.Inventory(); len(left.Users) != 0 || len(left.Groups) != 1 {
+		t.Errorf("left are users %v and groups %v, want the group alone", left.Users, left.Groups)
+	}
 }
