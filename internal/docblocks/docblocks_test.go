@@ -110,6 +110,11 @@ func TestScript(t *testing.T) {
 			page: "<!-- run until: listening -->\n```sh\n" + server + "```\n```sh\necho used\n```\n",
 			want: []string{"listening", "used"},
 		},
+		"of two background blocks the second ends first": {
+			page: "<!-- run until: listening -->\n```sh\n" + server + "```\n<!-- run until: using -->\n```sh\n" +
+				"trap 'kill -0 \"${background[0]}\" || exit 3; exit 0' INT\necho using\nwhile true; do sleep 0.1; done\n```\n",
+			want: []string{"listening", "using"},
+		},
 		"a background block that ends too early fails the page": {
 			page: "<!-- run until: listening -->\n```sh\necho no port\n```\n",
 			want: []string{"no port", "it ended without printing: listening"},

@@ -8,17 +8,18 @@ import (
 )
 
 // prelude ends what runs in the background when the script ends, however it
-// ends: with the interrupt that a reader's Ctrl-C would send. Job control gives
+// ends, the last started first, as it may need what was started before: with the interrupt that a reader's Ctrl-C would send. Job control gives
 // each background block a process group of its own to receive it.
 const prelude = `set -euo pipefail
 set -m
 export PAGE_DIR=${PAGE_DIR:-$PWD}
 background=()
 finish() {
-  local status=$? job ended
+  local status=$? i job ended
   trap - EXIT
   set +e
-  for job in "${background[@]}"; do
+  for ((i = ${#background[@]} - 1; i >= 0; i--)); do
+    job=${background[i]}
     kill -INT -- "-$job" 2>/dev/null
     wait "$job"
     ended=$?
