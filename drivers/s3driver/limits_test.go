@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -303,6 +304,32 @@ func TestBoundaryPathAndTags(t *testing.T) {
 	}
 	if found["Käse"] != "ö 1" || found["cosi-cluster"] != "blue" || found["cosi-state"] != "ready" {
 		t.Errorf("bucket has the tags %v", found)
+	}
+}
+
+// TestMarksOutliveTheDriver pins the hashes in the marks. A driver that computes others refuses everything that its
+// predecessors made.
+func TestMarksOutliveTheDriver(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	w.mustCreate(t, "bc-1", map[string]string{"versioning": "true", "tags": `{"team":"a"}`, "deleteNonEmpty": "true"})
+	request := grantRequest("ba-1", mode{data: both, objectMetadata: readOnly}, "bc-1")
+	request.Parameters = map[string]string{"allowDelete": "false"}
+	w.mustGrant(t, request)
+	tags, err := w.root().GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: aws.String("bc-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{"account": server.Inventory().Users[0].Tags["cosi-params"]}
+	for _, tag := range tags.TagSet {
+		if aws.ToString(tag.Key) == "cosi-params" {
+			got["bucket"] = aws.ToString(tag.Value)
+		}
+	}
+	want := map[string]string{"account": "34c609dd4d7a53e57419e58f69408137", "bucket": "40d74b8d7efbf193ac01f8cfdb961e53"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hashes (-want +got):\n%s", diff)
 	}
 }
 
