@@ -80,6 +80,7 @@ func newStack(t *testing.T, profile string) *stack {
 		"COOPER_API_PORT=" + freePort(t), "COOPER_S3_PORT=" + freePort(t), "COOPER_S3_URL=",
 		"COOPER_AZURE_PORT=" + freePort(t), "COOPER_AZURE_URL=", "COOPER_GCS_PORT=" + s.gcsPort,
 	}
+	containers.Guard(t, "com.docker.compose.project="+s.project)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 		defer cancel()

@@ -90,7 +90,7 @@ func (e *engine) chooseReaper() error {
 		}
 	}
 	var err error
-	e.guard, err = startGuard(e.session)
+	e.guard, err = startGuard(Label + "=" + e.session)
 	return err
 }
 

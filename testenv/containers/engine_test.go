@@ -18,12 +18,21 @@ import (
 // panicVariable makes a test the child of itself that panics.
 const panicVariable = "COOPER_TEST_PANIC"
 
+// guardedLabel and a session are the label of what the child has not made through
+// the package.
+const guardedLabel = "dev.cooper.test.guarded="
+
 // TestNothingIsLeftAfterAPanic panics in a process of its own, where no deferred
 // function sees it.
 func TestNothingIsLeftAfterAPanic(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(panicVariable) != "" {
 		containers.FakeS3(t, containers.NewNetwork(t))
+		project := guardedLabel + containers.Session(t)
+		containers.Guard(t, project)
+		if _, err := run(t.Context(), nil, "docker", "volume", "create", "--label", project); err != nil {
+			t.Fatal(err)
+		}
 		fmt.Printf("session %s has %q\n", containers.Session(t), containers.Left(t, containers.Session(t)))
 		go func() { panic("as a test might") }()
 		<-t.Context().Done()
@@ -43,9 +52,13 @@ func TestNothingIsLeftAfterAPanic(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	err = controlplane.Until(ctx, func(context.Context) error {
+	err = controlplane.Until(ctx, func(ctx context.Context) error {
 		if left := containers.Left(t, session); len(left) > 0 {
 			return fmt.Errorf("there are %q", left)
+		}
+		left, err := run(ctx, nil, "docker", "volume", "ls", "--quiet", "--filter", "label="+guardedLabel+session)
+		if err != nil || left != "" {
+			return fmt.Errorf("what others made is left: %q %w", left, err)
 		}
 		return nil
 	})

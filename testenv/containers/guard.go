@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"testing"
 )
 
 // guardScript waits for the end of its standard input, which is the end of the
@@ -28,10 +29,27 @@ while [ -n "$found" ]; do
   done; :
 done`
 
-// startGuard starts the guard of a session, which ends with the returned pipe. That
+// Guard removes what carries a label of Docker's, given as name=value, when the test
+// has ended, or its process, however it ends. It is for what others make for a test,
+// such as a project of Compose; what this package makes is guarded already.
+func Guard(tb testing.TB, label string) {
+	tb.Helper()
+	need(tb)
+	pipe, err := startGuard(label)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := pipe.Close(); err != nil {
+			tb.Errorf("end the guard of %s: %v", label, err)
+		}
+	})
+}
+
+// startGuard starts the guard of a label, which ends with the returned pipe. That
 // must be kept: the end of the process is to close it, and nothing else.
-func startGuard(session string) (io.Closer, error) {
-	cmd := exec.Command("sh", "-c", guardScript, "sh", Label+"="+session) //nolint:noctx // it is to outlive whatever started it
+func startGuard(label string) (io.Closer, error) {
+	cmd := exec.Command("sh", "-c", guardScript, "sh", label) //nolint:noctx // it is to outlive whatever started it
 	// A group of its own: Ctrl-C ends the test, and not who cleans up after it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	// CI looks for processes that tests leave. This one ends by itself, later.
