@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
@@ -239,3 +241,52 @@ func (c child) identities(t *testing.T) *armmsi.UserAssignedIdentitiesClient {
 	}
 	return client
 }
+
+// TestMemoryStaysBounded uploads a large blob, in blocks and at once, and looks at the process's peak memory.
+func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
+	if testing.Short() {
+		t.Skip("-short: moves 1 GiB")
+	}
+	size := int64(512 << 20)
+	if os.Getenv("COOPER_SOAK") != "" {
+		size = 5 << 30
+	}
+	const limit = 128 << 20
+	c := startChild(t)
+	client := c.container(t, "big")
+	if _, err := client.Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	inBlocks := &blockblob.UploadStreamOptions{BlockSize: 16 << 20, Concurrency: 2}
+	if _, err := client.NewBlockBlobClient("blocks").UploadStream(t.Context(), io.LimitReader(endless{}, size), inBlocks); err != nil {
+		t.Fatal(err)
+	}
+	read, err := client.NewBlobClient("blocks").DownloadStream(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, read.Body)
+	if err = errors.Join(err, read.Body.Close()); err != nil || n != size {
+		t.Fatalf("read back %d bytes, want %d: %v", n, size, err)
+	}
+	whole := io.NewSectionReader(endless{}, 0, size/2)
+	if _, err := client.NewBlockBlobClient("whole").Upload(t.Context(), section{whole}, nil); err != nil {
+		t.Fatal(err)
+	}
+	peak := c.PeakMemory(t)
+	t.Logf("%d MiB in blocks, and half of it at once: peak resident memory %d MiB", size>>20, peak>>20)
+	if peak > limit {
+		t.Errorf("peak resident memory %d MiB, want at most %d MiB", peak>>20, int64(limit)>>20)
+	}
+}
+
+// endless is as many zeros as anybody reads.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func (endless) ReadAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+type section struct{ *io.SectionReader }
+
+func (section) Close() error { return nil }
