@@ -27,13 +27,15 @@ type keyless struct {
 	config     azuredriver.AccountConfig
 	assignment string
 	trusted    *http.Client
+	now        func() time.Time
 }
 
-func startKeyless(t *testing.T) *keyless {
+// startKeyless makes one; now is the clock of service and driver, nil for the real one.
+func startKeyless(t *testing.T, now func() time.Time) *keyless {
 	t.Helper()
 	settings, authority, err := azurefake.SelfSigned()
 	wantNoError(t, err)
-	server := startFake(t, azurefake.Options{TLS: settings, Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}})
+	server := startFake(t, azurefake.Options{TLS: settings, Now: now, Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}})
 	application, err := server.AddPrincipal(azurefake.Principal{Name: "driver"})
 	wantNoError(t, err)
 	assignment, err := server.Assign(application.ObjectID, "Storage Blob Data Owner", server.ResourceID(mainAccount))
@@ -45,7 +47,7 @@ func startKeyless(t *testing.T) *keyless {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
 	return &keyless{
-		server: server, assignment: assignment,
+		server: server, now: now, assignment: assignment,
 		trusted: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
 		config: azuredriver.AccountConfig{
 			Endpoint: server.URL(), CAFile: caFile, Signing: azuredriver.SigningUserDelegation,
@@ -56,7 +58,9 @@ func startKeyless(t *testing.T) *keyless {
 
 func (k *keyless) process(t *testing.T) *world {
 	t.Helper()
-	return newProcess(t, k.server, worldOptions{config: func(config *azuredriver.Config) { config.Accounts[mainAccount] = k.config }})
+	return newProcess(t, k.server, worldOptions{
+		fake: azurefake.Options{Now: k.now}, config: func(config *azuredriver.Config) { config.Accounts[mainAccount] = k.config },
+	})
 }
 
 func (k *keyless) workload(t *testing.T, address string) *container.Client {
@@ -70,7 +74,7 @@ func (k *keyless) workload(t *testing.T, address string) *container.Client {
 
 func TestAnAccountWithoutItsKeys(t *testing.T) {
 	t.Parallel()
-	k := startKeyless(t)
+	k := startKeyless(t, nil)
 	w := k.process(t)
 	bucket, account := w.newBucket(t, nil), newAccount()
 	request := grantRequest(account, readWrite, bucket)
@@ -118,9 +122,34 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 }
 
+// TestDelegatedSignaturesAreRenewed asks again as a sidecar does before the end: a signature that ends later takes the
+// place of the former one, which works until its own end.
+func TestDelegatedSignaturesAreRenewed(t *testing.T) {
+	t.Parallel()
+	now := &clock{}
+	k := startKeyless(t, now.Now)
+	w := k.process(t)
+	request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
+	request.Parameters = map[string]string{"expiry": "1h"}
+	first := w.mustGrant(t, request)
+	end := first.GetCredentials().GetAzure().GetExpiryTimestamp()
+	now.advance(10 * time.Minute)
+	next := w.mustGrant(t, request)
+	if later := next.GetCredentials().GetAzure().GetExpiryTimestamp(); later <= end || token(next) == token(first) {
+		t.Errorf("the first ends at %s, and after ten minutes another at %s", end, later)
+	}
+	for what, granted := range map[string]*cosi.DriverGrantBucketAccessResponse{"first": first, "next": next} {
+		wantRefused(t, what, list(t.Context(), k.workload(t, token(granted))), "")
+	}
+	// Of the hour, a quarter and the eighth in which all answers are the same may be over at the start.
+	now.advance(36 * time.Minute)
+	wantRefused(t, "the first after its end", list(t.Context(), k.workload(t, token(first))), "AuthenticationFailed")
+	wantRefused(t, "the next", list(t.Context(), k.workload(t, token(w.mustGrant(t, request)))), "")
+}
+
 func TestLimitsOfAnAccountWithoutItsKeys(t *testing.T) {
 	t.Parallel()
-	k := startKeyless(t)
+	k := startKeyless(t, nil)
 	w := k.process(t)
 	bucket := w.newBucket(t, nil)
 	for expiry, ok := range map[string]bool{"15m": false, "1h": true, "168h": true, "169h": false} {

@@ -17,7 +17,7 @@ import (
 // TestTheSecretOfTheApplicationIsReadAgain renews the application's secret under a running driver.
 func TestTheSecretOfTheApplicationIsReadAgain(t *testing.T) {
 	t.Parallel()
-	k := startKeyless(t)
+	k := startKeyless(t, nil)
 	file, login := k.config.Credentials.ClientSecretFile, k.config.Credentials
 	good, err := os.ReadFile(file)
 	wantNoError(t, err)
