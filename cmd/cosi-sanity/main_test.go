@@ -189,7 +189,7 @@ func TestWrongUsage(t *testing.T) {
 		"a journal that is taken":  {[]string{"--exec", "x", "--journal", taken}, exitUsage, "sweep it first"},
 		"a program that is absent": {[]string{"--exec", "no-such-driver", "--quiet"}, exitNotTested, ""},
 		"a sweep of nothing":       {[]string{"sweep", "--exec", "x"}, exitUsage, "--journal"},
-		"a strict driver on TCP":   {[]string{"serve-strict", "--endpoint", "tcp://x"}, exitUsage, "unix:///run/cosi/cosi.sock"},
+		"a strict driver on TCP":   {[]string{"serve-strict", "--endpoint", "tcp://x"}, exitUsage, "unix:///path/to/driver.sock"},
 		"a missing configuration":  {[]string{"--config", "nowhere.yaml"}, exitUsage, "nowhere.yaml"},
 		"help is no mistake":       {[]string{"--help"}, exitConformant, "serve-strict"},
 	}

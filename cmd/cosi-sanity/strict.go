@@ -8,13 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"strings"
 	"sync"
 
+	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 )
+
+// socketMode lets the sidecar under test in, which may run as another user of the group.
+const socketMode = 0o660
 
 // runStrict serves the strict driver until it is interrupted, prints violations as they happen, and
 // fails if there was one.
@@ -27,13 +29,9 @@ func runStrict(ctx context.Context, arguments []string, out, problems io.Writer)
 	if err := flags.Parse(arguments); err != nil {
 		return exitUsage, err
 	}
-	path, isUnix := strings.CutPrefix(endpoint, "unix://")
-	if !isUnix || !strings.HasSuffix(path, ".sock") {
-		return exitUsage, fmt.Errorf("--endpoint %q: give an address such as unix:///run/cosi/cosi.sock", endpoint)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	listener, err := unixsocket.Listen(ctx, endpoint, socketMode)
 	if err != nil {
-		return exitUsage, fmt.Errorf("listen: %w", err)
+		return exitUsage, fmt.Errorf("--endpoint: %w", err)
 	}
 	var mu sync.Mutex
 	checker := strict.New(strict.Options{OnViolation: func(v strict.Violation) {

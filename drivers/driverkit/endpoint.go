@@ -2,102 +2,13 @@
 
 package driverkit
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"net"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
-)
+import "github.com/cooper-cosi/cooper/internal/unixsocket"
 
 // EndpointVariable is the environment variable that tells a driver where to listen, by the
 // v1alpha1 specification, section "COSI_ENDPOINT".
 const EndpointVariable = "COSI_ENDPOINT"
 
-const (
-	// maxSocketPath is what fits into the kernel's sun_path with its closing zero byte.
-	maxSocketPath = 107
-	// probeTimeout bounds the question whether somebody answers on an existing socket.
-	probeTimeout = time.Second
-)
-
 // SocketPath returns the path of an endpoint of the form unix:///path/to/driver.sock, the only one
 // the specification allows. Its errors say what is wrong and what to write instead; the caller
 // knows where the endpoint came from and says that.
-func SocketPath(endpoint string) (string, error) {
-	const form = "use unix:///path/to/driver.sock"
-	if endpoint == "" {
-		return "", fmt.Errorf("no endpoint is set; %s", form)
-	}
-	path, found := strings.CutPrefix(endpoint, "unix://")
-	switch {
-	case !found:
-		return "", fmt.Errorf("%q is not a UNIX socket address; %s", endpoint, form)
-	case !filepath.IsAbs(path):
-		return "", fmt.Errorf("%q has no absolute path; %s (three slashes)", endpoint, form)
-	case !strings.HasSuffix(path, ".sock") || strings.HasSuffix(path, "/.sock"):
-		return "", fmt.Errorf("%q does not end with a name and .sock; %s", endpoint, form)
-	case len(path) > maxSocketPath:
-		return "", fmt.Errorf("the path has %d bytes, but the kernel allows %d for a socket; use a shorter directory: %s",
-			len(path), maxSocketPath, path)
-	case strings.ContainsRune(path, 0):
-		return "", fmt.Errorf("%q holds a zero byte; %s", endpoint, form)
-	}
-	return filepath.Clean(path), nil
-}
-
-// listen makes the socket with the given mode. It creates the directory if it is missing, and
-// replaces a socket that a dead process left, but nothing else. Closing the listener removes the
-// socket.
-func listen(ctx context.Context, endpoint string, mode fs.FileMode) (net.Listener, error) {
-	path, err := SocketPath(endpoint)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("creating the directory of the socket: %w", err)
-	}
-	if err := removeStale(ctx, path); err != nil {
-		return nil, err
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", path, err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		return nil, errors.Join(fmt.Errorf("setting the mode of the socket: %w", err), listener.Close())
-	}
-	return listener, nil
-}
-
-// removeStale removes a socket on which nobody answers.
-func removeStale(ctx context.Context, path string) error {
-	found, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("looking for an old socket: %w", err)
-	}
-	if found.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s exists and is not a socket; remove it, or use another path", path)
-	}
-	dialer := net.Dialer{Timeout: probeTimeout}
-	connection, err := dialer.DialContext(ctx, "unix", path)
-	if err == nil {
-		return errors.Join(fmt.Errorf("another process already serves %s; stop it, or use another path", path), connection.Close())
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("cannot tell whether another process serves %s: %w", path, err)
-	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("removing the socket of a dead process: %w", err)
-	}
-	return nil
-}
+func SocketPath(endpoint string) (string, error) { return unixsocket.Path(endpoint) }

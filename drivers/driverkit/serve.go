@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -117,7 +118,7 @@ func Serve(ctx context.Context, driver Driver, options Options) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, options.Endpoint, options.SocketMode)
+	listener, err := unixsocket.Listen(ctx, options.Endpoint, options.SocketMode)
 	if err != nil {
 		return err
 	}
