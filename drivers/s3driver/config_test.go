@@ -56,7 +56,6 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	}{
 		"not YAML":                     {"backends: [", []string{"not valid"}},
 		"a field with a typo":          {"backends: {a: {type: aws, endpont: x}}", []string{"backends.a.endpont: there is no such field; did you mean backends.a.endpoint?"}},
-		"a name with a percent sign":   {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"no backend":                   {"driverName: s3.example.com", []string{"backends: at least one"}},
 		"several without a default":    {"backends: {a: {type: aws}, b: {type: aws}}", []string{"defaultBackend: is needed", "a, b"}},
 		"a default that is not there":  {"{defaultBackend: c, backends: {a: {type: aws}}}", []string{`defaultBackend: "c"`}},
@@ -74,6 +73,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a boundary that is no ARN":    {"backends: {a: {type: aws, iam: {permissionsBoundary: deny}}}", []string{"permissionsBoundary"}},
 		"a store without accounts and without a key for workloads": {"backends: {a: {type: static, endpoint: 'http://h', credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is needed for type static"}},
 		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is for type static only"}},
+		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"two mistakes are both told of":                            {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},
 	}
 	for name, test := range tests {
