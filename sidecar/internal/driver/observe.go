@@ -65,6 +65,9 @@ func Trace(provider trace.TracerProvider) stats.Handler {
 // always, successes at verbosity 1.
 func Log(log logr.Logger) grpc.UnaryClientInterceptor {
 	return cosi.UnaryClientLogging(func(_ context.Context, r cosi.CallRecord) {
+		if r.Status.Code() == codes.OK && !log.V(1).Enabled() {
+			return // to print the messages takes longer than many a call
+		}
 		fields := []any{"method", path.Base(r.Method), "request", r.Request.String(), "took", r.Duration.String(), "code", r.Status.Code().String()}
 		if r.Status.Code() == codes.OK {
 			log.V(1).Info("RPC", append(fields, "response", r.Response.String())...)
