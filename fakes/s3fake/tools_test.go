@@ -46,7 +46,7 @@ func tool(t *testing.T, name string) (fake, shell, s3fake.Credentials) {
 		t.Skipf("%s is not installed", name)
 	}
 	f := start(t, s3fake.Options{})
-	f.bucket(t, "work")
+	f.bucket(t, "errands")
 	c := f.user(t, "tool", allow("s3:*", "*"))
 	dir := t.TempDir()
 	for file, n := range map[string]int{"small.txt": 100, "large.bin": 20 << 20} {
@@ -78,23 +78,23 @@ func TestAWSCLI(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh.env = append(sh.env, "AWS_CONFIG_FILE="+config)
-	sh.must(t, "aws", s3("cp", "large.bin", "s3://work/a/large.bin")...)
-	sh.must(t, "aws", s3("cp", "small.txt", "s3://work/a/small.txt", "--metadata", "k=v")...)
-	if out := sh.must(t, "aws", s3("ls", "s3://work/a/")...); !strings.Contains(out, "large.bin") {
+	sh.must(t, "aws", s3("cp", "large.bin", "s3://errands/a/large.bin")...)
+	sh.must(t, "aws", s3("cp", "small.txt", "s3://errands/a/small.txt", "--metadata", "k=v")...)
+	if out := sh.must(t, "aws", s3("ls", "s3://errands/a/")...); !strings.Contains(out, "large.bin") {
 		t.Errorf("ls does not show the object: %s", out)
 	}
-	sh.must(t, "aws", s3("cp", "s3://work/a/large.bin", "back.bin")...)
+	sh.must(t, "aws", s3("cp", "s3://errands/a/large.bin", "back.bin")...)
 	sh.sameFile(t, "large.bin", "back.bin")
-	sh.must(t, "aws", s3("mv", "s3://work/a/small.txt", "s3://work/b/small.txt")...)
-	sh.must(t, "aws", s3("sync", ".", "s3://work/sync", "--exclude", "back.bin")...)
-	url := strings.TrimSpace(sh.must(t, "aws", s3("presign", "s3://work/b/small.txt")...))
+	sh.must(t, "aws", s3("mv", "s3://errands/a/small.txt", "s3://errands/b/small.txt")...)
+	sh.must(t, "aws", s3("sync", ".", "s3://errands/sync", "--exclude", "back.bin")...)
+	url := strings.TrimSpace(sh.must(t, "aws", s3("presign", "s3://errands/b/small.txt")...))
 	resp, err := f.http.Get(url)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("presigned URL: %v %v", resp, err)
 	} else if err := resp.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	sh.must(t, "aws", s3("rb", "--force", "s3://work")...) // which empties it first
+	sh.must(t, "aws", s3("rb", "--force", "s3://errands")...) // which empties it first
 	if out, err := sh.run(t, "aws", "--endpoint-url", f.URL(), "iam", "list-users"); err == nil || !strings.Contains(out, "AccessDenied") {
 		t.Errorf("a user without iam permissions lists users: %s", out)
 	}
@@ -124,18 +124,18 @@ func TestRclone(t *testing.T) {
 	f, sh, c := tool(t, "rclone")
 	sh.env = append(sh.env, "RCLONE_CONFIG_FAKE_TYPE=s3", "RCLONE_CONFIG_FAKE_PROVIDER=Other", "RCLONE_CONFIG_FAKE_ENDPOINT="+f.URL(), "RCLONE_CONFIG_FAKE_REGION=us-east-1",
 		"RCLONE_CONFIG_FAKE_ACCESS_KEY_ID="+c.AccessKeyID, "RCLONE_CONFIG_FAKE_SECRET_ACCESS_KEY="+c.SecretAccessKey, "RCLONE_CONFIG="+filepath.Join(sh.dir, "rclone.conf"))
-	sh.must(t, "rclone", "copy", "large.bin", "fake:work/r", "--s3-upload-cutoff", "5M", "--s3-chunk-size", "5M")
-	sh.must(t, "rclone", "copy", "small.txt", "fake:work/r")
-	sh.must(t, "rclone", "copy", "fake:work/r", "back")
+	sh.must(t, "rclone", "copy", "large.bin", "fake:errands/r", "--s3-upload-cutoff", "5M", "--s3-chunk-size", "5M")
+	sh.must(t, "rclone", "copy", "small.txt", "fake:errands/r")
+	sh.must(t, "rclone", "copy", "fake:errands/r", "back")
 	sh.sameFile(t, "large.bin", "back/large.bin")
-	sh.must(t, "rclone", "check", "fake:work/r", "back")
-	sh.must(t, "rclone", "purge", "fake:work/r")
+	sh.must(t, "rclone", "check", "fake:errands/r", "back")
+	sh.must(t, "rclone", "purge", "fake:errands/r")
 }
 
 func TestRestic(t *testing.T) {
 	t.Parallel()
 	f, sh, _ := tool(t, "restic")
-	sh.env = append(sh.env, "RESTIC_REPOSITORY=s3:"+f.URL()+"/work/restic", "RESTIC_PASSWORD=x", "RESTIC_CACHE_DIR="+filepath.Join(sh.dir, "cache"))
+	sh.env = append(sh.env, "RESTIC_REPOSITORY=s3:"+f.URL()+"/errands/restic", "RESTIC_PASSWORD=x", "RESTIC_CACHE_DIR="+filepath.Join(sh.dir, "cache"))
 	sh.must(t, "restic", "init")
 	sh.must(t, "restic", "backup", "large.bin", "small.txt")
 	sh.must(t, "restic", "check")
