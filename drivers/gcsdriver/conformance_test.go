@@ -5,16 +5,9 @@ package gcsdriver_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
 	"cloud.google.com/go/storage"
@@ -23,6 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
 // TestConformance holds the built command against the conformance suite, with each kind of keys.
@@ -31,11 +25,7 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command and runs for a minute")
 	}
-	binary := filepath.Join(t.TempDir(), "cosi-driver-gcs")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the command: %v\n%s", err, output)
-	}
+	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
 	for _, credentials := range []string{"hmac", "json"} {
 		t.Run(credentials, func(t *testing.T) {
 			t.Parallel()
@@ -62,8 +52,8 @@ func TestConformance(t *testing.T) {
 
 func conformance(t *testing.T, on google, binary string) sanity.Config {
 	t.Helper()
-	broken := newBreakable(t, on.URL())
-	key, err := on.AdminKey(broken.url)
+	broken := sanitytest.NewBackend(t, on.URL(), refuseLogin)
+	key, err := on.AdminKey(broken.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +65,7 @@ func conformance(t *testing.T, on google, binary string) sanity.Config {
 		Launcher: sanity.Exec{Command: []string{binary}},
 		Environment: []string{
 			"GCS_DRIVER_PROJECT=" + on.ProjectID(),
-			"GCS_DRIVER_ENDPOINT=" + broken.url,
+			"GCS_DRIVER_ENDPOINT=" + broken.URL,
 			"GCS_DRIVER_CREDENTIALS_FILE=" + file,
 			"COOPER_CREDENTIAL_STORE=directory:" + t.TempDir(),
 			"COOPER_LOG_LEVEL=debug",
@@ -159,50 +149,8 @@ func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeB
 
 func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
 
-// breakable is Google Cloud that can be made to fail: a proxy in front of it.
-type breakable struct {
-	url   string
-	fault atomic.Value
-}
-
-func newBreakable(t *testing.T, endpoint string) *breakable {
-	t.Helper()
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := &breakable{}
-	made.fault.Store(sanity.Fault(""))
-	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
-		request.SetURL(target)
-		request.Out.Host = request.In.Host
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch made.fault.Load() {
-		case sanity.BackendDown:
-			panic(http.ErrAbortHandler)
-		case sanity.LoginRefused:
-			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = w.Write([]byte(`{"error": {"code": 401, "message": "Invalid Credentials", "errors": [{"reason": "authError"}]}}`))
-		default:
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	made.url = server.URL
-	return made
-}
-
-func (b *breakable) Can(fault sanity.Fault) bool {
-	return fault == sanity.BackendDown || fault == sanity.LoginRefused
-}
-
-func (b *breakable) Break(_ context.Context, fault sanity.Fault) error {
-	b.fault.Store(fault)
-	return nil
-}
-
-func (b *breakable) Mend(context.Context, sanity.Fault) error {
-	b.fault.Store(sanity.Fault(""))
-	return nil
+// refuseLogin answers as Cloud Storage does a token that it does not know.
+func refuseLogin(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = w.Write([]byte(`{"error": {"code": 401, "message": "Invalid Credentials", "errors": [{"reason": "authError"}]}}`))
 }

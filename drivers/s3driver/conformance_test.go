@@ -4,17 +4,10 @@ package s3driver_test
 
 import (
 	"context"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,6 +15,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
 // TestConformance holds the built command against the conformance suite, on every store and with every type of
@@ -31,11 +25,7 @@ func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command and runs for a minute")
 	}
-	binary := filepath.Join(t.TempDir(), "cosi-driver-s3")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/cooper-cosi/cooper/cmd/cosi-driver-s3")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the command: %v\n%s", err, output)
-	}
+	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-s3")
 	onEveryTarget(t, func(t *testing.T, on target) { conforms(t, conformance(t, on, binary)) })
 	t.Run("our fake, with one key for all", func(t *testing.T) {
 		t.Parallel()
@@ -90,10 +80,10 @@ func sharedKey(t *testing.T, config sanity.Config) sanity.Config {
 
 func conformance(t *testing.T, on target, binary string) sanity.Config {
 	t.Helper()
-	broken := newBreakable(t, on.backend.Endpoint)
+	broken := sanitytest.NewBackend(t, on.backend.Endpoint, refuseLogin)
 	environment := []string{
 		"S3_DRIVER_TYPE=" + string(on.backend.Type),
-		"S3_DRIVER_ENDPOINT=" + broken.url,
+		"S3_DRIVER_ENDPOINT=" + broken.URL,
 		"S3_DRIVER_PUBLIC_ENDPOINT=" + on.backend.Endpoint,
 		"S3_DRIVER_ACCESS_KEY_ID=" + on.rootID,
 		"S3_DRIVER_SECRET_ACCESS_KEY=" + on.rootSecret,
@@ -175,51 +165,8 @@ func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeB
 
 func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
 
-// breakable is a store that can be made to fail: a proxy in front of it.
-type breakable struct {
-	url   string
-	fault atomic.Value
-}
-
-func newBreakable(t *testing.T, endpoint string) *breakable {
-	t.Helper()
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	made := &breakable{}
-	made.fault.Store(sanity.Fault(""))
-	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(request *httputil.ProxyRequest) {
-		request.SetURL(target)
-		// The signature covers the host that the client asked.
-		request.Out.Host = request.In.Host
-	}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch made.fault.Load() {
-		case sanity.BackendDown:
-			panic(http.ErrAbortHandler)
-		case sanity.LoginRefused:
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = w.Write([]byte("<Error><Code>InvalidAccessKeyId</Code><Message>unknown key</Message></Error>"))
-		default:
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	made.url = server.URL
-	return made
-}
-
-func (b *breakable) Can(fault sanity.Fault) bool {
-	return fault == sanity.BackendDown || fault == sanity.LoginRefused
-}
-
-func (b *breakable) Break(_ context.Context, fault sanity.Fault) error {
-	b.fault.Store(fault)
-	return nil
-}
-
-func (b *breakable) Mend(context.Context, sanity.Fault) error {
-	b.fault.Store(sanity.Fault(""))
-	return nil
+// refuseLogin answers as S3 does a key that it does not know.
+func refuseLogin(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = w.Write([]byte("<Error><Code>InvalidAccessKeyId</Code><Message>unknown key</Message></Error>"))
 }
