@@ -12,6 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
 
 // fate is what becomes of a Bucket.
@@ -75,24 +76,11 @@ func holdMessage(b *cosiapi.Bucket) string {
 func unsupported(b *cosiapi.Bucket, info driver.Info) []cosiapi.Protocol {
 	var missing []cosiapi.Protocol
 	for _, protocol := range b.Spec.Protocols {
-		if !info.Supports(protocolType(protocol)) {
+		if !info.Supports(terms.ProtocolType(protocol)) {
 			missing = append(missing, protocol)
 		}
 	}
 	return missing
-}
-
-func protocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
-	switch protocol {
-	case cosiapi.ProtocolS3:
-		return cosi.ObjectProtocol_S3
-	case cosiapi.ProtocolAzure:
-		return cosi.ObjectProtocol_AZURE
-	case cosiapi.ProtocolGCS:
-		return cosi.ObjectProtocol_GCS
-	default:
-		return cosi.ObjectProtocol_UNKNOWN
-	}
 }
 
 // wanted are the Bucket's protocols as the driver gets them. Both phases call
@@ -100,7 +88,7 @@ func protocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
 func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	protocols := make([]*cosi.ObjectProtocol, 0, len(b.Spec.Protocols))
 	for _, protocol := range b.Spec.Protocols {
-		protocols = append(protocols, &cosi.ObjectProtocol{Type: protocolType(protocol)})
+		protocols = append(protocols, terms.Protocol(protocol))
 	}
 	return protocols
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
 
 // A problem is why an access cannot be served.
@@ -56,7 +57,7 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *problem {
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
 		return degraded("the access authenticates by ServiceAccount, but spec.serviceAccountName is empty")
 	}
-	if !info.Supports(protocolType(a.Spec.Protocol)) {
+	if !info.Supports(terms.ProtocolType(a.Spec.Protocol)) {
 		return &problem{reason: conditions.DriverLacksProtocol, message: fmt.Sprintf(
 			"Driver %s does not serve protocol %s. Create a new BucketAccess with another protocol or class.", info.Name, a.Spec.Protocol)}
 	}
@@ -142,48 +143,13 @@ func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
 	for id, m := range modes {
 		buckets = append(buckets, &cosi.AccessedBucket{
 			BucketId:                 id,
-			ObjectDataAccessMode:     mode(m.ObjectData),
-			ObjectMetadataAccessMode: mode(m.ObjectMetadata),
-			BucketMetadataAccessMode: mode(m.BucketMetadata),
+			ObjectDataAccessMode:     terms.AccessMode(m.ObjectData),
+			ObjectMetadataAccessMode: terms.AccessMode(m.ObjectMetadata),
+			BucketMetadataAccessMode: terms.AccessMode(m.BucketMetadata),
 		})
 	}
 	slices.SortFunc(buckets, func(x, y *cosi.AccessedBucket) int { return cmp.Compare(x.GetBucketId(), y.GetBucketId()) })
 	return buckets
-}
-
-// mode translates an access mode. A category that the user left open is an
-// explicit ANY.
-func mode(m cosiapi.BucketAccessMode) *cosi.AccessMode {
-	translated := cosi.AccessMode_ANY
-	switch m {
-	case cosiapi.BucketAccessModeReadWrite:
-		translated = cosi.AccessMode_READ_WRITE
-	case cosiapi.BucketAccessModeReadOnly:
-		translated = cosi.AccessMode_READ_ONLY
-	case cosiapi.BucketAccessModeWriteOnly:
-		translated = cosi.AccessMode_WRITE_ONLY
-	}
-	return &cosi.AccessMode{Mode: translated}
-}
-
-func protocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
-	switch protocol {
-	case cosiapi.ProtocolS3:
-		return cosi.ObjectProtocol_S3
-	case cosiapi.ProtocolAzure:
-		return cosi.ObjectProtocol_AZURE
-	case cosiapi.ProtocolGCS:
-		return cosi.ObjectProtocol_GCS
-	default:
-		return cosi.ObjectProtocol_UNKNOWN
-	}
-}
-
-func authentication(a *cosiapi.BucketAccess) *cosi.AuthenticationType {
-	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount {
-		return &cosi.AuthenticationType{Type: cosi.AuthenticationType_SERVICE_ACCOUNT}
-	}
-	return &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY}
 }
 
 // serviceAccount is the namespace and name of the ServiceAccount that the
@@ -199,8 +165,8 @@ func idRequest(a *cosiapi.BucketAccess) *cosi.DriverGenerateBucketAccessIdReques
 	namespace, name := serviceAccount(a)
 	return &cosi.DriverGenerateBucketAccessIdRequest{
 		AccountName:             cosiapi.AccountNameFor(a.UID),
-		Protocol:                &cosi.ObjectProtocol{Type: protocolType(a.Spec.Protocol)},
-		AuthenticationType:      authentication(a),
+		Protocol:                terms.Protocol(a.Spec.Protocol),
+		AuthenticationType:      terms.Authentication(a.Status.AuthenticationType),
 		ServiceAccountName:      name,
 		ServiceAccountNamespace: namespace,
 		Parameters:              a.Status.Parameters,
@@ -227,8 +193,8 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 	namespace, name := serviceAccount(a)
 	request := &cosi.DriverRevokeBucketAccessRequest{
 		AccountId:               a.Status.AccountID,
-		Protocol:                &cosi.ObjectProtocol{Type: protocolType(a.Spec.Protocol)},
-		AuthenticationType:      authentication(a),
+		Protocol:                terms.Protocol(a.Spec.Protocol),
+		AuthenticationType:      terms.Authentication(a.Status.AuthenticationType),
 		ServiceAccountName:      name,
 		ServiceAccountNamespace: namespace,
 		Parameters:              a.Status.Parameters,
