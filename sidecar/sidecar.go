@@ -32,6 +32,7 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 	"github.com/cooper-cosi/cooper/sidecar/internal/objects"
+	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
 	"github.com/cooper-cosi/cooper/sidecar/internal/wake"
 )
 
@@ -165,8 +166,9 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 func (p *parts) addBuckets() error {
 	run := p.runner(metrics.KindBucket)
 	return p.watchBuckets(run, &bucket.Reconciler{
-		Cache: p.mgr.GetClient(), Buckets: p.store(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
-		Scope: p.options.Scope, InFlight: p.inFlight, Attempts: p.ledger(), Bell: p.buckets, Runner: run,
+		Calls: p.calls(metrics.KindBucket, p.buckets),
+		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
+		Scope: p.options.Scope, Runner: run,
 		Events: p.events, Metrics: p.operations, Now: time.Now, StepLimit: p.stepLimit(),
 	})
 }
@@ -174,9 +176,10 @@ func (p *parts) addBuckets() error {
 func (p *parts) addAccesses() error {
 	run := p.runner(metrics.KindBucketAccess)
 	return p.watchAccesses(run, &bucketaccess.Reconciler{
-		Cache: p.mgr.GetClient(), Accesses: p.store(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
+		Calls: p.calls(metrics.KindBucketAccess, p.accesses),
+		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
 		Secrets: bucketaccess.Secrets{Writer: p.mgr.GetClient(), Live: p.mgr.GetAPIReader()},
-		Scope:   p.options.Scope, InFlight: p.inFlight, Attempts: p.ledger(), Bell: p.accesses, Runner: run,
+		Scope:   p.options.Scope, Runner: run,
 		Schedule: &bucketaccess.Schedule{Interval: p.options.RegrantInterval}, SecretPoll: p.options.SecretPoll,
 		Events: p.events, Metrics: p.operations, Now: time.Now, StepLimit: p.stepLimit(),
 	})
@@ -184,6 +187,10 @@ func (p *parts) addAccesses() error {
 
 // stepLimit bounds a step: a call to the driver and its record in the API.
 func (p *parts) stepLimit() time.Duration { return p.options.Driver.deadline + apiTime }
+
+func (p *parts) calls(kind string, bell *wake.Bell) turn.Calls {
+	return turn.Calls{Kind: kind, Store: p.store(), InFlight: p.inFlight, Attempts: p.ledger(), Bell: bell}
+}
 
 func (p *parts) store() objects.Store {
 	return objects.Store{Writer: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Written: &written.Log{}}

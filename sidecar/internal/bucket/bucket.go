@@ -24,11 +24,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/attempts"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
-	"github.com/cooper-cosi/cooper/sidecar/internal/objects"
-	"github.com/cooper-cosi/cooper/sidecar/internal/wake"
+	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
 )
 
 // Provisioner is the part of a driver that makes and removes buckets. Its
@@ -42,22 +39,16 @@ type Provisioner interface {
 
 // Reconciler reconciles Buckets. All fields are required.
 type Reconciler struct {
+	turn.Calls
+
 	// Cache reads Buckets from the sidecar's cache.
 	Cache client.Reader
-	// Buckets writes them, and reads them past the cache.
-	Buckets objects.Store
 	// Driver makes and removes the backend buckets; Info is its latest answer
 	// to DriverGetInfo.
 	Driver Provisioner
 	Info   func() driver.Info
 	// Scope limits the work to the claims of some namespaces.
 	Scope scope.Scope
-	// InFlight holds the IDs that calls are running for.
-	InFlight *inflight.Keys
-	// Attempts holds the calls that failed.
-	Attempts *attempts.Ledger
-	// Bell starts a reconcile when an ID becomes free.
-	Bell *wake.Bell
 	// Runner runs the steps.
 	Runner *runner.Runner
 	// Events and Metrics get what happened.
@@ -71,17 +62,11 @@ type Reconciler struct {
 
 // work is the state of one reconcile.
 type work struct {
-	req    reconcile.Request
+	turn.Turn
+
 	bucket *cosiapi.Bucket
-	info   driver.Info
-	// fresh says that the API accepted a write of this very copy.
-	fresh bool
 	// answer is what the driver said of the provisioned bucket.
 	answer *cosi.ObjectProtocolAndBucketInfo
-}
-
-func (w *work) state() attempts.State {
-	return attempts.State{Object: attempts.Fingerprint(w.bucket), Driver: w.info.Epoch}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -94,8 +79,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %s: %w", req.Name, err)
 	}
-	w := &work{req: req, bucket: b, info: r.Info()}
-	if b.Spec.DriverName != w.info.Name || !r.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
+	w := &work{Turn: turn.Turn{Req: req, Object: b, Info: r.Info()}, bucket: b}
+	if b.Spec.DriverName != w.Info.Name || !r.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	steps := r.provisioning(b)
@@ -114,10 +99,10 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 		obtain = named("verify", r.verify)
 	}
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
+		shared("seen", r.Seen),
 		named("validate", r.validate),
 		named("protect", r.protect),
-		named("attempt", r.attempt),
+		shared("attempt", r.Attempt),
 		step.BeforeStop(named("identify", r.identify)),
 		step.BeforeStop(obtain),
 		named("report", r.report),
@@ -128,23 +113,20 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 // being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
-		named("reread", r.reread),
+		shared("seen", r.Seen),
+		shared("reread", r.Reread),
 		named("hold", r.hold),
-		named("attempt", r.attempt),
+		shared("attempt", r.Attempt),
 		step.BeforeStop(named("delete", r.delete)),
 		named("unprotect", r.unprotect),
 	)
 }
 
-// seen waits until the cache holds what we wrote last.
-func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	if r.Buckets.Written.Seen(w.bucket) {
-		return step.Next(), nil
-	}
-	return step.Wait("the cache, which is behind our own write"), nil
-}
-
 func named(name string, do func(context.Context, *work) (step.Verdict, error)) step.Step[*work] {
 	return step.Func[*work]{StepName: name, Do: do}
+}
+
+// shared names a step that the reconcilers of both kinds share.
+func shared(name string, do func(context.Context, *turn.Turn) (step.Verdict, error)) step.Step[*work] {
+	return named(name, func(ctx context.Context, w *work) (step.Verdict, error) { return do(ctx, &w.Turn) })
 }

@@ -5,14 +5,12 @@ package bucket
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
 )
 
 // delete establishes that the backend bucket is gone, if that is the Bucket's
@@ -29,12 +27,9 @@ func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) 
 		return r.Driver.DeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: b.Status.BucketID, Parameters: b.Spec.Parameters})
 	})
 	if err != nil {
-		return r.failed(ctx, w, err, func(f *driver.Failure) {
-			conditions.Set(&b.Status.Conditions, validated(b, w.info)) // nothing holds it any more
-			conditions.Set(&b.Status.Conditions, conditions.Change{
-				Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue,
-				Reason: failureReason(f), Message: f.Error(), Generation: b.Generation,
-			})
+		return r.Failed(ctx, &w.Turn, err, func(f *driver.Failure) {
+			conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // nothing holds it any more
+			turn.DeprovisionFailed(&b.Status.Conditions, f, b.Generation)
 			r.warn(b, events.FailedDeleteBucket, "DeleteBucket", f.Error())
 		})
 	}

@@ -26,9 +26,9 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 		if err != nil {
 			return r.provisioningFailed(ctx, w, err)
 		}
-		r.Attempts.Clear(w.req)
+		r.Attempts.Clear(w.Req)
 	}
-	_, err := r.Buckets.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
-	w.fresh = true
+	_, err := r.Store.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
+	w.Fresh = true
 	return step.Next(), err
 }

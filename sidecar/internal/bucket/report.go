@@ -17,12 +17,12 @@ import (
 // report establishes that the Bucket says what the driver answered.
 func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	r.Attempts.Clear(w.req)
+	r.Attempts.Clear(w.Req)
 	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
-	_, err := r.Buckets.PatchStatus(ctx, b, func() {
+	_, err := r.Store.PatchStatus(ctx, b, func() {
 		b.Status.Protocols = secretkeys.Protocols(w.answer)
 		b.Status.BucketInfo = secretkeys.BucketInfo(w.answer)
-		conditions.Set(&b.Status.Conditions, validated(b, w.info))
+		conditions.Set(&b.Status.Conditions, validated(b, w.Info))
 		conditions.Set(&b.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
 			Message: "The backend has the bucket", Generation: b.Generation,

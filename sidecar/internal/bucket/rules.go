@@ -125,17 +125,3 @@ func validated(b *cosiapi.Bucket, info driver.Info) conditions.Change {
 		Message: "The Bucket is valid", Generation: b.Generation,
 	}
 }
-
-// failureReason is the condition reason of a failed call.
-func failureReason(f *driver.Failure) conditions.Reason {
-	switch {
-	case f.InvalidAnswer():
-		return conditions.DriverAnswerInvalid
-	case f.UntilReconnect():
-		return conditions.DriverIncompatible
-	case f.Terminal():
-		return conditions.Terminal
-	default:
-		return conditions.Retrying
-	}
-}

@@ -22,10 +22,10 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	if err := r.recover(ctx, b); err != nil {
 		return step.Verdict{}, err
 	}
-	if _, err := r.Buckets.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) }); err != nil {
+	if _, err := r.Store.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) }); err != nil {
 		return step.Verdict{}, err
 	}
-	r.Attempts.Clear(w.req)
+	r.Attempts.Clear(w.Req)
 	r.finished(b, metrics.OperationDelete, deleted)
 	if !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		r.Metrics.Reconciled(metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: metrics.OperationCreate}, metrics.StatusCanceled)
@@ -40,7 +40,7 @@ func (r *Reconciler) recover(ctx context.Context, b *cosiapi.Bucket) error {
 	if said == nil || len(b.Finalizers) < 2 {
 		return nil
 	}
-	_, err := r.Buckets.PatchStatus(ctx, b, func() {
+	_, err := r.Store.PatchStatus(ctx, b, func() {
 		conditions.Set(&b.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
 			Message: "COSI is done with the Bucket, which stays until others take their finalizers off", Generation: b.Generation,

@@ -17,12 +17,12 @@ import (
 // is written to it or asked of the driver. It ends the reconcile of a Bucket
 // that is in order.
 func (r *Reconciler) validate(ctx context.Context, w *work) (step.Verdict, error) {
-	verdict := validated(w.bucket, w.info)
+	verdict := validated(w.bucket, w.Info)
 	valid := verdict.Status == metav1.ConditionTrue
 	if valid && !settled(w.bucket) {
 		return step.Next(), nil
 	}
-	_, err := r.Buckets.PatchStatus(ctx, w.bucket, func() {
+	_, err := r.Store.PatchStatus(ctx, w.bucket, func() {
 		status := &w.bucket.Status
 		conditions.Set(&status.Conditions, verdict)
 		switch {

@@ -27,11 +27,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/attempts"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
-	"github.com/cooper-cosi/cooper/sidecar/internal/objects"
-	"github.com/cooper-cosi/cooper/sidecar/internal/wake"
+	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
 )
 
 // Provisioner is the part of a driver that makes and removes accesses. Its
@@ -53,10 +50,10 @@ type SecretStore interface {
 
 // Reconciler reconciles BucketAccesses. All fields are required.
 type Reconciler struct {
+	turn.Calls
+
 	// Cache reads accesses and Buckets from the sidecar's cache.
 	Cache client.Reader
-	// Accesses writes them, and reads past the cache.
-	Accesses objects.Store
 	// Secrets keeps the access Secrets.
 	Secrets SecretStore
 	// Driver makes and removes accesses; Info is its latest answer to
@@ -65,14 +62,8 @@ type Reconciler struct {
 	Info   func() driver.Info
 	// Scope limits the work to some namespaces.
 	Scope scope.Scope
-	// InFlight holds the IDs that calls are running for.
-	InFlight *inflight.Keys
-	// Attempts holds the calls that failed.
-	Attempts *attempts.Ledger
 	// Schedule says when accesses are granted anew although nothing changed.
 	Schedule *Schedule
-	// Bell starts a reconcile when an ID becomes free.
-	Bell *wake.Bell
 	// Runner runs the steps.
 	Runner *runner.Runner
 	// Events and Metrics get what happened.
@@ -88,19 +79,13 @@ type Reconciler struct {
 
 // work is the state of one reconcile.
 type work struct {
-	req    reconcile.Request
+	turn.Turn
+
 	access *cosiapi.BucketAccess
-	info   driver.Info
-	// fresh says that the API accepted a write of this very copy.
-	fresh bool
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
 	// answer is what the driver granted.
 	answer *cosi.DriverGrantBucketAccessResponse
-}
-
-func (w *work) state() attempts.State {
-	return attempts.State{Object: attempts.Fingerprint(w.access), Driver: w.info.Epoch}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -114,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read BucketAccess %s: %w", req.NamespacedName, err)
 	}
-	w := &work{req: req, access: a, info: r.Info()}
+	w := &work{Turn: turn.Turn{Req: req, Object: a, Info: r.Info()}, access: a}
 	if !r.concerns(w) {
 		return reconcile.Result{}, nil
 	}
@@ -130,19 +115,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) concerns(w *work) bool {
 	a := w.access
 	givenBack := a.DeletionTimestamp != nil && cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation)
-	return a.Status.DriverName == w.info.Name && r.Scope.Includes(a.Namespace) && !givenBack
+	return a.Status.DriverName == w.Info.Name && r.Scope.Includes(a.Namespace) && !givenBack
 }
 
 // provisioning are the steps for an access that is wanted.
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
+		shared("seen", r.Seen),
 		named("validate", r.validate),
 		named("protect", r.protect),
 		named("buckets", r.buckets),
 		named("reserve", r.reserve),
 		named("settle", r.settle),
-		named("attempt", r.attempt),
+		shared("attempt", r.Attempt),
 		step.BeforeStop(named("identify", r.identify)),
 		step.BeforeStop(named("grant", r.grant)),
 		named("deliver", r.deliver),
@@ -153,23 +138,20 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 // deprovisioning are the steps for an access that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
-		named("reread", r.reread),
+		shared("seen", r.Seen),
+		shared("reread", r.Reread),
 		named("release", r.release),
-		named("attempt", r.attempt),
+		shared("attempt", r.Attempt),
 		step.BeforeStop(named("revoke", r.revoke)),
 		named("handback", r.handback),
 	)
 }
 
-// seen waits until the cache holds what we wrote last.
-func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	if r.Accesses.Written.Seen(w.access) {
-		return step.Next(), nil
-	}
-	return step.Wait("the cache, which is behind our own write"), nil
-}
-
 func named(name string, do func(context.Context, *work) (step.Verdict, error)) step.Step[*work] {
 	return step.Func[*work]{StepName: name, Do: do}
+}
+
+// shared names a step that the reconcilers of both kinds share.
+func shared(name string, do func(context.Context, *turn.Turn) (step.Verdict, error)) step.Step[*work] {
+	return named(name, func(ctx context.Context, w *work) (step.Verdict, error) { return do(ctx, &w.Turn) })
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error)
 func (r *Reconciler) look(ctx context.Context, a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket) (*problem, error) {
 	reader := r.Cache
 	if !provisioned(a) {
-		reader = r.Accesses.Live
+		reader = r.Store.Live
 	}
 	b := &cosiapi.Bucket{}
 	err := reader.Get(ctx, client.ObjectKey{Name: accessed.BucketName}, b)

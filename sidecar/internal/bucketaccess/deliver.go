@@ -14,13 +14,13 @@ import (
 // bucket of its own claim, and the one credential that all of them share.
 func (r *Reconciler) deliver(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	r.Attempts.Clear(w.req)
+	r.Attempts.Clear(w.Req)
 	infos := map[string]*cosi.ObjectProtocolAndBucketInfo{}
 	for _, granted := range w.answer.GetBuckets() {
 		infos[granted.GetBucketId()] = granted.GetBucketInfo()
 	}
 	request, ids := grantRequest(a), idOf(a)
-	grant := grantDigest(request, w.info.Revision)
+	grant := grantDigest(request, w.Info.Revision)
 	for i, claim := range a.Spec.BucketClaims {
 		data := secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.answer.GetCredentials())
 		content := Content{Data: data, Notes: bookkeeping(grant, request.GetRotation(), data, r.Now())}
@@ -28,6 +28,6 @@ func (r *Reconciler) deliver(ctx context.Context, w *work) (step.Verdict, error)
 			return r.blocked(ctx, w, err)
 		}
 	}
-	r.Schedule.Granted(w.req, r.Now())
+	r.Schedule.Granted(w.Req, r.Now())
 	return step.Next(), nil
 }

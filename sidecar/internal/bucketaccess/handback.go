@@ -19,7 +19,7 @@ import (
 func (r *Reconciler) handback(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	if said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed); said != nil && said.Status != metav1.ConditionFalse {
-		_, err := r.Accesses.PatchStatus(ctx, a, func() {
+		_, err := r.Store.PatchStatus(ctx, a, func() {
 			conditions.Set(&a.Status.Conditions, conditions.Change{
 				Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
 				Message: "The access is revoked and its Secrets are deleted", Generation: a.Generation,
@@ -29,7 +29,7 @@ func (r *Reconciler) handback(ctx context.Context, w *work) (step.Verdict, error
 			return step.Verdict{}, err
 		}
 	}
-	_, err := r.Accesses.Patch(ctx, a, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
-	r.Attempts.Clear(w.req)
+	_, err := r.Store.Patch(ctx, a, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
+	r.Attempts.Clear(w.Req)
 	return step.Done(), err
 }

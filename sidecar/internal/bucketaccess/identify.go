@@ -27,8 +27,8 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 	if !verdict.Goes() {
 		return verdict, nil
 	}
-	r.Attempts.Clear(w.req)
-	_, err = r.Accesses.PatchStatus(ctx, a, func() { a.Status.AccountID = id })
-	w.fresh = true
+	r.Attempts.Clear(w.Req)
+	_, err = r.Store.PatchStatus(ctx, a, func() { a.Status.AccountID = id })
+	w.Fresh = true
 	return step.Next(), err
 }

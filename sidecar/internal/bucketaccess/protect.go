@@ -12,7 +12,7 @@ import (
 // protect establishes that the access carries the finalizer. The Controller
 // has set it as a rule.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	changed, err := r.Accesses.Patch(ctx, w.access, func() { cosiapi.AddProtection(w.access) })
-	w.fresh = w.fresh || changed
+	changed, err := r.Store.Patch(ctx, w.access, func() { cosiapi.AddProtection(w.access) })
+	w.Fresh = w.Fresh || changed
 	return step.Next(), err
 }

@@ -17,7 +17,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	first := !provisioned(a)
-	_, err := r.Accesses.PatchStatus(ctx, a, func() {
+	_, err := r.Store.PatchStatus(ctx, a, func() {
 		conditions.Merge(&a.Status.Conditions, valid(a))
 		conditions.Set(&a.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,

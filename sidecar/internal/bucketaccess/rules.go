@@ -205,20 +205,6 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 	return request
 }
 
-// failureReason is the condition reason of a failed call.
-func failureReason(f *driver.Failure) conditions.Reason {
-	switch {
-	case f.InvalidAnswer():
-		return conditions.DriverAnswerInvalid
-	case f.UntilReconnect():
-		return conditions.DriverIncompatible
-	case f.Terminal():
-		return conditions.Terminal
-	default:
-		return conditions.Retrying
-	}
-}
-
 // valid is the verdict on an access without problems.
 func valid(a *cosiapi.BucketAccess) conditions.Change {
 	return conditions.Change{

@@ -15,7 +15,7 @@ import (
 // validate establishes that what the Controller handed over is complete, fits
 // the spec and can be served by the driver.
 func (r *Reconciler) validate(ctx context.Context, w *work) (step.Verdict, error) {
-	if p := inconsistency(w.access, w.info); p != nil {
+	if p := inconsistency(w.access, w.Info); p != nil {
 		return step.Wait("a change of the BucketAccess or the driver"), r.tell(ctx, w, p)
 	}
 	return step.Next(), nil
@@ -26,7 +26,7 @@ func (r *Reconciler) validate(ctx context.Context, w *work) (step.Verdict, error
 // stays so.
 func (r *Reconciler) tell(ctx context.Context, w *work, p *problem) error {
 	a := w.access
-	_, err := r.Accesses.PatchStatus(ctx, a, func() {
+	_, err := r.Store.PatchStatus(ctx, a, func() {
 		verdict := invalid(a, p)
 		conditions.Merge(&a.Status.Conditions, verdict)
 		if provisioned(a) {

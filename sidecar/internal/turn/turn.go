@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package turn decides when an object may call its driver, and records what
+// became of a call that failed. It holds the steps that the reconcilers of both
+// kinds share.
+//
+// It must not make calls itself, and knows of an object neither spec nor status.
+package turn
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cooper-cosi/cooper/internal/step"
+	"github.com/cooper-cosi/cooper/sidecar/internal/attempts"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+	"github.com/cooper-cosi/cooper/sidecar/internal/objects"
+	"github.com/cooper-cosi/cooper/sidecar/internal/wake"
+)
+
+// Calls is what the turns of one kind of object share. All fields are required.
+type Calls struct {
+	// Kind names the objects in what is waited for.
+	Kind string
+	// Store writes them, and reads them past the cache.
+	Store objects.Store
+	// InFlight holds the IDs that calls are running for.
+	InFlight *inflight.Keys
+	// Attempts holds the calls that failed.
+	Attempts *attempts.Ledger
+	// Bell starts a reconcile when an ID becomes free.
+	Bell *wake.Bell
+}
+
+// A Turn is one reconcile of an object.
+type Turn struct {
+	Req reconcile.Request
+	// Object is the copy that the reconcile decides by.
+	Object client.Object
+	// Info is the driver's latest answer to DriverGetInfo.
+	Info driver.Info
+	// Fresh says that the API accepted a write of this very copy, or has it.
+	Fresh bool
+}
+
+func (t *Turn) state() attempts.State {
+	return attempts.State{Object: attempts.Fingerprint(t.Object), Driver: t.Info.Epoch}
+}
+
+// Seen waits until the cache holds what we wrote last.
+func (c *Calls) Seen(_ context.Context, t *Turn) (step.Verdict, error) {
+	if c.Store.Written.Seen(t.Object) {
+		return step.Next(), nil
+	}
+	return step.Wait("the cache, which is behind our own write"), nil
+}
+
+// Attempt establishes that the driver may be called for the object now: the
+// last failure is long enough ago, and the copy that we decide by is not an
+// old one out of the cache.
+func (c *Calls) Attempt(ctx context.Context, t *Turn) (step.Verdict, error) {
+	if wait := c.Attempts.Wait(t.Req, t.state()); wait != 0 {
+		return c.until(wait), nil
+	}
+	return c.Reread(ctx, t)
+}
+
+// until waits for the time of the next attempt.
+func (c *Calls) until(wait time.Duration) step.Verdict {
+	if wait == attempts.Forever {
+		return step.Wait("a change of the " + c.Kind + " or the driver")
+	}
+	return step.WaitAtMost(wait, "the time of the next attempt")
+}
+
+// Reread establishes that the object is still what the cache says.
+func (c *Calls) Reread(ctx context.Context, t *Turn) (step.Verdict, error) {
+	if t.Fresh {
+		return step.Next(), nil
+	}
+	current, err := c.Store.Current(ctx, t.Object)
+	if err != nil || current {
+		t.Fresh = current
+		return step.Next(), err
+	}
+	return step.Wait("the cache, which is behind the API server"), nil
+}
+
+// Take runs a call unless one that it must not run beside is running, which
+// other names; then the reconcile starts again when that one has ended.
+func (c *Calls) Take(t *Turn, needed inflight.Call, other string, call func() error) (step.Verdict, error) {
+	release := c.InFlight.Try(needed, func() { c.Bell.Ring(t.Req) })
+	if release == nil {
+		return step.Wait("the end of another call for " + other), nil
+	}
+	defer release()
+	return step.Next(), call()
+}
+
+// Failed reports a failed call on the object and says when it is repeated. An
+// error that is no failure of the driver is returned as it is.
+func (c *Calls) Failed(ctx context.Context, t *Turn, err error, report func(*driver.Failure)) (step.Verdict, error) {
+	failure, ok := driver.AsFailure(err)
+	if !ok {
+		return step.Verdict{}, err
+	}
+	wait := c.Attempts.Failed(t.Req, t.state(), attempts.Failure{Terminal: failure.Terminal(), UntilReconnect: failure.UntilReconnect()})
+	if _, err := c.Store.PatchStatus(ctx, t.Object, func() { report(failure) }); err != nil {
+		// What nobody can read must be found out again.
+		c.Attempts.Clear(t.Req)
+		return step.Verdict{}, err
+	}
+	return c.until(wait), nil
+}
