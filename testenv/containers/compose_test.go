@@ -41,7 +41,7 @@ func TestCompose(t *testing.T) {
 		t.Logf("kill -9 of %s: a claim of %s was provisioned after it", part.service, part.cloud)
 	}
 
-	network, driver := s.project+"_default", s.container("driver-s3")
+	network, driver := s.network(), s.container("driver-s3")
 	s.docker("network", "disconnect", network, driver)
 	s.claim("cut-off", "S3")
 	s.failing("cut-off")
