@@ -3,22 +3,19 @@
 package controller
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/managers"
 )
 
 // LeaseName is the Lease by which the instances of the Controller elect the
@@ -46,16 +43,16 @@ type ManagerOptions struct {
 // what cmd/cosi-controller runs, and tests replay crashes with. It fails when
 // the API server cannot be reached or lacks the kinds of api/v1alpha2.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("controller: scheme: %w", err)
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
 	}
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        o.Logger,
 		Cache:                         cacheOptions(o.Controller),
-		Metrics:                       metricsserver.Options{BindAddress: orNone(o.MetricsAddress)},
-		HealthProbeBindAddress:        orNone(o.HealthAddress),
+		Metrics:                       metricsserver.Options{BindAddress: managers.Address(o.MetricsAddress)},
+		HealthProbeBindAddress:        managers.Address(o.HealthAddress),
 		LeaderElection:                o.LeaderNamespace != "",
 		LeaderElectionID:              LeaseName,
 		LeaderElectionNamespace:       o.LeaderNamespace,
@@ -71,7 +68,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err := Add(mgr, o.Controller); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", cacheSynced(mgr))); err != nil {
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr))); err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
 	return mgr, nil
@@ -89,25 +86,4 @@ func cacheOptions(o Options) cache.Options {
 		options.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	return options
-}
-
-// cacheSynced is ready once the cache holds what the API server has.
-func cacheSynced(mgr ctrl.Manager) healthz.Checker {
-	return func(r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the cache is not filled yet: is the API server reachable, and are the CRDs and roles installed?")
-		}
-		return nil
-	}
-}
-
-// orNone makes an empty address the one by which controller-runtime serves
-// nothing, where it would take a default.
-func orNone(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
 }

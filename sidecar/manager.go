@@ -3,22 +3,20 @@
 package sidecar
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/managers"
 )
 
 // ManagerOptions say how the process around a Sidecar runs.
@@ -65,16 +63,16 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.Sidecar.Driver == nil {
 		return nil, errors.New("sidecar: ManagerOptions.Sidecar.Driver is not set: pass what Connect returned")
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("sidecar: scheme: %w", err)
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		return nil, fmt.Errorf("sidecar: %w", err)
 	}
 	options := ctrl.Options{
 		Scheme:                  scheme,
 		Logger:                  o.Logger,
 		Cache:                   CacheOptions(o.Sidecar.Driver.Name(), o.Sidecar.Scope),
-		Metrics:                 metricsserver.Options{BindAddress: orNone(o.MetricsAddress)},
-		HealthProbeBindAddress:  orNone(o.HealthAddress),
+		Metrics:                 metricsserver.Options{BindAddress: managers.Address(o.MetricsAddress)},
+		HealthProbeBindAddress:  managers.Address(o.HealthAddress),
 		GracefulShutdownTimeout: ptr.To(o.Sidecar.Driver.deadline + apiTime),
 	}
 	if err := o.elect(config, &options); err != nil {
@@ -89,7 +87,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	}
 	connected := func(*http.Request) error { return o.Sidecar.Driver.Connected() }
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", cacheSynced(mgr)))
+		mgr.AddReadyzCheck("driver", connected), mgr.AddReadyzCheck("cache", managers.CacheSynced(mgr)))
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
@@ -116,25 +114,4 @@ func (o ManagerOptions) elect(config *rest.Config, options *ctrl.Options) error 
 		}
 	}
 	return nil
-}
-
-// cacheSynced is ready once the cache holds what the API server has.
-func cacheSynced(mgr ctrl.Manager) healthz.Checker {
-	return func(r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the cache is not filled yet: is the API server reachable, and are the CRDs and roles installed?")
-		}
-		return nil
-	}
-}
-
-// orNone makes an empty address the one by which controller-runtime serves
-// nothing, where it would take a default.
-func orNone(address string) string {
-	if address == "" {
-		return "0"
-	}
-	return address
 }

@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
-	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
 )
 
 // waitTimeout is for what a test waits for; it is generous because it only delays failures.

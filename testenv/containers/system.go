@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
+	"github.com/cooper-cosi/cooper/internal/kinds"
 )
 
 // A Driver is a driver of a System, which runs it beside a sidecar as a Pod would.

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
-	"github.com/cooper-cosi/cooper/testenv/internal/kinds"
 )
 
 // fieldOwner is whose fields the objects that the system applies are.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds knows which kinds the clients of the test environment work with. It must not talk to an API server.
+// Package kinds knows which kinds the clients of Controller, Sidecar and test environment work with. It must not talk to an API server.
 package kinds
 
 import (
