@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/controller/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
@@ -115,18 +116,19 @@ type parts struct {
 
 func (p parts) addClaims() error {
 	run := p.runner(metrics.KindBucketClaim)
-	return bucketclaim.New(bucketclaim.Options{
-		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Scope: p.options.Scope,
-		Events: p.events, Metrics: p.operations, Runner: run, Patience: p.options.Patience,
-	}).Watch(p.mgr, p.name("bucketclaim"), p.controllerOptions(run))
+	return bucketclaim.New(p.kit(run)).Watch(p.mgr, p.name("bucketclaim"), p.controllerOptions(run))
 }
 
 func (p parts) addAccesses() error {
 	run := p.runner(metrics.KindBucketAccess)
-	return bucketaccess.New(bucketaccess.Options{
+	return bucketaccess.New(p.kit(run)).Watch(p.mgr, p.name("bucketaccess"), p.controllerOptions(run))
+}
+
+func (p parts) kit(run *runner.Runner) kit.Kit {
+	return kit.Kit{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Scope: p.options.Scope,
 		Events: p.events, Metrics: p.operations, Runner: run, Patience: p.options.Patience,
-	}).Watch(p.mgr, p.name("bucketaccess"), p.controllerOptions(run))
+	}
 }
 
 func (p parts) runner(kind string) *runner.Runner {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/internal/step"
 )
 
 // patience is how long an entry counts. A watch is never that late; the bound
@@ -54,6 +56,14 @@ func (l *Log) sweep(now time.Time) {
 	}
 	l.swept = now
 	maps.DeleteFunc(l.entries, func(_ types.UID, e entry) bool { return now.Sub(e.at) >= patience })
+}
+
+// Await lets a reconcile of the cached object go on if it is Seen.
+func (l *Log) Await(obj client.Object) step.Verdict {
+	if l.Seen(obj) {
+		return step.Next()
+	}
+	return step.Wait("the cache, which is behind our own write")
 }
 
 // Seen reports whether the cached object is at least as new as the last write.

@@ -13,50 +13,27 @@ package bucketclaim
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/controller/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/runner"
-	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/step"
 	"github.com/cooper-cosi/cooper/internal/written"
 )
 
-// Options are what a Reconciler works with; all fields are required.
-type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// Live reads from the API server, before anything that cannot be undone.
-	Live client.Reader
-	// Scope limits the claims.
-	Scope scope.Scope
-	// Events reports to users.
-	Events events.Recorder
-	// Metrics gets the operations on claims.
-	Metrics *metrics.Controller
-	// Runner runs the steps.
-	Runner *runner.Runner
-	// Patience is how long a deletion may wait for others before the conditions
-	// say so.
-	Patience time.Duration
-}
-
 // A Reconciler reconciles BucketClaims. Use New.
 type Reconciler struct {
-	Options
+	kit.Kit
 
 	written written.Log
 }
 
 // New returns a Reconciler.
-func New(o Options) *Reconciler { return &Reconciler{Options: o} }
+func New(k kit.Kit) *Reconciler { return &Reconciler{Kit: k} }
 
 // living are the steps for a claim that exists and is not being deleted.
 func (r *Reconciler) living() []step.Step[*work] {
@@ -114,8 +91,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // seen waits until the cache holds what we wrote last.
 func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	if r.written.Seen(w.claim) {
-		return step.Next(), nil
-	}
-	return step.Wait("the cache, which is behind our own write"), nil
+	return r.written.Await(w.claim), nil
 }

@@ -53,10 +53,7 @@ func (t *Turn) state() attempts.State {
 
 // Seen waits until the cache holds what we wrote last.
 func (c *Calls) Seen(_ context.Context, t *Turn) (step.Verdict, error) {
-	if c.Store.Written.Seen(t.Object) {
-		return step.Next(), nil
-	}
-	return step.Wait("the cache, which is behind our own write"), nil
+	return c.Store.Written.Await(t.Object), nil
 }
 
 // Attempt establishes that the driver may be called for the object now: the
