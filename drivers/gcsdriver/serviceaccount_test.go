@@ -200,6 +200,12 @@ func TestServiceAccountRefusals(t *testing.T) {
 	wantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
 	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, "nowhere-at-all"), "team", "app")), codes.NotFound, "does not exist")
 
+	// A bucket that the driver did not make can lack what conditions need. Google words that like a lost race.
+	if err := on.root(t).Bucket("fine-grained").Create(t.Context(), on.ProjectID(), nil); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, "fine-grained"), "team", "app")), codes.FailedPrecondition, "uniform bucket-level access")
+
 	// The store that knew the account is lost: the bindings still tell.
 	forgetful := newWorld(t, on, worldOptions{})
 	wantCode(t, grant(forgetful, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets")

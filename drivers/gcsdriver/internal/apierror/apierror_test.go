@@ -59,6 +59,7 @@ func TestTranslate(t *testing.T) {
 		"an object under retention":             {storageError("objects.delete", 403, "retentionPolicyNotMet"), codes.FailedPrecondition, "protected"},
 		"an object on hold":                     {storageError("objects.delete", 403, "objectUnderActiveHold"), codes.FailedPrecondition, "protected"},
 		"an organization policy":                {storageError("buckets.insert", 412, "orgPolicyConstraintFailed"), codes.FailedPrecondition, "organization"},
+		"the same as buckets word it":           {storageError("buckets.insert", 412, "conditionNotMet"), codes.FailedPrecondition, "organization"},
 		"a bucket that is gone":                 {storageError("buckets.getIamPolicy", 404, "notFound"), codes.NotFound, "does not exist"},
 		"an account that has not spread yet":    {storageError("projects.hmacKeys.create", 404, "notFound"), codes.Unavailable, "tries again"},
 		"the same for its JSON key":             {iamError("projects.serviceAccounts.keys.create", 404, "NOT_FOUND"), codes.Unavailable, "tries again"},

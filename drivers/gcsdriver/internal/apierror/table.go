@@ -38,7 +38,8 @@ var (
 		"an administrator has to allow it, or to set the class parameter credentials to hmac"}
 	noHMACKeys = rule{driverkit.FailedPrecondition, "the project does not let HMAC keys be made, by the organization policy storage.restrictAuthTypes for example; " +
 		"an administrator has to allow it, or to set the class parameter credentials to json"}
-	unbindable = rule{driverkit.FailedPrecondition, "the bucket does not take this permission; it needs uniform bucket-level access, roles that exist, and room for one of at most 1500 members"}
+	unbindable = rule{driverkit.FailedPrecondition, "the bucket does not take this permission; it needs uniform bucket-level access, roles that exist, and room for one of at most 1500 members, " +
+		"or, with a Kubernetes service account, for one of its at most 20 accesses"}
 )
 
 // byCode is the meaning of the reasons of the storage API ("HTTP status and error codes for JSON")
@@ -105,7 +106,9 @@ var byCode = map[string]rule{
 var byOperation = map[string]rule{
 	// The name is one that an other call has just found free.
 	"storage.buckets.insert/conflict": foreign,
-	"storage.buckets.delete/conflict": {driverkit.FailedPrecondition, "it is not empty"},
+	// No condition is sent with a new bucket: what is not met is a constraint of the organization.
+	"storage.buckets.insert/conditionNotMet": forbidden,
+	"storage.buckets.delete/conflict":        {driverkit.FailedPrecondition, "it is not empty"},
 
 	// The account that the key or the binding is for was made a moment ago.
 	"storage.projects.hmacKeys.create/notFound":          settling,

@@ -21,6 +21,10 @@ const (
 	// settleAttempts is how often one call tries to bind a member that Google does not know yet: for
 	// ten to fifteen seconds. It takes up to a minute in rare cases, which the next call waits out.
 	settleAttempts = 8
+	// staleAttempts is how often Google may refuse a write for a condition that is not met while nobody
+	// else has changed the policy. After that it is no lost race, but something that the bucket or the
+	// organization rules out, which Google words the same way.
+	staleAttempts = 3
 )
 
 // Editor edits the policies of buckets. Several processes may edit one policy: Google refuses what
@@ -49,7 +53,8 @@ func (e *Editor) Edit(ctx context.Context, bucket string, change func(*storage.P
 		return err
 	}
 	defer unlock()
-	for attempt, unknown := 1, 0; ; attempt++ {
+	refused := refusals{}
+	for attempt := 1; ; attempt++ {
 		current, err := e.read(ctx, bucket)
 		if err != nil {
 			return err
@@ -58,20 +63,47 @@ func (e *Editor) Edit(ctx context.Context, bucket string, change func(*storage.P
 		if err != nil || !changed {
 			return err
 		}
-		err = e.write(ctx, bucket, current)
-		switch {
-		case err == nil:
+		if err = e.write(ctx, bucket, current); err == nil {
 			return nil
-		case unknownMember(err):
-			if unknown++; unknown >= settleAttempts {
-				return driverkit.Unavailable("bucket %s: the new account has not reached all of Google Cloud yet; the driver tries again", bucket).WithDetail(err)
-			}
-		case !apierror.Is(err, http.StatusConflict, http.StatusPreconditionFailed, http.StatusTooManyRequests):
+		}
+		if err := refused.judge(bucket, current.Etag, err); err != nil {
 			return err
 		}
 		if err := call.Pause(ctx, attempt); err != nil {
 			return err
 		}
+	}
+}
+
+// refusals are the writes of one edit that Google has refused.
+type refusals struct {
+	// unknown counts those of a member that does not exist yet.
+	unknown int
+	// etag is that of the policy that the last one was made from, and stale how many were made from it.
+	etag  string
+	stale int
+}
+
+// judge answers why another attempt makes no sense; nil if it does.
+func (r *refusals) judge(bucket, etag string, err error) error {
+	switch {
+	case unknownMember(err):
+		if r.unknown++; r.unknown >= settleAttempts {
+			return driverkit.Unavailable("bucket %s: the new account has not reached all of Google Cloud yet; the driver tries again", bucket).WithDetail(err)
+		}
+		return nil
+	case apierror.Is(err, http.StatusPreconditionFailed):
+		if r.etag != etag {
+			r.etag, r.stale = etag, 0
+		}
+		if r.stale++; r.stale >= staleAttempts {
+			return driverkit.FailedPrecondition("bucket %s does not take this permission; it needs uniform bucket-level access, and members that the policies of the organization allow", bucket).WithDetail(err)
+		}
+		return nil
+	case apierror.Is(err, http.StatusConflict, http.StatusTooManyRequests):
+		return nil
+	default:
+		return err
 	}
 }
 

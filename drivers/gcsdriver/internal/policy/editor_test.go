@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -141,6 +142,10 @@ func TestEditorWaits(t *testing.T) {
 
 func TestEditorGivesUp(t *testing.T) {
 	t.Parallel()
+	ruledOut := keep(t, &keeper{refusals: slices.Repeat([]string{"412 enable uniform bucket-level access"}, 10)})
+	if err := ruledOut().Edit(t.Context(), "b", add("x")); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a policy that the bucket never takes: %v", err)
+	}
 	newEditor := keep(t, &keeper{refusals: []string{"400 something else"}})
 	if err := newEditor().Edit(t.Context(), "b", add("x")); !apierror.Is(err, http.StatusBadRequest) {
 		t.Errorf("a refused policy: %v", err)
