@@ -32,7 +32,7 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucketaccess/identify.go`,
-					`_, err = r.Accesses.PatchStatus(ctx, a, func() { a.Status.AccountID = id })`,
+					`_, err = r.Store.PatchStatus(ctx, a, func() { a.Status.AccountID = id })`,
 					`a.Status.AccountID = id`,
 				},
 			},
@@ -61,7 +61,7 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			Name: "a refused access is tried again and again", Cases: []int{15},
 			Edits: []edit{
 				{
-					`sidecar/internal/bucketaccess/attempt.go`,
+					`sidecar/internal/turn/turn.go`,
 					`attempts.Failure{Terminal: failure.Terminal(),`,
 					`attempts.Failure{Terminal: false,`,
 				},
@@ -158,9 +158,9 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			Name: "a mode that is left open is read-write", Cases: []int{43},
 			Edits: []edit{
 				{
-					`sidecar/internal/bucketaccess/rules.go`,
-					`translated := cosi.AccessMode_ANY`,
-					`translated := cosi.AccessMode_READ_WRITE`,
+					`sidecar/internal/terms/terms.go`,
+					`term := cosi.AccessMode_ANY`,
+					`term := cosi.AccessMode_READ_WRITE`,
 				},
 			},
 		},
@@ -233,10 +233,10 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 				{
 					`sidecar/internal/bucketaccess/bucketaccess.go`,
 					"\t\tnamed(\"release\", r.release),\n" +
-						"\t\tnamed(\"attempt\", r.attempt),\n" +
+						"\t\tshared(\"attempt\", r.Attempt),\n" +
 						"\t\tstep.BeforeStop(named(\"revoke\", r.revoke)),\n" +
 						"",
-					"\t\tnamed(\"attempt\", r.attempt),\n" +
+					"\t\tshared(\"attempt\", r.Attempt),\n" +
 						"\t\tstep.BeforeStop(named(\"revoke\", r.revoke)),\n" +
 						"\t\tnamed(\"release\", r.release),\n" +
 						"",
@@ -299,9 +299,9 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			Name: "a failure takes Provisioned back", Cases: []int{56},
 			Edits: []edit{
 				{
-					`sidecar/internal/bucketaccess/attempt.go`,
-					`if !provisioned(a) {`,
-					`if a.Name != "" {`,
+					`sidecar/internal/turn/failure.go`,
+					`if conditions.Is(*list, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {`,
+					`if f == nil {`,
 				},
 			},
 		},

@@ -10,7 +10,7 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/identify.go`,
-					`_, err := r.Buckets.PatchStatus(ctx, b, func() { b.Status.BucketID = id })`,
+					`_, err := r.Store.PatchStatus(ctx, b, func() { b.Status.BucketID = id })`,
 					"var err error\n" +
 						"\tb.Status.BucketID = id",
 				},
@@ -41,8 +41,8 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/identify.go`,
-					`_, err := r.Buckets.PatchStatus(`,
-					`_, _ = r.Buckets.PatchStatus(`,
+					`_, err := r.Store.PatchStatus(`,
+					`_, _ = r.Store.PatchStatus(`,
 				},
 				{
 					`sidecar/internal/bucket/identify.go`,
@@ -225,8 +225,8 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/rules.go`,
-					`if !info.Supports(protocolType(protocol)) {`,
-					`if info.Name == "" && !info.Supports(protocolType(protocol)) {`,
+					`if !info.Supports(terms.ProtocolType(protocol)) {`,
+					`if info.Name == "" && !info.Supports(terms.ProtocolType(protocol)) {`,
 				},
 			},
 		},
@@ -235,7 +235,7 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/bucket.go`,
-					`b.Spec.DriverName != w.info.Name || `,
+					`b.Spec.DriverName != w.Info.Name || `,
 					``,
 				},
 				{
@@ -345,9 +345,9 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/unprotect.go`,
-					`	if _, err := r.Buckets.Patch(`,
-					"\t_ = r.Buckets.Writer.Delete(ctx, b)\n" +
-						"\tif _, err := r.Buckets.Patch(",
+					`	if _, err := r.Store.Patch(`,
+					"\t_ = r.Store.Writer.Delete(ctx, b)\n" +
+						"\tif _, err := r.Store.Patch(",
 				},
 			},
 		},
@@ -355,7 +355,7 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Name: "a refusal is Unknown and a failure False", Cases: []int{57},
 			Edits: []edit{
 				{
-					`sidecar/internal/bucket/attempt.go`,
+					`sidecar/internal/turn/failure.go`,
 					`if f.Terminal() {`,
 					`if !f.Terminal() {`,
 				},
