@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/internal/strictyaml"
+	"github.com/cooper-cosi/cooper/drivers/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -122,26 +122,10 @@ type CredentialsConfig struct {
 
 // ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
 // fields are errors.
-func ParseConfig(data []byte) (Config, error) {
-	var config Config
-	if err := strictyaml.Unmarshal(data, &config); err != nil {
-		return Config{}, fmt.Errorf("the configuration is not valid: %w", err)
-	}
-	return config.complete()
-}
+func ParseConfig(data []byte) (Config, error) { return settings.Parse(data, Config.complete) }
 
 // ReadConfig reads a configuration file.
-func ReadConfig(file string) (Config, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
-	}
-	config, err := ParseConfig(data)
-	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return config, nil
-}
+func ReadConfig(file string) (Config, error) { return settings.Read(file, ParseConfig) }
 
 // accountPattern is what Azure allows as the name of a storage account.
 var accountPattern = regexp.MustCompile(`^[a-z0-9]{3,24}$`)

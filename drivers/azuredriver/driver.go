@@ -4,9 +4,6 @@ package azuredriver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -199,21 +196,11 @@ func (d *Driver) revision() string {
 		}
 		all[name] = visible{account.config.publicURL(name), account.certificateAuthority, fingerprint}
 	}
-	revision, err := digest(all)
+	revision, err := driverkit.Digest(all)
 	if err != nil {
 		return ""
 	}
 	return revision
-}
-
-// digest answers 32 hexadecimal digits that are equal for equal values.
-func digest(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", fmt.Errorf("compute a hash: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16]), nil
 }
 
 // info describes a bucket of the account.

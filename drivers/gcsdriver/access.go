@@ -132,7 +132,7 @@ func (b *backend) identify(spec driverkit.AccessSpec, asked *account.Request) er
 // requestHash is equal for requests that ask for equal accounts. It is made of what was asked, not of
 // the roles that this became, so that an administrator can change those.
 func requestHash(spec driverkit.AccessSpec) (string, error) {
-	return digest(struct {
+	return driverkit.Digest(struct {
 		Buckets        []driverkit.BucketAccess
 		AuthType       driverkit.AuthType
 		ServiceAccount driverkit.ServiceAccountRef

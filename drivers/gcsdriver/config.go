@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
-	"github.com/cooper-cosi/cooper/internal/strictyaml"
+	"github.com/cooper-cosi/cooper/drivers/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -107,26 +106,10 @@ func (r RolesConfig) table() roles.Table {
 
 // ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
 // fields are errors.
-func ParseConfig(data []byte) (Config, error) {
-	var config Config
-	if err := strictyaml.Unmarshal(data, &config); err != nil {
-		return Config{}, fmt.Errorf("the configuration is not valid: %w", err)
-	}
-	return config.complete()
-}
+func ParseConfig(data []byte) (Config, error) { return settings.Parse(data, Config.complete) }
 
 // ReadConfig reads a configuration file.
-func ReadConfig(file string) (Config, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
-	}
-	config, err := ParseConfig(data)
-	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", file, err)
-	}
-	return config, nil
-}
+func ReadConfig(file string) (Config, error) { return settings.Read(file, ParseConfig) }
 
 // complete fills in defaults and then says everything that is wrong, each with its field.
 func (c Config) complete() (Config, error) {

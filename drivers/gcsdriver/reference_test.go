@@ -3,29 +3,12 @@
 package gcsdriver_test
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/drivers/internal/reference/referencetest"
 )
 
-// TestReferenceIsCurrent fails when the configuration changed and the reference was not generated.
 func TestReferenceIsCurrent(t *testing.T) {
 	t.Parallel()
-	made := t.TempDir()
-	generate := exec.CommandContext(t.Context(), "go", "run", "./internal/reference", ".", made)
-	if output, err := generate.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
-	for _, name := range []string{"gcs-driver.md", "gcs-driver.schema.json"} {
-		want, err := os.ReadFile(filepath.Join(made, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", name))
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/reference/%s is not current (%v): run make generate", name, err)
-		}
-	}
+	referencetest.Current(t, "gcs-driver.md", "gcs-driver.schema.json")
 }

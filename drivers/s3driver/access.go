@@ -134,7 +134,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	if shared == nil {
 		return nil, account.Request{}, driverkit.InvalidArgument("buckets is required")
 	}
-	hash, err := digest(struct {
+	hash, err := driverkit.Digest(struct {
 		Buckets    []policy.Bucket
 		Parameters driverkit.Values
 	}{asked.Buckets, spec.Parameters})

@@ -4,9 +4,6 @@ package s3driver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -239,17 +236,7 @@ func (c Config) revision() (string, error) {
 		}
 		all[name] = visible{backend.publicEndpoint(backend.Region), backend.Region, string(backend.Addressing), authority}
 	}
-	return digest(all)
-}
-
-// digest answers 32 hexadecimal digits that are equal for equal values.
-func digest(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", fmt.Errorf("compute a hash: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16]), nil
+	return driverkit.Digest(all)
 }
 
 // info describes a bucket of the backend.

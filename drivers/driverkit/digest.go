@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driverkit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Digest answers 32 hexadecimal digits that are equal for values whose JSON is equal, such as for
+// Info.Revision. It fails for a value that has no JSON.
+func Digest(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("compute a digest: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
