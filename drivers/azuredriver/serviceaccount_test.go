@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -97,14 +98,7 @@ func as(request *cosi.DriverGrantBucketAccessRequest, namespace, name string) *c
 // revokeAs revokes what was granted to a service account.
 func (w *world) revokeAs(t *testing.T, granted *cosi.DriverGrantBucketAccessRequest) error {
 	t.Helper()
-	request := &cosi.DriverRevokeBucketAccessRequest{
-		AccountId: granted.GetAccountId(), Protocol: granted.GetProtocol(), AuthenticationType: granted.GetAuthenticationType(),
-		ServiceAccountName: granted.GetServiceAccountName(), ServiceAccountNamespace: granted.GetServiceAccountNamespace(),
-	}
-	for _, bucket := range granted.GetBuckets() {
-		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket.GetBucketId()})
-	}
-	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(granted))
 	return err
 }
 

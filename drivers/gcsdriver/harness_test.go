@@ -165,20 +165,8 @@ var (
 )
 
 func grantRequest(account string, modes asked, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
-	request := &cosi.DriverGrantBucketAccessRequest{
-		AccountId:          account,
-		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_GCS},
-		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
-	}
-	for _, bucket := range buckets {
-		request.Buckets = append(request.Buckets, &cosi.AccessedBucket{
-			BucketId:                 bucket,
-			ObjectDataAccessMode:     &cosi.AccessMode{Mode: modes.data},
-			ObjectMetadataAccessMode: &cosi.AccessMode{Mode: modes.objectMetadata},
-			BucketMetadataAccessMode: &cosi.AccessMode{Mode: modes.bucketMetadata},
-		})
-	}
-	return request
+	wanted := drivertest.Modes{Data: modes.data, ObjectMetadata: modes.objectMetadata, BucketMetadata: modes.bucketMetadata}
+	return drivertest.GrantRequest(cosi.ObjectProtocol_GCS, account, wanted, buckets...)
 }
 
 // with sets a parameter of the access class.
@@ -209,15 +197,7 @@ func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessReq
 // revoke takes back what was granted.
 func (w *world) revoke(t *testing.T, granted *cosi.DriverGrantBucketAccessRequest) error {
 	t.Helper()
-	request := &cosi.DriverRevokeBucketAccessRequest{
-		AccountId: granted.GetAccountId(), Protocol: granted.GetProtocol(), AuthenticationType: granted.GetAuthenticationType(),
-		ServiceAccountName: granted.GetServiceAccountName(), ServiceAccountNamespace: granted.GetServiceAccountNamespace(),
-		Parameters: granted.GetParameters(),
-	}
-	for _, bucket := range granted.GetBuckets() {
-		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket.GetBucketId()})
-	}
-	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(granted))
 	return err
 }
 

@@ -210,20 +210,8 @@ type mode struct{ data, objectMetadata, bucketMetadata cosi.AccessMode_Mode }
 var readWrite = mode{data: cosi.AccessMode_READ_WRITE}
 
 func grantRequest(account string, asked mode, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
-	request := &cosi.DriverGrantBucketAccessRequest{
-		AccountId:          account,
-		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
-		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
-	}
-	for _, bucket := range buckets {
-		request.Buckets = append(request.Buckets, &cosi.AccessedBucket{
-			BucketId:                 bucket,
-			ObjectDataAccessMode:     &cosi.AccessMode{Mode: asked.data},
-			ObjectMetadataAccessMode: &cosi.AccessMode{Mode: asked.objectMetadata},
-			BucketMetadataAccessMode: &cosi.AccessMode{Mode: asked.bucketMetadata},
-		})
-	}
-	return request
+	modes := drivertest.Modes{Data: asked.data, ObjectMetadata: asked.objectMetadata, BucketMetadata: asked.bucketMetadata}
+	return drivertest.GrantRequest(cosi.ObjectProtocol_S3, account, modes, buckets...)
 }
 
 func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
@@ -237,15 +225,7 @@ func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessReq
 
 func (w *world) revoke(t *testing.T, account string, buckets ...string) error {
 	t.Helper()
-	request := &cosi.DriverRevokeBucketAccessRequest{
-		AccountId:          account,
-		Protocol:           &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
-		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
-	}
-	for _, bucket := range buckets {
-		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket})
-	}
-	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(grantRequest(account, mode{}, buckets...)))
 	return err
 }
 

@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -194,15 +195,7 @@ func (p pod) grantRequest(account string, asked mode, buckets ...string) *cosi.D
 
 func (p pod) revoke(t *testing.T, w *world, account string, buckets ...string) error {
 	t.Helper()
-	request := &cosi.DriverRevokeBucketAccessRequest{
-		AccountId: account, Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
-		AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_SERVICE_ACCOUNT},
-		ServiceAccountName: p.account, ServiceAccountNamespace: p.namespace,
-	}
-	for _, bucket := range buckets {
-		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: bucket})
-	}
-	_, err := w.DriverRevokeBucketAccess(t.Context(), request)
+	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(p.grantRequest(account, mode{}, buckets...)))
 	return err
 }
 
