@@ -122,6 +122,28 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 }
 
+// TestAnAccountWithoutItsKeysAsContributor does it all with the lesser of the roles that the documentation names, which
+// lets nobody see the policies of a container.
+func TestAnAccountWithoutItsKeysAsContributor(t *testing.T) {
+	t.Parallel()
+	k := startKeyless(t, nil)
+	principal := ""
+	for _, one := range k.server.Inventory().Principals {
+		principal = one.ObjectID
+	}
+	wantNoError(t, k.server.Unassign(k.assignment))
+	_, err := k.server.Assign(principal, "Storage Blob Data Contributor", k.server.ResourceID(mainAccount))
+	wantNoError(t, err)
+	w := k.process(t)
+	bucket, account := w.newBucket(t, nil), newAccount()
+	client := k.workload(t, token(w.mustGrant(t, grantRequest(account, readWrite, bucket))))
+	wantNoError(t, upload(t.Context(), client, "a"))
+	w.mustRevoke(t, account, bucket)
+	wantCode(t, w.delete(t, bucket, nil), codes.FailedPrecondition, "not empty")
+	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+	w.mustRevoke(t, account, bucket)
+}
+
 // TestDelegatedSignaturesAreRenewed asks again as a sidecar does before the end: a signature that ends later takes the
 // place of the former one, which works until its own end.
 func TestDelegatedSignaturesAreRenewed(t *testing.T) {
