@@ -172,7 +172,7 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 			t.Errorf("%s: credentials of the account (-want +got):\n%s", name, diff)
 		}
 		want := azuredriver.ServiceAccountsConfig{
-			Issuer: "https://issuer.example.com", SubscriptionID: subscription, ResourceGroup: "cosi", Location: "westeurope", Credentials: application,
+			Issuer: "https://issuer.example.com", SubscriptionID: subscription, ResourceGroup: "cosi", Location: "westeurope", Audience: "api://AzureADTokenExchange", Credentials: application,
 			Roles: azuredriver.RolesConfig{ReadOnly: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", ReadWrite: "ba92f5b4-2d11-453d-a403-e96b0029c9fe"},
 		}
 		if diff := cmp.Diff(want, got.ServiceAccounts); diff != "" {

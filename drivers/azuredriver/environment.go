@@ -43,6 +43,7 @@ func Variables() []Variable {
 		{EnvironmentPrefix + "CA_FILE", "PEM file with the certificate authorities of the endpoint.", func(_ *Config, a *AccountConfig, v string) { a.CAFile = v }},
 		{EnvironmentPrefix + "RESOURCE_ID", "ID of the storage account at Azure Resource Manager.", func(_ *Config, a *AccountConfig, v string) { a.ResourceID = v }},
 		{EnvironmentPrefix + "ISSUER", "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Issuer = v }},
+		{EnvironmentPrefix + "AUDIENCE", "Audience of those tokens in a sovereign cloud.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Audience = v }},
 		{EnvironmentPrefix + "SUBSCRIPTION_ID", "Subscription of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.SubscriptionID = v }},
 		{EnvironmentPrefix + "RESOURCE_GROUP", "Resource group of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.ResourceGroup = v }},
 		{EnvironmentPrefix + "LOCATION", "Location of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Location = v }},

@@ -236,6 +236,13 @@ func TestServiceAccounts(t *testing.T) {
 	wantRefused(t, "one of that name in another namespace", upload(t.Context(), namesake.container(t, first, bucket, entraAudience), "key"), "AADSTS700213")
 	wantRefused(t, "another audience", upload(t.Context(), app.container(t, first, bucket, "sts.amazonaws.com"), "key"), "AADSTS700212")
 
+	const china = "api://AzureADTokenExchangeChina"
+	sovereign := c.process(t, func(config *azuredriver.Config) { config.ServiceAccounts.Audience = china })
+	sovereign.mustGrant(t, two)
+	wantRefused(t, "in a sovereign cloud", download(t.Context(), app.container(t, second, bucket, china), "key"), "")
+	wantRefused(t, "in a sovereign cloud, with the public one's audience", download(t.Context(), app.container(t, second, bucket, entraAudience), "key"), "AADSTS700212")
+	w.mustGrant(t, two)
+
 	wantNoError(t, w.revokeAs(t, one))
 	wantNoError(t, w.revokeAs(t, one))
 	wantRefused(t, "after the revoke, with a token from before", upload(t.Context(), mine, "key"), "InvalidAuthenticationInfo")

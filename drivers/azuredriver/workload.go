@@ -29,6 +29,9 @@ type ServiceAccountsConfig struct {
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 	// Location is described at subscriptionID.
 	Location string `json:"location,omitempty"`
+	// Audience is what tokens of the cluster must be for, in a sovereign cloud: api://AzureADTokenExchangeUSGov or
+	// api://AzureADTokenExchangeChina. Default: api://AzureADTokenExchange.
+	Audience string `json:"audience,omitempty"`
 	// Roles are what identities get for access modes.
 	Roles RolesConfig `json:"roles,omitzero"`
 	// Credentials are the driver's own for Azure Resource Manager. It needs the roles Managed Identity
@@ -62,6 +65,9 @@ func (s ServiceAccountsConfig) enabled() bool { return s.Issuer != "" }
 func (s ServiceAccountsConfig) withDefaults() ServiceAccountsConfig {
 	if !s.enabled() {
 		return s
+	}
+	if s.Audience == "" {
+		s.Audience = identity.Audience
 	}
 	if s.Roles.ReadOnly == "" {
 		s.Roles.ReadOnly = identity.RoleReader
@@ -142,7 +148,7 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 		return nil, err
 	}
 	made := &identity.Manager{
-		Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer,
+		Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer, Audience: s.Audience,
 		Driver: config.DriverName, Cluster: config.Cluster, Scopes: resourceIDs(config.Accounts),
 	}
 	if made.Identities, err = armmsi.NewUserAssignedIdentitiesClient(s.SubscriptionID, credential, management); err != nil {

@@ -27,7 +27,7 @@ type Document struct {
 	Name string
 	// Title is the name of the backend in prose.
 	Title string
-	// Config is the type of the configuration, which is declared in config.go.
+	// Config is the type of the configuration, which is declared in the driver's package.
 	Config reflect.Type
 	// Enums are the values of the types that have few.
 	Enums map[reflect.Type][]string
@@ -64,11 +64,14 @@ func (d Document) Main(arguments []string, stderr io.Writer) int {
 }
 
 func (d Document) write(source, output string) error {
-	comments, err := readComments(filepath.Join(source, "config.go"))
+	comments, err := readComments(source)
 	if err != nil {
 		return err
 	}
 	fields := d.describe(d.Config, comments)
+	if err := described(fields, ""); err != nil {
+		return err
+	}
 	schema := object(fields)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["title"] = "Configuration of cosi-driver-" + d.Name
@@ -83,13 +86,40 @@ func (d Document) write(source, output string) error {
 	return os.WriteFile(file+".md", []byte(d.page(fields)), 0o600)
 }
 
-// readComments answers the comment of each field, by type and field name.
-func readComments(file string) (map[string]string, error) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+// described refuses a field that nothing is said about.
+func described(fields []field, path string) error {
+	for _, one := range fields {
+		if one.description == "" {
+			return fmt.Errorf("%s%s has no comment", path, one.name)
+		}
+		if err := described(one.fields, path+one.name+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readComments answers the comment of each field of each type of a package, by type and field name.
+func readComments(directory string) (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration types: %w", err)
+		return nil, fmt.Errorf("find the configuration types: %w", err)
 	}
 	comments := map[string]string{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+		if err != nil {
+			return nil, fmt.Errorf("read the configuration types: %w", err)
+		}
+		collect(parsed, comments)
+	}
+	return comments, nil
+}
+
+func collect(parsed *ast.File, comments map[string]string) {
 	ast.Inspect(parsed, func(node ast.Node) bool {
 		declared, ok := node.(*ast.TypeSpec)
 		if !ok {
@@ -104,7 +134,6 @@ func readComments(file string) (map[string]string, error) {
 		}
 		return true
 	})
-	return comments, nil
 }
 
 // describe answers the fields of a type that a configuration file can set.

@@ -26,7 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Audience is what tokens must be for, as Microsoft Entra asks.
+// Audience is what tokens must be for, as Microsoft Entra asks in Azure's public cloud.
 const Audience = "api://AzureADTokenExchange"
 
 // credential is the name of the one federated credential of an identity.
@@ -46,8 +46,8 @@ type Manager struct {
 	Assignments *armauthorization.RoleAssignmentsClient
 	// Group and Location are where identities are made.
 	Group, Location string
-	// Issuer is the URL of the cluster that issues the tokens.
-	Issuer string
+	// Issuer is the URL of the cluster that issues the tokens, Audience what they must be for.
+	Issuer, Audience string
 	// Driver and Cluster are marked on every identity.
 	Driver, Cluster string
 	// Scopes are the resource IDs of all storage accounts.
@@ -227,14 +227,14 @@ func (m *Manager) federate(ctx context.Context, a Access) error {
 	found, err := m.Federated.Get(ctx, m.Group, a.Account, credential, nil)
 	if err == nil {
 		is := found.Properties
-		if is != nil && value(is.Issuer) == m.Issuer && value(is.Subject) == subject && len(is.Audiences) == 1 && value(is.Audiences[0]) == Audience {
+		if is != nil && value(is.Issuer) == m.Issuer && value(is.Subject) == subject && len(is.Audiences) == 1 && value(is.Audiences[0]) == m.Audience {
 			return nil
 		}
 	} else if !gone(err) {
 		return err
 	}
 	_, err = m.Federated.CreateOrUpdate(ctx, m.Group, a.Account, credential, armmsi.FederatedIdentityCredential{
-		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(m.Issuer), Subject: to.Ptr(subject), Audiences: to.SliceOfPtrs(Audience)},
+		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(m.Issuer), Subject: to.Ptr(subject), Audiences: to.SliceOfPtrs(m.Audience)},
 	}, nil)
 	return err
 }
