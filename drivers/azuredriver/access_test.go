@@ -52,15 +52,16 @@ func TestModesAreEnforced(t *testing.T) {
 			request.Parameters = test.parameters
 			client := workload(t, w.mustGrant(t, request))
 			_, tagged := client.NewBlobClient("there").SetTags(t.Context(), map[string]string{"a": "b"}, nil)
+			_, found := client.FilterBlobs(t.Context(), "a='b'", nil)
 			got := []string{
 				azureCode(t, download(t.Context(), client, "there")), azureCode(t, upload(t.Context(), client, "new")),
-				azureCode(t, list(t.Context(), client)), azureCode(t, tagged),
+				azureCode(t, list(t.Context(), client)), azureCode(t, tagged), azureCode(t, found),
 			}
 			_, removed := client.NewBlobClient("there").Delete(t.Context(), nil)
 			got = append(got, azureCode(t, removed))
-			want := []string{test.read, test.write, test.list, test.tag, test.remove}
+			want := []string{test.read, test.write, test.list, test.tag, test.tag, test.remove}
 			if !slices.Equal(got, want) {
-				t.Errorf("read, write, list, tag, remove: %q, want %q", got, want)
+				t.Errorf("read, write, list, tag, find by tag, remove: %q, want %q", got, want)
 			}
 			for what, err := range map[string]error{
 				"properties": second(client.GetProperties(t.Context(), nil)), "policies": second(client.GetAccessPolicy(t.Context(), nil)),

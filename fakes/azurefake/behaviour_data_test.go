@@ -75,7 +75,7 @@ func acquireFor(name, id, seconds string) request {
 func behaviours() map[string]behaviour {
 	out := map[string]behaviour{}
 	for _, group := range []map[string]behaviour{
-		leaseRows(), leasedRows(), conditionRows(), listRows(), rangeRows(), blobRows(), blockRows(), appendRows(), copyRows(), propertyRows(), containerRows(), accountRows(),
+		leaseRows(), leasedRows(), conditionRows(), listRows(), findRows(), rangeRows(), blobRows(), blockRows(), appendRows(), copyRows(), propertyRows(), containerRows(), accountRows(),
 	} {
 		maps.Copy(out, group)
 	}
@@ -164,6 +164,10 @@ func leasedRows() map[string]behaviour {
 		"leased blob: deleted without the ID":               {before: blob, call: request{method: "DELETE", blob: "b"}, status: 412, code: "LeaseIdMissing"},
 		"leased blob: deleted with the ID":                  {before: blob, call: request{method: "DELETE", blob: "b", headers: with(leaseA)}, status: 202},
 		"leased blob: metadata without the ID":              {before: blob, call: set("b", "metadata", nil, ""), status: 412, code: "LeaseIdMissing"},
+		"leased blob: a tier without the ID":                {before: blob, call: set("b", "tier", headers{"X-Ms-Access-Tier": "Cool"}, ""), status: 412, code: "LeaseIdMissing"},
+		"leased blob: a tier with the ID":                   {before: blob, call: set("b", "tier", headers{"X-Ms-Access-Tier": "Cool", "X-Ms-Lease-Id": leaseA}, ""), status: 200},
+		"leased blob: tags without the ID":                  {before: blob, call: set("b", "tags", nil, "<Tags><TagSet></TagSet></Tags>"), status: 412, code: "LeaseIdMissing"},
+		"leased blob: tags with the ID":                     {before: blob, call: set("b", "tags", with(leaseA), "<Tags><TagSet></TagSet></Tags>"), status: 204},
 		"leased blob: a block without the ID":               {before: blob, call: stage("b", base1, "text"), status: 412, code: "LeaseIdMissing"},
 		"leased blob: a snapshot without the ID":            {before: blob, call: set("b", "snapshot", nil, ""), status: 201},
 		"leased blob: a snapshot with another ID":           {before: blob, call: set("b", "snapshot", with(leaseB), ""), status: 412},
@@ -242,6 +246,7 @@ func conditionRows() map[string]behaviour {
 			"If-Unmodified-Since, modified":         {call: writing(headers{"If-Unmodified-Since": longAgo}), status: 412, code: "ConditionNotMet"},
 			"another by ETag, not modified by time": {call: writing(headers{"If-None-Match": otherTag, "If-Modified-Since": "{modified}"}), status: success},
 			"the same by ETag, modified by time":    {call: writing(headers{"If-None-Match": "{etag}", "If-Modified-Since": longAgo}), status: 412, code: "ConditionNotMet"},
+			"one of two tags":                       {call: writing(headers{"If-Match": otherTag + ", {etag}"}), status: 400},
 			"two that do not go together":           {call: writing(headers{"If-Match": "{etag}", "If-None-Match": otherTag}), status: 400, code: "MultipleConditionHeadersNotSupported"},
 		} {
 			row.before = there
@@ -271,6 +276,7 @@ func listRows() map[string]behaviour {
 	}
 	snapshot := append(append([]request{}, tree...), set("a", "snapshot", nil, ""))
 	staged := append(append([]request{}, tree...), stage("f", base1, "x"))
+	twice := append(append([]request{}, snapshot...), set("a", "snapshot", nil, ""))
 	return map[string]behaviour{
 		"list: all":                           {before: tree, call: list(""), status: 200, has: named("a", "dir/b", "dir/c", "dir/sub/d", "e"), hasNot: []string{"<NextMarker>"}},
 		"list: nothing there":                 {call: list(""), status: 200, hasNot: []string{"<Blob>"}},
@@ -292,6 +298,10 @@ func listRows() map[string]behaviour {
 		"list: includes what nobody knows":    {before: tree, call: list("&include=colours"), status: 400, code: "InvalidQueryParameterValue"},
 		"list: names that XML has to escape":  {before: []request{put("a%26b", "1")}, call: list(""), status: 200, has: named("a&amp;b")},
 		"list: types and sizes":               {before: tree, call: list("&prefix=a"), status: 200, has: []string{"<BlobType>BlockBlob</BlobType>", "<Content-Length>1</Content-Length>"}},
+		"list: a page ends among snapshots":   {before: twice, call: list("&include=snapshots&maxresults=2"), status: 200, has: append(named("a"), "<NextMarker>"), hasNot: named("dir/b")},
+		"list: versions and a delimiter":      {before: tree, call: list("&include=versions&delimiter=/"), status: 400, code: "InvalidQueryParameterValue"},
+		"list: snapshots and a delimiter":     {before: tree, call: list("&include=snapshots&delimiter=/"), status: 400, code: "InvalidQueryParameterValue"},
+		"list: names that XML cannot hold":    {before: []request{put("a%01b+", "1")}, call: list(""), status: 200, has: []string{`<Name Encoded="true">a%01b%2B</Name>`}},
 		"list: of a container that is absent": {before: []request{{method: "DELETE", query: ofType}}, call: list(""), status: 404},
 	}
 }
@@ -308,6 +318,9 @@ func rangeRows() map[string]behaviour {
 		"range: by Range":                 {before: there, call: get("b", headers{"Range": "bytes=0-0"}), status: 206, headers: headers{"Content-Range": "bytes 0-0/5"}},
 		"range: X-Ms-Range wins":          {before: there, call: get("b", headers{"Range": "bytes=0-0", "X-Ms-Range": "bytes=0-1"}), status: 206, headers: headers{"Content-Range": "bytes 0-1/5"}},
 		"range: with its checksum":        {before: there, call: get("b", headers{"X-Ms-Range": "bytes=0-4", "X-Ms-Range-Get-Content-Md5": "true"}), status: 206, headers: headers{"Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}},
+		"range: with its CRC":             {before: there, call: get("b", headers{"X-Ms-Range": "bytes=0-4", "X-Ms-Range-Get-Content-Crc64": "true"}), status: 206, headers: headers{"X-Ms-Content-Crc64": "V0JSBnCFdzM="}},
+		"range: a checksum, but no range": {before: there, call: get("b", headers{"X-Ms-Range-Get-Content-Md5": "true"}), status: 400},
+		"range: both checksums":           {before: there, call: get("b", headers{"X-Ms-Range": "bytes=0-4", "X-Ms-Range-Get-Content-Md5": "true", "X-Ms-Range-Get-Content-Crc64": "true"}), status: 400},
 		"range: none":                     {before: there, call: get("b", nil), status: 200, headers: headers{"Content-Length": "5", "Accept-Ranges": "bytes"}, has: []string{"hello"}},
 		"range: HEAD ignores it":          {before: there, call: head("b", ranged("bytes=1-3")), status: 200, headers: headers{"Content-Length": "5"}},
 		"range: of an empty blob":         {before: []request{put("b", "")}, call: get("b", ranged("bytes=0-0")), status: 416, code: "InvalidRange"},
@@ -330,6 +343,9 @@ func blobRows() map[string]behaviour {
 		"blob: a wrong checksum":               {call: put("b", "hello", headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}), status: 400, code: "Md5Mismatch"},
 		"blob: a checksum that is none":        {call: put("b", "hello", headers{"Content-Md5": "AAAA"}), status: 400, code: "InvalidMd5"},
 		"blob: the right checksum":             {call: put("b", "hello", headers{"Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}), status: 201, headers: headers{"Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}},
+		"blob: the right CRC":                  {call: put("b", "hello", headers{"X-Ms-Content-Crc64": "V0JSBnCFdzM="}), status: 201, headers: headers{"X-Ms-Content-Crc64": "V0JSBnCFdzM="}},
+		"blob: a wrong CRC":                    {call: put("b", "hello", headers{"X-Ms-Content-Crc64": "AAAAAAAAAAA="}), status: 400, code: "Crc64Mismatch"},
+		"blob: both checksums":                 {call: put("b", "hello", headers{"X-Ms-Content-Crc64": "V0JSBnCFdzM=", "Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}), status: 400},
 		"blob: what it has":                    {before: there, call: head("b", nil), status: 200, headers: headers{"Content-Type": "text/x-a", "Cache-Control": "no-cache", "X-Ms-Meta-Color": "amber", "X-Ms-Blob-Type": "BlockBlob", "ETag": "{etag}", "X-Ms-Creation-Time": "*"}},
 		"blob: replaced, its metadata go":      {before: append(append([]request{}, there...), put("b", "new")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Meta-Color": "", "Content-Type": "application/octet-stream"}},
 		"blob: a name that is too long":        {call: put(long, "x"), status: 400},
@@ -341,6 +357,8 @@ func blobRows() map[string]behaviour {
 		"delete: with a snapshot":              {before: snapshot, call: remove(nil), status: 409, code: "SnapshotsPresent"},
 		"delete: with its snapshots":           {before: snapshot, call: remove(headers{"X-Ms-Delete-Snapshots": "include"}), status: 202},
 		"delete: the snapshots alone":          {before: snapshot, call: remove(headers{"X-Ms-Delete-Snapshots": "only"}), status: 202},
+		"delete: staged blocks alone":          {before: []request{stage("b", base1, "x")}, call: remove(nil), status: 202},
+		"delete: for good, no such feature":    {before: snapshot, call: request{method: "DELETE", blob: "b", query: "snapshot={snapshot}&deletetype=permanent"}, status: 409},
 		"delete: one snapshot":                 {before: snapshot, call: request{method: "DELETE", blob: "b", query: "snapshot={snapshot}"}, status: 202},
 		"delete: a snapshot and its snapshots": {before: snapshot, call: request{method: "DELETE", blob: "b", query: "snapshot={snapshot}", headers: headers{"X-Ms-Delete-Snapshots": "include"}}, status: 400},
 		"delete: snapshots, a word unknown":    {before: snapshot, call: remove(headers{"X-Ms-Delete-Snapshots": "all"}), status: 400, code: "InvalidHeaderValue"},
@@ -348,6 +366,10 @@ func blobRows() map[string]behaviour {
 		"snapshot: with metadata of its own":   {before: there, call: set("b", "snapshot", headers{"X-Ms-Meta-Color": "blue"}, ""), status: 201, headers: headers{"X-Ms-Snapshot": "*"}},
 		"snapshot: of nothing":                 {call: set("b", "snapshot", nil, ""), status: 404, code: "BlobNotFound"},
 		"snapshot: absent":                     {before: there, call: request{method: "GET", blob: "b", query: "snapshot=2020-01-01T00:00:00.0000000Z"}, status: 404, code: "BlobNotFound"},
+		"snapshot: one without a name":         {before: snapshot, call: request{method: "GET", blob: "b", query: "snapshot="}, status: 400, code: "InvalidQueryParameterValue"},
+		"snapshot: deleted without its name":   {before: snapshot, call: request{method: "DELETE", blob: "b", query: "snapshot="}, status: 400, code: "InvalidQueryParameterValue"},
+		"snapshot: a name that is no time":     {before: snapshot, call: request{method: "GET", blob: "b", query: "snapshot=yesterday"}, status: 400, code: "InvalidQueryParameterValue"},
+		"version: deleted without its name":    {before: there, call: request{method: "DELETE", blob: "b", query: "versionid="}, status: 400, code: "InvalidQueryParameterValue"},
 		"snapshot: a tier of its own":          {before: append(append([]request{}, snapshot...), set("b", "tier&snapshot={snapshot}", headers{"X-Ms-Access-Tier": "Cool"}, "")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Access-Tier": "Hot"}},
 		"snapshot: overwritten":                {before: snapshot, call: request{method: "PUT", blob: "b", query: "snapshot={snapshot}", headers: headers{"X-Ms-Blob-Type": "BlockBlob"}, body: "x"}, status: 400},
 		"snapshot: written":                    {before: snapshot, call: request{method: "PUT", blob: "b", query: "snapshot={snapshot}&" + comp + "metadata"}, status: 400},
@@ -366,6 +388,12 @@ func blockRows() map[string]behaviour {
 	two := []request{stage("b", base1, "hello "), stage("b", block2, "world")}
 	committed := append(append([]request{}, two...), commitBlocks("b", base1, block2))
 	kinds := func(text string) request { return set("b", "blocklist", nil, "<BlockList>"+text+"</BlockList>") }
+	source := []request{put("a", "hello world")}
+	from := func(name string, extra headers) request {
+		with := headers{"X-Ms-Copy-Source": "{url}/" + name}
+		maps.Copy(with, extra)
+		return set("b", "block&blockid="+base1, with, "")
+	}
 	blocks := func(kind string) request {
 		return request{method: "GET", blob: "b", query: comp + "blocklist&blocklisttype=" + kind}
 	}
@@ -377,6 +405,14 @@ func blockRows() map[string]behaviour {
 		"block: a blob of staged ones is absent": {before: two, call: get("b", nil), status: 404, code: "BlobNotFound"},
 		"block: a wrong checksum":                {call: set("b", "block&blockid="+base1, headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}, "x"), status: 400, code: "Md5Mismatch"},
 		"block: of an append blob":               {before: []request{put("b", "", headers{"X-Ms-Blob-Type": "AppendBlob"})}, call: stage("b", base1, "x"), status: 409, code: "InvalidBlobType"},
+		"block: from a URL":                      {before: source, call: from("a", nil), status: 201},
+		"block: from a URL, committed":           {before: append(append([]request{}, source...), from("a", headers{"X-Ms-Source-Range": "bytes=6-"}), commitBlocks("b", base1)), call: get("b", nil), status: 200, has: []string{"world"}, hasNot: []string{"hello"}},
+		"block: from a URL, its checksum":        {before: source, call: from("a", headers{"X-Ms-Source-Range": "bytes=0-4", "X-Ms-Source-Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}), status: 201, headers: headers{"Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}},
+		"block: from a URL, a wrong checksum":    {before: source, call: from("a", headers{"X-Ms-Source-Content-Md5": "XUFAKrxLKna5cZ2REBfFkg=="}), status: 400, code: "Md5Mismatch"},
+		"block: from a URL, another ETag":        {before: source, call: from("a", headers{"X-Ms-Source-If-Match": otherTag}), status: 412},
+		"block: from a URL, of nothing":          {call: from("a", nil), status: 404},
+		"block: from a URL, and with a body":     {before: source, call: request{method: "PUT", blob: "b", query: comp + "block&blockid=" + base1, headers: headers{"X-Ms-Copy-Source": "{url}/a"}, body: "x"}, status: 400},
+		"block list: a wrong checksum":           {before: two, call: set("b", "blocklist", headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}, blockList(base1)), status: 400, code: "Md5Mismatch"},
 		"block list: in its order":               {before: append(append([]request{}, two...), commitBlocks("b", block2, base1)), call: get("b", nil), status: 200, has: []string{"worldhello "}},
 		"block list: one block twice":            {before: append(append([]request{}, two...), commitBlocks("b", base1, base1)), call: get("b", nil), status: 200, headers: headers{"Content-Length": "12"}},
 		"block list: an unknown block":           {before: two, call: commitBlocks("b", longer), status: 400, code: "InvalidBlockList"},
@@ -390,6 +426,7 @@ func blockRows() map[string]behaviour {
 		"blocks: committed":                      {before: committed, call: blocks("committed"), status: 200, has: []string{"<CommittedBlocks><Block><Name>" + base1 + "</Name><Size>6</Size>"}},
 		"blocks: uncommitted":                    {before: two, call: blocks("uncommitted"), status: 200, has: []string{"<UncommittedBlocks>", base1, block2}},
 		"blocks: of a kind unknown":              {before: committed, call: blocks("latest"), status: 400},
+		"blocks: with the ID of no lease":        {before: committed, call: request{method: "GET", blob: "b", query: comp + "blocklist", headers: headers{"X-Ms-Lease-Id": leaseA}}, status: 412, code: "LeaseNotPresentWithBlobOperation"},
 		"blocks: of nothing":                     {call: blocks("all"), status: 404, code: "BlobNotFound"},
 		"blocks: Put Blob ends the staged ones":  {before: append(append([]request{}, two...), put("b", "x")), call: blocks("all"), status: 200, hasNot: []string{base1}},
 	}
@@ -409,6 +446,11 @@ func appendRows() map[string]behaviour {
 		"append: to a block blob":            {before: []request{put("b", "x")}, call: more(nil), status: 409, code: "InvalidBlobType"},
 		"append: at the right place":         {before: grown, call: more(headers{"X-Ms-Blob-Condition-Appendpos": "5"}), status: 201},
 		"append: at another place":           {before: grown, call: more(headers{"X-Ms-Blob-Condition-Appendpos": "4"}), status: 412, code: "AppendPositionConditionNotMet"},
+		"append: at a place that is none":    {before: grown, call: more(headers{"X-Ms-Blob-Condition-Appendpos": "end"}), status: 400},
+		"append: from a URL":                 {before: append(append([]request{}, grown...), put("a", " world"), set("b", "appendblock", headers{"X-Ms-Copy-Source": "{url}/a"}, "")), call: get("b", nil), status: 200, has: []string{"hello world"}},
+		"append: after a lease that broke":   {before: append(append([]request{}, grown...), acquireFor("b", leaseA, "-1"), leaseOf("b", "break", "", "", headers{"X-Ms-Lease-Break-Period": "0"}), more(nil)), call: leaseOf("b", "release", leaseA, "", nil), status: 409},
+		"append: sealed at another place":    {before: grown, call: set("b", "seal", headers{"X-Ms-Blob-Condition-Appendpos": "4"}, ""), status: 412},
+		"append: sealed again":               {before: sealed, call: set("b", "seal", nil, ""), status: 200, headers: headers{"X-Ms-Blob-Sealed": "true"}},
 		"append: beyond what is allowed":     {before: grown, call: more(headers{"X-Ms-Blob-Condition-Maxsize": "10"}), status: 412, code: "MaxBlobSizeConditionNotMet"},
 		"append: up to what is allowed":      {before: grown, call: more(headers{"X-Ms-Blob-Condition-Maxsize": "11"}), status: 201},
 		"append: a wrong checksum":           {before: grown, call: more(headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}), status: 400, code: "Md5Mismatch"},
@@ -436,8 +478,20 @@ func copyRows() map[string]behaviour {
 		"copy: a source that is no URL":      {before: there, call: request{method: "PUT", blob: "b", headers: headers{"X-Ms-Copy-Source": "a"}}, status: 400},
 		"copy: source condition holds":       {before: there, call: from("a", headers{"X-Ms-Source-If-Match": "{etag}"}), status: 202},
 		"copy: source condition does not":    {before: there, call: from("a", headers{"X-Ms-Source-If-Match": otherTag}), status: 412},
+		"copy: the tier does not come along": {before: []request{put("a", "hello", headers{"X-Ms-Access-Tier": "Cool"}), from("a", nil)}, call: head("b", nil), status: 200, headers: headers{"X-Ms-Access-Tier": "Hot"}},
+		"copy: the tier of what was there":   {before: []request{put("a", "hello"), put("b", "x", headers{"X-Ms-Access-Tier": "Cool"}), from("a", nil)}, call: head("b", nil), status: 200, headers: headers{"X-Ms-Access-Tier": "Cool"}},
+		"copy: over an archived blob":        {before: []request{put("a", "hello"), put("b", "x", headers{"X-Ms-Access-Tier": "Archive"})}, call: from("a", nil), status: 409},
+		"copy: the tags do not come along":   {before: []request{put("a", "hello", headers{"X-Ms-Tags": "team=a"}), from("a", nil)}, call: request{method: "GET", blob: "b", query: comp + "tags"}, status: 200, hasNot: []string{"team"}},
+		"copy: the tags, if asked for":       {before: []request{put("a", "hello", headers{"X-Ms-Tags": "team=a"}), from("a", headers{"X-Ms-Copy-Source-Tag-Option": "COPY", "X-Ms-Requires-Sync": "true"})}, call: request{method: "GET", blob: "b", query: comp + "tags"}, status: 200, has: []string{"<Key>team</Key><Value>a</Value>"}},
+		"copy: in a listing":                 {before: done, call: list("&include=copy"), status: 200, has: []string{"<CopyStatus>success</CopyStatus>", "<CopyProgress>5/5</CopyProgress>"}},
+		"copy: forgotten with properties":    {before: append(append([]request{}, done...), set("b", "properties", headers{"X-Ms-Blob-Content-Type": "text/x-b"}, "")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Copy-Status": ""}},
+		"copy: of an archived blob":          {before: append(append([]request{}, there...), set("a", "tier", headers{"X-Ms-Access-Tier": "Archive"}, "")), call: from("a", nil), status: 409},
+		"copy: none to abort":                {before: done, call: set("b", "copy&copyid="+leaseA, headers{"X-Ms-Copy-Action": "abort"}, ""), status: 409, code: "NoPendingCopyOperation"},
+		"copy: abort without saying so":      {before: done, call: set("b", "copy&copyid="+leaseA, nil, ""), status: 400},
 		"copy: only if new, there":           {before: append(append([]request{}, there...), put("b", "x")), call: from("a", headers{"If-None-Match": "*"}), status: 409},
 		"copy: over a leased blob":           {before: append(append([]request{}, there...), put("b", "x"), acquireFor("b", leaseA, "-1")), call: from("a", nil), status: 412, code: "LeaseIdMissing"},
+		"copy: over one leased for a time":   {before: append(append([]request{}, there...), put("b", "x"), acquireFor("b", leaseA, "60")), call: from("a", headers{"X-Ms-Lease-Id": leaseA}), status: 412},
+		"copy: over one leased for ever":     {before: append(append([]request{}, there...), put("b", "x"), acquireFor("b", leaseA, "-1")), call: from("a", headers{"X-Ms-Lease-Id": leaseA}), status: 202},
 		"copy: the source does not change":   {before: append(append([]request{}, done...), put("a", "other")), call: get("b", nil), status: 200, has: []string{"hello"}},
 	}
 }
@@ -463,6 +517,7 @@ func propertyRows() map[string]behaviour {
 		"metadata: of nothing":                  {call: set("b", "metadata", nil, ""), status: 404, code: "BlobNotFound"},
 		"metadata: alone":                       {before: there, call: request{method: "GET", blob: "b", query: comp + "metadata"}, status: 200, headers: headers{"X-Ms-Meta-Color": "amber", "ETag": "{etag}"}},
 		"properties: one set, the others go":    {before: after(set("b", "properties", headers{"X-Ms-Blob-Content-Type": "text/x-b"}, "")), call: head("b", nil), status: 200, headers: headers{"Content-Type": "text/x-b", "Cache-Control": "", "X-Ms-Meta-Color": "amber"}},
+		"properties: a type that is left out":   {before: after(set("b", "properties", headers{"X-Ms-Blob-Cache-Control": "private"}, "")), call: get("b", nil), status: 200, headers: headers{"Content-Type": "application/octet-stream", "Cache-Control": "private"}},
 		"properties: of nothing":                {call: set("b", "properties", nil, ""), status: 404, code: "BlobNotFound"},
 		"tags: none":                            {before: there, call: read, status: 200, hasNot: []string{"<Key>"}},
 		"tags: set and read":                    {before: after(set("b", "tags", nil, tags("team", "a", "stage", "prod"))), call: read, status: 200, has: []string{"<Key>team</Key><Value>a</Value>", "<Key>stage</Key>"}},
@@ -472,6 +527,7 @@ func propertyRows() map[string]behaviour {
 		"tags: more than ten":                   {before: there, call: set("b", "tags", nil, tags(eleven...)), status: 400},
 		"tags: a sign that tags cannot have":    {before: there, call: set("b", "tags", nil, tags("team", "a#b")), status: 400, code: "InvalidTag"},
 		"tags: one without a name":              {before: there, call: set("b", "tags", nil, tags("", "a")), status: 400},
+		"tags: a wrong checksum":                {before: there, call: set("b", "tags", headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}, tags("team", "a")), status: 400, code: "Md5Mismatch"},
 		"tags: no XML":                          {before: there, call: set("b", "tags", nil, "team=a"), status: 400, code: "InvalidXmlDocument"},
 		"tags: of nothing":                      {call: read, status: 404, code: "BlobNotFound"},
 		"tags: they leave the ETag as it is":    {before: after(set("b", "tags", nil, tags("team", "a"))), call: get("b", headers{"If-Match": "{etag}"}), status: 200},

@@ -122,6 +122,15 @@ func TestUserDelegationSAS(t *testing.T) {
 	wantCode(t, "read", err, "")
 	read := h.delegated(t, key, sas.BlobSignatureValues{Permissions: "r", ExpiryTime: expiry})
 	wantCode(t, "write with a signature to read", upload(t.Context(), read, "x", "text"), "AuthorizationPermissionMismatch")
+	// Such a signature is for one user with a token of his own, or for requests with certain headers.
+	for what, v := range map[string]sas.BlobSignatureValues{
+		"a user":          {SignedDelegatedUserObjectID: principal.ObjectID},
+		"certain headers": {SignedRequestHeaders: map[string]string{"x-ms-meta-a": "1"}},
+	} {
+		v.Permissions, v.ExpiryTime = "r", expiry
+		_, err = h.delegated(t, key, v).NewBlobClient("x").DownloadStream(t.Context(), nil)
+		wantCode(t, "read with a signature for "+what, err, "NotImplemented")
+	}
 	expired := h.delegated(t, key, sas.BlobSignatureValues{Permissions: "r", ExpiryTime: now.Add(-time.Minute)})
 	_, err = expired.NewBlobClient("x").DownloadStream(t.Context(), nil)
 	wantCode(t, "read with an expired signature", err, "AuthenticationFailed")

@@ -10,7 +10,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
@@ -89,6 +91,96 @@ func TestVersionsKeepWhatWas(t *testing.T) {
 	wantCode(t, "the version after that", err, "BlobNotFound")
 }
 
+// TestASnapshotIsAVersion is what the service does to a blob with versions: the snapshot comes with a new current version.
+func TestASnapshotIsAVersion(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{Versioning: true}), "data")
+	b := c.NewBlockBlobClient("x")
+	first, err := b.Upload(t.Context(), readSeekCloser("one"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := b.CreateSnapshot(t.Context(), nil)
+	if err != nil || snapshot.VersionID == nil || *snapshot.VersionID == *first.VersionID {
+		t.Fatalf("the version after the snapshot: %v, %v", snapshot.VersionID, err)
+	}
+	for _, version := range []string{*first.VersionID, *snapshot.VersionID} {
+		at, err := b.BlobClient().WithVersionID(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if was := text(t, at); was != "one" {
+			t.Errorf("version %s holds %q", version, was)
+		}
+	}
+	_, err = b.Delete(t.Context(), &blob.DeleteOptions{DeleteSnapshots: to.Ptr(blob.DeleteSnapshotsOptionTypeInclude)})
+	wantCode(t, "deleting the blob and its snapshots", err, "")
+	last, err := b.BlobClient().WithVersionID(*snapshot.VersionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was := text(t, last); was != "one" {
+		t.Errorf("the last version holds %q after the deletion", was)
+	}
+}
+
+// TestPagesOfVersions lists the versions of blobs one by one and deletes each before it asks for the next, as a program
+// that empties a container does: none may be left out.
+func TestPagesOfVersions(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{Versioning: true}), "data")
+	for _, name := range []string{"a", "b\x01+ c"} {
+		for range 3 {
+			wantCode(t, "upload", upload(t.Context(), c, name, "text"), "")
+		}
+	}
+	names := map[string]int{}
+	pages := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr(int32(1)), Include: container.ListBlobsInclude{Versions: true}})
+	for pages.More() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Segment.BlobItems) > 1 {
+			t.Fatalf("%d items on a page of one", len(page.Segment.BlobItems))
+		}
+		for _, item := range page.Segment.BlobItems {
+			names[*item.Name]++
+			if item.IsCurrentVersion != nil && *item.IsCurrentVersion {
+				continue
+			}
+			version, err := c.NewBlobClient(*item.Name).WithVersionID(*item.VersionID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = version.Delete(t.Context(), nil)
+			wantCode(t, "deleting a version of "+*item.Name, err, "")
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"a": 3, "b\x01+ c": 3}, names); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheClientsOwnChecksums lets azblob compute CRC-64 of what it sends.
+func TestTheClientsOwnChecksums(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{}), "data")
+	b := c.NewBlockBlobClient("x")
+	const id = "YQ=="
+	staged, err := b.StageBlock(t.Context(), id, readSeekCloser("hello"), &blockblob.StageBlockOptions{TransactionalValidation: blob.TransferValidationTypeComputeCRC64()})
+	if err != nil || len(staged.ContentCRC64) == 0 {
+		t.Fatalf("a block with its CRC: %v, %v", staged.ContentCRC64, err)
+	}
+	_, err = b.StageBlock(t.Context(), id, readSeekCloser("hello"), &blockblob.StageBlockOptions{TransactionalValidation: blob.TransferValidationTypeCRC64(1)})
+	wantCode(t, "a block with another CRC", err, "Crc64Mismatch")
+	_, err = b.CommitBlockList(t.Context(), []string{id}, nil)
+	wantCode(t, "commit", err, "")
+	if got := text(t, b.BlobClient()); got != "hello" {
+		t.Errorf("the blob holds %q", got)
+	}
+}
+
 func TestAppendBlobsGrow(t *testing.T) {
 	t.Parallel()
 	c := made(t, start(t, azurefake.Options{}), "data")
@@ -118,8 +210,12 @@ func TestAppendBlobsGrow(t *testing.T) {
 	}
 	_, err = c.NewBlockBlobClient("log").StageBlock(t.Context(), "YQ==", readSeekCloser("x"), nil)
 	wantCode(t, "a block for an append blob", err, "InvalidBlobType")
-	if _, err := b.Seal(t.Context(), nil); err != nil {
+	before, err := b.GetProperties(t.Context(), nil)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if sealed, err := b.Seal(t.Context(), nil); err != nil || *sealed.ETag != *before.ETag {
+		t.Fatalf("sealing gives ETag %v, and it was %v: %v", sealed.ETag, before.ETag, err)
 	}
 	_, err = b.AppendBlock(t.Context(), readSeekCloser("x"), nil)
 	wantCode(t, "appending to a sealed blob", err, "BlobIsSealed")

@@ -122,6 +122,14 @@ func (c *Caller) Override(header string) string {
 	return c.sas.values.Get(param)
 }
 
+// Scope answers the encryption scope of whatever is written with the signature, "" if that says nothing.
+func (c *Caller) Scope() string {
+	if c.sas.values == nil {
+		return ""
+	}
+	return c.sas.values.Get("ses")
+}
+
 // Authorize decides whether the caller may perform the operation.
 func (c *Caller) Authorize(op Operation) error { return c.authorize(op, "") }
 
@@ -190,6 +198,12 @@ func (c *Caller) anonymous(op Operation) error {
 
 // delegationSAS checks a SAS that a user delegation key signed.
 func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (signature, error) {
+	for _, field := range []string{"skdutid", "sduoid", "srh", "srq"} {
+		if q.Get(field) != "" {
+			// They narrow who may use the signature and for which requests, which is not checked here.
+			return signature{}, azerr.Unsupported
+		}
+	}
 	resource, err := signedResource(q, t)
 	if err != nil {
 		return signature{}, err

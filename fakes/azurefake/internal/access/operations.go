@@ -23,6 +23,8 @@ const (
 	GetContainerACL        Operation = "GetContainerACL"
 	SetContainerACL        Operation = "SetContainerACL"
 	ListBlobs              Operation = "ListBlobs"
+	FindBlobs              Operation = "FindBlobsByTags"
+	FindBlobsInContainer   Operation = "FindBlobsByTagsInContainer"
 	PutBlob                Operation = "PutBlob"
 	PutBlock               Operation = "PutBlock"
 	PutBlockList           Operation = "PutBlockList"
@@ -37,6 +39,7 @@ const (
 	SetBlobTier            Operation = "SetBlobTier"
 	SnapshotBlob           Operation = "SnapshotBlob"
 	CopyBlob               Operation = "CopyBlob"
+	AbortCopyBlob          Operation = "AbortCopyBlob"
 	LeaseBlob              Operation = "LeaseBlob"
 	GetBlobTags            Operation = "GetBlobTags"
 	SetBlobTags            Operation = "SetBlobTags"
@@ -99,6 +102,8 @@ var needed = map[Operation]need{
 	GetContainerACL:        {"", "", "", actionContainers + "getAcl/action"},
 	SetContainerACL:        {"", "", "", actionContainers + "setAcl/action"},
 	ListBlobs:              {"c", "l", "l", actionBlobs + "read"},
+	FindBlobs:              {"o", "f", "", actionBlobs + "filter/action"},
+	FindBlobsInContainer:   {"c", "f", "f", actionBlobs + "filter/action"},
 	PutBlob:                {"o", "cw", "cw", actionBlobs + "write"},
 	PutBlock:               {"o", "w", "w", actionBlobs + "write"},
 	PutBlockList:           {"o", "w", "w", actionBlobs + "write"},
@@ -113,6 +118,7 @@ var needed = map[Operation]need{
 	SetBlobTier:            {"o", "w", "w", actionBlobs + "write"},
 	SnapshotBlob:           {"o", "cw", "cw", actionBlobs + "write"},
 	CopyBlob:               {"o", "cw", "cw", actionBlobs + "write"},
+	AbortCopyBlob:          {"o", "w", "w", actionBlobs + "write"},
 	LeaseBlob:              {"o", "w", "w", actionBlobs + "write"},
 	GetBlobTags:            {"o", "t", "t", actionBlobs + "tags/read"},
 	SetBlobTags:            {"o", "t", "t", actionBlobs + "tags/write"},

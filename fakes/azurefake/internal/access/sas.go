@@ -58,6 +58,9 @@ func (d *Directory) signed(r *http.Request, t Target) (signature, error) {
 	if q.Get("sv") < versionFirst {
 		return signature{}, azerr.AuthenticationFailed("sv is mandatory. Cannot be empty")
 	}
+	if _, err := time.Parse(time.DateOnly, q.Get("sv")); err != nil {
+		return signature{}, azerr.AuthenticationFailed("Signature fields not well formed.")
+	}
 	var s signature
 	var err error
 	switch {
@@ -314,7 +317,7 @@ func (s signature) covers(op Operation, anyOf string) error {
 		return azerr.AuthorizationFailure
 	case s.account && !strings.ContainsAny(s.resources, n.resource):
 		return azerr.New(http.StatusForbidden, "AuthorizationResourceTypeMismatch", "This request is not authorized to perform this operation using this resource type.")
-	case !s.account && op == ListBlobs && s.resource != "c":
+	case !s.account && (op == ListBlobs || op == FindBlobsInContainer) && s.resource != "c":
 		return azerr.AuthorizationFailure
 	case !strings.ContainsAny(s.permissions, want):
 		return azerr.PermissionMismatch

@@ -3,6 +3,7 @@
 package blobapi
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -39,10 +40,7 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayStage(e, id) }); err != nil {
 		return err
 	}
-	if c.r.Header.Get("X-Ms-Copy-Source") != "" {
-		return azerr.Unsupported
-	}
-	body, err := c.receive(maxPutBlock)
+	body, err := c.receivePart(maxPutBlock)
 	if err != nil {
 		return err
 	}
@@ -127,7 +125,11 @@ func parseBlockList(r io.Reader) ([]listedBlock, error) {
 }
 
 func (c *Call) putBlockList(w http.ResponseWriter) error {
-	list, err := parseBlockList(io.LimitReader(c.r.Body, maxXML))
+	text, err := c.readText()
+	if err != nil {
+		return err
+	}
+	list, err := parseBlockList(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (c *Call) putBlockList(w http.ResponseWriter) error {
 	if err := c.scope(next); err != nil {
 		return err
 	}
-	next.Headers["Content-Type"] = "application/octet-stream"
+	next.Headers["Content-Type"] = anyContent
 	if t := c.r.Header.Get("X-Ms-Blob-Content-Type"); t != "" {
 		next.Headers["Content-Type"] = t
 	}
@@ -212,6 +214,9 @@ func (c *Call) getBlockList(w http.ResponseWriter) error {
 	err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
 		b, err := c.pick(e)
 		if err != nil && !e.HasUncommitted() {
+			return err
+		}
+		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
 			return err
 		}
 		if b != nil {

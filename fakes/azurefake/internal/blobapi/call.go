@@ -5,11 +5,13 @@
 package blobapi
 
 import (
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -126,9 +128,9 @@ func (c *Call) route() (access.Operation, func(*Call, http.ResponseWriter) error
 func (c *Call) variant() string {
 	switch {
 	case c.r.Method == http.MethodDelete && c.r.URL.Query().Has("versionid"):
-		return "version"
+		return "by version"
 	case c.r.Method == http.MethodPut && c.r.Header.Get("X-Ms-Copy-Source") != "":
-		return "copy"
+		return "from source"
 	}
 	return ""
 }
@@ -136,6 +138,7 @@ func (c *Call) variant() string {
 func accountRoutes() map[string]route {
 	return map[string]route{
 		"GET  list":                      {access.ListContainers, (*Call).listContainers},
+		"GET  blobs":                     {access.FindBlobs, (*Call).findBlobs},
 		"GET account properties":         {access.GetAccountInformation, (*Call).accountInformation},
 		"HEAD account properties":        {access.GetAccountInformation, (*Call).accountInformation},
 		"POST service userdelegationkey": {access.GetUserDelegationKey, (*Call).userDelegationKey},
@@ -144,34 +147,30 @@ func accountRoutes() map[string]route {
 
 func containerRoutes() map[string]route {
 	return map[string]route{
-		"PUT container ":           {access.CreateContainer, (*Call).createContainer},
-		"GET container ":           {access.GetContainerProperties, (*Call).containerProperties},
-		"HEAD container ":          {access.GetContainerProperties, (*Call).containerProperties},
-		"GET container metadata":   {access.GetContainerProperties, (*Call).containerProperties},
-		"HEAD container metadata":  {access.GetContainerProperties, (*Call).containerProperties},
-		"PUT container metadata":   {access.SetContainerMetadata, (*Call).setContainerMetadata},
-		"DELETE container ":        {access.DeleteContainer, (*Call).deleteContainer},
-		"PUT container acl":        {access.SetContainerACL, (*Call).setContainerACL},
-		"GET container acl":        {access.GetContainerACL, (*Call).containerACL},
-		"HEAD container acl":       {access.GetContainerACL, (*Call).containerACL},
-		"PUT container lease":      {access.LeaseContainer, (*Call).leaseContainer},
-		"PUT  lease":               {access.LeaseContainer, (*Call).leaseContainer},
-		"GET container list":       {access.ListBlobs, (*Call).listBlobs},
-		"GET  list":                {access.ListBlobs, (*Call).listBlobs},
-		"GET account properties":   {access.GetAccountInformation, (*Call).accountInformation},
-		"HEAD account properties":  {access.GetAccountInformation, (*Call).accountInformation},
-		"PUT container undelete":   {access.Unknown, nil},
-		"POST container batch":     {access.Unknown, nil},
-		"GET container blobs":      {access.Unknown, nil},
-		"PUT container rename":     {access.Unknown, nil},
-		"POST container undefined": {access.Unknown, nil},
+		"PUT container ":          {access.CreateContainer, (*Call).createContainer},
+		"GET container ":          {access.GetContainerProperties, (*Call).containerProperties},
+		"HEAD container ":         {access.GetContainerProperties, (*Call).containerProperties},
+		"GET container metadata":  {access.GetContainerProperties, (*Call).containerProperties},
+		"HEAD container metadata": {access.GetContainerProperties, (*Call).containerProperties},
+		"PUT container metadata":  {access.SetContainerMetadata, (*Call).setContainerMetadata},
+		"DELETE container ":       {access.DeleteContainer, (*Call).deleteContainer},
+		"PUT container acl":       {access.SetContainerACL, (*Call).setContainerACL},
+		"GET container acl":       {access.GetContainerACL, (*Call).containerACL},
+		"HEAD container acl":      {access.GetContainerACL, (*Call).containerACL},
+		"PUT container lease":     {access.LeaseContainer, (*Call).leaseContainer},
+		"GET container blobs":     {access.FindBlobsInContainer, (*Call).findBlobs},
+		"GET container list":      {access.ListBlobs, (*Call).listBlobs},
+		"GET  list":               {access.ListBlobs, (*Call).listBlobs},
+		"GET account properties":  {access.GetAccountInformation, (*Call).accountInformation},
+		"HEAD account properties": {access.GetAccountInformation, (*Call).accountInformation},
 	}
 }
 
 func blobRoutes() map[string]route {
 	return map[string]route{
 		"PUT  ":                   {access.PutBlob, (*Call).putBlob},
-		"PUT  copy":               {access.CopyBlob, (*Call).copyBlob},
+		"PUT  from source":        {access.CopyBlob, (*Call).copyBlob},
+		"PUT  copy":               {access.AbortCopyBlob, (*Call).abortCopy},
 		"PUT  block":              {access.PutBlock, (*Call).putBlock},
 		"PUT  blocklist":          {access.PutBlockList, (*Call).putBlockList},
 		"GET  blocklist":          {access.GetBlockList, (*Call).getBlockList},
@@ -189,7 +188,7 @@ func blobRoutes() map[string]route {
 		"GET  tags":               {access.GetBlobTags, (*Call).getTags},
 		"PUT  tags":               {access.SetBlobTags, (*Call).setTags},
 		"DELETE  ":                {access.DeleteBlob, (*Call).deleteBlob},
-		"DELETE  version":         {access.DeleteBlobVersion, (*Call).deleteBlob},
+		"DELETE  by version":      {access.DeleteBlobVersion, (*Call).deleteBlob},
 		"GET account properties":  {access.GetAccountInformation, (*Call).accountInformation},
 		"HEAD account properties": {access.GetAccountInformation, (*Call).accountInformation},
 	}
@@ -230,14 +229,20 @@ func (c *Call) common(w http.ResponseWriter) {
 	}
 }
 
+// versionForm is what versions of the service look like.
+var versionForm = regexp.MustCompile(`^20\d{2}-\d{2}-\d{2}$`)
+
 func (c *Call) perform(w http.ResponseWriter) error {
+	if version := c.r.Header.Get("X-Ms-Version"); version != "" && !versionForm.MatchString(version) {
+		return azerr.InvalidHeaderValue
+	}
 	var err error
 	if c.Caller, err = c.api.Directory.Authenticate(c.r, c.Target); err != nil {
 		return err
 	}
 	if c.handler == nil {
-		if err := c.Caller.Authorize(access.Unknown); err != nil {
-			return err
+		if c.Caller.Kind == access.Anonymous {
+			return c.Caller.Authorize(access.Unknown)
 		}
 		return c.unknown()
 	}
@@ -248,30 +253,51 @@ func (c *Call) perform(w http.ResponseWriter) error {
 	if err := authorize(c.Operation); err != nil {
 		return err
 	}
-	if c.changesPast() {
+	if c.changesPast() || !c.namesState() {
 		return azerr.InvalidQueryValue
 	}
-	if c.r.Header.Get("X-Ms-If-Tags") != "" || c.r.Header.Get("X-Ms-Encryption-Key") != "" {
-		return azerr.Unsupported
+	for _, name := range unsupportedHeaders {
+		if c.r.Header.Get(name) != "" {
+			return azerr.Unsupported
+		}
 	}
 	return c.handler(c, w)
 }
 
+// unsupportedHeaders change what a call means, so that it would be wrong to ignore them.
+var unsupportedHeaders = []string{"X-Ms-If-Tags", "X-Ms-Source-If-Tags", "X-Ms-Encryption-Key", "X-Ms-Structured-Body", "X-Ms-Immutability-Policy-Until-Date", "X-Ms-Legal-Hold"}
+
 // changesPast says whether the call would change a snapshot or version in a way that these have not.
 func (c *Call) changesPast() bool {
-	q := c.r.URL.Query()
-	if c.r.Method != http.MethodPut || c.Target.Blob == "" || !q.Has("snapshot") && !q.Has("versionid") {
+	if c.r.Method != http.MethodPut || c.Target.Blob == "" || !c.namesPast() {
 		return false
 	}
-	return c.Operation != access.SetBlobTier && (c.Operation != access.SetBlobTags || q.Has("snapshot"))
+	return c.Operation != access.SetBlobTier && (c.Operation != access.SetBlobTags || c.r.URL.Query().Has("snapshot"))
+}
+
+// namesPast says whether the query names a snapshot or a version.
+func (c *Call) namesPast() bool {
+	q := c.r.URL.Query()
+	return q.Has("snapshot") || q.Has("versionid")
+}
+
+// namesState says whether the snapshot or version that the query names can be one at all.
+func (c *Call) namesState() bool {
+	q := c.r.URL.Query()
+	for _, name := range []string{"snapshot", "versionid"} {
+		if _, err := access.ParseTime(q.Get(name)); q.Has(name) && err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // unknown words the refusal of a request that is no operation that is served.
 func (c *Call) unknown() error {
 	comp := c.r.URL.Query().Get("comp")
 	later := map[string]bool{
-		"batch": true, "blobs": true, "undelete": true, "page": true, "pagelist": true, "incrementalcopy": true,
-		"query": true, "expiry": true, "immutabilityPolicies": true, "legalhold": true, "properties": true, "stats": true, "rename": true, "copy": true,
+		"batch": true, "undelete": true, "page": true, "pagelist": true, "incrementalcopy": true,
+		"query": true, "expiry": true, "immutabilityPolicies": true, "legalhold": true, "properties": true, "stats": true, "rename": true,
 	}
 	if later[comp] {
 		return azerr.Unsupported
@@ -301,14 +327,28 @@ const maxXML = 8 << 20
 
 // readXML reads an XML body.
 func (c *Call) readXML(into any) error {
-	raw, err := io.ReadAll(io.LimitReader(c.r.Body, maxXML+1))
-	if err != nil || len(raw) > maxXML {
-		return azerr.New(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The size of the request body exceeds the maximum size permitted.")
+	raw, err := c.readText()
+	if err != nil {
+		return err
 	}
 	if err := xml.Unmarshal(raw, into); err != nil {
 		return azerr.InvalidXML
 	}
 	return nil
+}
+
+// readText reads a body that is no blob's and compares it with the checksum that the request has.
+func (c *Call) readText() ([]byte, error) {
+	if err := c.checksums(); err != nil {
+		return nil, err
+	}
+	c.r.Body = io.NopCloser(io.LimitReader(c.r.Body, maxXML+1))
+	var text bytes.Buffer
+	_, _, err := c.copyBody(&text)
+	if text.Len() > maxXML {
+		return nil, errSize
+	}
+	return text.Bytes(), err
 }
 
 // writeXML answers with an XML document.

@@ -71,8 +71,12 @@ func (c conditions) check(etag string, modified time.Time, exists, reading bool)
 	return azerr.ConditionNotMet
 }
 
-// alone refuses what a call that is no read cannot ask together: only the two that mean the same can be.
+// alone refuses what a call that is no read cannot ask together: only the two that mean the same can be, each with one
+// tag.
 func (c conditions) alone() error {
+	if strings.Contains(c.match+c.noneMatch, ",") {
+		return errConditions
+	}
 	if (c.match != "" || c.hasUnmodified) && (c.noneMatch != "" || c.hasModifiedSince) {
 		return errConditions
 	}

@@ -3,10 +3,15 @@
 package blobapi
 
 import (
+	"crypto/md5" //nolint:gosec // the protocol's checksum
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -47,6 +52,28 @@ func (c *Call) source() (*Call, error) {
 	return from, nil
 }
 
+// abortCopy is Abort Copy Blob. Copies are complete when they are answered, so that there is never one to abort.
+func (c *Call) abortCopy(http.ResponseWriter) error {
+	q, action := c.r.URL.Query(), c.r.Header.Get("X-Ms-Copy-Action")
+	switch {
+	case q.Get("copyid") == "":
+		return azerr.MissingQuery
+	case action == "":
+		return azerr.MissingHeader
+	case action != "abort":
+		return azerr.InvalidHeaderValue
+	}
+	return c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
+		if e.Current == nil {
+			return azerr.BlobNotFound
+		}
+		if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
+			return err
+		}
+		return azerr.New(http.StatusConflict, "NoPendingCopyOperation", "There is currently no pending copy operation.")
+	})
+}
+
 // unverified words a refusal of the source.
 func (c *Call) unverified(err error) error {
 	e := azerr.From(err)
@@ -73,8 +100,11 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 		if err := c.mayWrite(&e.Entry); err != nil {
 			return err
 		}
-		if e.Current != nil && e.Current.Type != next.Type {
-			return azerr.InvalidBlobType
+		if e.Lease.Locked(c.api.Now()) && e.Lease.Duration != store.Infinite && c.later() {
+			return azerr.New(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
+		}
+		if err := over(e.Current, next); err != nil {
+			return err
 		}
 		e.ClearBlocks()
 		c.replace(e, next)
@@ -100,35 +130,37 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	return nil
 }
 
+// over prepares a copy for the place of another blob, whose type it must have and whose tier it inherits.
+func over(old, next *store.Blob) error {
+	switch {
+	case old == nil:
+	case old.Type != next.Type:
+		return azerr.InvalidBlobType
+	case old.Tier == archive:
+		return errArchived
+	case next.Tier == "":
+		next.Tier, next.TierChanged = old.Tier, old.TierChanged
+	}
+	return nil
+}
+
+// later says whether the service may make the copy after its answer, as Copy Blob does and the two others do not.
+func (c *Call) later() bool {
+	return c.r.Header.Get("X-Ms-Requires-Sync") != "true" && c.r.Header.Get("X-Ms-Blob-Type") == ""
+}
+
 // copied reads the source and makes the new state with bodies of its own.
 func (c *Call) copied(from *Call) (*store.Blob, error) {
-	cond, err := readConditions(c.r.Header, "X-Ms-Source-")
+	src, unpin, err := c.sourceState(from)
 	if err != nil {
-		return nil, err
-	}
-	var src *store.Blob
-	var unpin func()
-	err = c.api.Store.View(from.ref(), func(_ store.Container, e *store.Entry) error {
-		b, err := from.pick(e)
-		if err != nil {
-			return err
-		}
-		if cond.check(b.ETag, b.Modified, true, false) != nil {
-			return azerr.New(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
-		}
-		src, unpin = b, c.api.Store.Pin(b)
-		return nil
-	})
-	if err != nil {
-		if e := azerr.From(err); e.Status == http.StatusNotFound {
-			return nil, errSource
-		}
 		return nil, err
 	}
 	defer unpin()
 	next := *src
 	next.Snapshot, next.Version, next.Created = "", "", c.api.Now().Truncate(0)
-	if err := c.copyAttributes(&next); err != nil {
+	// Neither comes along.
+	next.Sealed, next.Tier, next.TierChanged = c.r.Header.Get("X-Ms-Seal-Blob") == "true" && src.Type == store.AppendBlob, "", time.Time{}
+	if err := c.copyAttributes(from, &next); err != nil {
 		return nil, err
 	}
 	if next.Blocks, err = c.copyBlocks(src); err != nil {
@@ -139,8 +171,86 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	return &next, nil
 }
 
+// sourceState finds the state that is copied, and keeps it readable until the answered function is called.
+func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error) {
+	cond, err := readConditions(c.r.Header, "X-Ms-Source-")
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.api.Store.View(from.ref(), func(_ store.Container, e *store.Entry) error {
+		b, err := from.pick(e)
+		if err != nil {
+			return err
+		}
+		if cond.check(b.ETag, b.Modified, true, false) != nil {
+			return azerr.New(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
+		}
+		if b.Tier == archive && c.r.Header.Get("X-Ms-Access-Tier") == "" {
+			return errArchived
+		}
+		src, unpin = b, c.api.Store.Pin(b)
+		return nil
+	})
+	if err != nil && azerr.From(err).Status == http.StatusNotFound {
+		err = errSource
+	}
+	return src, unpin, err
+}
+
+// receivePart is receive for a piece of a blob, which may come from another blob: Put Block From URL and Append Block
+// From URL.
+func (c *Call) receivePart(limit int64) (received, error) {
+	if c.r.Header.Get("X-Ms-Copy-Source") == "" {
+		return c.receive(limit)
+	}
+	if c.r.ContentLength > 0 {
+		return received{}, azerr.InvalidHeaderValue
+	}
+	from, err := c.source()
+	if err != nil {
+		return received{}, err
+	}
+	src, unpin, err := c.sourceState(from)
+	if err != nil {
+		return received{}, err
+	}
+	defer unpin()
+	part, err := rangeOf(http.Header{"Range": c.r.Header["X-Ms-Source-Range"]}, src.Size)
+	if err == nil && part.length > limit {
+		err = errSize
+	}
+	if err != nil {
+		return received{}, err
+	}
+	return c.copyPart(src, part)
+}
+
+// copyPart makes a body of a part of a pinned state and compares it with the checksum that the request has.
+func (c *Call) copyPart(src *store.Blob, part span) (received, error) {
+	sum, crc := md5.New(), newCRC() //nolint:gosec // the protocol's checksum
+	body := c.api.Store.NewBody()
+	err := c.api.Store.Read(io.MultiWriter(body, sum, crc), src, part.offset, part.length)
+	got := received{size: part.length, md5: base64.StdEncoding.EncodeToString(sum.Sum(nil))}
+	wantSum, wantCRC := c.r.Header.Get("X-Ms-Source-Content-Md5"), c.r.Header.Get("X-Ms-Source-Content-Crc64")
+	switch {
+	case err != nil:
+	case wantSum != "" && wantSum != got.md5:
+		err = errMD5
+	case wantCRC != "" && wantCRC != crcText(crc):
+		err = errCRC
+	}
+	if err != nil {
+		return received{}, errors.Join(err, body.Abort())
+	}
+	if wantCRC != "" {
+		got.crc64 = wantCRC
+	}
+	got.id, err = body.Commit()
+	return got, err
+}
+
 // copyAttributes applies what the request sets in place of the source's.
-func (c *Call) copyAttributes(next *store.Blob) error {
+func (c *Call) copyAttributes(from *Call, next *store.Blob) error {
 	own, err := c.newBlob(next.Type)
 	if err != nil {
 		return err
@@ -148,11 +258,30 @@ func (c *Call) copyAttributes(next *store.Blob) error {
 	if own.Metadata != nil {
 		next.Metadata = own.Metadata
 	}
-	next.Tags = own.Tags
+	if next.Tags, err = c.copiedTags(from, next.Tags, own.Tags); err != nil {
+		return err
+	}
 	if own.Tier != "" {
 		next.Tier, next.TierChanged = own.Tier, own.TierChanged
 	}
 	return c.scope(next)
+}
+
+// copiedTags are the tags of a copy: those of the request, unless it asks for the source's.
+func (c *Call) copiedTags(from *Call, source, own map[string]string) (map[string]string, error) {
+	switch c.r.Header.Get("X-Ms-Copy-Source-Tag-Option") {
+	case "", "REPLACE":
+		return own, nil
+	case "COPY":
+		if len(own) > 0 {
+			return nil, azerr.InvalidHeaderValue
+		}
+		if err := from.Caller.Authorize(access.GetBlobTags); err != nil {
+			return nil, c.unverified(err)
+		}
+		return source, c.Caller.Authorize(access.SetBlobTags)
+	}
+	return nil, azerr.InvalidHeaderValue
 }
 
 func (c *Call) copyBlocks(src *store.Blob) ([]store.Block, error) {
@@ -179,6 +308,9 @@ func (c *Call) setCopy(w http.ResponseWriter, done *store.Copy) {
 	h.Set("X-Ms-Copy-Id", done.ID)
 	h.Set("X-Ms-Copy-Source", done.Source)
 	h.Set("X-Ms-Copy-Status", "success")
-	h.Set("X-Ms-Copy-Progress", fmt.Sprintf("%d/%d", done.Bytes, done.Bytes))
+	h.Set("X-Ms-Copy-Progress", progress(done))
 	h.Set("X-Ms-Copy-Completion-Time", httpTime(done.Completed))
 }
+
+// progress is how much of a copy is done, which is all of it.
+func progress(done *store.Copy) string { return fmt.Sprintf("%d/%d", done.Bytes, done.Bytes) }

@@ -3,9 +3,9 @@
 package blobapi
 
 import (
-	"bytes"
 	"crypto/md5" //nolint:gosec // the protocol's checksum
 	"encoding/base64"
+	"hash"
 	"net/http"
 	"strconv"
 	"strings"
@@ -99,6 +99,9 @@ func rangeOf(h http.Header, size int64) (span, error) {
 }
 
 func (c *Call) getBlob(w http.ResponseWriter) error {
+	if c.r.Method == http.MethodGet && c.checksumWithoutRange() {
+		return azerr.InvalidHeaderValue
+	}
 	var found *store.Blob
 	var unpin func()
 	var part span
@@ -108,8 +111,8 @@ func (c *Call) getBlob(w http.ResponseWriter) error {
 			found = b
 			return nil
 		}
-		if b.Tier == "Archive" {
-			return azerr.New(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+		if b.Tier == archive {
+			return errArchived
 		}
 		var err error
 		if part, err = rangeOf(c.r.Header, b.Size); err != nil {
@@ -161,19 +164,44 @@ func (c *Call) send(w http.ResponseWriter, b *store.Blob, part span) error {
 
 // rangeMD5 adds the checksum of the range, if the request asks for it.
 func (c *Call) rangeMD5(h http.Header, b *store.Blob, part span) error {
-	if c.r.Header.Get("X-Ms-Range-Get-Content-Md5") != "true" {
+	name, sum := c.rangeChecksum()
+	if sum == nil {
 		return nil
 	}
 	if part.length > maxRangeMD5 {
 		return azerr.New(http.StatusBadRequest, "OutOfRangeInput", "One of the request inputs is out of range.")
 	}
-	var buf bytes.Buffer
-	if err := c.api.Store.Read(&buf, b, part.offset, part.length); err != nil {
+	if err := c.api.Store.Read(sum, b, part.offset, part.length); err != nil {
 		return err
 	}
-	sum := md5.Sum(buf.Bytes()) //nolint:gosec // as above
-	h.Set("Content-Md5", base64.StdEncoding.EncodeToString(sum[:]))
+	if crc, ok := sum.(hash.Hash64); ok {
+		h.Set(name, crcText(crc))
+		return nil
+	}
+	h.Set(name, base64.StdEncoding.EncodeToString(sum.Sum(nil)))
 	return nil
+}
+
+// rangeChecksum is the checksum of the range that the request asks for, and the header that tells it; nil for none.
+func (c *Call) rangeChecksum() (string, hash.Hash) {
+	switch {
+	case c.r.Header.Get("X-Ms-Range-Get-Content-Md5") == "true":
+		return "Content-Md5", md5.New() //nolint:gosec // the protocol's checksum
+	case c.r.Header.Get("X-Ms-Range-Get-Content-Crc64") == "true":
+		return "X-Ms-Content-Crc64", newCRC()
+	}
+	return "", nil
+}
+
+// checksumWithoutRange says whether the request asks for the checksum of a range that it does not name, or for two.
+func (c *Call) checksumWithoutRange() bool {
+	asked := 0
+	for _, name := range []string{"X-Ms-Range-Get-Content-Md5", "X-Ms-Range-Get-Content-Crc64"} {
+		if c.r.Header.Get(name) == "true" {
+			asked++
+		}
+	}
+	return asked > 1 || asked == 1 && c.r.Header.Get("Range") == "" && c.r.Header.Get("X-Ms-Range") == ""
 }
 
 // describe answers the headers that describe a state.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/xml"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +21,10 @@ const maxResults = 5000
 // listing is what a list request asks for.
 type listing struct {
 	prefix, delimiter, marker, from string
-	max                             int
-	include                         map[string]bool
+	// state is the first to show of the entry from, "" for all.
+	state   string
+	max     int
+	include map[string]bool
 }
 
 func (c *Call) readListing(allowed ...string) (listing, error) {
@@ -42,7 +45,7 @@ func (c *Call) readListing(allowed ...string) (listing, error) {
 		if err != nil {
 			return l, azerr.InvalidQueryValue
 		}
-		l.from = string(raw)
+		l.from, l.state, _ = strings.Cut(string(raw), "\x00")
 	}
 	for _, group := range q["include"] {
 		for name := range strings.SplitSeq(group, ",") {
@@ -164,7 +167,7 @@ func (c *Call) endpoint() string {
 }
 
 type blobXML struct {
-	Name      string
+	Name      nameXML
 	Snapshot  string `xml:",omitempty"`
 	VersionID string `xml:"VersionId,omitempty"`
 	Current   bool   `xml:"IsCurrentVersion,omitempty"`
@@ -189,6 +192,7 @@ type blobPropertiesXML struct {
 	BlobType           string
 	AccessTier         string `xml:",omitempty"`
 	AccessTierInferred bool   `xml:",omitempty"`
+	AccessTierChanged  string `xml:"AccessTierChangeTime,omitempty"`
 	LeaseStatus        string `xml:",omitempty"`
 	LeaseState         string `xml:",omitempty"`
 	LeaseDuration      string `xml:",omitempty"`
@@ -203,7 +207,7 @@ type blobPropertiesXML struct {
 	CopyCompletionTime string `xml:",omitempty"`
 }
 
-type blobPrefixXML struct{ Name string }
+type blobPrefixXML struct{ Name nameXML }
 
 type blobsXML struct {
 	XMLName    xml.Name `xml:"EnumerationResults"`
@@ -236,8 +240,8 @@ func (c *Call) listBlobs(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if l.include["snapshots"] && l.delimiter != "" && l.include["versions"] {
-		return azerr.InvalidQueryValue
+	if l.delimiter != "" && (l.include["versions"] || l.include["snapshots"]) {
+		return azerr.InvalidQueryValue // "Listing versions and using a delimiter are mutually exclusive."
 	}
 	doc := blobsXML{Endpoint: c.endpoint(), Container: c.Target.Container, Prefix: l.prefix, Marker: l.marker, MaxResults: l.max, Delimiter: l.delimiter}
 	last := ""
@@ -250,14 +254,16 @@ func (c *Call) listBlobs(w http.ResponseWriter) error {
 			if cut == last {
 				return true
 			}
-			items = []any{blobPrefixXML{cut}}
+			items = []item{{xml: blobPrefixXML{nameXML(cut)}}}
 			last = cut
 		}
-		if len(doc.Blobs.Items) >= l.max {
-			doc.NextMarker = marker(e.Name)
-			return false
+		for _, one := range items {
+			if len(doc.Blobs.Items) == l.max {
+				doc.NextMarker = marker(e.Name + "\x00" + one.state)
+				return false
+			}
+			doc.Blobs.Items = append(doc.Blobs.Items, one.xml)
 		}
-		doc.Blobs.Items = append(doc.Blobs.Items, items...)
 		return true
 	})
 	if err != nil {
@@ -278,31 +284,69 @@ func (l listing) common(name string) string {
 	return l.prefix + head + l.delimiter
 }
 
+// item is an element of a listing. State orders those of one entry and says where the next page begins, whatever is
+// removed in between.
+type item struct {
+	state string
+	xml   any
+}
+
+// The kinds of states in their order.
+const (
+	stateSnapshot = "1"
+	stateVersion  = "2"
+	stateCurrent  = "3"
+)
+
 // itemsOf are the states of an entry that the listing asks for, oldest first.
-func (c *Call) itemsOf(e *store.Entry, l listing) []any {
-	var out []any
+func (c *Call) itemsOf(e *store.Entry, l listing) []item {
+	var out []item
+	add := func(state string, xml func() blobXML) {
+		if e.Name != l.from || state >= l.state {
+			out = append(out, item{state, xml()})
+		}
+	}
 	if l.include["snapshots"] {
 		for _, b := range e.Snapshots {
-			out = append(out, c.blobXML(e, b, l))
+			add(stateSnapshot+b.Snapshot, func() blobXML { return c.blobXML(e, b, l) })
 		}
 	}
 	if l.include["versions"] {
 		for _, b := range e.Versions {
-			out = append(out, c.blobXML(e, b, l))
+			add(stateVersion+b.Version, func() blobXML { return c.blobXML(e, b, l) })
 		}
 	}
 	switch {
 	case e.Current != nil:
-		out = append(out, c.blobXML(e, e.Current, l))
+		add(stateCurrent, func() blobXML { return c.blobXML(e, e.Current, l) })
 	case l.include["uncommittedblobs"] && e.HasUncommitted():
-		out = append(out, blobXML{Name: e.Name, Properties: blobPropertiesXML{BlobType: string(store.BlockBlob), ContentType: "application/octet-stream"}})
+		add(stateCurrent, func() blobXML {
+			return blobXML{Name: nameXML(e.Name), Properties: blobPropertiesXML{BlobType: string(store.BlockBlob), ContentType: anyContent}}
+		})
 	}
 	return out
 }
 
+// nameXML is a name in a listing. One that XML cannot hold is written as in a URL, and says so.
+type nameXML string
+
+// MarshalXML implements xml.Marshaler.
+func (n nameXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
+	if strings.ContainsFunc(string(n), notXML) {
+		start.Attr = append(start.Attr, xml.Attr{Name: xml.Name{Local: "Encoded"}, Value: "true"})
+		return e.EncodeElement(strings.ReplaceAll(url.QueryEscape(string(n)), "+", "%20"), start)
+	}
+	return e.EncodeElement(string(n), start)
+}
+
+// notXML says whether a document cannot hold a character, as section 2.2 of "Extensible Markup Language (XML) 1.0" has it.
+func notXML(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+}
+
 func (c *Call) blobXML(e *store.Entry, b *store.Blob, l listing) blobXML {
 	h := b.Headers
-	one := blobXML{Name: e.Name, Snapshot: b.Snapshot, Properties: blobPropertiesXML{
+	one := blobXML{Name: nameXML(e.Name), Snapshot: b.Snapshot, Properties: blobPropertiesXML{
 		CreationTime: httpTime(b.Created), LastModified: httpTime(b.Modified), Etag: b.ETag, ContentLength: b.Size, ContentType: h["Content-Type"],
 		ContentEncoding: h["Content-Encoding"], ContentLanguage: h["Content-Language"], ContentMD5: h["Content-Md5"], CacheControl: h["Cache-Control"],
 		ContentDisposition: h["Content-Disposition"], BlobType: string(b.Type), ServerEncrypted: true, EncryptionScope: b.Scope, TagCount: len(b.Tags), Sealed: b.Sealed,
@@ -315,6 +359,8 @@ func (c *Call) blobXML(e *store.Entry, b *store.Blob, l listing) blobXML {
 		p.AccessTier, p.AccessTierInferred = b.Tier, b.Tier == ""
 		if b.Tier == "" {
 			p.AccessTier = "Hot"
+		} else {
+			p.AccessTierChanged = httpTime(b.TierChanged)
 		}
 	}
 	if b == e.Current {
@@ -329,6 +375,7 @@ func (c *Call) blobXML(e *store.Entry, b *store.Blob, l listing) blobXML {
 	}
 	if l.include["copy"] && b.Copy != nil {
 		p.CopyID, p.CopySource, p.CopyStatus, p.CopyCompletionTime = b.Copy.ID, b.Copy.Source, "success", httpTime(b.Copy.Completed)
+		p.CopyProgress = progress(b.Copy)
 	}
 	return one
 }

@@ -37,14 +37,23 @@ func (c *Call) setProperties(w http.ResponseWriter) error {
 			}
 		}
 		if len(headers) > 0 {
+			if headers["Content-Type"] == "" {
+				headers["Content-Type"] = anyContent
+			}
 			b.Headers = headers
 		}
+		b.Copy = nil
 		return nil
 	})
 }
 
+// archive is the tier whose blobs cannot be read.
+const archive = "Archive"
+
+var errArchived = azerr.New(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
+
 func knownTier(tier string) bool {
-	return slices.Contains([]string{"Hot", "Cool", "Cold", "Archive"}, tier)
+	return slices.Contains([]string{"Hot", "Cool", "Cold", archive}, tier)
 }
 
 func (c *Call) setTier(w http.ResponseWriter) error {
@@ -63,7 +72,7 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 		if found.Type != store.BlockBlob {
 			return azerr.InvalidBlobType
 		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {
 			return err
 		}
 		next := *found
@@ -167,7 +176,7 @@ func (c *Call) setTags(w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
+		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {
 			return err
 		}
 		next := *found

@@ -5,7 +5,10 @@ package blobapi
 import (
 	"crypto/md5" //nolint:gosec // the protocol's checksum
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
+	"hash"
+	"hash/crc64"
 	"io"
 	"net/http"
 	"slices"
@@ -29,14 +32,25 @@ var (
 	errOverwrite = azerr.New(http.StatusForbidden, "UnauthorizedBlobOverwrite", "This request is not authorized to perform blob overwrites.")
 	errSize      = azerr.New(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "The size of the request body exceeds the maximum size permitted.")
 	errMD5       = azerr.New(http.StatusBadRequest, "Md5Mismatch", "The MD5 value specified in the request did not match the MD5 value calculated by the server.")
+	errCRC       = azerr.New(http.StatusBadRequest, "Crc64Mismatch", "The CRC64 value specified in the request did not match the CRC64 value calculated by the server.")
 	errInvalid   = azerr.New(http.StatusBadRequest, "InvalidMd5", "The MD5 value specified in the request is invalid. MD5 values must be 128 bits and base64-encoded.")
 )
 
 // received is a body that was read.
 type received struct {
-	id   blob.ID
-	size int64
-	md5  string
+	id         blob.ID
+	size       int64
+	md5, crc64 string
+}
+
+// polynomial is that of the service's CRC-64, bits reversed.
+const polynomial = 0x9A6C9329AC4BC9B5
+
+func newCRC() hash.Hash64 { return crc64.New(crc64.MakeTable(polynomial)) }
+
+// crcText is a CRC-64 as headers have it: base64, the lowest byte first.
+func crcText(sum hash.Hash64) string {
+	return base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint64(nil, sum.Sum64()))
 }
 
 // receive reads the body of a request and checks its checksum.
@@ -47,22 +61,58 @@ func (c *Call) receive(limit int64) (received, error) {
 	if c.r.ContentLength > limit {
 		return received{}, errSize
 	}
-	want := c.r.Header.Get("Content-Md5")
-	if raw, err := base64.StdEncoding.DecodeString(want); err != nil || (want != "" && len(raw) != md5.Size) {
-		return received{}, errInvalid
+	if err := c.checksums(); err != nil {
+		return received{}, err
 	}
 	body := c.api.Store.NewBody()
-	sum := md5.New() //nolint:gosec // as above
-	n, err := io.Copy(io.MultiWriter(body, sum), c.r.Body)
-	got := base64.StdEncoding.EncodeToString(sum.Sum(nil))
-	switch {
-	case err != nil || n != c.r.ContentLength:
-		return received{}, errors.Join(http.ErrAbortHandler, body.Abort())
-	case want != "" && want != got:
-		return received{}, errors.Join(errMD5, body.Abort())
+	n, got, err := c.copyBody(body)
+	if err == nil && n != c.r.ContentLength {
+		err = http.ErrAbortHandler
+	}
+	if err != nil {
+		return received{}, errors.Join(err, body.Abort())
 	}
 	id, err := body.Commit()
-	return received{id: id, size: n, md5: got}, err
+	got.id, got.size = id, n
+	return got, err
+}
+
+// checksums refuses what cannot be the checksum of a body, and two of them.
+func (c *Call) checksums() error {
+	sum, crc := c.r.Header.Get("Content-Md5"), c.r.Header.Get("X-Ms-Content-Crc64")
+	if raw, err := base64.StdEncoding.DecodeString(sum); err != nil || (sum != "" && len(raw) != md5.Size) {
+		return errInvalid
+	}
+	if raw, err := base64.StdEncoding.DecodeString(crc); err != nil || crc != "" && (len(raw) != crc64.Size || sum != "") {
+		return azerr.InvalidHeaderValue
+	}
+	return nil
+}
+
+// copyBody reads the body of the request and compares it with the checksum that the request has.
+func (c *Call) copyBody(to io.Writer) (int64, received, error) {
+	sum := md5.New() //nolint:gosec // as above
+	writers := []io.Writer{to, sum}
+	var crc hash.Hash64
+	wanted := c.r.Header.Get("X-Ms-Content-Crc64")
+	if wanted != "" {
+		crc = newCRC()
+		writers = append(writers, crc)
+	}
+	n, err := io.Copy(io.MultiWriter(writers...), c.r.Body)
+	if err != nil {
+		return n, received{}, http.ErrAbortHandler
+	}
+	got := received{md5: base64.StdEncoding.EncodeToString(sum.Sum(nil))}
+	if want := c.r.Header.Get("Content-Md5"); want != "" && want != got.md5 {
+		return n, got, errMD5
+	}
+	if crc != nil {
+		if got.crc64 = crcText(crc); got.crc64 != wanted {
+			return n, got, errCRC
+		}
+	}
+	return n, got, nil
 }
 
 // write is a change of a blob that keeps a body unless it fails.
@@ -145,6 +195,9 @@ func (c *Call) newBlob(kind store.Type) (*store.Blob, error) {
 	return b, checkBlobName(c.Target.Blob)
 }
 
+// anyContent is the type of contents of which nobody said anything.
+const anyContent = "application/octet-stream"
+
 // contentHeaders are the standard headers to store: the x-ms-blob- ones, or the request's own.
 func contentHeaders(h http.Header) map[string]string {
 	out := map[string]string{}
@@ -161,7 +214,7 @@ func contentHeaders(h http.Header) map[string]string {
 		}
 	}
 	if out["Content-Type"] == "" {
-		out["Content-Type"] = "application/octet-stream"
+		out["Content-Type"] = anyContent
 	}
 	return out
 }
@@ -219,6 +272,9 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	if body.crc64 != "" {
+		w.Header().Set("X-Ms-Content-Crc64", body.crc64)
+	}
 	c.created(w, next, body.md5)
 	return nil
 }
@@ -228,6 +284,12 @@ func (c *Call) scope(b *store.Blob) error {
 	found, err := c.Target.Stored()
 	if err != nil {
 		return err
+	}
+	if signed := c.Caller.Scope(); signed != "" {
+		if b.Scope != "" && b.Scope != signed {
+			return azerr.AuthorizationFailure
+		}
+		b.Scope = signed
 	}
 	if found.DenyOverride && b.Scope != "" && b.Scope != found.EncryptionScope {
 		return azerr.New(http.StatusConflict, "ContainerEncryptionScopeOverrideNotAllowed", "The container's encryption scope cannot be overridden.")
@@ -253,7 +315,7 @@ func (c *Call) created(w http.ResponseWriter, b *store.Blob, sum string) {
 }
 
 func (c *Call) appendBlock(w http.ResponseWriter) error {
-	body, err := c.receive(maxAppendBlock)
+	body, err := c.receivePart(maxAppendBlock)
 	if err != nil {
 		return err
 	}
@@ -273,6 +335,7 @@ func (c *Call) appendBlock(w http.ResponseWriter) error {
 		changed.Size += body.size
 		changed.ETag, changed.Modified = store.NewETag(), c.api.Now()
 		next, e.Current = &changed, &changed
+		e.Lease = e.Lease.AfterWrite(c.api.Now())
 		return nil
 	})
 	if err != nil {
@@ -287,8 +350,11 @@ func (c *Call) appendBlock(w http.ResponseWriter) error {
 
 // checked answers the checksum of a piece of a blob, which the service does for requests that have one.
 func (c *Call) checked(w http.ResponseWriter, body received) {
-	if c.r.Header.Get("Content-Md5") != "" {
+	if c.r.Header.Get("Content-Md5") != "" || c.r.Header.Get("X-Ms-Source-Content-Md5") != "" {
 		w.Header().Set("Content-Md5", body.md5)
+	}
+	if body.crc64 != "" {
+		w.Header().Set("X-Ms-Content-Crc64", body.crc64)
 	}
 }
 
@@ -305,18 +371,13 @@ func (c *Call) mayAppend(e *store.Entry, size int64) error {
 	if err := c.unchanged(e); err != nil {
 		return err
 	}
-	h := c.r.Header
-	if at := h.Get("X-Ms-Blob-Condition-Appendpos"); at != "" && at != strconv.FormatInt(e.Current.Size, 10) {
-		return azerr.New(http.StatusPreconditionFailed, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
+	if err := c.atPosition(e.Current); err != nil {
+		return err
 	}
-	if limit := h.Get("X-Ms-Blob-Condition-Maxsize"); limit != "" {
-		n, err := strconv.ParseInt(limit, 10, 64)
-		if err != nil {
-			return azerr.InvalidHeaderValue
-		}
-		if e.Current.Size+size > n {
-			return azerr.New(http.StatusPreconditionFailed, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
-		}
+	if limit, given, err := c.number("X-Ms-Blob-Condition-Maxsize"); err != nil {
+		return err
+	} else if given && e.Current.Size+size > limit {
+		return azerr.New(http.StatusPreconditionFailed, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
 	}
 	switch {
 	case e.Current.Sealed:
@@ -325,6 +386,27 @@ func (c *Call) mayAppend(e *store.Entry, size int64) error {
 		return azerr.New(http.StatusConflict, "BlockCountExceedsLimit", "The committed block count cannot exceed the maximum limit of 50,000 blocks.")
 	}
 	return nil
+}
+
+// atPosition compares the end of an append blob with where the request expects it.
+func (c *Call) atPosition(b *store.Blob) error {
+	at, given, err := c.number("X-Ms-Blob-Condition-Appendpos")
+	if err == nil && given && at != b.Size {
+		err = azerr.New(http.StatusPreconditionFailed, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
+	}
+	return err
+}
+
+// number reads a header that is a number of bytes.
+func (c *Call) number(header string) (n int64, given bool, err error) {
+	text := c.r.Header.Get(header)
+	if text == "" {
+		return 0, false, nil
+	}
+	if n, err = strconv.ParseInt(text, 10, 64); err != nil || n < 0 {
+		return 0, true, azerr.InvalidHeaderValue
+	}
+	return n, true, nil
 }
 
 // unchanged applies conditions and lease to a change of an existing blob.
@@ -342,15 +424,31 @@ func (c *Call) unchanged(e *store.Entry) error {
 	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
 }
 
+// seal is Append Blob Seal, which leaves ETag and time as they are.
 func (c *Call) seal(w http.ResponseWriter) error {
-	return c.edit(w, http.StatusOK, func(_ *store.Change, b *store.Blob) error {
-		if b.Type != store.AppendBlob {
+	var next store.Blob
+	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
+		if err := c.unchanged(&e.Entry); err != nil {
+			return err
+		}
+		if e.Current.Type != store.AppendBlob {
 			return azerr.InvalidBlobType
 		}
-		b.Sealed = true
-		w.Header().Set("X-Ms-Blob-Sealed", "true")
+		if err := c.atPosition(e.Current); err != nil {
+			return err
+		}
+		next = *e.Current
+		next.Sealed = true
+		e.Current = &next
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	setState(w, next.ETag, next.Modified)
+	w.Header().Set("X-Ms-Blob-Sealed", "true")
+	w.WriteHeader(http.StatusOK)
+	return nil
 }
 
 // edit changes a copy of the current state, which keeps its body.

@@ -5,6 +5,7 @@ package blobapi
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
@@ -16,6 +17,7 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 		return err
 	}
 	var made store.Blob
+	var version string
 	err = c.api.Store.Change(c.ref(), func(e *store.Change) error {
 		if e.Current == nil {
 			return azerr.BlobNotFound
@@ -37,30 +39,49 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 			made.Metadata, made.ETag = meta, store.NewETag()
 		}
 		e.Snapshots = append(e.Snapshots, &made)
+		version = c.nextVersion(e)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	w.Header().Set("X-Ms-Snapshot", made.Snapshot)
+	if version != "" {
+		w.Header().Set("X-Ms-Version-Id", version)
+	}
 	c.created(w, &made, "")
 	return nil
 }
 
+// nextVersion makes a new version of the current state as it is, which is what a snapshot does to a blob with versions,
+// and answers its name; "" without versions.
+func (c *Call) nextVersion(e *store.Change) string {
+	if !c.api.Versioning || e.Current.Version == "" {
+		return ""
+	}
+	next := *e.Current
+	next.Version = e.NextStamp(c.api.Now())
+	e.Versions = append(e.Versions, e.Current)
+	e.Current = &next
+	return next.Version
+}
+
 func (c *Call) deleteBlob(w http.ResponseWriter) error {
-	q, mode := c.r.URL.Query(), c.r.Header.Get("X-Ms-Delete-Snapshots")
-	if mode != "" && mode != "include" && mode != "only" {
-		return azerr.InvalidHeaderValue
+	mode, err := c.deletion()
+	if err != nil {
+		return err
 	}
-	if mode != "" && (q.Has("snapshot") || q.Has("versionid")) {
-		return azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "x-ms-delete-snapshots cannot be given for a snapshot or a version.")
-	}
-	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
-		found, err := c.pick(&e.Entry)
+	past := c.namesPast()
+	err = c.api.Store.Change(c.ref(), func(e *store.Change) error {
+		cond, err := readConditions(c.r.Header, "")
 		if err != nil {
 			return err
 		}
-		cond, err := readConditions(c.r.Header, "")
+		if e.Current == nil && e.HasUncommitted() && !past {
+			e.ClearBlocks()
+			return cond.check("", time.Time{}, false, false)
+		}
+		found, err := c.pick(&e.Entry)
 		if err == nil {
 			err = cond.check(found.ETag, found.Modified, true, false)
 		}
@@ -72,9 +93,33 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("X-Ms-Delete-Type-Permanent", boolText(!c.api.Versioning || q.Has("versionid") || q.Has("snapshot")))
+	w.Header().Set("X-Ms-Delete-Type-Permanent", boolText(!c.api.Versioning || past))
 	w.WriteHeader(http.StatusAccepted)
 	return nil
+}
+
+// deletion reads what is to be deleted beside the blob: "" for nothing, include or only for its snapshots.
+func (c *Call) deletion() (string, error) {
+	mode := c.r.Header.Get("X-Ms-Delete-Snapshots")
+	switch {
+	case mode != "" && mode != "include" && mode != "only":
+		return "", azerr.InvalidHeaderValue
+	case mode != "" && c.namesPast():
+		return "", azerr.New(http.StatusBadRequest, "InvalidHeaderValue", "x-ms-delete-snapshots cannot be given for a snapshot or a version.")
+	}
+	return mode, c.permanent()
+}
+
+// permanent refuses to delete for good what soft delete keeps, which is a feature that the account has not.
+func (c *Call) permanent() error {
+	q := c.r.URL.Query()
+	switch {
+	case !q.Has("deletetype"):
+		return nil
+	case q.Get("deletetype") != "permanent":
+		return azerr.InvalidQueryValue
+	}
+	return azerr.New(http.StatusConflict, "FeatureNotSupportedForAccount", "Permanent delete is not enabled for this account.")
 }
 
 func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
