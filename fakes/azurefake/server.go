@@ -13,7 +13,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"time"
@@ -23,9 +22,9 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
@@ -35,38 +34,40 @@ type Server struct {
 	Faults fault.Injector
 
 	options   Options
-	journal   journal.Journal
+	backing   backing.Backing
 	store     *store.Store
 	directory *access.Directory
 	blobs     *blobapi.API
 	// management serves the calls of Azure Resource Manager.
 	management *management.API
 	recorder   fault.Recorder
-	// scratch is the directory for large bodies of a server in memory.
-	scratch string
 
 	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
 func New(o Options) (*Server, error) {
-	s := &Server{options: o.withDefaults(), journal: journal.Discard{}}
+	s := &Server{options: o.withDefaults()}
 	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.backing.Close())
 	}
 	return s, nil
 }
 
 func (s *Server) open() error {
-	bodies, err := s.openBodies()
+	var err error
+	s.backing, err = backing.Open(backing.Options{
+		Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold,
+		Small: func() (blob.Small, error) { return blob.NewMemory(), nil },
+	})
 	if err != nil {
 		return err
 	}
 	o := s.options
-	if s.store, err = store.New(store.Options{Journal: s.journal, Bodies: bodies, Now: s.now, Deletion: o.Deletion}); err != nil {
+	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Bodies: s.backing.Bodies, Now: s.now, Deletion: o.Deletion}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
-	if s.directory, err = access.NewDirectory(s.journal, o.Now); err != nil {
+	if s.directory, err = access.NewDirectory(s.backing.Journal, o.Now); err != nil {
 		return fmt.Errorf("open the directory: %w", err)
 	}
 	for _, a := range o.Accounts {
@@ -88,23 +89,6 @@ func Operations() []string {
 
 // now is the store's clock: the service keeps tenths of microseconds.
 func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(100 * time.Nanosecond) }
-
-func (s *Server) openBodies() (*blob.Store, error) {
-	if s.options.Dir != "" {
-		j, err := journal.Open(s.options.Dir, "azurefake")
-		if err != nil {
-			return nil, err
-		}
-		s.journal = j
-		return blob.New(s.options.Dir, nil, 0)
-	}
-	dir, err := os.MkdirTemp("", "azurefake-")
-	if err != nil {
-		return nil, fmt.Errorf("make a directory for large bodies: %w", err)
-	}
-	s.scratch = dir
-	return blob.New(dir, blob.NewMemory(), s.options.BodyThreshold)
-}
 
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
@@ -200,16 +184,7 @@ func (s *Server) URL() string { return s.endpoint.URL() }
 func (s *Server) AccountURL(account string) string { return s.URL() + "/" + account }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.release()) }
-
-func (s *Server) release() error {
-	err := s.journal.Close()
-	s.journal = journal.Discard{}
-	if s.scratch == "" {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(s.scratch))
-}
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.backing.Close()) }
 
 // Calls returns every call so far, failed ones included, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

@@ -34,16 +34,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
@@ -53,40 +52,42 @@ type Server struct {
 	Faults fault.Injector
 
 	options   Options
-	journal   journal.Journal
+	backing   backing.Backing
 	store     *store.Store
 	directory *identity.Directory
 	api       *rest.API
 	recorder  fault.Recorder
-	// scratch is the directory for large bodies of a server in memory.
-	scratch string
 
 	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
 func New(o Options) (*Server, error) {
-	s := &Server{options: o.withDefaults(), journal: journal.Discard{}}
+	s := &Server{options: o.withDefaults()}
 	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.backing.Close())
 	}
 	return s, nil
 }
 
 func (s *Server) open() error {
-	bodies, err := s.openBodies()
+	var err error
+	s.backing, err = backing.Open(backing.Options{
+		Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold,
+		Small: func() (blob.Small, error) { return blob.NewMemory(), nil },
+	})
 	if err != nil {
 		return err
 	}
 	o := s.options
-	if s.store, err = store.New(store.Options{Journal: s.journal, Bodies: bodies, Now: s.now}); err != nil {
+	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Bodies: s.backing.Bodies, Now: s.now}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
 	projects := make([]identity.Project, len(o.Projects))
 	for i, p := range o.Projects {
 		projects[i] = identity.Project{ID: p.ID, Number: p.Number}
 	}
-	if s.directory, err = identity.New(identity.Options{Journal: s.journal, Projects: projects, Now: o.Now}); err != nil {
+	if s.directory, err = identity.New(identity.Options{Journal: s.backing.Journal, Projects: projects, Now: o.Now}); err != nil {
 		return fmt.Errorf("open the directory: %w", err)
 	}
 	for _, p := range o.Projects {
@@ -106,23 +107,6 @@ func (s *Server) open() error {
 
 // now is the store's clock: the API shows milliseconds.
 func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
-
-func (s *Server) openBodies() (*blob.Store, error) {
-	if s.options.Dir != "" {
-		j, err := journal.Open(s.options.Dir, "gcsfake")
-		if err != nil {
-			return nil, err
-		}
-		s.journal = j
-		return blob.New(s.options.Dir, nil, 0)
-	}
-	dir, err := os.MkdirTemp("", "gcsfake-")
-	if err != nil {
-		return nil, fmt.Errorf("make a directory for large bodies: %w", err)
-	}
-	s.scratch = dir
-	return blob.New(dir, blob.NewMemory(), s.options.BodyThreshold)
-}
 
 // AddPool adds a workload identity pool to the running server.
 func (s *Server) AddPool(p Pool) error {
@@ -149,16 +133,7 @@ func (s *Server) Start() error {
 func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.release()) }
-
-func (s *Server) release() error {
-	err := s.journal.Close()
-	s.journal = journal.Discard{}
-	if s.scratch == "" {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(s.scratch))
-}
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.backing.Close()) }
 
 // Calls returns every call so far, failed ones included, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

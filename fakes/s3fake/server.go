@@ -10,15 +10,14 @@ package s3fake
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
-	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
@@ -33,30 +32,32 @@ type Server struct {
 	Faults fault.Injector
 
 	options  Options
-	journal  journal.Journal
+	backing  backing.Backing
 	store    *store.Store
 	account  *iam.Account
 	s3       *s3api.API
 	iam      *iamapi.API
 	eks      *eksapi.API
 	recorder fault.Recorder
-	// scratch is the directory for large bodies of a server in memory.
-	scratch string
 
 	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
 func New(o Options) (*Server, error) {
-	s := &Server{options: o.withDefaults(), journal: journal.Discard{}}
+	s := &Server{options: o.withDefaults()}
 	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(err, s.backing.Close())
 	}
 	return s, nil
 }
 
 func (s *Server) open() error {
-	bodies, err := s.openBodies()
+	var err error
+	s.backing, err = backing.Open(backing.Options{
+		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold,
+		Small: func() (blob.Small, error) { return smallbodies.New(s3mem.New()) },
+	})
 	if err != nil {
 		return err
 	}
@@ -64,17 +65,17 @@ func (s *Server) open() error {
 		return err
 	}
 	o := s.options
-	if s.store, err = store.New(store.Options{Journal: s.journal, Blobs: bodies, Now: s.now}); err != nil {
+	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Blobs: s.backing.Bodies, Now: s.now}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
-	s.account, err = iam.New(iam.Options{ID: o.AccountID, Partition: "aws", RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, Journal: s.journal, Now: o.Now})
+	s.account, err = iam.New(iam.Options{ID: o.AccountID, Partition: "aws", RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, Journal: s.backing.Journal, Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("open the account: %w", err)
 	}
 	s.s3 = s3api.New(s3api.Options{Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets, KMSKeys: o.KMSKeys, Now: o.Now})
 	tokens := &iamapi.TokenVerifier{Client: o.Issuers, Now: o.Now}
 	s.iam = iamapi.New(s.account, tokens)
-	s.eks, err = eksapi.New(eksapi.Options{Account: s.account, Journal: s.journal, Region: o.Region, Clusters: o.Clusters, Tokens: tokens, Now: o.Now})
+	s.eks, err = eksapi.New(eksapi.Options{Account: s.account, Journal: s.backing.Journal, Region: o.Region, Clusters: o.Clusters, Tokens: tokens, Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("open EKS: %w", err)
 	}
@@ -85,31 +86,10 @@ func (s *Server) open() error {
 // now is the store's clock: S3 keeps milliseconds.
 func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
 
-func (s *Server) openBodies() (*blob.Store, error) {
-	if s.options.Dir != "" {
-		j, err := journal.Open(s.options.Dir, "s3fake")
-		if err != nil {
-			return nil, err
-		}
-		s.journal = j
-		return blob.New(s.options.Dir, nil, 0)
-	}
-	dir, err := os.MkdirTemp("", "s3fake-")
-	if err != nil {
-		return nil, fmt.Errorf("make a directory for large bodies: %w", err)
-	}
-	s.scratch = dir
-	small, err := smallbodies.New(s3mem.New())
-	if err != nil {
-		return nil, err
-	}
-	return blob.New(dir, small, s.options.BodyThreshold)
-}
-
 // openRoot takes the root credentials from the options, from the journal, or invents them.
 func (s *Server) openRoot() error {
 	o := &s.options
-	stored, err := rootOf(s.journal)
+	stored, err := rootOf(s.backing.Journal)
 	if err != nil {
 		return err
 	}
@@ -125,7 +105,7 @@ func (s *Server) openRoot() error {
 	if stored == s.Root() {
 		return nil
 	}
-	return saveRoot(s.journal, s.Root())
+	return saveRoot(s.backing.Journal, s.Root())
 }
 
 // Root returns the account's root credentials.
@@ -145,16 +125,7 @@ func (s *Server) Start() error {
 func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.release()) }
-
-func (s *Server) release() error {
-	err := s.journal.Close()
-	s.journal = journal.Discard{}
-	if s.scratch == "" {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(s.scratch))
-}
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.backing.Close()) }
 
 // Calls returns every call so far, failed ones included, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package backing is where a fake keeps what it holds: in a directory that outlives the process, or in memory, with a
+// scratch directory for large bodies. It must not know what is kept.
+package backing
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
+)
+
+// Options say where to keep things.
+type Options struct {
+	// Program is the name of the fake, such as s3fake.
+	Program string
+	// Dir is where everything is kept; empty means in memory.
+	Dir string
+	// Small makes what keeps bodies up to BodyThreshold bytes in memory.
+	Small         func() (blob.Small, error)
+	BodyThreshold int64
+}
+
+// A Backing is open until Close. The zero value is closed.
+type Backing struct {
+	// Journal takes changes, and Bodies the contents of objects.
+	Journal journal.Journal
+	Bodies  *blob.Store
+	// scratch is the directory for large bodies of a fake in memory.
+	scratch string
+}
+
+// Open opens what is there, or makes it.
+func Open(o Options) (Backing, error) {
+	b := Backing{Journal: journal.Discard{}}
+	if err := b.open(o); err != nil {
+		return Backing{}, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func (b *Backing) open(o Options) error {
+	if o.Dir != "" {
+		j, err := journal.Open(o.Dir, o.Program)
+		if err != nil {
+			return err
+		}
+		b.Journal = j
+		b.Bodies, err = blob.New(o.Dir, nil, 0)
+		return err
+	}
+	dir, err := os.MkdirTemp("", o.Program+"-")
+	if err != nil {
+		return fmt.Errorf("make a directory for large bodies: %w", err)
+	}
+	b.scratch = dir
+	small, err := o.Small()
+	if err != nil {
+		return err
+	}
+	b.Bodies, err = blob.New(dir, small, o.BodyThreshold)
+	return err
+}
+
+// Close releases everything. What is in Options.Dir stays. A second call does nothing.
+func (b *Backing) Close() error {
+	if b.Journal == nil {
+		return nil
+	}
+	err := b.Journal.Close()
+	b.Journal = journal.Discard{}
+	if b.scratch == "" {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(b.scratch))
+}
