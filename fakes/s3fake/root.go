@@ -25,14 +25,7 @@ func rootOf(j journal.Journal) (Credentials, error) {
 }
 
 func saveRoot(j journal.Journal, c Credentials) error {
-	if !journal.Writes(j) {
-		return nil
-	}
-	rec, err := journal.Put(tableRoot, "credentials", c)
-	if err != nil {
-		return fmt.Errorf("save the root credentials: %w", err)
-	}
-	if err := j.Append(rec); err != nil {
+	if err := journal.Save(j, tableRoot, "credentials", c); err != nil {
 		return fmt.Errorf("save the root credentials: %w", err)
 	}
 	return nil

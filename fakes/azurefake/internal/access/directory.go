@@ -7,7 +7,6 @@ package access
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,19 +103,19 @@ type Directory struct {
 // NewDirectory opens the directory on what the journal holds.
 func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
 	d := &Directory{journal: j, now: now, accounts: map[string]Account{}, principals: map[string]Principal{}, assignments: map[string]Assignment{}, roles: map[string]Role{}}
-	err := load(j, tableAccounts, d.accounts)
+	err := journal.Load(j, tableAccounts, d.accounts)
 	if err == nil {
-		err = load(j, tableRoles, d.roles)
+		err = journal.Load(j, tableRoles, d.roles)
 	}
 	if err == nil {
-		err = load(j, tablePrincipals, d.principals)
+		err = journal.Load(j, tablePrincipals, d.principals)
 	}
 	if err == nil {
-		err = load(j, tableAssignments, d.assignments)
+		err = journal.Load(j, tableAssignments, d.assignments)
 	}
 	tenants := map[string]tenant{}
 	if err == nil {
-		err = load(j, tableTenant, tenants)
+		err = journal.Load(j, tableTenant, tenants)
 	}
 	if err != nil {
 		return nil, err
@@ -130,26 +129,8 @@ func NewDirectory(j journal.Journal, now func() time.Time) (*Directory, error) {
 	return d, err
 }
 
-func load[T any](j journal.Journal, table string, into map[string]T) error {
-	for key, raw := range j.Table(table) {
-		var v T
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
-		}
-		into[key] = v
-	}
-	return nil
-}
-
 func (d *Directory) put(table, key string, value any) error {
-	if !journal.Writes(d.journal) {
-		return nil
-	}
-	rec, err := journal.Put(table, key, value)
-	if err == nil {
-		err = d.journal.Append(rec)
-	}
-	if err != nil {
+	if err := journal.Save(d.journal, table, key, value); err != nil {
 		return fmt.Errorf("keep %s: %w", table, err)
 	}
 	return nil

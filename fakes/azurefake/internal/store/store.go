@@ -274,14 +274,7 @@ func (e *Entry) removal(container string) []journal.Record {
 }
 
 func (s *Store) put(table, k string, value any) error {
-	if !journal.Writes(s.options.Journal) {
-		return nil
-	}
-	rec, err := journal.Put(table, k, value)
-	if err == nil {
-		err = s.options.Journal.Append(rec)
-	}
-	if err != nil {
+	if err := journal.Save(s.options.Journal, table, k, value); err != nil {
 		return fmt.Errorf("keep %s: %w", table, err)
 	}
 	return nil

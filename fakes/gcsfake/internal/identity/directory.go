@@ -7,9 +7,7 @@ package identity
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
@@ -95,8 +93,10 @@ func New(o Options) (*Directory, error) {
 		deleted: map[string]*DeletedAccount{},
 	}
 	err := errors.Join(
-		load(d, tableProjects, d.projects), load(d, tableAccounts, d.accounts), load(d, tableKeys, d.keys), load(d, tableHMAC, d.hmac),
-		load(d, tableRoles, d.roles), load(d, tableSecrets, d.secrets), load(d, tableDeleted, d.deleted))
+		journal.Load(d.journal, tableProjects, d.projects), journal.Load(d.journal, tableAccounts, d.accounts),
+		journal.Load(d.journal, tableKeys, d.keys), journal.Load(d.journal, tableHMAC, d.hmac),
+		journal.Load(d.journal, tableRoles, d.roles), journal.Load(d.journal, tableSecrets, d.secrets),
+		journal.Load(d.journal, tableDeleted, d.deleted))
 	if err != nil {
 		return nil, err
 	}
@@ -108,27 +108,9 @@ func New(o Options) (*Directory, error) {
 	return d, d.openTokenSecret()
 }
 
-func load[V any](d *Directory, table string, into map[string]V) error {
-	for key, raw := range d.journal.Table(table) {
-		var v V
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
-		}
-		into[key] = v
-	}
-	return nil
-}
-
-// keep writes values by their keys; nil removes one.
+// keep writes the value of a key.
 func (d *Directory) keep(table, key string, value any) error {
-	if !journal.Writes(d.journal) {
-		return nil
-	}
-	rec, err := journal.Put(table, key, value)
-	if err != nil {
-		return err
-	}
-	return d.journal.Append(rec)
+	return journal.Save(d.journal, table, key, value)
 }
 
 func (d *Directory) addProject(p Project) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // Body starts the body of an object or part.
@@ -26,11 +27,11 @@ type Guard func(b *Bucket, current *Object) error
 func (s *Store) Put(o Object, guard Guard) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.put(o, guard, s.begin())
+	return s.put(o, guard, journal.Begin(s.journal))
 }
 
 // put is Put in a change; also, whose functions see the object before the change is committed, adds to it.
-func (s *Store) put(o Object, guard Guard, c *change, also ...func(*Object)) (*Object, error) {
+func (s *Store) put(o Object, guard Guard, c *journal.Change, also ...func(*Object)) (*Object, error) {
 	b := s.buckets[o.Bucket]
 	if b == nil {
 		return nil, gcserr.NoBucket
@@ -51,12 +52,12 @@ func (s *Store) put(o Object, guard Guard, c *change, also ...func(*Object)) (*O
 	o.Updated = o.Created
 	b.fillIn(&o)
 	next := &entry{name: o.Name, versions: []*Object{&o}}
-	c.put(tableObjects, objectKey(&o), &o)
+	c.Put(tableObjects, objectKey(&o), &o)
 	done := s.supersede(b, e, next, c)
 	for _, add := range also {
 		add(&o)
 	}
-	if err := s.commit(c); err != nil {
+	if err := c.Commit(); err != nil {
 		return nil, err
 	}
 	b.names.ReplaceOrInsert(next)
@@ -78,7 +79,7 @@ func (b *bucketState) fillIn(o *Object) {
 }
 
 // supersede adds the older generations of old to next, and drops a live one unless versioning keeps it: done ends that.
-func (s *Store) supersede(b *bucketState, old, next *entry, c *change) (done func()) {
+func (s *Store) supersede(b *bucketState, old, next *entry, c *journal.Change) (done func()) {
 	done = func() {}
 	if old == nil {
 		return done
@@ -98,11 +99,11 @@ func (s *Store) supersede(b *bucketState, old, next *entry, c *change) (done fun
 }
 
 // retire is the noncurrent form of a live generation.
-func (s *Store) retire(o *Object, c *change) *Object {
+func (s *Store) retire(o *Object, c *journal.Change) *Object {
 	out := *o
 	now := s.now()
 	out.Deleted = &now
-	c.put(tableObjects, objectKey(&out), &out)
+	c.Put(tableObjects, objectKey(&out), &out)
 	return &out
 }
 
@@ -207,9 +208,9 @@ func (s *Store) Update(bucket, name string, generation int64, change func(*Bucke
 	if err := change(&b.Bucket, &next); err != nil {
 		return nil, err
 	}
-	c := s.begin()
-	c.put(tableObjects, objectKey(&next), &next)
-	if err := s.commit(c); err != nil {
+	c := journal.Begin(s.journal)
+	c.Put(tableObjects, objectKey(&next), &next)
+	if err := c.Commit(); err != nil {
 		return nil, err
 	}
 	e, _ := b.names.Get(&entry{name: name})
@@ -238,12 +239,12 @@ func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error
 	if target == nil {
 		return gcserr.NoObject.Say("No such object: %s/%s", bucket, name)
 	}
-	c := s.begin()
+	c := journal.Begin(s.journal)
 	done, err := s.remove(b, e, target, generation == 0, c)
 	if err != nil {
 		return err
 	}
-	if err := s.commit(c); err != nil {
+	if err := c.Commit(); err != nil {
 		return err
 	}
 	done()
@@ -252,7 +253,7 @@ func (s *Store) Delete(bucket, name string, generation int64, guard Guard) error
 
 // remove takes a generation out of its entry; done does it once the change is committed. plain is a removal that names
 // no generation.
-func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *change) (done func(), err error) {
+func (s *Store) remove(b *bucketState, e *entry, target *Object, plain bool, c *journal.Change) (done func(), err error) {
 	versions := slices.Clone(e.versions)
 	i := slices.Index(versions, target)
 	if plain && b.Settings.Versioning.Enabled {
@@ -291,7 +292,7 @@ func (s *Store) Move(from string, o Object, source, guard Guard) (*Object, error
 	if target == nil {
 		return nil, gcserr.NoObject.Say("No such object: %s/%s", o.Bucket, from)
 	}
-	c := s.begin()
+	c := journal.Begin(s.journal)
 	done, err := s.remove(b, e, target, true, c)
 	if err != nil {
 		return nil, err

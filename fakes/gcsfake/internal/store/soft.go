@@ -10,6 +10,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // The service keeps soft-deleted objects as long as the bucket's policy says, and has the owner pay. Here the oldest go
@@ -82,17 +83,17 @@ func (d *softDeleted) find(name string, generation int64, now time.Time) *Object
 
 // drop takes a generation out of a bucket's objects: for good, or softly where the bucket's policy says so. What it
 // returns can be done only when the change has been committed.
-func (s *Store) drop(b *bucketState, o *Object, c *change) (done func()) {
+func (s *Store) drop(b *bucketState, o *Object, c *journal.Change) (done func()) {
 	keep := time.Duration(b.Settings.SoftDelete.Seconds) * time.Second
 	if keep == 0 {
-		c.delete(tableObjects, objectKey(o))
+		c.Delete(tableObjects, objectKey(o))
 		return func() { s.bodies.Delete(ids(o.Segments)...) }
 	}
 	soft := *o
 	now := s.now()
 	until := now.Add(keep)
 	soft.SoftDelete, soft.HardDelete = &now, &until
-	c.put(tableObjects, objectKey(&soft), &soft)
+	c.Put(tableObjects, objectKey(&soft), &soft)
 	return func() {
 		s.bin.add(b, &soft)
 		s.forget(s.bin.excess(now))
@@ -104,11 +105,11 @@ func (s *Store) forget(gone []*Object) {
 	if len(gone) == 0 {
 		return
 	}
-	c := s.begin()
+	c := journal.Begin(s.journal)
 	for _, o := range gone {
-		c.delete(tableObjects, objectKey(o))
+		c.Delete(tableObjects, objectKey(o))
 	}
-	if s.commit(c) != nil {
+	if c.Commit() != nil {
 		return
 	}
 	for _, o := range gone {

@@ -4,9 +4,7 @@ package store
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -99,17 +97,10 @@ func New(o Options) (*Store, error) {
 	return s, s.bodies.Sweep(func(id blob.ID) bool { return known[id] })
 }
 
-func decode(table, key string, raw json.RawMessage, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
-	}
-	return nil
-}
-
 func (s *Store) loadBuckets() error {
 	for key, raw := range s.journal.Table(tableBuckets) {
 		var b Bucket
-		if err := decode(tableBuckets, key, raw, &b); err != nil {
+		if err := journal.Decode(tableBuckets, key, raw, &b); err != nil {
 			return err
 		}
 		if err := b.Parse(); err != nil {
@@ -124,7 +115,7 @@ func (s *Store) loadBuckets() error {
 func (s *Store) loadObjects(known map[blob.ID]bool) error {
 	for key, raw := range s.journal.Table(tableObjects) {
 		o := &Object{}
-		if err := decode(tableObjects, key, raw, o); err != nil {
+		if err := journal.Decode(tableObjects, key, raw, o); err != nil {
 			return err
 		}
 		b := s.buckets[o.Bucket]
@@ -152,7 +143,7 @@ func (s *Store) loadObjects(known map[blob.ID]bool) error {
 func (s *Store) loadUploads(known map[blob.ID]bool) error {
 	for key, raw := range s.journal.Table(tableUploads) {
 		u := &Upload{Parts: map[int]Part{}}
-		if err := decode(tableUploads, key, raw, u); err != nil {
+		if err := journal.Decode(tableUploads, key, raw, u); err != nil {
 			return err
 		}
 		s.uploads[u.ID] = u
@@ -160,7 +151,7 @@ func (s *Store) loadUploads(known map[blob.ID]bool) error {
 	}
 	for key, raw := range s.journal.Table(tableParts) {
 		var p Part
-		if err := decode(tableParts, key, raw, &p); err != nil {
+		if err := journal.Decode(tableParts, key, raw, &p); err != nil {
 			return err
 		}
 		id, _, _ := strings.Cut(key, "/")
@@ -171,7 +162,7 @@ func (s *Store) loadUploads(known map[blob.ID]bool) error {
 	}
 	for key, raw := range s.journal.Table(tableCompleted) {
 		o := &Object{}
-		if err := decode(tableCompleted, key, raw, o); err != nil {
+		if err := journal.Decode(tableCompleted, key, raw, o); err != nil {
 			return err
 		}
 		s.completed[key] = o
@@ -183,36 +174,6 @@ func remember(known map[blob.ID]bool, segments []Segment) {
 	for _, seg := range segments {
 		known[seg.ID] = true
 	}
-}
-
-// change collects the journal records of one change; journals in memory cost nothing.
-type change struct {
-	on      bool
-	records []journal.Record
-	err     error
-}
-
-func (s *Store) begin() *change { return &change{on: journal.Writes(s.journal)} }
-
-func (c *change) put(table, key string, value any) {
-	if !c.on {
-		return
-	}
-	rec, err := journal.Put(table, key, value)
-	c.records, c.err = append(c.records, rec), errors.Join(c.err, err)
-}
-
-func (c *change) delete(table, key string) {
-	if c.on {
-		c.records = append(c.records, journal.Delete(table, key))
-	}
-}
-
-func (s *Store) commit(c *change) error {
-	if c.err != nil || len(c.records) == 0 {
-		return c.err
-	}
-	return s.journal.Append(c.records...)
 }
 
 // next is a new generation: the time in microseconds, and more than any before.
@@ -236,9 +197,9 @@ func (s *Store) CreateBucket(b Bucket) (Bucket, error) {
 	}
 	b.Created = s.now()
 	b.Updated, b.Generation, b.Metageneration = b.Created, s.next(), 1
-	c := s.begin()
-	c.put(tableBuckets, b.Name, b)
-	if err := s.commit(c); err != nil {
+	c := journal.Begin(s.journal)
+	c.Put(tableBuckets, b.Name, b)
+	if err := c.Commit(); err != nil {
 		return Bucket{}, err
 	}
 	s.buckets[b.Name] = newState(b)
@@ -288,9 +249,9 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) (Bucket, e
 	if err := next.Parse(); err != nil {
 		return b.Bucket, gcserr.Invalid.Say("%v", err)
 	}
-	c := s.begin()
-	c.put(tableBuckets, name, next)
-	if err := s.commit(c); err != nil {
+	c := journal.Begin(s.journal)
+	c.Put(tableBuckets, name, next)
+	if err := c.Commit(); err != nil {
 		return b.Bucket, err
 	}
 	b.Bucket = next
@@ -311,8 +272,8 @@ func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 	if b.names.Len() > 0 {
 		return gcserr.BucketNotEmpty
 	}
-	c := s.begin()
-	c.delete(tableBuckets, name)
+	c := journal.Begin(s.journal)
+	c.Delete(tableBuckets, name)
 	var gone []*Upload
 	for _, u := range s.uploads {
 		if u.Bucket == name {
@@ -323,10 +284,10 @@ func (s *Store) DeleteBucket(name string, guard func(Bucket) error) error {
 	var soft []*Object
 	b.soft.byName.Ascend(func(o *Object) bool {
 		soft = append(soft, o)
-		c.delete(tableObjects, objectKey(o))
+		c.Delete(tableObjects, objectKey(o))
 		return true
 	})
-	if err := s.commit(c); err != nil {
+	if err := c.Commit(); err != nil {
 		return err
 	}
 	delete(s.buckets, name)

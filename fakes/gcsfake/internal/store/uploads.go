@@ -11,6 +11,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // maxCompleted bounds the completed uploads that are remembered for clients that ask again.
@@ -33,10 +34,10 @@ func (u *Upload) bodies() []blob.ID {
 
 func partKey(u *Upload, number int) string { return fmt.Sprintf("%s/%d", u.ID, number) }
 
-func dropUpload(c *change, u *Upload) {
-	c.delete(tableUploads, u.ID)
+func dropUpload(c *journal.Change, u *Upload) {
+	c.Delete(tableUploads, u.ID)
 	for n := range u.Parts {
-		c.delete(tableParts, partKey(u, n))
+		c.Delete(tableParts, partKey(u, n))
 	}
 }
 
@@ -48,9 +49,9 @@ func (s *Store) StartUpload(u Upload) (Upload, error) {
 		return Upload{}, gcserr.NoBucket
 	}
 	u.ID, u.Created, u.Parts = newUploadID(), s.now(), map[int]Part{}
-	c := s.begin()
-	c.put(tableUploads, u.ID, u)
-	if err := s.commit(c); err != nil {
+	c := journal.Begin(s.journal)
+	c.Put(tableUploads, u.ID, u)
+	if err := c.Commit(); err != nil {
 		return Upload{}, err
 	}
 	s.uploads[u.ID] = &u
@@ -106,9 +107,9 @@ func (s *Store) Extend(before, next Upload) error {
 	if u.Size != before.Size {
 		return gcserr.Conflict.Say("Another request has extended the upload meanwhile.")
 	}
-	c := s.begin()
-	c.put(tableUploads, next.ID, next)
-	if err := s.commit(c); err != nil {
+	c := journal.Begin(s.journal)
+	c.Put(tableUploads, next.ID, next)
+	if err := c.Commit(); err != nil {
 		return err
 	}
 	next.Parts = u.Parts
@@ -124,9 +125,9 @@ func (s *Store) PutPart(id string, p Part) error {
 	if u == nil {
 		return gcserr.NoUpload
 	}
-	c := s.begin()
-	c.put(tableParts, partKey(u, p.Number), p)
-	if err := s.commit(c); err != nil {
+	c := journal.Begin(s.journal)
+	c.Put(tableParts, partKey(u, p.Number), p)
+	if err := c.Commit(); err != nil {
 		return err
 	}
 	old, replaced := u.Parts[p.Number]
@@ -145,15 +146,15 @@ func (s *Store) FinishUpload(id string, o Object, guard Guard) (*Object, error) 
 	if u == nil {
 		return nil, gcserr.NoUpload
 	}
-	c := s.begin()
+	c := journal.Begin(s.journal)
 	dropUpload(c, u)
 	full := len(s.completed) >= maxCompleted
 	if full {
 		for old := range s.completed {
-			c.delete(tableCompleted, old)
+			c.Delete(tableCompleted, old)
 		}
 	}
-	stored, err := s.put(o, guard, c, func(stored *Object) { c.put(tableCompleted, id, stored) })
+	stored, err := s.put(o, guard, c, func(stored *Object) { c.Put(tableCompleted, id, stored) })
 	if err != nil {
 		return nil, err
 	}
@@ -179,9 +180,9 @@ func (s *Store) CancelUpload(id string) error {
 	if u == nil {
 		return gcserr.NoUpload
 	}
-	c := s.begin()
+	c := journal.Begin(s.journal)
 	dropUpload(c, u)
-	if err := s.commit(c); err != nil {
+	if err := c.Commit(); err != nil {
 		return err
 	}
 	delete(s.uploads, id)

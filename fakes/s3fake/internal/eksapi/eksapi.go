@@ -67,8 +67,8 @@ func New(o Options) (*API, error) {
 	a := &API{Options: o, associations: map[string]*Association{}}
 	for id, raw := range o.Journal.Table(tableAssociation) {
 		one := &Association{}
-		if err := json.Unmarshal(raw, one); err != nil {
-			return nil, fmt.Errorf("read %s %q from the journal: %w", tableAssociation, id, err)
+		if err := journal.Decode(tableAssociation, id, raw, one); err != nil {
+			return nil, err
 		}
 		a.associations[id] = one
 		if n, err := strconv.ParseInt(strings.TrimPrefix(id, "a-"), 36, 64); err == nil {

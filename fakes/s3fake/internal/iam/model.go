@@ -8,7 +8,6 @@ package iam
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -223,8 +222,8 @@ func New(o Options) (*Account, error) {
 func load[T any](j journal.Journal, table string, add func(*T)) error {
 	for key, raw := range j.Table(table) {
 		v := new(T)
-		if err := json.Unmarshal(raw, v); err != nil {
-			return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
+		if err := journal.Decode(table, key, raw, v); err != nil {
+			return err
 		}
 		add(v)
 	}

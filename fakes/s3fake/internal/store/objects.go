@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // Body starts the body of an object or part.
@@ -19,10 +20,10 @@ func (s *Store) Discard(segments []Segment) { s.blobs.Delete(ids(segments)...) }
 func (s *Store) Put(v Version, guard func(b Bucket, current *Version, v *Version) error) (*Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.putLocked(v, guard, s.record())
+	return s.putLocked(v, guard, journal.Begin(s.journal))
 }
 
-func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) error, r *record) (*Version, error) {
+func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) error, r *journal.Change) (*Version, error) {
 	b := s.buckets[v.Bucket]
 	if b == nil {
 		return nil, ErrNoBucket
@@ -35,7 +36,7 @@ func (s *Store) putLocked(v Version, guard func(Bucket, *Version, *Version) erro
 	}
 	s.stamp(b, &v)
 	replaced := s.insert(b, &v, r)
-	if err := s.commit(r); err != nil {
+	if err := r.Commit(); err != nil {
 		return nil, err
 	}
 	replaced()
@@ -54,8 +55,8 @@ func (s *Store) stamp(b *bucketState, v *Version) {
 }
 
 // insert records v and returns the function that makes it visible. A null version replaces the earlier one.
-func (s *Store) insert(b *bucketState, v *Version, r *record) func() {
-	r.put(tableVersions, versionKey(v), v)
+func (s *Store) insert(b *bucketState, v *Version, r *journal.Change) func() {
+	r.Put(tableVersions, versionKey(v), v)
 	return func() {
 		e, ok := b.keys.Get(&entry{key: v.Key})
 		if !ok {
@@ -132,9 +133,9 @@ func (s *Store) Update(bucket, key, id string, change func(b Bucket, v *Version)
 	if err := change(b.Bucket, &next); err != nil {
 		return e.versions[i], err
 	}
-	r := s.record()
-	r.put(tableVersions, versionKey(&next), &next)
-	if err := s.commit(r); err != nil {
+	r := journal.Begin(s.journal)
+	r.Put(tableVersions, versionKey(&next), &next)
+	if err := r.Commit(); err != nil {
 		return nil, err
 	}
 	e.versions[i] = &next
@@ -168,12 +169,12 @@ func (s *Store) Delete(bucket, key, id string, guard func(b Bucket, v *Version) 
 			return Deleted{}, err
 		}
 	}
-	r := s.record()
+	r := journal.Begin(s.journal)
 	if id == "" && b.Versioning != "" {
 		marker := &Version{Bucket: bucket, Key: key, DeleteMarker: true}
 		s.stamp(b, marker)
 		show := s.insert(b, marker, r)
-		if err := s.commit(r); err != nil {
+		if err := r.Commit(); err != nil {
 			return Deleted{}, err
 		}
 		show()
@@ -182,8 +183,8 @@ func (s *Store) Delete(bucket, key, id string, guard func(b Bucket, v *Version) 
 	if target == nil {
 		return Deleted{}, nil
 	}
-	r.delete(tableVersions, versionKey(target))
-	if err := s.commit(r); err != nil {
+	r.Delete(tableVersions, versionKey(target))
+	if err := r.Commit(); err != nil {
 		return Deleted{}, err
 	}
 	s.drop(b, e, target)

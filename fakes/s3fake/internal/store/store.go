@@ -5,9 +5,6 @@ package store
 import (
 	"crypto/rand"
 	"encoding/base32"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -73,7 +70,7 @@ func New(o Options) (*Store, error) {
 func (s *Store) load() error {
 	for key, raw := range s.journal.Table(tableBuckets) {
 		var b Bucket
-		if err := decode(tableBuckets, key, raw, &b); err != nil {
+		if err := journal.Decode(tableBuckets, key, raw, &b); err != nil {
 			return err
 		}
 		s.buckets[b.Name] = newBucketState(b)
@@ -91,7 +88,7 @@ func (s *Store) load() error {
 func (s *Store) loadVersions(known map[blob.ID]bool) error {
 	for key, raw := range s.journal.Table(tableVersions) {
 		v := &Version{}
-		if err := decode(tableVersions, key, raw, v); err != nil {
+		if err := journal.Decode(tableVersions, key, raw, v); err != nil {
 			return err
 		}
 		b := s.buckets[v.Bucket]
@@ -119,7 +116,7 @@ func (s *Store) loadVersions(known map[blob.ID]bool) error {
 func (s *Store) loadUploads(known map[blob.ID]bool) error {
 	for key, raw := range s.journal.Table(tableUploads) {
 		u := &Upload{Parts: map[int]Part{}}
-		if err := decode(tableUploads, key, raw, u); err != nil {
+		if err := journal.Decode(tableUploads, key, raw, u); err != nil {
 			return err
 		}
 		if b := s.buckets[u.Bucket]; b != nil {
@@ -128,7 +125,7 @@ func (s *Store) loadUploads(known map[blob.ID]bool) error {
 	}
 	for key, raw := range s.journal.Table(tableParts) {
 		var p Part
-		if err := decode(tableParts, key, raw, &p); err != nil {
+		if err := journal.Decode(tableParts, key, raw, &p); err != nil {
 			return err
 		}
 		bucket, rest, _ := strings.Cut(key, "/")
@@ -147,43 +144,6 @@ func remember(known map[blob.ID]bool, segments []Segment) {
 	}
 }
 
-func decode(table, key string, raw json.RawMessage, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read %s %q from the journal: %w", table, key, err)
-	}
-	return nil
-}
-
-// record collects the journal records of one change; in-memory journals cost nothing.
-type record struct {
-	on      bool
-	records []journal.Record
-	err     error
-}
-
-func (s *Store) record() *record { return &record{on: journal.Writes(s.journal)} }
-
-func (r *record) put(table, key string, value any) {
-	if !r.on {
-		return
-	}
-	rec, err := journal.Put(table, key, value)
-	r.records, r.err = append(r.records, rec), errors.Join(r.err, err)
-}
-
-func (r *record) delete(table, key string) {
-	if r.on {
-		r.records = append(r.records, journal.Delete(table, key))
-	}
-}
-
-func (s *Store) commit(r *record) error {
-	if r.err != nil || len(r.records) == 0 {
-		return r.err
-	}
-	return s.journal.Append(r.records...)
-}
-
 // CreateBucket adds an empty bucket.
 func (s *Store) CreateBucket(b Bucket) error {
 	s.mu.Lock()
@@ -192,9 +152,9 @@ func (s *Store) CreateBucket(b Bucket) error {
 		return ErrBucketExists
 	}
 	b.Created = s.now()
-	r := s.record()
-	r.put(tableBuckets, b.Name, b)
-	if err := s.commit(r); err != nil {
+	r := journal.Begin(s.journal)
+	r.Put(tableBuckets, b.Name, b)
+	if err := r.Commit(); err != nil {
 		return err
 	}
 	s.buckets[b.Name] = newBucketState(b)
@@ -240,9 +200,9 @@ func (s *Store) UpdateBucket(name string, change func(*Bucket) error) error {
 	if err := change(&next); err != nil {
 		return err
 	}
-	r := s.record()
-	r.put(tableBuckets, name, next)
-	if err := s.commit(r); err != nil {
+	r := journal.Begin(s.journal)
+	r.Put(tableBuckets, name, next)
+	if err := r.Commit(); err != nil {
 		return err
 	}
 	b.Bucket = next
@@ -260,13 +220,13 @@ func (s *Store) DeleteBucket(name string) error {
 	if b.keys.Len() > 0 {
 		return ErrBucketNotEmpty
 	}
-	r := s.record()
-	r.delete(tableBuckets, name)
+	r := journal.Begin(s.journal)
+	r.Delete(tableBuckets, name)
 	var bodies []blob.ID
 	for _, u := range b.uploads {
 		bodies = append(bodies, dropUpload(r, u)...)
 	}
-	if err := s.commit(r); err != nil {
+	if err := r.Commit(); err != nil {
 		return err
 	}
 	delete(s.buckets, name)

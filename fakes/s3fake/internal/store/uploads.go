@@ -9,6 +9,7 @@ import (
 	"maps"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 func uploadKey(u *Upload) string { return u.Bucket + "/" + u.ID }
@@ -44,9 +45,9 @@ func (s *Store) CreateUpload(u Upload, guard func(b Bucket, u *Upload) error) (*
 	u.Initiated = s.now()
 	u.ID = newID(uint64(u.Initiated.UnixNano()), uploadMark(u.Bucket, u.Key)...)
 	u.Parts = map[int]Part{}
-	r := s.record()
-	r.put(tableUploads, uploadKey(&u), u)
-	if err := s.commit(r); err != nil {
+	r := journal.Begin(s.journal)
+	r.Put(tableUploads, uploadKey(&u), u)
+	if err := r.Commit(); err != nil {
 		return nil, err
 	}
 	b.uploads[u.ID] = &u
@@ -88,9 +89,9 @@ func (s *Store) PutPart(bucket, key, id string, p Part) (Part, error) {
 		return Part{}, err
 	}
 	p.Modified = s.now()
-	r := s.record()
-	r.put(tableParts, partKey(u, p.Number), p)
-	if err := s.commit(r); err != nil {
+	r := journal.Begin(s.journal)
+	r.Put(tableParts, partKey(u, p.Number), p)
+	if err := r.Commit(); err != nil {
 		s.blobs.Delete(ids(p.Segments)...)
 		return Part{}, err
 	}
@@ -115,7 +116,7 @@ func (s *Store) Complete(bucket, key, id string, build func(u *Upload) (Version,
 	}
 	used := map[blob.ID]bool{}
 	remember(used, v.Segments)
-	r := s.record()
+	r := journal.Begin(s.journal)
 	bodies := dropUpload(r, u)
 	stored, err := s.putLocked(v, guard, r)
 	if err != nil {
@@ -155,11 +156,11 @@ func (s *Store) Completed(bucket, key, id string) (*Version, bool) {
 }
 
 // dropUpload records the end of an upload and returns the bodies of its parts.
-func dropUpload(r *record, u *Upload) []blob.ID {
-	r.delete(tableUploads, uploadKey(u))
+func dropUpload(r *journal.Change, u *Upload) []blob.ID {
+	r.Delete(tableUploads, uploadKey(u))
 	var bodies []blob.ID
 	for n, p := range u.Parts {
-		r.delete(tableParts, partKey(u, n))
+		r.Delete(tableParts, partKey(u, n))
 		bodies = append(bodies, ids(p.Segments)...)
 	}
 	return bodies
@@ -173,9 +174,9 @@ func (s *Store) Abort(bucket, key, id string) error {
 	if err != nil {
 		return err
 	}
-	r := s.record()
+	r := journal.Begin(s.journal)
 	bodies := dropUpload(r, u)
-	if err := s.commit(r); err != nil {
+	if err := r.Commit(); err != nil {
 		return err
 	}
 	delete(s.buckets[bucket].uploads, id)
