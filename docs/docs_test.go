@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/internal/docblocks"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
@@ -86,7 +87,8 @@ func TestCommandsOnPages(t *testing.T) {
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 			cmd.Dir = root
 			// A system of its own, beside one that the developer may be running.
-			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir())
+			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
+				"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
 			cmd.Env = append(cmd.Env, environment...)
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s", out)

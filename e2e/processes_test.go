@@ -19,6 +19,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -73,15 +74,7 @@ type bench struct {
 // compiled for one is there for the other.
 func newBench(t *testing.T, programs ...string) *bench {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "e2e") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := tempdirtest.Short(t)
 	arguments := []string{"build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", dir + "/"}
 	for _, program := range programs {
 		arguments = append(arguments, "./cmd/"+program)
@@ -183,7 +176,7 @@ func (b *bench) run(p *process) *process {
 func (p *process) start() {
 	p.bench.t.Helper()
 	p.command = exec.Command(filepath.Join(p.bench.dir, p.program), p.arguments...)
-	p.command.Env = append([]string{"HOME=" + p.bench.dir, "COOPER_CI_MARK=" + os.Getenv("COOPER_CI_MARK")}, p.environment...)
+	p.command.Env = append([]string{"HOME=" + p.bench.dir, "TMPDIR=" + p.bench.dir, "COOPER_CI_MARK=" + os.Getenv("COOPER_CI_MARK")}, p.environment...)
 	p.command.Stdout, p.command.Stderr = &p.output, &p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {

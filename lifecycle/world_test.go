@@ -31,6 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -135,7 +136,7 @@ func start(t *testing.T, o setup) *world {
 	if o.fake.Name == "" {
 		o.fake.Name = w.namespace + ".fake.cooper.dev"
 	}
-	w.sockets = shortDir(t)
+	w.sockets = tempdirtest.Short(t)
 	w.rules = strict.New(strict.Options{})
 	o.fake.ServerOptions = append(w.rules.ServerOptions(), grpc.StatsHandler(otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{}))))
@@ -160,21 +161,6 @@ func start(t *testing.T, o setup) *world {
 		w.runSidecar()
 	}
 	return w
-}
-
-// shortDir is a directory whose name fits into the address of a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "cosi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // judge fails the test for what must never happen in any of them.

@@ -18,6 +18,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
@@ -77,7 +78,7 @@ func TestConnect_address(t *testing.T) {
 
 func TestConnect_waits_for_a_driver_and_says_so_once(t *testing.T) {
 	t.Parallel()
-	endpoint := "unix://" + filepath.Join(shortDir(t), "d.sock")
+	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
 	log := &lines{more: make(chan struct{}, 1)}
 	type result struct {
 		driver *sidecar.Driver
@@ -119,7 +120,7 @@ func TestConnect_gives_up_with_its_context(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	endpoint := "unix://" + filepath.Join(shortDir(t), "d.sock")
+	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
 	_, err := sidecar.Connect(ctx, sidecar.ConnectOptions{Address: endpoint})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), endpoint) {
 		t.Errorf("want the address and the end of the context, got %v", err)

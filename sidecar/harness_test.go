@@ -5,7 +5,6 @@ package sidecar_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,6 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/scope"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -85,7 +85,7 @@ func newSystem(t *testing.T, fake driverfake.Options) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.driver, s.endpoint = driver, "unix://"+filepath.Join(shortDir(t), "d.sock")
+	s.driver, s.endpoint = driver, "unix://"+filepath.Join(tempdirtest.Short(t), "d.sock")
 	s.serve()
 	s.options = sidecar.Options{
 		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
@@ -101,21 +101,6 @@ func start(t *testing.T, fake driverfake.Options) *system {
 	s := newSystem(t, fake)
 	s.run()
 	return s
-}
-
-// shortDir is a directory whose name fits into the address of a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "cosi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 // judge fails the test for what must never happen in any of them.

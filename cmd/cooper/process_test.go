@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
 
 // build makes the program once for all tests of the package.
@@ -54,10 +56,13 @@ func newData(t *testing.T) string {
 
 // upProcess is a `cooper up` that runs.
 type upProcess struct {
-	data    string
-	command *exec.Cmd
-	stderr  *bytes.Buffer
-	ended   chan error
+	data string
+	// temporary is what the process has in place of /tmp: a killed one leaves
+	// something there.
+	temporary string
+	command   *exec.Cmd
+	stderr    *bytes.Buffer
+	ended     chan error
 }
 
 func startUp(t *testing.T) *upProcess {
@@ -68,7 +73,11 @@ func startUp(t *testing.T) *upProcess {
 // startUpIn starts `cooper up` and returns when it reports that it is up.
 func startUpIn(t *testing.T, data string) *upProcess {
 	t.Helper()
-	up := &upProcess{data: data, command: exec.Command(program(t), "up", "--data", data), stderr: &bytes.Buffer{}, ended: make(chan error, 1)}
+	up := &upProcess{
+		data: data, temporary: tempdirtest.Short(t),
+		command: exec.Command(program(t), "up", "--data", data), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
+	}
+	up.command.Env = append(os.Environ(), "TMPDIR="+up.temporary)
 	stdout, err := up.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +153,7 @@ func (up *upProcess) kubectl(t *testing.T, env map[string]string, args ...string
 	return string(out)
 }
 
-// interrupt does what Ctrl-C does, and sees that nothing is left running.
+// interrupt does what Ctrl-C does, and sees that nothing is left.
 func (up *upProcess) interrupt(t *testing.T) {
 	t.Helper()
 	if err := up.command.Process.Signal(os.Interrupt); err != nil {
@@ -161,6 +170,7 @@ func (up *upProcess) awaitExit(t *testing.T) {
 	if left := processesUnder(t, up.data); len(left) > 0 {
 		t.Errorf("left running: %q", left)
 	}
+	tempdirtest.Empty(t, up.temporary)
 }
 
 // kill is kill -9.

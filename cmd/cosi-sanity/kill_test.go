@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
@@ -32,7 +33,7 @@ func TestKilledRunIsSwept(t *testing.T) {
 	}
 	var output bytes.Buffer
 	command := exec.CommandContext(t.Context(), program, "--config", config, "--journal", journal, "--focus", "^(BKT|ACC|LIF)-")
-	command.Env = append(os.Environ(), asCommand+"=1")
+	command.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+tempdirtest.Short(t)) // what is killed leaves something
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

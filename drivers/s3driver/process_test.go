@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -112,11 +113,7 @@ const (
 func startVersityIAM(t *testing.T) (string, string) {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
-	directory, err := os.MkdirTemp("", "vgw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	directory := tempdirtest.Short(t)
 	data, versions, iam := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
 	for _, needed := range []string{data, versions, iam} {
 		if err := os.Mkdir(needed, 0o700); err != nil {

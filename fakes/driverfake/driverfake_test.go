@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -34,11 +35,7 @@ type client struct {
 // contract.
 func serve(t *testing.T, driver *driverfake.Driver) client {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "fake")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	directory := tempdirtest.Short(t)
 	endpoint := "unix://" + filepath.Join(directory, "d.sock")
 	server, err := driver.Start(endpoint)
 	if err != nil {
@@ -389,11 +386,7 @@ func TestRestartWithAStateFile(t *testing.T) {
 
 func TestStopAndStartOnOneEndpoint(t *testing.T) {
 	t.Parallel()
-	directory, err := os.MkdirTemp("", "fake")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	directory := tempdirtest.Short(t)
 	endpoint := "unix://" + filepath.Join(directory, "d.sock")
 	driver := newDriver(t, driverfake.Options{})
 	client := dial(t, endpoint)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -81,11 +82,7 @@ func minioPeer(t *testing.T, path string) *peer {
 
 func versityPeer(t *testing.T, path string) *peer {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "vgw") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := tempdirtest.Short(t)
 	for _, sub := range []string{"data", "versions", "iam"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
 			t.Fatal(err)

@@ -245,7 +245,7 @@ func stop(t *testing.T, plane *controlplane.Plane) {
 func startHolder(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), helperVariable+"="+dir)
+	cmd.Env = append(os.Environ(), helperVariable+"="+dir, "TMPDIR="+t.TempDir()) // it is killed, and leaves something
 	cmd.Stderr = os.Stderr
 	output, err := cmd.StdoutPipe()
 	if err != nil {

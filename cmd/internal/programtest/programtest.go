@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
 
 // runAsProgram makes a test binary the command itself.
@@ -43,6 +45,8 @@ type Process struct {
 	command *exec.Cmd
 	out     output
 	ended   chan struct{}
+	// temporary is what it has in place of /tmp.
+	temporary string
 }
 
 // output is what a process printed so far.
@@ -68,16 +72,16 @@ func (o *output) read() (text string, more <-chan struct{}) {
 }
 
 // Start starts the command with no other environment than the given variables,
-// each NAME=value. It is killed at the end of the test if it still runs.
+// each NAME=value, and a temporary directory. It is killed at the end of the test if it still runs.
 func Start(tb testing.TB, environment []string, arguments ...string) *Process {
 	tb.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Process{tb: tb, out: output{more: make(chan struct{})}, ended: make(chan struct{})}
+	p := &Process{tb: tb, out: output{more: make(chan struct{})}, ended: make(chan struct{}), temporary: tb.TempDir()}
 	p.command = exec.CommandContext(context.WithoutCancel(tb.Context()), executable, arguments...)
-	p.command.Env = append([]string{runAsProgram + "=1"}, environment...)
+	p.command.Env = append([]string{runAsProgram + "=1", "TMPDIR=" + p.temporary}, environment...)
 	p.command.Stdout, p.command.Stderr = &p.out, &p.out
 	if err := p.command.Start(); err != nil {
 		tb.Fatal(err)
@@ -130,13 +134,18 @@ func (p *Process) Terminate() {
 	}
 }
 
-// Exit waits for the end of the process and returns its exit code.
+// Exit waits for the end of the process and returns its exit code. A process
+// that was not killed must leave nothing in its temporary directory.
 func (p *Process) Exit() int {
 	p.tb.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(waitTimeout):
 		p.tb.Fatalf("it does not end:\n%s", p.Output())
+	}
+	if p.command.ProcessState.Exited() {
+		// Of envtest, which is in some test binaries and knows no directory for caches without HOME.
+		tempdirtest.Empty(p.tb, p.temporary, "kubebuilder-envtest")
 	}
 	return p.command.ProcessState.ExitCode()
 }

@@ -7,7 +7,6 @@ package drivertest
 import (
 	"context"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -52,20 +52,10 @@ func Serve(t testing.TB, driver driverkit.Driver, options driverkit.Options) *Cl
 	return Dial(t, options.Endpoint)
 }
 
-// Endpoint returns the address of a socket in a new directory with a short path, since sockets
-// allow only 107 bytes and t.TempDir holds the test's name.
+// Endpoint returns the address of a socket in a new directory with a short path.
 func Endpoint(t testing.TB) string {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "cosi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(directory); err != nil {
-			t.Error(err)
-		}
-	})
-	return "unix://" + filepath.Join(directory, "driver.sock")
+	return "unix://" + filepath.Join(tempdirtest.Short(t), "driver.sock")
 }
 
 // Dial returns a client for a driver's endpoint. It is closed when the test ends.

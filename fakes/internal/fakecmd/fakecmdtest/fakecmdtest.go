@@ -24,6 +24,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
 
 // childMark makes the test binary be the command instead of running tests.
@@ -61,7 +63,8 @@ type Child struct {
 	// Env is the environment that the command printed.
 	Env map[string]string
 
-	cmd *exec.Cmd
+	cmd       *exec.Cmd
+	temporary string
 }
 
 // Start starts the command on a free port and waits until it is ready. The process is killed when the test ends.
@@ -69,7 +72,8 @@ func Start(t *testing.T, args ...string) *Child {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--listen", "127.0.0.1:0"}, args...)...)
 	// A killed process cannot remove its large bodies: they go with the test's directory.
-	cmd.Env = append(os.Environ(), childMark+"=1", "TMPDIR="+t.TempDir())
+	temporary := t.TempDir()
+	cmd.Env = append(os.Environ(), childMark+"=1", "TMPDIR="+temporary)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -78,7 +82,7 @@ func Start(t *testing.T, args ...string) *Child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &Child{cmd: cmd, Env: map[string]string{}}
+	c := &Child{cmd: cmd, temporary: temporary, Env: map[string]string{}}
 	t.Cleanup(c.Kill)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -103,7 +107,7 @@ func (c *Child) Kill() {
 	_ = c.cmd.Wait() // killed: always an error
 }
 
-// Stop asks the process to end and waits for it.
+// Stop asks the process to end and waits for it. It must leave nothing in its temporary directory.
 func (c *Child) Stop(t *testing.T) {
 	t.Helper()
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -112,6 +116,7 @@ func (c *Child) Stop(t *testing.T) {
 	if err := c.cmd.Wait(); err != nil {
 		t.Errorf("the command ended badly: %v", err)
 	}
+	tempdirtest.Empty(t, c.temporary)
 }
 
 // PeakMemory is the process's largest resident size so far in bytes. It skips the test on systems that do not tell.
