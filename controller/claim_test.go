@@ -16,6 +16,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // Case 17: name, reference and contents of the Bucket; the four writes of B23.
@@ -103,7 +104,7 @@ func TestClaim_whose_Bucket_is_lost(t *testing.T) {
 	s.untilProvisioned(claim)
 	s.Delete(bucket)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
-	if got := condition(claim, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
+	if got := testenv.Condition(claim, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned may not be taken back: %+v", got)
 	}
 	s.settled()

@@ -14,6 +14,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // untilReleased waits until a Bucket is marked as one whose claim goes, and is
@@ -137,11 +138,11 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 	s.Delete(claim)
 	// Case 40: the access stays provisioned and tells why it is in the way.
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	if got := condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
+	if got := testenv.Condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned of the access: %+v", got)
 	}
 	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
-	if message := condition(claim, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, `"app"`) {
+	if message := testenv.Condition(claim, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, `"app"`) {
 		t.Errorf("the claim does not say what it waits for: %s", message)
 	}
 	s.settled()
@@ -176,7 +177,7 @@ func TestDeletion_that_takes_long(t *testing.T) {
 	s.Delete(access) // and there is no sidecar
 	s.Delete(claim)
 	s.untilCondition(access, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForSidecar)
-	if message := condition(access, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, access.Status.DriverName) {
+	if message := testenv.Condition(access, cosiapi.ConditionDeprovisionFailed).Message; !strings.Contains(message, access.Status.DriverName) {
 		t.Errorf("the access does not say which sidecar: %s", message)
 	}
 	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
@@ -186,7 +187,7 @@ func TestDeletion_that_takes_long(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.settled()
-	if got := condition(get(s, access), cosiapi.ConditionDeprovisionFailed); got.Status != metav1.ConditionTrue {
+	if got := testenv.Condition(get(s, access), cosiapi.ConditionDeprovisionFailed); got.Status != metav1.ConditionTrue {
 		t.Errorf("the Controller hides what the sidecar says: %+v", got)
 	}
 	s.cleanedUp(access)

@@ -18,7 +18,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -232,33 +231,7 @@ func (s *system) settled() {
 // untilCondition waits until a claim or access has a condition.
 func (s *system) untilCondition(obj client.Object, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) {
 	s.t.Helper()
-	until(s, obj, fmt.Sprintf("%T %s has %s=%s (%s)", obj, obj.GetName(), conditionType, status, reason), func(o client.Object) error {
-		c := condition(o, conditionType)
-		if c.Status != status || c.Reason != string(reason) {
-			return fmt.Errorf("it is %s (%s): %s", c.Status, c.Reason, c.Message)
-		}
-		if c.ObservedGeneration != o.GetGeneration() {
-			return fmt.Errorf("observedGeneration is %d, generation %d", c.ObservedGeneration, o.GetGeneration())
-		}
-		return nil
-	})
-}
-
-// condition returns a condition of a Bucket, claim or access.
-func condition(obj client.Object, conditionType string) metav1.Condition {
-	var conds []metav1.Condition
-	switch o := obj.(type) {
-	case *cosiapi.Bucket:
-		conds = o.Status.Conditions
-	case *cosiapi.BucketClaim:
-		conds = o.Status.Conditions
-	case *cosiapi.BucketAccess:
-		conds = o.Status.Conditions
-	}
-	if c := meta.FindStatusCondition(conds, conditionType); c != nil {
-		return *c
-	}
-	return metav1.Condition{}
+	testenv.UntilCondition(s.Env, obj, metav1.Condition{Type: conditionType, Status: status, Reason: string(reason)})
 }
 
 // writes are the Controller's successful writes, Events left out, as "verb

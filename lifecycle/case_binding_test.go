@@ -14,6 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestCase17_without_a_sidecar_nothing_is_left(t *testing.T) {
@@ -66,7 +67,7 @@ func TestCase19_a_cache_that_lags(t *testing.T) {
 	w.touch(claim)
 	w.newClaim("fence", "no-such-class")
 	w.condition(w.claim("fence", ""), cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
-	if c := conditionOf(get(w, claim), cosiapi.ConditionResourcesValidated); c.Status == metav1.ConditionFalse {
+	if c := testenv.Condition(get(w, claim), cosiapi.ConditionResourcesValidated); c.Status == metav1.ConditionFalse {
 		t.Errorf("a stale cache made it %s: %s", c.Reason, c.Message)
 	}
 	release()
@@ -244,8 +245,8 @@ func TestCase62_conditions_of_a_claim(t *testing.T) {
 			claim := tc.prepare(w)
 			until(w, claim, "the claim is "+name, func(c *cosiapi.BucketClaim) error {
 				got := want{
-					conditionOf(c, cosiapi.ConditionProvisioned).Status, conditionOf(c, cosiapi.ConditionResourcesValidated).Status,
-					conditionOf(c, cosiapi.ConditionProvisionFailed).Status,
+					testenv.Condition(c, cosiapi.ConditionProvisioned).Status, testenv.Condition(c, cosiapi.ConditionResourcesValidated).Status,
+					testenv.Condition(c, cosiapi.ConditionProvisionFailed).Status,
 				}
 				pending := slices.ContainsFunc(c.Status.Conditions[:2], func(c metav1.Condition) bool {
 					return c.Reason == cosiapi.ReasonPending || c.ObservedGeneration != 1 || c.Message == ""

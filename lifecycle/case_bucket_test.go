@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // patient repeats what failed soon, for tests whose subject is repetition.
@@ -269,7 +270,7 @@ func TestCase36_a_deletion_that_fails(t *testing.T) {
 		t.Errorf("the driver's message is lost: %s", message)
 	}
 	w.settled()
-	if get(w, bucket); !cosiapi.HasProtection(bucket) || conditionOf(bucket, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+	if get(w, bucket); !cosiapi.HasProtection(bucket) || testenv.Condition(bucket, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 		t.Errorf("the finalizer is off, or ProvisionFailed was flipped: %+v", bucket)
 	}
 	w.called(driverfake.DeleteBucket, 1)

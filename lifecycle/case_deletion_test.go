@@ -14,6 +14,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -34,7 +35,7 @@ func TestCase28_40_a_claim_in_use(t *testing.T) {
 	w.create(late)
 	w.refused(late, conditions.BucketClaimDeleting)
 	w.settled()
-	if c := conditionOf(get(w, access), cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue {
+	if c := testenv.Condition(get(w, access), cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned of the access: %+v", c)
 	}
 	if get(w, claim); !marked(claim) || !cosiapi.HasProtection(claim) {

@@ -31,6 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestCase56_57_failures_of_provisioning(t *testing.T) {
@@ -66,11 +67,11 @@ func TestCase56_what_is_provisioned_stays_so(t *testing.T) {
 	t.Parallel()
 	w := pair(t, setup{})
 	access := w.granted("app", "keys", "photos")
-	since := conditionOf(access, cosiapi.ConditionProvisioned).LastTransitionTime
+	since := testenv.Condition(access, cosiapi.ConditionProvisioned).LastTransitionTime
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable})
 	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	if c := conditionOf(access, cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue || !c.LastTransitionTime.Equal(&since) {
+	if c := testenv.Condition(access, cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue || !c.LastTransitionTime.Equal(&since) {
 		t.Errorf("Provisioned moved: %+v", c)
 	}
 	w.touch(access)
@@ -270,7 +271,7 @@ func TestCase65_an_API_that_refuses(t *testing.T) {
 			remove := w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: status})
 			claim := w.newClaim("photos", "fast")
 			w.untilEvent(w.namespace, claim, events.FailedAPICall)
-			if c := conditionOf(get(w, claim), cosiapi.ConditionProvisionFailed); c.Status == metav1.ConditionTrue {
+			if c := testenv.Condition(get(w, claim), cosiapi.ConditionProvisionFailed); c.Status == metav1.ConditionTrue {
 				t.Errorf("an API problem became a condition: %+v", c)
 			}
 			remove()

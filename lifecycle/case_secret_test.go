@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -140,7 +141,7 @@ func TestCase47_a_leftover_Secret(t *testing.T) {
 		w.create(leftover)
 		w.create(access)
 		w.refused(access, conditions.SecretTaken)
-		if c := conditionOf(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
+		if c := testenv.Condition(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
 			t.Errorf("a Secret that will go makes the access fail for good: %s", c.Reason)
 		}
 		w.drop(t.Context(), leftover)

@@ -15,6 +15,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // global is the name of an object without a namespace.
@@ -243,7 +244,7 @@ func (w *world) gone(objects ...client.Object) {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("deletionTimestamp %v, finalizers %v, conditions %v", obj.GetDeletionTimestamp(), obj.GetFinalizers(), conditionsOf(obj))
+			return fmt.Errorf("deletionTimestamp %v, finalizers %v, conditions %v", obj.GetDeletionTimestamp(), obj.GetFinalizers(), testenv.Conditions(obj))
 		})
 	}
 }
@@ -254,9 +255,9 @@ func (w *world) condition(obj client.Object, conditionType string, status metav1
 	w.t.Helper()
 	var message string
 	until(w, obj, fmt.Sprintf("%T %s has %s=%s %v", obj, obj.GetName(), conditionType, status, reasons), func(o client.Object) error {
-		c := conditionOf(o, conditionType)
+		c := testenv.Condition(o, conditionType)
 		if c.Status != status || len(reasons) > 0 && c.Reason != string(reasons[0]) {
-			return fmt.Errorf("conditions %v", conditionsOf(o))
+			return fmt.Errorf("conditions %v", testenv.Conditions(o))
 		}
 		if c.ObservedGeneration != o.GetGeneration() {
 			return fmt.Errorf("observedGeneration is %d, generation %d", c.ObservedGeneration, o.GetGeneration())
@@ -279,26 +280,6 @@ func (w *world) ready(objects ...client.Object) {
 	for _, obj := range objects {
 		w.condition(obj, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 	}
-}
-
-func conditionsOf(obj client.Object) []metav1.Condition {
-	switch o := obj.(type) {
-	case *cosiapi.Bucket:
-		return o.Status.Conditions
-	case *cosiapi.BucketClaim:
-		return o.Status.Conditions
-	case *cosiapi.BucketAccess:
-		return o.Status.Conditions
-	default:
-		return nil
-	}
-}
-
-func conditionOf(obj client.Object, conditionType string) metav1.Condition {
-	if c := meta.FindStatusCondition(conditionsOf(obj), conditionType); c != nil {
-		return *c
-	}
-	return metav1.Condition{}
 }
 
 // marked tells whether a claim carries the mark of being in use.

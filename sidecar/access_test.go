@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestAccess_case_12_13_14_both_phases(t *testing.T) {
@@ -379,7 +380,7 @@ func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
 	}
 	s.settled()
 	get(s, a)
-	if cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation) || condition(a, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+	if cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation) || testenv.Condition(a, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 		t.Errorf("a failed revocation changed more than DeprovisionFailed: %v %v", a.Annotations, a.Status.Conditions)
 	}
 	s.Gone(secret)

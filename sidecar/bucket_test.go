@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // live reads a Bucket from inside of a driver's handler.
@@ -361,7 +362,7 @@ func TestBucket_case_36_a_deletion_that_fails(t *testing.T) {
 				t.Errorf("the driver's message is lost: %s", message)
 			}
 			s.settled()
-			if b := get(s, b); !cosiapi.HasProtection(b) || condition(b, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+			if b := get(s, b); !cosiapi.HasProtection(b) || testenv.Condition(b, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 				t.Errorf("finalizer or ProvisionFailed changed: %v", b.Status.Conditions)
 			}
 			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {

@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // lines collects a log.
@@ -149,7 +150,7 @@ func TestDriver_comes_back_under_another_name(t *testing.T) {
 	s.serve()
 	s.Create(b)
 	until(s, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
-		if message := condition(b, cosiapi.ConditionProvisionFailed).Message; !strings.Contains(message, "impostor.example.com") {
+		if message := testenv.Condition(b, cosiapi.ConditionProvisionFailed).Message; !strings.Contains(message, "impostor.example.com") {
 			return fmt.Errorf("it says %q", message)
 		}
 		return nil

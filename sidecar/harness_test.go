@@ -4,7 +4,6 @@ package sidecar_test
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -243,40 +241,13 @@ func until[T client.Object](s *system, obj T, what string, check func(T) error) 
 // its message.
 func (s *system) untilCondition(obj client.Object, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) string {
 	s.t.Helper()
-	var message string
-	until(s, obj, fmt.Sprintf("%T %s has %s=%s (%s)", obj, obj.GetName(), conditionType, status, reason), func(o client.Object) error {
-		c := condition(o, conditionType)
-		if c.Status != status || c.Reason != string(reason) {
-			return fmt.Errorf("it is %s (%s): %s", c.Status, c.Reason, c.Message)
-		}
-		if c.ObservedGeneration != o.GetGeneration() {
-			return fmt.Errorf("observedGeneration is %d, generation %d", c.ObservedGeneration, o.GetGeneration())
-		}
-		message = c.Message
-		return nil
-	})
-	return message
+	return testenv.UntilCondition(s.Env, obj, metav1.Condition{Type: conditionType, Status: status, Reason: string(reason)})
 }
 
 // ready waits until a Bucket or access is provisioned.
 func (s *system) ready(obj client.Object) {
 	s.t.Helper()
 	s.untilCondition(obj, cosiapi.ConditionProvisioned, metav1.ConditionTrue, conditions.Provisioned)
-}
-
-// condition returns a condition of a Bucket or access.
-func condition(obj client.Object, conditionType string) metav1.Condition {
-	var conds []metav1.Condition
-	switch o := obj.(type) {
-	case *cosiapi.Bucket:
-		conds = o.Status.Conditions
-	case *cosiapi.BucketAccess:
-		conds = o.Status.Conditions
-	}
-	if c := meta.FindStatusCondition(conds, conditionType); c != nil {
-		return *c
-	}
-	return metav1.Condition{}
 }
 
 // calls are the RPCs that the driver got, except DriverGetInfo, oldest first.

@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -190,7 +191,7 @@ func TestEvents_case_65_a_persistent_API_problem(t *testing.T) {
 			b := s.bucket()
 			s.Create(b)
 			s.untilEvent(metav1.NamespaceDefault, "Bucket", b.Name, "FailedAPICall")
-			if c := condition(get(s, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
+			if c := testenv.Condition(get(s, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
 				t.Errorf("an API problem became a condition: %v", c)
 			}
 			i.relent()
