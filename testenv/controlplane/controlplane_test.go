@@ -3,7 +3,6 @@
 package controlplane_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -21,19 +20,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/helpertest"
 )
 
-// helperVariable makes the test binary start a control plane on the data directory that it names, say so and stay.
-const helperVariable = "CONTROLPLANE_TEST_DATA"
+func TestMain(m *testing.M) { helpertest.Main(m, helper) }
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(helperVariable); dir != "" {
-		helper(dir)
-		return
-	}
-	m.Run()
-}
-
+// helper starts a control plane on a data directory, says so and stays.
 func helper(dir string) {
 	plane, err := controlplane.Start(context.Background(), controlplane.Options{DataDir: dir}) //nolint:forbidigo // a main function
 	if err != nil {
@@ -244,19 +236,9 @@ func stop(t *testing.T, plane *controlplane.Plane) {
 // startHolder starts a process that has a control plane on the directory.
 func startHolder(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), helperVariable+"="+dir, "TMPDIR="+t.TempDir()) // it is killed, and leaves something
-	cmd.Stderr = os.Stderr
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "ready ") {
-		t.Fatalf("helper: %q, %v", line, err)
+	cmd, lines := helpertest.Start(t, dir)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "ready ") {
+		t.Fatalf("helper: %q, %v", lines.Text(), lines.Err())
 	}
 	return cmd
 }

@@ -17,20 +17,12 @@ import (
 
 	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/flock"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/helpertest"
 )
 
-// helperVariable makes the test binary build the tiny module in the cache directory that it names.
-const helperVariable = "GOBUILD_TEST_CACHE"
+func TestMain(m *testing.M) { helpertest.Main(m, helper) }
 
-func TestMain(m *testing.M) {
-	if cache := os.Getenv(helperVariable); cache != "" {
-		helper(cache)
-		return
-	}
-	m.Run()
-}
-
-// helper tells its progress and its result, a line each.
+// helper builds the tiny module in a cache directory. It tells its progress and its result, a line each.
 func helper(cache string) {
 	dir, err := gobuild.Build(context.Background(), tiny(hello), gobuild.Options{ //nolint:forbidigo // a main function
 		CacheDir: cache,
@@ -138,18 +130,9 @@ func TestOfTwoProcessesOneBuildsWhileTheOtherWaits(t *testing.T) {
 
 func startHelper(t *testing.T, cache string) *bufio.Scanner {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), helperVariable+"="+cache)
-	cmd.Stderr = os.Stderr
-	output, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, lines := helpertest.Start(t, cache)
 	t.Cleanup(func() { _ = cmd.Wait() })
-	return bufio.NewScanner(output)
+	return lines
 }
 
 func TestWhatAKilledBuilderLeftIsRemoved(t *testing.T) {
