@@ -54,18 +54,11 @@ func (r *rpcs) DriverCreateBucket(
 		Protocols:  protocolsFrom(message.GetProtocols()),
 		Parameters: maps.Clone(message.GetParameters()),
 	}
-	info := r.driver.Info()
-	if err := info.checkBucket(request.Protocols, request.Parameters); err != nil {
-		return nil, err
-	}
-	bucket, err := r.driver.CreateBucket(ctx, request)
+	protocols, err := r.offer(request, func() (BucketInfo, error) { return r.driver.CreateBucket(ctx, request) })
 	if err != nil {
 		return nil, err
 	}
-	if err := info.checkOffer(bucket); err != nil {
-		return nil, err
-	}
-	return &cosi.DriverCreateBucketResponse{Protocols: bucketTo(bucket)}, nil
+	return &cosi.DriverCreateBucketResponse{Protocols: protocols}, nil
 }
 
 // DriverGetBucket implements cosi.ProvisionerServer.
@@ -77,18 +70,28 @@ func (r *rpcs) DriverGetBucket(
 		Protocols:  protocolsFrom(message.GetProtocols()),
 		Parameters: maps.Clone(message.GetParameters()),
 	}
+	protocols, err := r.offer(CreateBucketRequest(request), func() (BucketInfo, error) { return r.driver.GetBucket(ctx, request) })
+	if err != nil {
+		return nil, err
+	}
+	return &cosi.DriverGetBucketResponse{Protocols: protocols}, nil
+}
+
+// offer checks a request for a bucket that exists afterwards, calls the driver, and checks and
+// translates what the bucket offers.
+func (r *rpcs) offer(request CreateBucketRequest, call func() (BucketInfo, error)) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	info := r.driver.Info()
 	if err := info.checkBucket(request.Protocols, request.Parameters); err != nil {
 		return nil, err
 	}
-	bucket, err := r.driver.GetBucket(ctx, request)
+	bucket, err := call()
 	if err != nil {
 		return nil, err
 	}
 	if err := info.checkOffer(bucket); err != nil {
 		return nil, err
 	}
-	return &cosi.DriverGetBucketResponse{Protocols: bucketTo(bucket)}, nil
+	return bucketTo(bucket), nil
 }
 
 // DriverDeleteBucket implements cosi.ProvisionerServer.
