@@ -15,6 +15,8 @@ import (
 
 	tcexec "github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 // probeInterval is the time between two runs of a probe.
@@ -29,24 +31,7 @@ type probing struct{ command []string }
 // WaitUntilReady implements wait.Strategy. A container that is just restarting, which
 // cannot run a command, is not ready yet. The error says what the last run told.
 func (p *probing) WaitUntilReady(ctx context.Context, target wait.StrategyTarget) error {
-	ticker := time.NewTicker(probeInterval)
-	defer ticker.Stop()
-	var seen error
-	for {
-		err := p.once(ctx, target)
-		if err == nil {
-			return nil
-		}
-		// A run that the end of ctx cut short says less than the one before.
-		if ctx.Err() == nil || seen == nil {
-			seen = err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w (%w)", seen, context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
+	return controlplane.UntilEvery(ctx, probeInterval, func(ctx context.Context) error { return p.once(ctx, target) })
 }
 
 func (p *probing) once(ctx context.Context, target wait.StrategyTarget) error {

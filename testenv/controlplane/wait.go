@@ -14,7 +14,12 @@ const waitInterval = 50 * time.Millisecond
 // Until calls check until it returns nil, and returns its last error when ctx ends first. check says in its error
 // what it saw instead of what was waited for.
 func Until(ctx context.Context, check func(context.Context) error) error {
-	ticker := time.NewTicker(waitInterval)
+	return UntilEvery(ctx, waitInterval, check)
+}
+
+// UntilEvery is Until with a time between two checks, for those that cost more.
+func UntilEvery(ctx context.Context, interval time.Duration, check func(context.Context) error) error {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var seen error
 	for {
