@@ -211,6 +211,7 @@ func conditionRows() map[string]behaviour {
 			"If-Match, any":                              {call: reading(headers{"If-Match": "*"}), status: 200},
 			"If-None-Match, the same":                    {call: reading(headers{"If-None-Match": "{etag}"}), status: 304},
 			"If-None-Match, another":                     {call: reading(headers{"If-None-Match": otherTag}), status: 200},
+			"If-None-Match, any":                         {call: reading(headers{"If-None-Match": "*"}), status: 400, code: "UnsatisfiableCondition"},
 			"If-None-Match, one of two":                  {call: reading(headers{"If-None-Match": otherTag + ", {etag}"}), status: 304},
 			"If-Modified-Since, modified":                {call: reading(headers{"If-Modified-Since": longAgo}), status: 200},
 			"If-Modified-Since, not modified":            {call: reading(headers{"If-Modified-Since": "{modified}"}), status: 304},

@@ -45,6 +45,9 @@ func readConditions(h http.Header, prefix string) (conditions, error) {
 // errConditions refuses conditions that cannot be asked together.
 var errConditions = azerr.New(http.StatusBadRequest, "MultipleConditionHeadersNotSupported", "Multiple condition headers are not supported.")
 
+// errUnsatisfiable refuses to read what must not exist.
+var errUnsatisfiable = azerr.New(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
+
 // check compares the conditions with a state; exists is false when there is none. Reading a state that the client has
 // already is "not modified". Reads take any conditions together and other calls few, as "Specifying conditional headers
 // for Blob service operations" has it.

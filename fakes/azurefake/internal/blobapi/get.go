@@ -47,8 +47,11 @@ func (c *Call) pick(e *store.Entry) (*store.Blob, error) {
 // look finds the state and applies conditions and lease of a read.
 func (c *Call) look(show func(*store.Entry, *store.Blob) error) error {
 	cond, err := readConditions(c.r.Header, "")
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case cond.noneMatch == "*":
+		return errUnsatisfiable
 	}
 	return c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
 		b, err := c.pick(e)
