@@ -81,7 +81,7 @@ func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
 	maps.Copy(all, discovered(t, "iamcredentials/v1/iamcredentials-api.json"))
 	var served, unserved []string
 	w := newWorld(t)
-	defer w.close(t)
+	defer func() { w.close(t) }() // the last one that is made below
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		op := all[name]
 		w.ForgetCalls()
