@@ -9,19 +9,21 @@ import (
 )
 
 const (
-	tagging    = `<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>`
-	lifecycle  = `<LifecycleConfiguration><Rule><ID>x</ID><Status>Enabled</Status><Filter><Prefix>p</Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
-	cors       = `<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>`
-	block      = `<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>`
-	ownership  = `<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>`
-	sse        = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
-	objLock    = `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`
-	retention  = `<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2099-01-01T00:00:00Z</RetainUntilDate></Retention>`
-	hold       = `<LegalHold><Status>ON</Status></LegalHold>`
-	bucketPol  = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"s3:GetBucketAcl","Resource":"arn:aws:s3:::docs"}]}`
-	parts      = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
-	kms        = "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1"
-	until      = "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z"
+	tagging   = `<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>`
+	lifecycle = `<LifecycleConfiguration><Rule><ID>x</ID><Status>Enabled</Status><Filter><Prefix>p</Prefix></Filter><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>`
+	cors      = `<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule></CORSConfiguration>`
+	block     = `<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>`
+	ownership = `<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>`
+	sse       = `<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>`
+	objLock   = `<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>`
+	retention = `<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2099-01-01T00:00:00Z</RetainUntilDate></Retention>`
+	hold      = `<LegalHold><Status>ON</Status></LegalHold>`
+	bucketPol = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::000000000000:root"},"Action":"s3:GetBucketAcl","Resource":"arn:aws:s3:::docs"}]}`
+	parts     = `<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>`
+	kms       = "X-Amz-Server-Side-Encryption: aws:kms\nX-Amz-Server-Side-Encryption-Aws-Kms-Key-Id: k1"
+	until     = "X-Amz-Object-Lock-Mode: GOVERNANCE\nX-Amz-Object-Lock-Retain-Until-Date: 2099-01-01T00:00:00Z"
+	// known is the condition that what is there is the second docs/k.
+	known      = `If-Match: "a9f0e61a137d86aa9db53465e0801612"`
 	bypass     = "X-Amz-Bypass-Governance-Retention: true"
 	thumbprint = "ThumbprintList.member.1=6938fd4d98bab03faadb97b34396831e3780aea1"
 	trust      = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000000"},"Action":"sts:AssumeRole"}]}`
@@ -142,6 +144,7 @@ func operations() map[string]operation {
 	maps.Copy(m, objectOperations())
 	maps.Copy(m, sealedOperations())
 	maps.Copy(m, lockedOperations())
+	maps.Copy(m, conditionalOperations())
 	maps.Copy(m, queryOperations())
 	return m
 }
@@ -223,6 +226,26 @@ func lockedOperations() map[string]operation {
 	}
 }
 
+// conditionalOperations depend on what is there ("How to prevent object overwrites with conditional writes" and "How to
+// perform conditional deletes" in the Amazon S3 User Guide).
+func conditionalOperations() map[string]operation {
+	return map[string]operation{
+		"PutObject over a known object":               {method: "PUT", path: "/docs/k", headers: known, body: "x", actions: "s3:PutObject s3:GetObject", status: 200},
+		"PutObject over another object":               {method: "PUT", path: "/docs/k", headers: "If-Match: other", body: "x", actions: "s3:PutObject s3:GetObject", status: 412, code: "PreconditionFailed"},
+		"PutObject over nothing":                      {method: "PUT", path: "/docs/new", headers: known, body: "x", actions: "s3:PutObject s3:GetObject", status: 404, code: "NoSuchKey"},
+		"PutObject where nothing is":                  {method: "PUT", path: "/docs/new", headers: "If-None-Match: *", body: "x", actions: "s3:PutObject", status: 200},
+		"PutObject where something is":                {method: "PUT", path: "/docs/k", headers: "If-None-Match: *", body: "x", actions: "s3:PutObject", status: 412, code: "PreconditionFailed"},
+		"CopyObject over a known object":              {method: "PUT", path: "/docs/k", headers: "X-Amz-Copy-Source: docs/governed\n" + known, actions: "s3:PutObject s3:GetObject", status: 200},
+		"CompleteMultipartUpload over a known object": {method: "POST", path: "/docs/k?uploadId={upload}", headers: known, body: parts, actions: "s3:PutObject s3:GetObject", status: 200},
+		"CompleteMultipartUpload where something is":  {method: "POST", path: "/docs/k?uploadId={upload}", headers: "If-None-Match: *", body: parts, actions: "s3:PutObject", status: 412, code: "PreconditionFailed"},
+		"DeleteObject of a known object":              {method: "DELETE", path: "/docs/k", headers: known, actions: "s3:DeleteObject s3:GetObject", status: 204},
+		"DeleteObject of another object":              {method: "DELETE", path: "/docs/k", headers: "If-Match: other", actions: "s3:DeleteObject s3:GetObject", status: 412, code: "PreconditionFailed"},
+		"DeleteObject of whatever is there":           {method: "DELETE", path: "/docs/k", headers: "If-Match: *", actions: "s3:DeleteObject", status: 204},
+		"DeleteObjects of a known object":             {method: "POST", path: "/docs?delete", body: `<Delete><Object><Key>k</Key><ETag>a9f0e61a137d86aa9db53465e0801612</ETag></Object></Delete>`, actions: "s3:DeleteObject s3:GetObject", status: 200, perKey: true},
+		"GetObject as if it was written":              {method: "GET", path: "/docs/k", headers: "X-Amz-Server-Side-Encryption: AES256", actions: "s3:GetObject", status: 400, code: "InvalidArgument"},
+	}
+}
+
 func queryOperations() map[string]operation {
 	list := []operation{
 		query("CreateUser", "UserName=new"), query("GetUser", "UserName=target"), query("ListUsers"), query("UpdateUser", "UserName=target", "NewPath=/a/"), query("DeleteUser", "UserName=spare"),
@@ -261,6 +284,16 @@ func queryOperations() map[string]operation {
 	m := map[string]operation{}
 	for _, op := range list {
 		m[op.actions] = op
+	}
+	const oneTag, itsValue = "Tags.member.1.Key=a", "Tags.member.1.Value=b"
+	for tagging, op := range map[string]operation{
+		"iam:TagUser": query("CreateUser", "UserName=new", oneTag, itsValue), "iam:TagRole": query("CreateRole", "RoleName=new", "AssumeRolePolicyDocument="+trust, oneTag, itsValue),
+		"iam:TagPolicy":                query("CreatePolicy", "PolicyName=new", "PolicyDocument="+anyPolicy, oneTag, itsValue),
+		"iam:TagOpenIDConnectProvider": query("CreateOpenIDConnectProvider", "Url=https://other.example.com", thumbprint, oneTag, itsValue),
+	} {
+		name := op.actions + " tagged"
+		op.actions += " " + tagging
+		m[name] = op
 	}
 	assume := query("AssumeRole", "RoleArn=arn:aws:iam::000000000000:role/role", "RoleSessionName=session")
 	assume.actions = "sts:AssumeRole"

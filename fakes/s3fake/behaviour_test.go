@@ -293,7 +293,10 @@ func signedRequest(tb testing.TB, base string, creds aws.Credentials, op operati
 		}
 	}
 	for line := range strings.SplitSeq(op.headers, "\n") {
-		if name, value, ok := strings.Cut(line, ": "); ok {
+		switch name, value, ok := strings.Cut(line, ": "); {
+		case ok && value == "":
+			req.Header.Del(name)
+		case ok:
 			req.Header.Set(name, value)
 		}
 	}

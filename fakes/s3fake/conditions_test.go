@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
@@ -86,6 +88,61 @@ func newWorldLike(t *testing.T) *world {
 	w := newWorld(t)
 	w.send(t, w.Root(), operation{method: http.MethodPut, path: "/docs/tagged", headers: "X-Amz-Tagging: team=a", body: "x"})
 	return w
+}
+
+// TestResourceOfListBuckets lists the buckets under policies that name all of them, in either way, and under one that
+// names a single one ("Walkthrough: Controlling access to a bucket with user policies" in the Amazon S3 User Guide).
+func TestResourceOfListBuckets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for resource, want := range map[string]int{"*": http.StatusOK, "arn:aws:s3:::*": http.StatusOK, "arn:aws:s3:::docs": http.StatusForbidden} {
+		got := w.call(t, row{operation: operation{method: http.MethodGet, path: "/"}, policy: `{"Effect":"Allow","Action":"s3:ListAllMyBuckets","Resource":"` + resource + `"}`})
+		if got.Code != want {
+			t.Errorf("on %s: %d %s, want %d", resource, got.Code, got.Body, want)
+		}
+	}
+}
+
+// TestConditionsOfPresignedURLs denies what the examples of "Amazon S3 Signature Version 4 Authentication Specific
+// Policy Keys" (Amazon S3 API Reference) deny.
+func TestConditionsOfPresignedURLs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tests := map[string]struct {
+		denied string
+		age    time.Duration
+		want   int
+	}{
+		"a body that is not signed":            {`"StringEquals":{"s3:x-amz-content-sha256":"UNSIGNED-PAYLOAD"}`, 0, http.StatusForbidden},
+		"a signature in the query":             {`"StringEquals":{"s3:authType":"REST-QUERY-STRING"}`, 0, http.StatusForbidden},
+		"an old signature":                     {`"NumericGreaterThan":{"s3:signatureAge":"600000"}`, 11 * time.Minute, http.StatusForbidden},
+		"an old signature, when it is not old": {`"NumericGreaterThan":{"s3:signatureAge":"600000"}`, time.Minute, http.StatusOK},
+		"a signature in a header":              {`"StringEquals":{"s3:authType":"REST-HEADER"}`, 0, http.StatusOK},
+	}
+	n := 0
+	for name, tc := range tests {
+		n++
+		c := s3fake.Credentials{AccessKeyID: "AKIAPRESIGNED" + strings.Repeat("A", n), SecretAccessKey: "secret"}
+		err := w.ImportUser(s3fake.ImportedUser{Name: strings.ReplaceAll(name, " ", "-"), Credentials: c, Policy: `{"Version":"2012-10-17","Statement":[
+			{"Effect":"Allow","Action":"s3:*","Resource":"*"},{"Effect":"Deny","Action":"s3:*","Resource":"*","Condition":{` + tc.denied + `}}]}`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/docs/presigned?X-Amz-Expires=3600", strings.NewReader("x"))
+			url, _, err := signer.PresignHTTP(t.Context(), aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}, req, "UNSIGNED-PAYLOAD", "s3", "us-east-1", time.Now().Add(-tc.age))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := httptest.NewRecorder()
+			w.ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodPut, url, strings.NewReader("x")))
+			if got.Code != tc.want {
+				t.Errorf("%d %s, want %d", got.Code, got.Body, tc.want)
+			}
+		})
+	}
 }
 
 // TestTLSVersion compares the version of TLS, as policies do that demand a modern one.

@@ -27,6 +27,12 @@ func TestLocksHoldAgainstRoot(t *testing.T) {
 		return operation{method: http.MethodPut, path: "/vault/k?retention", headers: bypass, body: body}
 	}
 	remove := operation{method: http.MethodDelete, path: locked, headers: bypass}
+	part := operation{method: http.MethodPut, path: "/vault/k?partNumber=1&uploadId={upload}", body: "part"}
+	// bare has no Content-MD5, as today's clients send requests.
+	bare := func(op operation) operation {
+		op.headers = "Content-Md5: "
+		return op
+	}
 	type step struct {
 		name string
 		op   operation
@@ -60,8 +66,15 @@ func TestLocksHoldAgainstRoot(t *testing.T) {
 			done("put", put), refused("delete the version", remove),
 			done("copy", operation{method: http.MethodPut, path: "/vault/k", headers: "X-Amz-Copy-Source: vault/k\nX-Amz-Metadata-Directive: REPLACE"}), refused("delete the copy", remove),
 			done("start", operation{method: http.MethodPost, path: "/vault/k?uploads"}),
-			done("upload", operation{method: http.MethodPut, path: "/vault/k?partNumber=1&uploadId={upload}", body: "part"}),
+			done("upload", part),
 			done("complete", operation{method: http.MethodPost, path: "/vault/k?uploadId={upload}", body: parts}), refused("delete what was uploaded in parts", remove),
+		},
+		"what a default retention locks comes with a checksum": {
+			done("start", operation{method: http.MethodPost, path: "/vault/k?uploads"}),
+			done("configure", operation{method: http.MethodPut, path: "/vault?object-lock", body: yearly}),
+			{"put", bare(put), http.StatusBadRequest, "required for Put Object requests with Object Lock parameters"},
+			{"upload", bare(part), http.StatusBadRequest, "required for Put Part requests with Object Lock parameters"},
+			done("put with one", operation{method: http.MethodPut, path: "/vault/k", headers: bare(put).headers + "\nX-Amz-Checksum-Crc32: jNwWgw==", body: "x"}),
 		},
 		"a copy does not take its source's lock along": {
 			done("put", put), done("retain", lock(strict)),
@@ -70,7 +83,7 @@ func TestLocksHoldAgainstRoot(t *testing.T) {
 		},
 		"an upload is locked as it was begun": {
 			done("start", operation{method: http.MethodPost, path: "/vault/k?uploads", headers: strings.ReplaceAll(until, "GOVERNANCE", "COMPLIANCE")}),
-			done("upload", operation{method: http.MethodPut, path: "/vault/k?partNumber=1&uploadId={upload}", body: "part"}),
+			done("upload", part),
 			done("complete", operation{method: http.MethodPost, path: "/vault/k?uploadId={upload}", body: parts}), refused("delete the version", remove),
 		},
 		"a bucket without versions has no lock": {

@@ -5,6 +5,8 @@ package s3fake_test
 import (
 	"bytes"
 	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -104,4 +106,35 @@ func TestKeysAreRefusedAsAWSRefusesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("with a deleted key", "InvalidAccessKeyId", c)
+}
+
+// TestPartNumbersOfComposites completes uploads from a second part alone: S3 refuses it where a composite checksum is made
+// of the parts (CompletedPart in the Amazon S3 API Reference).
+func TestPartNumbersOfComposites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const sum, part = "N6aAEzvQk0L5NK+43Sx9nhtiTaXzXjo4rbED43wFXtE=", "f4c9385f1902f7334b00b9b4ecd164de"
+	tests := map[string]struct{ begin, complete, want string }{
+		"without a checksum":         {"", "", ""},
+		"with a composite checksum":  {"X-Amz-Checksum-Algorithm: SHA256", "<ChecksumSHA256>" + sum + "</ChecksumSHA256>", "InvalidPartOrder"},
+		"with the checksum of whole": {"X-Amz-Checksum-Algorithm: CRC64NVME", "", ""},
+	}
+	for name, tc := range tests {
+		key := strings.ReplaceAll(name, " ", "-")
+		got := w.send(t, w.Root(), operation{method: http.MethodPost, path: "/empty/" + key + "?uploads", headers: tc.begin})
+		_, rest, _ := strings.Cut(got.Body.String(), "<UploadId>")
+		id, _, _ := strings.Cut(rest, "<")
+		headers := ""
+		if tc.complete != "" {
+			headers = "X-Amz-Checksum-Sha256: " + sum
+		}
+		if got := w.send(t, w.Root(), operation{method: http.MethodPut, path: "/empty/" + key + "?partNumber=2&uploadId=" + id, headers: headers, body: "part"}); got.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", name, got.Code, got.Body)
+		}
+		body := "<CompleteMultipartUpload><Part><PartNumber>2</PartNumber><ETag>" + part + "</ETag>" + tc.complete + "</Part></CompleteMultipartUpload>"
+		got = w.send(t, w.Root(), operation{method: http.MethodPost, path: "/empty/" + key + "?uploadId=" + id, body: body})
+		if code := errorCode(got.Body.Bytes()); code != tc.want {
+			t.Errorf("%s: %d %s, want %q", name, got.Code, got.Body, tc.want)
+		}
+	}
 }

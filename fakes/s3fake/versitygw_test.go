@@ -279,7 +279,8 @@ func explained() map[string][]string {
 		"access key IDs have 20 characters, not 21, and are listed in the order of their creation": {
 			"IAMCreateAccessKey_infers_caller_user_name", "IAMCreateAccessKey_success", "IAMListAccessKeys_infers_caller_user_name", "IAMListAccessKeys_success", "IAMListAccessKeys_pagination",
 		},
-		"every service can be trusted, ec2.amazonaws.com too": {"IAMCreateRole_trust_policy_document_grammar", "IAMUpdateAssumeRolePolicy_trust_policy_document_grammar"},
+		"every service can be trusted, ec2.amazonaws.com too":                  {"IAMCreateRole_trust_policy_document_grammar", "IAMUpdateAssumeRolePolicy_trust_policy_document_grammar"},
+		"tags at creation need the permission to tag (Tags for IAM resources)": {"IAMAccessControl_ConditionRequestTagOnCreateUser"},
 		"the issuers of a fake have ports and may be out of reach": {
 			"IAMCreateOpenIDConnectProvider_invalid_url", "IAMCreateOpenIDConnectProvider_thumbprint_autofetch_communication_error", "IAMAssumeRoleWithWebIdentity_idp_communication_error",
 		},

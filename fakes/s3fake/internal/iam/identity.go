@@ -180,8 +180,16 @@ func (a *Account) RemoveTags(kind Kind, name string, keys []string) error {
 // regardless of case ("Tags for AWS Identity and Access Management resources", IAM User Guide).
 func exactKeys(a, b string) bool { return a == b }
 
-// mergeTags overlays tags; same compares their keys.
+// mergeTags overlays the tags of one entity; same compares their keys.
 func mergeTags(old, tags []Tag, same func(a, b string) bool) ([]Tag, error) {
+	out := overlayTags(old, tags, same)
+	if len(out) > MaxTags {
+		return nil, limitExceeded("The number of tags has reached the maximum limit.")
+	}
+	return out, nil
+}
+
+func overlayTags(old, tags []Tag, same func(a, b string) bool) []Tag {
 	out := slices.Clone(old)
 	for _, t := range tags {
 		at := slices.IndexFunc(out, func(o Tag) bool { return same(o.Key, t.Key) })
@@ -191,10 +199,7 @@ func mergeTags(old, tags []Tag, same func(a, b string) bool) ([]Tag, error) {
 		}
 		out = append(out, t)
 	}
-	if len(out) > MaxTags {
-		return nil, limitExceeded("The number of tags has reached the maximum limit.")
-	}
-	return out, nil
+	return out
 }
 
 func withoutTags(old []Tag, keys []string, same func(a, b string) bool) []Tag {
@@ -273,7 +278,7 @@ func (a *Account) Secret(keyID, token string, invalid *awserr.Error) (string, er
 		case token != string(s.Token):
 			return "", badToken(invalid)
 		case a.Now().After(s.Expires):
-			return "", awserr.New(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
+			return "", expiredToken(invalid)
 		}
 		return string(s.Secret), nil
 	}
@@ -296,6 +301,14 @@ func badToken(invalid *awserr.Error) error {
 		return invalid
 	}
 	return errInvalidToken
+}
+
+// expiredToken words the end of a session as S3 or the other services do.
+func expiredToken(invalid *awserr.Error) error {
+	if invalid.Is(ErrInvalidClientToken) {
+		return awserr.New(http.StatusForbidden, "ExpiredToken", "The security token included in the request is expired")
+	}
+	return awserr.New(http.StatusBadRequest, "ExpiredToken", "The provided token has expired.")
 }
 
 // tokenless refuses a security token next to long-term credentials.
@@ -339,10 +352,7 @@ func (a *Account) sessionPrincipal(s *Session) (Principal, error) {
 		ARN: "arn:" + a.Partition + ":sts::" + a.ID + ":assumed-role/" + r.Name + "/" + s.Name,
 		ID:  r.ID + ":" + s.Name, Type: "AssumedRole", AccountID: a.ID, AlsoARNs: []string{a.RoleARN(r)}, Session: s,
 	}
-	p.Tags, _ = mergeTags(r.Tags, s.Tags, strings.EqualFold) // both within their limits; the union may exceed one, which STS allows
-	if p.Tags == nil {
-		p.Tags = r.Tags
-	}
+	p.Tags = overlayTags(r.Tags, s.Tags, strings.EqualFold) // each within its limit; together they may be more
 	if err := a.attachPolicies(&p, r.Identity); err != nil {
 		return p, err
 	}

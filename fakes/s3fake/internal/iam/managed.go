@@ -103,11 +103,17 @@ func (a *Account) attachments(arn string) int {
 	return n
 }
 
-// PolicyUse names who a managed policy is attached to.
+// PolicyUse names who uses a managed policy.
 type PolicyUse struct{ Users, Roles, Groups []Identity }
 
-// PolicyUse returns the identities that a managed policy is attached to, by name.
-func (a *Account) PolicyUse(arn string) (PolicyUse, error) {
+// Attaches and Limits are the ways of using a managed policy: as a permissions policy and as a permissions boundary.
+func Attaches(i Identity, arn string) bool { return slices.Contains(i.Attached, arn) }
+
+// Limits reports whether the policy is the boundary of i.
+func Limits(i Identity, arn string) bool { return i.Boundary == arn }
+
+// PolicyUse returns the identities that use a managed policy in a way, by name.
+func (a *Account) PolicyUse(arn string, uses func(i Identity, arn string) bool) (PolicyUse, error) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	use := PolicyUse{}
@@ -117,17 +123,17 @@ func (a *Account) PolicyUse(arn string) (PolicyUse, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.users)) {
-		if u := a.users[name]; slices.Contains(u.Attached, arn) {
+		if u := a.users[name]; uses(u.Identity, arn) {
 			use.Users = append(use.Users, u.Identity.clone())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.roles)) {
-		if r := a.roles[name]; slices.Contains(r.Attached, arn) {
+		if r := a.roles[name]; uses(r.Identity, arn) {
 			use.Roles = append(use.Roles, r.Identity.clone())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.groups)) {
-		if g := a.groups[name]; slices.Contains(g.Attached, arn) {
+		if g := a.groups[name]; uses(g.Identity, arn) {
 			use.Groups = append(use.Groups, g.Identity.clone())
 		}
 	}

@@ -42,6 +42,9 @@ type operation struct {
 	allowed bool
 	// unserved operations are AWS's and not this fake's.
 	unserved bool
+	// tagging is the action that is needed too when the request has tags ("Tags for AWS Identity and Access Management
+	// resources" in the IAM User Guide).
+	tagging string
 	// resource returns the ARN that policies are asked about; nil asks about "*".
 	resource func(*call) string
 	run      func(*call) (any, error)
@@ -147,7 +150,16 @@ func (c *call) authorize(op operation) error {
 	if op.resource != nil {
 		resource = op.resource(c)
 	}
-	return Authorize(*c.Principal, op.service+":"+c.action, resource, c.Context)
+	actions := []string{op.service + ":" + c.action}
+	if op.tagging != "" && c.Form.Has("Tags.member.1.Key") {
+		actions = append(actions, op.tagging)
+	}
+	for _, action := range actions {
+		if err := Authorize(*c.Principal, action, resource, c.Context); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Authorize asks identity policies and boundaries about an action that has no resource policy.

@@ -12,7 +12,7 @@ import (
 
 func managedOperations() map[string]operation {
 	return map[string]operation{
-		"CreatePolicy":            {resource: newPolicyARN, run: createPolicy},
+		"CreatePolicy":            {tagging: "iam:TagPolicy", resource: newPolicyARN, run: createPolicy},
 		"GetPolicy":               {resource: policyARN, run: getPolicy},
 		"ListPolicies":            {run: listPolicies},
 		"DeletePolicy":            {resource: policyARN, run: deletePolicy},
@@ -221,33 +221,54 @@ func withVersion(do func(*iam.Account, string, string) error) func(*call) (any, 
 	}
 }
 
+// policyUses are the ways of using a policy that PolicyUsageFilter names; all of them by default.
+var policyUses = map[string]func(iam.Identity, string) bool{
+	"":                    func(i iam.Identity, arn string) bool { return iam.Attaches(i, arn) || iam.Limits(i, arn) },
+	"PermissionsPolicy":   iam.Attaches,
+	"PermissionsBoundary": iam.Limits,
+}
+
+// entity is who uses a policy.
+type entity struct{ kind, name, id string }
+
+// entities finds who uses a policy. Groups come before roles and roles before users, so that one marker leads through
+// all.
+func (c *call) entities(arn string) ([]entity, error) {
+	uses, ok := policyUses[c.Form.Get("PolicyUsageFilter")]
+	if !ok {
+		return nil, constraint("policyUsageFilter", "Member must satisfy enum value set: [PermissionsBoundary, PermissionsPolicy]")
+	}
+	prefix, err := c.pathPrefix()
+	if err != nil {
+		return nil, err
+	}
+	use, err := c.account.PolicyUse(arn, uses)
+	if err != nil {
+		return nil, err
+	}
+	var all []entity
+	filter := c.Form.Get("EntityFilter")
+	add := func(kind string, found []iam.Identity) {
+		for _, i := range found {
+			if (filter == "" || strings.EqualFold(filter, kind)) && strings.HasPrefix(i.Path, prefix) {
+				all = append(all, entity{kind, i.Name, i.ID})
+			}
+		}
+	}
+	add("group", use.Groups)
+	add("role", use.Roles)
+	add("user", use.Users)
+	return all, nil
+}
+
 func listEntities(c *call) (any, error) {
 	arn, err := c.arn("PolicyArn")
 	if err != nil {
 		return nil, err
 	}
-	use, err := c.account.PolicyUse(arn)
+	all, err := c.entities(arn)
 	if err != nil {
 		return nil, err
-	}
-	// Groups come before roles and roles before users, so that one marker leads through all.
-	type entity struct{ kind, name, id string }
-	var all []entity
-	filter := c.Form.Get("EntityFilter")
-	if filter == "" || filter == "Group" {
-		for _, g := range use.Groups {
-			all = append(all, entity{"group", g.Name, g.ID})
-		}
-	}
-	if filter == "" || filter == "Role" {
-		for _, r := range use.Roles {
-			all = append(all, entity{"role", r.Name, r.ID})
-		}
-	}
-	if filter == "" || filter == "User" {
-		for _, u := range use.Users {
-			all = append(all, entity{"user", u.Name, u.ID})
-		}
 	}
 	some, p, err := paginate(c, all, func(e entity) string { return e.kind + "/" + e.name })
 	if err != nil {

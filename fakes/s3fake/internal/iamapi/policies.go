@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
@@ -98,7 +99,7 @@ func getInline(kind iam.Kind) func(*call) (any, error) {
 
 // escapeDocument is RFC 3986 escaping, in which IAM returns policy documents.
 func escapeDocument(document string) string {
-	return (&url.URL{Path: document}).EscapedPath()
+	return strings.ReplaceAll(url.QueryEscape(document), "+", "%20")
 }
 
 func deleteInline(kind iam.Kind) func(*call) (any, error) {
@@ -182,23 +183,25 @@ func listAttached(kind iam.Kind) func(*call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		slices.Sort(i.Attached)
-		arns, p, err := paginate(c, i.Attached, func(s string) string { return s })
+		prefix, err := c.pathPrefix()
 		if err != nil {
 			return nil, err
 		}
-		out := struct {
-			Attached []xmlAttached `xml:"AttachedPolicies>member"`
-			page
-		}{page: p}
-		for _, arn := range arns {
+		var all []xmlAttached
+		for _, arn := range slices.Sorted(slices.Values(i.Attached)) {
 			policy, _, err := c.account.ManagedPolicy(arn)
 			if err != nil {
 				return nil, err
 			}
-			out.Attached = append(out.Attached, xmlAttached{policy.Name, arn})
+			if strings.HasPrefix(policy.Path, prefix) {
+				all = append(all, xmlAttached{policy.Name, arn})
+			}
 		}
-		return out, nil
+		some, p, err := paginate(c, all, func(a xmlAttached) string { return a.PolicyARN })
+		return struct {
+			Attached []xmlAttached `xml:"AttachedPolicies>member"`
+			page
+		}{some, p}, err
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 func providerOperations() map[string]operation {
 	return map[string]operation{
-		"CreateOpenIDConnectProvider":             {run: createProvider},
+		"CreateOpenIDConnectProvider":             {tagging: "iam:TagOpenIDConnectProvider", run: createProvider},
 		"GetOpenIDConnectProvider":                {resource: providerARN, run: getProvider},
 		"ListOpenIDConnectProviders":              {run: listProviders},
 		"DeleteOpenIDConnectProvider":             {resource: providerARN, run: deleteProvider},

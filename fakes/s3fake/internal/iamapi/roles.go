@@ -10,7 +10,7 @@ import (
 
 func roleOperations() map[string]operation {
 	return map[string]operation{
-		"CreateRole":             {resource: newRoleARN, run: createRole},
+		"CreateRole":             {tagging: "iam:TagRole", resource: newRoleARN, run: createRole},
 		"GetRole":                {resource: roleARN, run: getRole},
 		"ListRoles":              {resource: prefixARN("role"), run: listRoles},
 		"UpdateRole":             {resource: roleARN, run: updateRole},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -50,6 +51,12 @@ func (c *call) issued(s iam.Session, r iam.Role) (xmlCredentials, xmlAssumed) {
 
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 
+// unservedParameters ask STS for something that is not served. A session without it would be something else.
+var unservedParameters = []string{"SerialNumber", "TokenCode", "SourceIdentity", "ProvidedContexts.member.1.ProviderArn", "TransitiveTagKeys.member.1", "ProviderId"}
+
+// maxChained is how long a session lasts at most that a session asked for.
+const maxChained = time.Hour
+
 // newSession reads the parameters that all ways of assuming a role share.
 func (c *call) newSession() (iam.NewSession, error) {
 	in := iam.NewSession{Duration: time.Hour}
@@ -84,11 +91,23 @@ func (c *call) newSession() (iam.NewSession, error) {
 		return in, errNotAuthorized(c, arn)
 	}
 	in.Role = role
+	for _, param := range unservedParameters {
+		if c.Form.Has(param) {
+			name, _, _ := strings.Cut(param, ".")
+			return in, awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not served by this fake.", name)
+		}
+	}
+	if c.Principal != nil && c.Principal.Session != nil && in.Duration > maxChained {
+		return in, invalid("The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
+	}
 	if in.Duration > time.Duration(role.MaxSession)*time.Second {
 		return in, invalid("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 	}
 	return in, nil
 }
+
+// maxSessionPolicies is the number of managed policies that a session can be limited by.
+const maxSessionPolicies = 10
 
 func (c *call) sessionPolicies(in *iam.NewSession) error {
 	if p := c.Form.Get("Policy"); p != "" {
@@ -104,6 +123,9 @@ func (c *call) sessionPolicies(in *iam.NewSession) error {
 		key := fmt.Sprintf("PolicyArns.member.%d.arn", i)
 		if !c.Form.Has(key) {
 			return nil
+		}
+		if i > maxSessionPolicies {
+			return constraint("policyArns", "Member must have length less than or equal to %d", maxSessionPolicies)
 		}
 		p, _, err := c.account.ManagedPolicy(c.Form.Get(key))
 		if err != nil {
@@ -122,7 +144,11 @@ func errNotAuthorized(c *call, arn string) *awserr.Error {
 	if c.Principal == nil {
 		return awserr.New(http.StatusForbidden, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")
 	}
-	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: sts:AssumeRole on resource: %s", c.Principal.ARN, arn)
+	return errMayNot(c, "sts:AssumeRole", arn)
+}
+
+func errMayNot(c *call, action, arn string) *awserr.Error {
+	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s on resource: %s", c.Principal.ARN, action, arn)
 }
 
 func assumeRole(c *call) (any, error) {
@@ -136,26 +162,8 @@ func assumeRole(c *call) (any, error) {
 	if in.Tags, err = c.tags(); err != nil {
 		return nil, err
 	}
-	arn := c.account.RoleARN(&in.Role)
-	ctx := c.Context
-	if id := c.Form.Get("ExternalId"); id != "" {
-		ctx.Set("sts:ExternalId", id)
-	}
-	ctx.Set("sts:RoleSessionName", in.Name)
-	trust, err := c.account.TrustOf(&in.Role)
-	if err != nil {
+	if err := c.mayAssume(in); err != nil {
 		return nil, err
-	}
-	p := c.Principal
-	req := iampolicy.Request{
-		Action: "sts:AssumeRole", Resource: arn, Context: ctx,
-		Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
-	}
-	if trust.Evaluate(req) != iampolicy.Allow {
-		return nil, errNotAuthorized(c, arn)
-	}
-	if !iampolicy.Decide(iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Resource: trust, Foreign: p.Foreign, ResourceBypassesBoundary: p.Session == nil}, req).Allowed {
-		return nil, errNotAuthorized(c, arn)
 	}
 	s, err := c.account.CreateSession(in)
 	if err != nil {
@@ -170,6 +178,36 @@ func assumeRole(c *call) (any, error) {
 	return out, nil
 }
 
+// mayAssume asks the role's trust policy and the caller's own. Session tags have a permission of their own in both
+// ("Pass session tags in AWS STS" in the IAM User Guide).
+func (c *call) mayAssume(in iam.NewSession) error {
+	ctx := c.Context
+	if id := c.Form.Get("ExternalId"); id != "" {
+		ctx.Set("sts:ExternalId", id)
+	}
+	ctx.Set("sts:RoleSessionName", in.Name)
+	trust, err := c.account.TrustOf(&in.Role)
+	if err != nil {
+		return err
+	}
+	actions := []string{"sts:AssumeRole"}
+	if len(in.Tags) > 0 {
+		actions = append(actions, "sts:TagSession")
+	}
+	p := c.Principal
+	for _, action := range actions {
+		req := iampolicy.Request{
+			Action: action, Resource: c.account.RoleARN(&in.Role), Context: ctx,
+			Principal: iampolicy.Caller{AccountID: p.AccountID, ARNs: append([]string{p.ARN}, p.AlsoARNs...), UniqueID: p.ID},
+		}
+		inputs := iampolicy.Inputs{Identity: p.Identity, Boundaries: p.Boundaries, Resource: trust, Foreign: p.Foreign, ResourceBypassesBoundary: p.Session == nil}
+		if trust.Evaluate(req) != iampolicy.Allow || !iampolicy.Decide(inputs, req).Allowed {
+			return errMayNot(c, action, req.Resource)
+		}
+	}
+	return nil
+}
+
 func assumeRoleWithWebIdentity(c *call) (any, error) {
 	in, err := c.newSession()
 	if err != nil {
@@ -179,6 +217,7 @@ func assumeRoleWithWebIdentity(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Context.Set("sts:RoleSessionName", in.Name)
 	claims, err := c.admitted(token, &in.Role)
 	if err != nil {
 		return nil, err

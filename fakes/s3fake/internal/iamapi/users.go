@@ -8,7 +8,7 @@ import (
 
 func userOperations() map[string]operation {
 	return map[string]operation{
-		"CreateUser": {resource: newUserARN, run: createUser},
+		"CreateUser": {tagging: "iam:TagUser", resource: newUserARN, run: createUser},
 		"GetUser":    {resource: userARN, run: getUser},
 		"ListUsers":  {resource: prefixARN("user"), run: listUsers},
 		"UpdateUser": {resource: userARN, run: updateUser},

@@ -120,6 +120,25 @@ func (d *Document) Names(r Request) bool {
 	return d.Evaluate(direct) == Allow
 }
 
+// namesSession reports whether the document allows the request to the caller's role session as such, rather than to its
+// role: what a session is given itself, no boundary and no session policy limits by its silence ("Resource-based
+// policies" in the policy evaluation logic).
+func (d *Document) namesSession(r Request) bool {
+	_, session, _ := strings.Cut(r.Principal.UniqueID, ":")
+	if session == "" || len(r.Principal.ARNs) == 0 {
+		return false
+	}
+	direct := r
+	direct.Principal = Caller{ARNs: r.Principal.ARNs[:1]}
+	for i := range d.Statements {
+		s := &d.Statements[i]
+		if s.Effect == "Allow" && s.Principal != nil && slices.Contains(s.Principal.By["AWS"], direct.Principal.ARNs[0]) && s.applies(direct, d.Version) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *Statement) actionMatches(action string) bool {
 	matches := func(p string) bool { return Match(strings.ToLower(p), strings.ToLower(action)) }
 	if s.has["NotAction"] {
@@ -213,7 +232,7 @@ func Decide(in Inputs, r Request) Decision {
 	if in.Foreign && resource != Allow {
 		return Decision{Policy: "resource-based"}
 	}
-	if !in.Foreign && resource == Allow && in.Resource.Names(r) && (bounded || in.ResourceBypassesBoundary || r.Principal.Anonymous) {
+	if !in.Foreign && resource == Allow && in.Resource.Names(r) && (bounded || in.passesBoundary(r)) {
 		return Decision{Allowed: true}
 	}
 	if identity != Allow {
@@ -223,6 +242,11 @@ func Decide(in Inputs, r Request) Decision {
 		return Decision{Policy: "permissions boundary"}
 	}
 	return Decision{Allowed: true}
+}
+
+// passesBoundary reports whether what the resource policy gives the caller is not limited by a boundary's silence.
+func (in Inputs) passesBoundary(r Request) bool {
+	return in.ResourceBypassesBoundary || r.Principal.Anonymous || in.Resource.namesSession(r)
 }
 
 func evaluateAll(docs []*Document, r Request) Effect {

@@ -58,6 +58,7 @@ func tagged(needs func(*request) ([]permission, error)) func(*request) ([]permis
 	}
 }
 
+// signatureConditions say how the request is signed ("Amazon S3 Signature Version 4 Authentication Specific Policy Keys").
 func (q *request) signatureConditions(ctx iampolicy.Context) {
 	if q.r.TLS != nil {
 		ctx.Set("s3:TlsVersion", tlsVersion(q.r.TLS.Version))
@@ -66,7 +67,12 @@ func (q *request) signatureConditions(ctx iampolicy.Context) {
 		return
 	}
 	ctx.Set("s3:signatureversion", "AWS4-HMAC-SHA256")
-	ctx.Set("s3:signatureAge", strconv.FormatInt(max(q.Now().Sub(q.signed.SignedAt).Milliseconds(), 0), 10))
+	if q.signed.Mode != sigv4.Header {
+		ctx.Set("s3:signatureAge", strconv.FormatInt(max(q.Now().Sub(q.signed.SignedAt).Milliseconds(), 0), 10))
+	}
+	if q.signed.Mode == sigv4.Query { // UNSIGNED-PAYLOAD, which no header says
+		ctx.Set("s3:x-amz-content-sha256", q.signed.PayloadHash)
+	}
 	kind := map[sigv4.Mode]string{sigv4.Header: "REST-HEADER", sigv4.Query: "REST-QUERY-STRING", sigv4.Form: "POST"}[q.signed.Mode]
 	ctx.Set("s3:authType", kind)
 }

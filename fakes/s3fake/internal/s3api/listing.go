@@ -175,6 +175,9 @@ func (q *request) listVersions() error {
 	if q.query.Has("version-id-marker") && l.query.AfterVersion == "" {
 		return invalidArgument("version-id-marker", "", "A version-id marker cannot be empty.")
 	}
+	if v := l.query.AfterVersion; v != "" && checkVersionID(v) != nil {
+		return invalidArgument("version-id-marker", v, "Invalid version id specified")
+	}
 	p, err := l.run(q.Store.ListVersions)
 	if err != nil {
 		return err

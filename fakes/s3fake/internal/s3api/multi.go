@@ -61,9 +61,17 @@ func (q *request) deleteOne(d *document, key, version, etag string, quiet bool) 
 	if version != "" {
 		q.conditions().Set("s3:VersionId", version)
 	}
+	q.conditions().Set("s3:if-match")
 	one := *q
 	one.key = key
-	if err := q.authorize(permission{action, q.bucketARN() + "/" + key}); err != nil {
+	needs := []permission{{action, one.objectARN()}}
+	if etag != "" {
+		q.conditions().Set("s3:if-match", etag)
+	}
+	if etag != "" && etag != "*" {
+		needs = append(needs, permission{"s3:GetObject", one.objectARN()})
+	}
+	if err := q.authorize(needs...); err != nil {
 		return one.wireError(err)
 	}
 	removed, err := q.remove(key, version, etag)

@@ -101,6 +101,9 @@ func (q *request) uploadPart() error {
 	if err := partChecksumFits(u.Checksum, want.Algorithm); err != nil {
 		return err
 	}
+	if err := q.requireUploadChecksum("Put Part", u.Lock); err != nil {
+		return err
+	}
 	if err := q.decryptParts(u); err != nil {
 		return err
 	}
@@ -429,7 +432,8 @@ func (q *request) completePart(u *store.Upload, c completePart, last int, final 
 	if *c.Number < 1 {
 		return store.Part{}, invalidArgument("PartNumber", itoa(*c.Number), "PartNumber must be >= 1")
 	}
-	if *c.Number <= last {
+	// The parts of a composite checksum have no gaps (API Reference, CompletedPart).
+	if *c.Number <= last || (u.Checksum.Type == composite && *c.Number != last+1) {
 		return store.Part{}, awserr.New(http.StatusBadRequest, "InvalidPartOrder", "The list of parts was not in ascending order. Parts must be ordered by part number.").With("UploadId", u.ID)
 	}
 	p, ok := u.Parts[*c.Number]
@@ -441,25 +445,33 @@ func (q *request) completePart(u *store.Upload, c completePart, last int, final 
 		return p, awserr.New(http.StatusBadRequest, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size").
 			With("ProposedSize", strconv.FormatInt(p.Size, 10)).With("MinSizeAllowed", itoa(minPart)).With("PartNumber", itoa(p.Number)).With("ETag", p.ETag)
 	}
+	if err := checkListed(c, u.Checksum, p.Number); err != nil {
+		return p, err
+	}
+	if value, listed := c.all()[checksum.Algorithm(p.Checksum.Algorithm)]; listed && value != p.Checksum.Value {
+		return p, invalid
+	}
+	return p, nil
+}
+
+// checkListed judges the checksum of a part in the list by itself.
+func checkListed(c completePart, upload store.Checksum, number int) error {
 	sums := c.all()
 	if len(sums) > 1 {
-		return p, invalidArgument("Checksum", "", "Invalid Base64 or multiple checksums present in request")
+		return invalidArgument("Checksum", "", "Invalid Base64 or multiple checksums present in request")
 	}
 	for a, value := range sums {
 		if !a.Valid(value) {
-			return p, invalidArgument("Checksum", "", "Invalid Base64 or multiple checksums present in request")
+			return invalidArgument("Checksum", "", "Invalid Base64 or multiple checksums present in request")
 		}
-		if u.Checksum.Algorithm != "" && string(a) != u.Checksum.Algorithm {
-			return p, awserr.New(http.StatusBadRequest, "BadDigest", "The "+strings.ToLower(string(a))+" you specified for part "+itoa(p.Number)+" did not match what we received.")
-		}
-		if string(a) == p.Checksum.Algorithm && value != p.Checksum.Value {
-			return p, invalid
+		if upload.Algorithm != "" && string(a) != upload.Algorithm {
+			return awserr.New(http.StatusBadRequest, "BadDigest", "The "+strings.ToLower(string(a))+" you specified for part "+itoa(number)+" did not match what we received.")
 		}
 	}
-	if len(sums) == 0 && u.Checksum.Type == composite {
-		return p, invalidRequest("The upload was created using a " + strings.ToLower(u.Checksum.Algorithm) + " checksum. The complete request must include the checksum for each part. It was missing for part " + itoa(p.Number) + " in the request.")
+	if len(sums) == 0 && upload.Type == composite {
+		return invalidRequest("The upload was created using a " + strings.ToLower(upload.Algorithm) + " checksum. The complete request must include the checksum for each part. It was missing for part " + itoa(number) + " in the request.")
 	}
-	return p, nil
+	return nil
 }
 
 // joinChecksums computes the object's checksum from those of its parts and holds it against the client's.

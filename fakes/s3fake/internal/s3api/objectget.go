@@ -62,6 +62,10 @@ func (s span) status() int {
 
 // openObject finds the version and refuses delete markers as S3 does.
 func (q *request) openObject() (*store.Version, func(), error) {
+	const encryption = "x-amz-server-side-encryption"
+	if v := q.header(encryption); v != "" { // it is for writes (API Reference, GetObject and HeadObject)
+		return nil, nil, invalidArgument(encryption, v, encryption+" header is not supported for this operation.")
+	}
 	if _, err := q.rangedPart(); err != nil {
 		return nil, nil, err
 	}

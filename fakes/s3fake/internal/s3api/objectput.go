@@ -14,7 +14,7 @@ import (
 // writePermissions are those of PutObject, CopyObject and CreateMultipartUpload: each thing that a header sets has
 // an action of its own.
 func (q *request) writePermissions() ([]permission, error) {
-	needs := []permission{{"s3:PutObject", q.objectARN()}}
+	needs := q.conditional("s3:PutObject")
 	for header, action := range map[string]string{
 		"X-Amz-Tagging": "s3:PutObjectTagging", "X-Amz-Acl": "s3:PutObjectAcl",
 		"X-Amz-Object-Lock-Mode": "s3:PutObjectRetention", "X-Amz-Object-Lock-Legal-Hold": "s3:PutObjectLegalHold",
@@ -24,6 +24,21 @@ func (q *request) writePermissions() ([]permission, error) {
 		}
 	}
 	return needs, nil
+}
+
+// conditional are the permissions of an operation that may depend on the ETag of what is there. Only those who may read
+// the object are told it ("How to prevent object overwrites with conditional writes", "How to perform conditional
+// deletes" in the Amazon S3 User Guide).
+func (q *request) conditional(action string) []permission {
+	needs := []permission{{action, q.objectARN()}}
+	if etag := q.header("If-Match"); etag != "" && etag != "*" {
+		needs = append(needs, permission{"s3:GetObject", q.objectARN()})
+	}
+	return needs
+}
+
+func (q *request) completePermissions() ([]permission, error) {
+	return q.conditional("s3:PutObject"), nil
 }
 
 func (q *request) putObject() error {
@@ -41,10 +56,8 @@ func (q *request) putObject() error {
 	if err != nil {
 		return err
 	}
-	if attrs.Lock.Mode != "" || attrs.Lock.LegalHold != "" {
-		if err := q.requireUploadChecksum(); err != nil {
-			return err
-		}
+	if err := q.requireUploadChecksum("Put Object", attrs.Lock); err != nil {
+		return err
 	}
 	got, err := q.receive(checksum.CRC64NVME)
 	if err != nil {
@@ -58,14 +71,19 @@ func (q *request) putObject() error {
 	return q.status(http.StatusOK)
 }
 
-// requireUploadChecksum is S3's demand on uploads into a lock.
-func (q *request) requireUploadChecksum() error {
+// requireUploadChecksum is S3's demand on uploads into a lock, be it the request's, the upload's or the bucket's
+// default (PutObject in the API Reference, Content-MD5).
+func (q *request) requireUploadChecksum(kind string, lock store.Lock) error {
+	defaultLock(q.state, &lock, q.Now())
+	if lock.Mode == "" && lock.LegalHold == "" {
+		return nil
+	}
 	want, err := q.checksumHeader()
 	if err != nil {
 		return err
 	}
 	if want.Algorithm == "" && q.header("Content-Md5") == "" {
-		return invalidRequest("Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters")
+		return invalidRequest("Content-MD5 OR x-amz-checksum- HTTP header is required for " + kind + " requests with Object Lock parameters")
 	}
 	return nil
 }
@@ -137,7 +155,7 @@ func (q *request) deletePermissions() ([]permission, error) {
 	if q.query.Has("versionId") {
 		return []permission{{"s3:DeleteObjectVersion", q.objectARN()}}, nil
 	}
-	return []permission{{"s3:DeleteObject", q.objectARN()}}, nil
+	return q.conditional("s3:DeleteObject"), nil
 }
 
 func (q *request) deleteObject() error {

@@ -189,7 +189,7 @@ func Operations() []string {
 func operationTable() map[string]*operation {
 	onBucket, onObject := bucketPermission, objectPermission
 	table := map[string]*operation{
-		"GET service ": {name: "ListBuckets", permissions: anyPermission("s3:ListAllMyBuckets"), run: (*request).listBuckets, signedOnly: true},
+		"GET service ": {name: "ListBuckets", permissions: everyBucket("s3:ListAllMyBuckets"), run: (*request).listBuckets, signedOnly: true},
 		"PUT bucket ": {
 			name: "CreateBucket", permissions: (*request).createBucketPermissions, describe: (*request).describeBucket,
 			run: (*request).createBucket, creates: true, signedOnly: true,
@@ -216,7 +216,7 @@ func operationTable() map[string]*operation {
 		"POST object uploads":    {name: "CreateMultipartUpload", permissions: (*request).writePermissions, run: (*request).createUpload},
 		"PUT object uploadId":    {name: "UploadPart", permissions: onObject("s3:PutObject"), run: (*request).uploadPart, upload: true},
 		"COPY object uploadId":   {name: "UploadPartCopy", permissions: onObject("s3:PutObject"), run: (*request).uploadPartCopy},
-		"POST object uploadId":   {name: "CompleteMultipartUpload", permissions: onObject("s3:PutObject"), run: (*request).completeUpload},
+		"POST object uploadId":   {name: "CompleteMultipartUpload", permissions: (*request).completePermissions, run: (*request).completeUpload},
 		"DELETE object uploadId": {name: "AbortMultipartUpload", permissions: onObject("s3:AbortMultipartUpload"), run: (*request).abortUpload},
 		"GET object uploadId":    {name: "ListParts", permissions: onObject("s3:ListMultipartUploadParts"), run: (*request).listParts},
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+const (
+	traveller = "arn:aws:iam::000000000000:role/traveller"
+	tagsToo   = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"000000000000"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+)
+
+// as sends a request with credentials that may be temporary.
+func (w *world) as(t *testing.T, c aws.Credentials, op operation) *httptest.ResponseRecorder {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, signedRequest(t, "http://127.0.0.1", c, op))
+	return rec
+}
+
+// assume makes a session.
+func (w *world) assume(t *testing.T, c aws.Credentials, params ...string) aws.Credentials {
+	t.Helper()
+	got := w.as(t, c, query("AssumeRole", params...))
+	var answer struct {
+		Key    string `xml:"AssumeRoleResult>Credentials>AccessKeyId"`
+		Secret string `xml:"AssumeRoleResult>Credentials>SecretAccessKey"`
+		Token  string `xml:"AssumeRoleResult>Credentials>SessionToken"`
+	}
+	if err := xml.Unmarshal(got.Body.Bytes(), &answer); err != nil || got.Code != http.StatusOK {
+		t.Fatalf("assume %v: %d %s %v", params, got.Code, got.Body, err)
+	}
+	return aws.Credentials{AccessKeyID: answer.Key, SecretAccessKey: answer.Secret, SessionToken: answer.Token}
+}
+
+// travellers adds a role whose sessions last up to two hours and may do everything, and a user with a policy.
+func (w *world) travellers(t *testing.T, policy string) aws.Credentials {
+	t.Helper()
+	for _, op := range []operation{
+		query("CreateRole", "RoleName=traveller", "MaxSessionDuration=7200", "AssumeRolePolicyDocument="+tagsToo),
+		query("PutRolePolicy", "RoleName=traveller", "PolicyName=p", "PolicyDocument="+allow("*", "*")),
+	} {
+		if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s", op.actions, got.Code, got.Body)
+		}
+	}
+	c := s3fake.Credentials{AccessKeyID: "AKIATRAVELLER", SecretAccessKey: "secret"}
+	if err := w.ImportUser(s3fake.ImportedUser{Name: "walker", Credentials: c, Policy: policy}); err != nil {
+		t.Fatal(err)
+	}
+	return aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey}
+}
+
+// TestAssumeRole asks for sessions that AWS refuses (AssumeRole in the STS API Reference, "Pass session tags in AWS STS" and
+// "Roles terms and concepts" in the IAM User Guide), and for what is not served, which would otherwise be left out.
+func TestAssumeRole(t *testing.T) {
+	t.Parallel()
+	const name, tag, value = "RoleSessionName=session", "Tags.member.1.Key=team", "Tags.member.1.Value=a"
+	everything, noTags := allow("*", "*"), allow("sts:AssumeRole", "*")
+	eleven := []string{"RoleArn=" + traveller, name}
+	for i := range 11 {
+		eleven = append(eleven, fmt.Sprintf("PolicyArns.member.%d.arn=%s", i+1, managed))
+	}
+	tests := map[string]struct {
+		policy  string
+		params  []string
+		chained bool
+		status  int
+		code    string
+		says    string
+	}{
+		"with tags":                              {policy: everything, params: []string{"RoleArn=" + traveller, name, tag, value}, status: 200},
+		"with tags that the trust does not name": {everything, []string{"RoleArn=arn:aws:iam::000000000000:role/role", name, tag, value}, false, 403, "AccessDenied", "sts:TagSession"},
+		"with tags that the caller may not give": {noTags, []string{"RoleArn=" + traveller, name, tag, value}, false, 403, "AccessDenied", "sts:TagSession"},
+		"for two hours":                          {policy: everything, params: []string{"RoleArn=" + traveller, name, "DurationSeconds=7200"}, status: 200},
+		"for three hours":                        {everything, []string{"RoleArn=" + traveller, name, "DurationSeconds=10800"}, false, 400, "ValidationError", "MaxSessionDuration"},
+		"for two hours, by a session":            {everything, []string{"RoleArn=" + traveller, name, "DurationSeconds=7200"}, true, 400, "ValidationError", "1 hour session limit for roles assumed by role chaining"},
+		"for an hour, by a session":              {policy: everything, params: []string{"RoleArn=" + traveller, name, "DurationSeconds=3600"}, chained: true, status: 200},
+		"with ten session policies":              {policy: everything, params: eleven[:12], status: 200},
+		"with eleven session policies":           {everything, eleven, false, 400, "ValidationError", "policyArns"},
+		"with a second factor":                   {everything, []string{"RoleArn=" + traveller, name, "SerialNumber=GAHT12345678", "TokenCode=123456"}, false, 501, "NotImplemented", "SerialNumber"},
+		"with a source identity":                 {everything, []string{"RoleArn=" + traveller, name, "SourceIdentity=me"}, false, 501, "NotImplemented", "SourceIdentity"},
+		"with tags for the sessions after it":    {everything, []string{"RoleArn=" + traveller, name, tag, value, "TransitiveTagKeys.member.1=team"}, false, 501, "NotImplemented", "TransitiveTagKeys"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			caller := w.travellers(t, tc.policy)
+			if tc.chained {
+				caller = w.assume(t, caller, "RoleArn="+traveller, "RoleSessionName=first")
+			}
+			got := w.as(t, caller, query("AssumeRole", tc.params...))
+			if got.Code != tc.status || errorCode(got.Body.Bytes()) != tc.code || !strings.Contains(got.Body.String(), tc.says) {
+				t.Errorf("%d %s, want %d %s", got.Code, got.Body, tc.status, tc.code)
+			}
+		})
+	}
+}
+
+// TestSessionsAndBucketPolicies gives access to a role and to one of its sessions: only what is given to the session itself
+// is not limited by a session policy ("Policy evaluation logic" in the IAM User Guide).
+func TestSessionsAndBucketPolicies(t *testing.T) {
+	t.Parallel()
+	const session = "arn:aws:sts::000000000000:assumed-role/traveller/session"
+	read := operation{method: http.MethodGet, path: "/docs/k"}
+	for principal, want := range map[string]int{session: http.StatusOK, traveller: http.StatusForbidden, "000000000000": http.StatusForbidden} {
+		t.Run(principal, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c := w.assume(t, w.travellers(t, allow("*", "*")), "RoleArn="+traveller, "RoleSessionName=session", "Policy="+allow("s3:ListBucket", "*"))
+			if got := w.as(t, c, read); got.Code != http.StatusForbidden {
+				t.Fatalf("without the bucket policy: %d %s", got.Code, got.Body)
+			}
+			policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"` + principal + `"},"Action":"s3:GetObject","Resource":"arn:aws:s3:::docs/*"}]}`
+			if got := w.send(t, w.Root(), operation{method: http.MethodPut, path: "/docs?policy", body: policy}); got.Code != http.StatusNoContent {
+				t.Fatalf("put the policy: %d %s", got.Code, got.Body)
+			}
+			if got := w.as(t, c, read); got.Code != want {
+				t.Errorf("%d %s, want %d", got.Code, got.Body, want)
+			}
+		})
+	}
+}
+
+// TestSessionsExpire outlives a session; S3 and the other services have different words for it.
+func TestSessionsExpire(t *testing.T) {
+	t.Parallel()
+	var shift atomic.Int64
+	shift.Store(int64(-10 * time.Minute))
+	s, err := s3fake.New(s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &world{Server: s, known: map[string]string{}}
+	c := w.assume(t, w.travellers(t, allow("*", "*")), "RoleArn="+traveller, "RoleSessionName=session", "DurationSeconds=900")
+	list, whoami := operation{method: http.MethodGet, path: "/"}, query("GetCallerIdentity")
+	for _, op := range []operation{list, whoami} {
+		if got := w.as(t, c, op); got.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", op.method, got.Code, got.Body)
+		}
+	}
+	shift.Store(int64(10 * time.Minute))
+	for status, op := range map[int]operation{http.StatusBadRequest: list, http.StatusForbidden: whoami} {
+		if got := w.as(t, c, op); got.Code != status || errorCode(got.Body.Bytes()) != "ExpiredToken" {
+			t.Errorf("%s: %d %s, want %d ExpiredToken", op.method, got.Code, got.Body, status)
+		}
+	}
+}
