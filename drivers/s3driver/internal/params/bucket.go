@@ -89,7 +89,7 @@ func BucketParameters() driverkit.Parameters {
 		keyRegion:         {Description: "Region of the bucket. Default: the region of the backend."},
 		keyVersioning:     {Description: "true keeps old versions of objects.", Check: driverkit.Boolean},
 		keyObjectLock:     {Description: "true makes the bucket with object lock, which includes versioning.", Check: driverkit.Boolean},
-		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Needs objectLock and objectLockDays.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
+		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Needs objectLock and objectLockDays. AWS then refuses uploads without Content-MD5 or a checksum, which clients of before 2025 do not send by themselves.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
 		keyLockDays:       {Description: "Days of the default retention.", Check: driverkit.Integer(1, maxLockDays)},
 		keyEncryption:     {Description: "SSE-S3 or SSE-KMS. Default: what the store does by itself.", Check: driverkit.OneOf(EncryptionS3, EncryptionKMS)},
 		keyKMSKey:         {Description: "ARN or ID of the key for SSE-KMS; not an alias. Default: the store's own key, which MinIO has not.", Check: checkKey},
