@@ -51,12 +51,21 @@ func TestDelaysAcrossCalls(t *testing.T) {
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
 	request := grantRequest(newAccount(), readWrite, w.newBucket(t, nil))
 	w.mustGrant(t, request)
-	inject(t, w.google, fault.Rule{Operation: "storage.projects.hmacKeys.delete", Times: 5, Code: "invalid", Message: "Cannot delete keys in ACTIVE state."})
+	request.Rotation = "r1" // of two keys, none may work while the other waits
+	w.mustGrant(t, request)
+	inject(t, w.google, fault.Rule{Operation: "storage.projects.hmacKeys.delete", Times: 8, Code: "invalid", Message: "Cannot delete keys in ACTIVE state."})
 	wantCode(t, w.revoke(t, request), codes.Unavailable, "tries again")
-	for _, state := range w.google.Inventory().Accounts[0].HMAC {
+	left := w.google.Inventory()
+	if len(left.Accounts[0].HMAC) != 2 {
+		t.Errorf("left are %v", left.Accounts[0].HMAC)
+	}
+	for _, state := range left.Accounts[0].HMAC {
 		if state != "INACTIVE" {
-			t.Errorf("the key is %s while its removal waits", state)
+			t.Errorf("a key is %s while its removal waits", state)
 		}
+	}
+	if text := fmt.Sprint(left.Buckets[0].Bindings); strings.Contains(text, left.Accounts[0].Email) {
+		t.Errorf("while the removal of keys waits, it is bound: %s", text)
 	}
 	wantCode(t, w.revoke(t, request), codes.OK)
 }

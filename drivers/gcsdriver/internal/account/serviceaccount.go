@@ -3,6 +3,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -66,26 +67,25 @@ func (p *Project) keys(ctx context.Context, request Request, of *iam.ServiceAcco
 func jsonEntry(id string) string { return id + "/json" }
 
 // RevokeKeys makes sure that the service account, its keys and its bindings do not exist. The keys go
-// first, so that the access ends even if a later step fails; what is stored goes last, so that a
-// repeated call still finds everything.
+// first, so that the access ends even if a later step fails, and the bindings even if a key cannot be
+// removed yet; what is stored goes last, so that a repeated call still finds everything.
 func (p *Project) RevokeKeys(ctx context.Context, request Request) error {
 	email := p.email(request.Name)
 	found, exists, err := p.readServiceAccount(ctx, email)
 	if err != nil {
 		return err
 	}
+	var keysLeft error
 	if exists {
 		if err := p.checkRevocable(ctx, request, found); err != nil {
 			return err
 		}
-		if err := p.removeKeys(ctx, email, request.Credentials); err != nil {
-			return err
-		}
+		keysLeft = p.removeKeys(ctx, email, request.Credentials)
 	}
 	err = p.edit(ctx, request.Buckets, true, func(current *storage.Policy, _ Bucket) (bool, error) {
 		return policy.Remove(current, "serviceAccount:"+email), nil
 	})
-	if err != nil {
+	if err := cmp.Or(keysLeft, err); err != nil {
 		return err
 	}
 	if exists {
@@ -96,9 +96,10 @@ func (p *Project) RevokeKeys(ctx context.Context, request Request) error {
 	return p.forget(ctx, request.ID, jsonEntry(request.ID))
 }
 
-// removeKeys removes the keys, those of the service account itself only if the class asked for some:
+// removeKeys removes the keys: all of them are tried, since one that is inactive already can take
+// minutes until it can be deleted, and the others must not work so long. It removes those of the service account itself only if the class asked for some:
 // they end with it, and a driver for HMAC keys alone need not have the right to list them.
-func (p *Project) removeKeys(ctx context.Context, email string, asked params.Credentials) error {
+func (p *Project) removeKeys(ctx context.Context, email string, asked params.Credentials) (left error) {
 	kinds := []credentials.ShownOnceKeys{hmacKeys{p, email}}
 	if asked.WantsJSON() {
 		kinds = append(kinds, jsonKeys{p, email})
@@ -106,15 +107,13 @@ func (p *Project) removeKeys(ctx context.Context, email string, asked params.Cre
 	for _, keys := range kinds {
 		live, err := keys.List(ctx)
 		if err != nil {
-			return unlessMissing(err)
+			return cmp.Or(left, unlessMissing(err))
 		}
 		for _, key := range live {
-			if err := keys.Delete(ctx, key.ID); err != nil {
-				return err
-			}
+			left = cmp.Or(left, keys.Delete(ctx, key.ID))
 		}
 	}
-	return nil
+	return left
 }
 
 func (p *Project) forget(ctx context.Context, entries ...string) error {
