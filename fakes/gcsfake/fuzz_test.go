@@ -214,14 +214,16 @@ func FuzzMultipart(f *testing.F) {
 	})
 }
 
-// FuzzSelections asks for arbitrary fields.
+// FuzzSelections asks for arbitrary fields, and for names by arbitrary globs.
 func FuzzSelections(f *testing.F) {
 	w := newWorld(f)
 	f.Cleanup(func() { w.close(f) })
 	f.Add("items(name,metadata/a),kind,*/x")
 	f.Add("((((((")
+	f.Add(`**/{a,[!b-]?}\*`)
 	f.Fuzz(func(t *testing.T, fields string) {
 		noServerError(t, w.send(t, w.admin, operation{method: "GET", path: b + "/o?fields=" + url.QueryEscape(fields)}))
+		noServerError(t, w.send(t, w.admin, operation{method: "GET", path: b + "/o?matchGlob=" + url.QueryEscape(fields)}))
 	})
 }
 

@@ -70,7 +70,8 @@ func (p Pool) principals(subject string) (principal string, sets []string) {
 	sets = []string{"principalSet:" + p.resource() + "/*"}
 	if name, ok := strings.CutPrefix(subject, "system:serviceaccount:"); ok && strings.HasSuffix(p.ID, gkePool) {
 		ns, sa, _ := strings.Cut(name, ":")
-		sets = append(sets, "principalSet:"+p.resource()+"/namespace/"+ns)
+		// The second is the older name of the principal.
+		sets = append(sets, "principalSet:"+p.resource()+"/namespace/"+ns, "serviceAccount:"+p.ID+"["+ns+"/"+sa+"]")
 		return "principal:" + p.resource() + "/subject/ns/" + ns + "/sa/" + sa, sets
 	}
 	return "principal:" + p.resource() + "/subject/" + subject, sets

@@ -8,8 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 )
 
 var (
@@ -55,10 +57,13 @@ var writable = []string{
 
 // view is what checks look at.
 type view struct {
-	Location     string            `json:"location"`
-	StorageClass string            `json:"storageClass"`
-	Labels       map[string]string `json:"labels"`
-	SoftDelete   *struct {
+	Location     string `json:"location"`
+	StorageClass string `json:"storageClass"`
+	Placement    *struct {
+		Locations []string `json:"dataLocations"`
+	} `json:"customPlacementConfig"`
+	Labels     map[string]string `json:"labels"`
+	SoftDelete *struct {
 		Seconds int64 `json:"retentionDurationSeconds,string"`
 	} `json:"softDeletePolicy"`
 	Retention *struct {
@@ -120,6 +125,9 @@ func (v *view) checkPlace() error {
 	if locationType(v.Location) == "" {
 		return gcserr.Invalid.Say("The specified location constraint is not valid: %q.", v.Location)
 	}
+	if p := v.Placement; p != nil && (len(p.Locations) != 2 || slices.ContainsFunc(p.Locations, func(l string) bool { return locationType(strings.ToUpper(l)) != "region" })) {
+		return gcserr.Invalid.Say("Invalid argument: customPlacementConfig.dataLocations must be two regions.")
+	}
 	return nil
 }
 
@@ -134,6 +142,51 @@ func locationType(location string) string {
 		return "region"
 	}
 	return ""
+}
+
+// kindOfPlace is the location type of a bucket: a multi-region of which two regions are chosen is a dual-region.
+func kindOfPlace(b *store.Bucket) string {
+	kind := locationType(b.Settings.Location)
+	if kind == "multi-region" && b.Config["customPlacementConfig"] != nil {
+		return "dual-region"
+	}
+	return kind
+}
+
+// deriveAutoclass completes what Autoclass remembers: since when it is on or off, and to which class it goes at last.
+func deriveAutoclass(cfg, old config, now time.Time) error {
+	if cfg["autoclass"] == nil || string(cfg["autoclass"]) == string(old["autoclass"]) {
+		return nil
+	}
+	type autoclass struct {
+		Enabled  bool   `json:"enabled"`
+		Toggled  string `json:"toggleTime,omitempty"`
+		Terminal string `json:"terminalStorageClass,omitempty"`
+		Updated  string `json:"terminalStorageClassUpdateTime,omitempty"`
+	}
+	var next, was autoclass
+	if err := parseJSON(cfg["autoclass"], &next); err != nil {
+		return err
+	}
+	_ = json.Unmarshal(old["autoclass"], &was) // none is one that is off
+	if next.Terminal == "" {
+		next.Terminal = "NEARLINE"
+	}
+	if next.Terminal != "NEARLINE" && next.Terminal != "ARCHIVE" {
+		return gcserr.Invalid.Say("Invalid argument: autoclass.terminalStorageClass %q is neither NEARLINE nor ARCHIVE.", next.Terminal)
+	}
+	next.Toggled, next.Updated = was.Toggled, was.Updated
+	if next.Enabled != was.Enabled || next.Toggled == "" {
+		next.Toggled = stamp(now)
+	}
+	if next.Terminal != was.Terminal {
+		next.Updated = stamp(now)
+	}
+	if !next.Enabled {
+		next.Terminal, next.Updated = "", ""
+	}
+	cfg.set("autoclass", next)
+	return nil
 }
 
 func (v *view) checkLabels() error {

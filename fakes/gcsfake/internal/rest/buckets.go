@@ -64,13 +64,28 @@ func (c *Call) derive(cfg, old config, now time.Time) error {
 		if cfg[name] == nil || string(cfg[name]) == string(old[name]) {
 			continue
 		}
-		merged, err := mergePatch(cfg[name], json.RawMessage(`{"effectiveTime":"`+stamp(now)+`"}`))
+		patch := `{"effectiveTime":"` + stamp(now) + `"`
+		if name == "retentionPolicy" { // only lockRetentionPolicy locks
+			patch += `,"isLocked":` + map[bool]string{true: "true", false: "null"}[old.locked()]
+		}
+		merged, err := mergePatch(cfg[name], json.RawMessage(patch+"}"))
 		if err != nil {
 			return err
 		}
 		cfg[name] = merged
 	}
+	if err := deriveAutoclass(cfg, old, now); err != nil {
+		return err
+	}
 	return c.deriveAccess(cfg, now)
+}
+
+// locked reports whether the retention policy is.
+func (cfg config) locked() bool {
+	var p struct {
+		IsLocked bool `json:"isLocked"`
+	}
+	return json.Unmarshal(cfg["retentionPolicy"], &p) == nil && p.IsLocked
 }
 
 // deriveAccess completes the access configuration. bucketPolicyOnly is the older name of uniform access.
@@ -184,13 +199,13 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 		out[name] = value
 	}
 	p, _ := c.api.dir.Project(b.Project) // projects are never removed
-	location := b.Settings.Location
+	kind := kindOfPlace(b)
 	maps.Copy(out, map[string]any{
 		"kind": "storage#bucket", "id": b.Name, "name": b.Name, "selfLink": "https://www.googleapis.com/storage/v1/b/" + b.Name,
 		"projectNumber": p.Number, "generation": strconv.FormatInt(b.Generation, 10), "metageneration": strconv.FormatInt(b.Metageneration, 10),
-		"timeCreated": stamp(b.Created), "updated": stamp(b.Updated), "etag": bucketETag(b), "locationType": locationType(location),
+		"timeCreated": stamp(b.Created), "updated": stamp(b.Updated), "etag": bucketETag(b), "locationType": kind,
 	})
-	if out["rpo"] == nil && locationType(location) != "region" {
+	if out["rpo"] == nil && kind != "region" {
 		out["rpo"] = "DEFAULT"
 	}
 	return out
@@ -226,7 +241,7 @@ func (c *Call) storageLayout(w http.ResponseWriter) error {
 		return err
 	}
 	return answer(w, map[string]any{
-		"kind": "storage#storageLayout", "bucket": b.Name, "location": b.Settings.Location, "locationType": locationType(b.Settings.Location),
+		"kind": "storage#storageLayout", "bucket": b.Name, "location": b.Settings.Location, "locationType": kindOfPlace(b),
 		"hierarchicalNamespace": map[string]bool{"enabled": false},
 	})
 }
@@ -404,6 +419,12 @@ func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string
 	if err := c.checkACLs(fields, b.Settings.IAM.Uniform.Enabled); err != nil {
 		return err
 	}
+	if len(fields) == 0 && c.r.Method == http.MethodPatch { // nothing changes, the metageneration included
+		if err := c.metaCondition(b.Metageneration, false); err != nil {
+			return err
+		}
+		return c.answerBucket(w, b)
+	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
 		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
 			return err
@@ -436,12 +457,40 @@ func (c *Call) checkChange(b *store.Bucket, cfg, old config) error {
 	if err := c.checkRetentionChange(b, cfg); err != nil {
 		return err
 	}
+	if err := c.checkUniformChange(b, cfg); err != nil {
+		return err
+	}
 	if b.Settings.IAM.PublicAccessPrevention != "" && prevention(cfg) != prevention(old) {
 		if err := c.need("storage.buckets.setIamPolicy", b, ""); err != nil {
 			return err
 		}
 	}
 	return c.derive(cfg, old, c.api.now())
+}
+
+// checkUniformChange refuses to switch uniform access off after 90 days, or while a binding has a condition ("Uniform
+// bucket-level access").
+func (c *Call) checkUniformChange(b *store.Bucket, cfg config) error {
+	var next struct {
+		Uniform struct {
+			Enabled bool `json:"enabled"`
+		} `json:"uniformBucketLevelAccess"`
+	}
+	if cfg["iamConfiguration"] != nil {
+		if err := parseJSON(cfg["iamConfiguration"], &next); err != nil {
+			return err
+		}
+	}
+	was := b.Settings.IAM.Uniform
+	switch {
+	case !was.Enabled || next.Uniform.Enabled:
+		return nil
+	case !was.LockedTime.IsZero() && !c.api.now().Before(was.LockedTime):
+		return gcserr.Invalid.Say("Cannot disable uniform bucket-level access on bucket '%s' because it was enabled for more than 90 days.", b.Name)
+	case b.Policy.Conditional():
+		return gcserr.Precondition.Say("Cannot disable uniform bucket-level access on bucket '%s' while its IAM policy has conditions.", b.Name)
+	}
+	return nil
 }
 
 func prevention(cfg config) string {

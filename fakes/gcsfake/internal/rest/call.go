@@ -188,8 +188,11 @@ func (c *Call) authenticate() error {
 	if d, ok := sigv4.DialectOf(c.r); ok && c.flavour == inXML {
 		return c.verify(d)
 	}
-	if auth != "" {
+	switch {
+	case auth != "":
 		return gcserr.Unauthorized
+	case c.flavour == inXML && c.query.Has("Signature") && (c.query.Has("GoogleAccessId") || c.query.Has("AWSAccessKeyId")):
+		return gcserr.Unimplemented.Say("This fake serves URLs of the V4 signing process only (SigningSchemeV4 in Google's Go client).")
 	}
 	return nil
 }

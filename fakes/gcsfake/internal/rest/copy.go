@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"strconv"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
@@ -107,20 +106,15 @@ func (c *Call) copyTo(rewrite bool) (*store.Object, error) {
 	if err := c.checkACLs(present, to.Settings.IAM.Uniform.Enabled); err != nil {
 		return nil, err
 	}
-	a := from.Attributes
-	a.Metadata = maps.Clone(a.Metadata)
-	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil
+	a := copied(from, to)
 	if changes(present) {
 		a = store.Attributes{ContentType: from.ContentType}
-	}
-	if from.Bucket != to.Name && present["storageClass"] == nil {
-		a.StorageClass = to.Settings.StorageClass
 	}
 	if err := f.apply(&a, present); err != nil {
 		return nil, err
 	}
-	if key != "" {
-		a.KMSKeyName = ""
+	if a.KMSKeyName = c.query.Get("destinationKmsKeyName"); a.KMSKeyName != "" && key != "" {
+		return nil, twoKeys
 	}
 	if err := c.creates(to, c.vars["object"], &a); err != nil {
 		return nil, err
@@ -130,6 +124,18 @@ func (c *Call) copyTo(rewrite bool) (*store.Object, error) {
 		return nil, err
 	}
 	return c.keep(store.Object{Bucket: to.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key, Components: from.Components}, body, c.overwriting(c.vars["object"]))
+}
+
+// copied are the attributes of a copy that asks for no others. The source's protection and its Cloud KMS key are not
+// copied: the destination's bucket has its own.
+func copied(from *store.Object, to *store.Bucket) store.Attributes {
+	a := from.Attributes
+	a.Metadata = maps.Clone(a.Metadata)
+	a.TemporaryHold, a.EventBasedHold, a.Retention, a.KMSKeyName = false, false, nil, ""
+	if from.Bucket != to.Name {
+		a.StorageClass = to.Settings.StorageClass
+	}
+	return a
 }
 
 // changes reports whether a resource sets any attribute.
@@ -149,22 +155,6 @@ func (c *Call) copyObject(w http.ResponseWriter) error {
 		return err
 	}
 	return c.answerObject(w, o)
-}
-
-// rewriteObject copies in one call: the fake has no objects that are too large for that.
-func (c *Call) rewriteObject(w http.ResponseWriter) error {
-	o, err := c.copyTo(true)
-	if err != nil {
-		return err
-	}
-	b, err := c.api.store.Bucket(o.Bucket)
-	if err != nil {
-		return err
-	}
-	size := strconv.FormatInt(o.Size, 10)
-	return answer(w, map[string]any{
-		"kind": "storage#rewriteResponse", "totalBytesRewritten": size, "objectSize": size, "done": true, "resource": c.show(o, b),
-	})
 }
 
 // composeRequest is the body of compose.
@@ -194,7 +184,7 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 		return gcserr.Invalid.Say("The number of source components provided (%d) must be between 1 and %d.", len(req.Sources), maxSources)
 	}
 	o := store.Object{Bucket: b.Name, Name: c.vars["object"]}
-	if err := readDestination(req.Destination, &o.Attributes); err != nil {
+	if err := c.readDestination(req.Destination, b, &o.Attributes); err != nil {
 		return err
 	}
 	if o.CustomerKey, err = c.newKey(&o.Attributes); err != nil {
@@ -203,23 +193,9 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 	if err := c.creates(b, o.Name, &o.Attributes); err != nil {
 		return err
 	}
-	var sources []*store.Object
-	for _, s := range req.Sources {
-		if err := c.need("storage.objects.get", b, s.Name); err != nil {
-			return err
-		}
-		from, _, err := c.api.store.Get(b.Name, s.Name, s.Generation)
-		if err != nil {
-			return err
-		}
-		if want := s.Preconditions.IfGenerationMatch; want != nil && *want != from.Generation {
-			return gcserr.Precondition
-		}
-		if err := opens(from.CustomerKey, o.CustomerKey); err != nil {
-			return err
-		}
-		o.Components += max(from.Components, 1)
-		sources = append(sources, from)
+	sources, err := c.composed(b, &req, &o)
+	if err != nil {
+		return err
 	}
 	body, err := c.duplicate(sources...)
 	if err != nil {
@@ -229,18 +205,78 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	if req.DeleteSources {
+		if err := c.deleteSources(sources, o.Name); err != nil {
+			return err
+		}
+	}
 	return c.answerObject(w, stored)
 }
 
-func readDestination(raw json.RawMessage, a *store.Attributes) error {
-	if raw == nil {
-		return nil
+// composed returns the sources of a composition after asking for the permissions on them, and counts their components.
+func (c *Call) composed(b *store.Bucket, req *composeRequest, o *store.Object) ([]*store.Object, error) {
+	var sources []*store.Object
+	for _, s := range req.Sources {
+		if err := c.need("storage.objects.get", b, s.Name); err != nil {
+			return nil, err
+		}
+		if req.DeleteSources {
+			if err := c.need("storage.objects.delete", b, s.Name); err != nil {
+				return nil, err
+			}
+		}
+		from, _, err := c.api.store.Get(b.Name, s.Name, s.Generation)
+		if err != nil {
+			return nil, err
+		}
+		if want := s.Preconditions.IfGenerationMatch; want != nil && *want != from.Generation {
+			return nil, gcserr.Precondition
+		}
+		if err := opens(from.CustomerKey, o.CustomerKey); err != nil {
+			return nil, err
+		}
+		o.Components += max(from.Components, 1)
+		sources = append(sources, from)
 	}
+	return sources, nil
+}
+
+// deleteSources deletes what an object was composed of: those generations, and not what has replaced them meanwhile.
+func (c *Call) deleteSources(sources []*store.Object, except string) error {
+	for _, from := range sources {
+		if from.Name == except {
+			continue
+		}
+		generation := from.Generation
+		if from.Deleted == nil {
+			generation = 0 // where versions are kept, a live one becomes noncurrent
+		}
+		same := func(_ *store.Bucket, o *store.Object) error {
+			if o != nil && o.Generation != from.Generation {
+				return gcserr.NoObject
+			}
+			return nil
+		}
+		if err := c.api.store.Delete(from.Bucket, from.Name, generation, same); err != nil && !errors.Is(err, gcserr.NoObject) {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDestination reads the attributes of a composed object.
+func (c *Call) readDestination(raw json.RawMessage, b *store.Bucket, a *store.Attributes) error {
 	var f objectFields
 	var present map[string]json.RawMessage
-	if err := errors.Join(parseJSON(raw, &f), parseJSON(raw, &present)); err != nil {
-		return gcserr.Parse
+	if raw != nil {
+		if err := errors.Join(parseJSON(raw, &f), parseJSON(raw, &present)); err != nil {
+			return gcserr.Parse
+		}
 	}
+	if err := c.checkACLs(present, b.Settings.IAM.Uniform.Enabled); err != nil {
+		return err
+	}
+	a.KMSKeyName = c.query.Get("kmsKeyName")
 	return f.apply(a, present)
 }
 

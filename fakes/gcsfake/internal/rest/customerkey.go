@@ -99,10 +99,12 @@ func keyHeaders(h http.Header, o *store.Object) {
 func (c *Call) newKey(a *store.Attributes) (string, error) {
 	key, err := c.customerKey(ownKey)
 	if err == nil && key != "" && a.KMSKeyName != "" {
-		return "", gcserr.Invalid.Say("An object cannot be encrypted with both a Cloud KMS key and a customer-supplied key.")
+		return "", twoKeys
 	}
 	return key, err
 }
+
+var twoKeys = gcserr.Invalid.Say("An object cannot be encrypted with both a Cloud KMS key and a customer-supplied key.")
 
 // copyKeys reads the keys of a copy. A rewrite names that of its source in headers of its own; other copies use one key
 // for both.

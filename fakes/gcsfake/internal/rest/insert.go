@@ -197,6 +197,9 @@ func (c *Call) startResumable(w http.ResponseWriter, b *store.Bucket) error {
 	if err != nil {
 		return err
 	}
+	if err := c.mayFinish(b, in.object.Name); err != nil {
+		return err
+	}
 	state := resumption{Query: c.query, Caller: recordCaller(c.caller), MD5: in.fields.MD5, CRC32C: in.fields.CRC32C, Total: -1}
 	if n, err := strconv.ParseInt(c.r.Header.Get("X-Upload-Content-Length"), 10, 64); err == nil {
 		state.Total = n
@@ -303,12 +306,17 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 	if cr.first > u.Size {
 		return gcserr.New(http.StatusServiceUnavailable, "backendError", "ServiceUnavailable", "The chunk begins after the bytes that have been received.")
 	}
-	if cr.total >= 0 {
-		state.Total = cr.total
+	if err := state.settle(&u, cr.total); err != nil {
+		return err
 	}
 	next, err := c.takeChunk(u, cr)
 	if err != nil {
 		return err
+	}
+	if cr.total < 0 && c.r.Header.Get("Content-Range") == "" { // a body whose length nobody knew before
+		if err := state.settle(&next, next.Size); err != nil {
+			return err
+		}
 	}
 	switch {
 	case cr.total >= 0 && next.Size == cr.total, cr.total < 0 && c.r.Header.Get("Content-Range") == "":
@@ -318,6 +326,22 @@ func (c *Call) continueUpload(w http.ResponseWriter) error {
 	}
 	c.incomplete(w, next.Size)
 	return nil
+}
+
+// settle remembers the size of the whole upload with it, once a client has said it. Another one is refused.
+func (r *resumption) settle(u *store.Upload, total int64) error {
+	switch {
+	case total < 0 || total == r.Total:
+		return nil
+	case r.Total >= 0:
+		return gcserr.Invalid.Say("Invalid request. According to the Content-Range header, the final size of the upload is %d byte(s), but an earlier request said %d byte(s).", total, r.Total)
+	}
+	r.Total = total
+	extra, err := json.Marshal(r)
+	if err == nil {
+		u.Extra = extra
+	}
+	return err
 }
 
 // incomplete is the answer to an upload that wants more: 308, which some clients ask not to get as their HTTP library

@@ -4,9 +4,9 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -72,9 +72,32 @@ func (c *Call) creates(b *store.Bucket, name string, a *store.Attributes) error 
 		if b.Settings.ObjectRetention.Mode == "" {
 			return gcserr.Invalid.Say("Object retention is not enabled on bucket '%s'.", b.Name)
 		}
+		if err := c.newRetention(a); err != nil {
+			return err
+		}
 		return c.need("storage.objects.setRetention", b, name)
 	}
 	return nil
+}
+
+// newRetention refuses a retention that would be over already, and one beside an event-based hold ("Object holds").
+func (c *Call) newRetention(a *store.Attributes) error {
+	switch {
+	case !a.Retention.Until.After(c.api.now()):
+		return gcserr.Invalid.Say("The retainUntilTime %s is not in the future.", stamp(a.Retention.Until))
+	case a.EventBasedHold:
+		return gcserr.Invalid.Say("An object cannot have both an event-based hold and a retention configuration.")
+	}
+	return nil
+}
+
+// mayFinish asks for what the last request of an upload needs: the service refuses its first one otherwise.
+func (c *Call) mayFinish(b *store.Bucket, name string) error {
+	current, _, err := c.api.store.Get(b.Name, name, 0)
+	if err != nil && !errors.Is(err, gcserr.NoObject) {
+		return err
+	}
+	return c.overwriting(name)(b, current)
 }
 
 func (c *Call) answerObject(w http.ResponseWriter, o *store.Object) error {
@@ -142,16 +165,12 @@ func (c *Call) listQuery(b *store.Bucket) (store.Query, error) {
 		After: token.Name, AfterGeneration: token.Generation, Versions: c.isTrue("versions"), SoftDeleted: c.isTrue("softDeleted"),
 		TrailingDelimiter: c.query.Get("includeTrailingDelimiter") == "true", Max: limit,
 	}
-	if glob := c.query.Get("matchGlob"); glob != "" {
-		if _, err := path.Match(glob, ""); err != nil {
-			return q, gcserr.Invalid.Say("Invalid matchGlob: %q.", glob)
-		}
-		if strings.ContainsAny(glob, "{}") || strings.Contains(glob, "**") {
-			return q, gcserr.Unimplemented.Say("This fake serves matchGlob without ** and {}.")
-		}
-		q.Match = func(name string) bool {
-			ok, _ := path.Match(glob, name) // checked above
-			return ok
+	if c.query.Get("filter") != "" {
+		return q, gcserr.Unimplemented.Say("This fake does not serve filter: it keeps no contexts of objects.")
+	}
+	if text := c.query.Get("matchGlob"); text != "" {
+		if q.Match, err = glob(text); err != nil {
+			return q, err
 		}
 	}
 	if q.SoftDeleted && q.Versions {
@@ -245,6 +264,10 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 		if o.StorageClass != class {
 			return gcserr.Invalid.Say("The storage class of an object cannot be changed by a metadata update; rewrite the object.")
 		}
+		if before.EventBasedHold && !o.EventBasedHold {
+			released := o.Updated
+			o.HoldReleased = &released
+		}
 		return c.checkRetention(b, &before, o)
 	})
 	if err != nil {
@@ -257,6 +280,9 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 // expressly ("Object Retention Lock").
 func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) error {
 	old, now := before.Retention, after.Retention
+	if now != nil && after.EventBasedHold && !before.EventBasedHold {
+		return c.newRetention(&after.Attributes)
+	}
 	if old == now || (old != nil && now != nil && *old == *now) {
 		return nil
 	}
@@ -265,6 +291,11 @@ func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) erro
 	}
 	if err := c.need("storage.objects.setRetention", b, before.Name); err != nil {
 		return err
+	}
+	if now != nil {
+		if err := c.newRetention(&after.Attributes); err != nil {
+			return err
+		}
 	}
 	reduced := old != nil && (now == nil || now.Until.Before(old.Until))
 	unlocked := old != nil && old.Mode == "Locked" && (now == nil || now.Mode != "Locked")

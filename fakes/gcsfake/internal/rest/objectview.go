@@ -32,6 +32,7 @@ type objectFields struct {
 	CRC32C             string             `json:"crc32c,omitempty"`
 	KMSKeyName         string             `json:"kmsKeyName"`
 	ACL                json.RawMessage    `json:"acl"`
+	Contexts           json.RawMessage    `json:"contexts"`
 	Retention          *struct {
 		Mode  string `json:"mode"`
 		Until string `json:"retainUntilTime"`
@@ -52,6 +53,9 @@ func (f *objectFields) apply(a *store.Attributes, present map[string]json.RawMes
 			*field.to = value(field.from)
 		}
 	}
+	if f.Contexts != nil && string(f.Contexts) != "null" {
+		return gcserr.Unimplemented.Say("This fake does not keep contexts of objects.")
+	}
 	if _, ok := present["metadata"]; ok {
 		a.Metadata = mergeMetadata(a.Metadata, f.Metadata)
 	}
@@ -61,13 +65,13 @@ func (f *objectFields) apply(a *store.Attributes, present map[string]json.RawMes
 	if f.EventBasedHold != nil {
 		a.EventBasedHold = *f.EventBasedHold
 	}
-	if err := f.applyTimes(a); err != nil {
+	if err := f.applyTimes(a, present); err != nil {
 		return err
 	}
 	return checkClass(a.StorageClass)
 }
 
-func (f *objectFields) applyTimes(a *store.Attributes) error {
+func (f *objectFields) applyTimes(a *store.Attributes, present map[string]json.RawMessage) error {
 	if f.CustomTime != nil {
 		t, err := time.Parse(time.RFC3339, *f.CustomTime)
 		if err != nil {
@@ -78,10 +82,10 @@ func (f *objectFields) applyTimes(a *store.Attributes) error {
 		}
 		a.CustomTime = &t
 	}
-	if f.Retention == nil {
+	if _, sent := present["retention"]; !sent {
 		return nil
 	}
-	if f.Retention.Mode == "" {
+	if f.Retention == nil || (f.Retention.Mode == "" && f.Retention.Until == "") {
 		a.Retention = nil
 		return nil
 	}

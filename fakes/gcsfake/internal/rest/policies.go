@@ -129,7 +129,14 @@ func checkVariants(bindings []policy.Binding) error {
 	return nil
 }
 
-var memberForm = regexp.MustCompile(`^(allUsers|allAuthenticatedUsers|(user|group|domain|serviceAccount|projectOwner|projectEditor|projectViewer):[^:/?]+|principal(Set)?://iam\.googleapis\.com/projects/[0-9]+/locations/global/workloadIdentityPools/[^/]+/.+|deleted:(user|group|serviceAccount):[^:?]+\?uid=[0-9]+)$`)
+// memberForm has the forms of "Principal identifiers": those of accounts, of workloads and of workforces, and of what was
+// deleted. serviceAccount:PROJECT.svc.id.goog[NAMESPACE/NAME] is the older one of a Kubernetes service account.
+var memberForm = regexp.MustCompile(`^(allUsers|allAuthenticatedUsers|(user|group|domain|serviceAccount|projectOwner|projectEditor|projectViewer):[^:/?\[\]]+` +
+	`|serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[a-z0-9-]+/[a-z0-9.-]+\]` +
+	`|(deleted:)?principal://iam\.googleapis\.com/(projects/[0-9]+/locations/global/workloadIdentityPools|locations/global/workforcePools)/[^/]+/subject/.+` +
+	`|principalSet://iam\.googleapis\.com/(projects/[0-9]+/locations/global/workloadIdentityPools|locations/global/workforcePools)/[^/]+/.+` +
+	`|principalSet://cloudresourcemanager\.googleapis\.com/(projects|folders|organizations)/[0-9]+(/type/[A-Za-z]+)?` +
+	`|deleted:(user|group|serviceAccount):[^:?]+\?uid=[0-9]+)$`)
 
 func (a *API) acceptBinding(b *policy.Binding, version int, onBucket bool) error {
 	switch {

@@ -119,6 +119,10 @@ func (c *Call) refuseACLs() error {
 	if slices.Contains([]string{"list", "get"}, verb) {
 		action = "get"
 	}
+	return c.refuseACL(on, action)
+}
+
+func (c *Call) refuseACL(on, action string) error {
 	b, err := c.bucket()
 	if err != nil {
 		return err

@@ -182,10 +182,8 @@ func (c *Call) xmlListParts(w http.ResponseWriter) error {
 		IsTruncated          bool
 		Part                 []part
 	}{Xmlns: xmlNamespace, Bucket: b.Name, Key: u.Name, UploadID: u.ID, MaxParts: defaultPage}
-	if n, ok, err := c.number("max-parts"); err != nil {
+	if out.MaxParts, err = c.most("max-parts"); err != nil {
 		return err
-	} else if ok {
-		out.MaxParts = int(min(n, defaultPage))
 	}
 	marker, _, err := c.number("part-number-marker")
 	if err != nil {
@@ -207,6 +205,43 @@ func (c *Call) xmlListParts(w http.ResponseWriter) error {
 	return answerXML(w, out)
 }
 
+// most reads how much of a listing a request wants.
+func (c *Call) most(name string) (int, error) {
+	n, ok, err := c.number(name)
+	switch {
+	case err != nil:
+		return 0, err
+	case !ok:
+		return defaultPage, nil
+	case n < 0:
+		return 0, gcserr.Invalid.Say("Invalid value for %s: %d.", name, n)
+	}
+	return int(min(n, defaultPage)), nil
+}
+
+type xmlUpload struct {
+	Key       string
+	UploadID  string `xml:"UploadId"`
+	Initiated string
+}
+
+// xmlUploads is a listing of unfinished uploads ("List multipart uploads").
+type xmlUploads struct {
+	XMLName            xml.Name `xml:"ListMultipartUploadsResult"`
+	Xmlns              string   `xml:"xmlns,attr"`
+	Bucket             string
+	KeyMarker          string
+	UploadIDMarker     string `xml:"UploadIdMarker"`
+	NextKeyMarker      string `xml:",omitempty"`
+	NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
+	Prefix             string
+	Delimiter          string `xml:",omitempty"`
+	MaxUploads         int
+	IsTruncated        bool
+	Upload             []xmlUpload
+	CommonPrefixes     []xmlPrefix
+}
+
 func (c *Call) xmlListUploads(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.multipartUploads.list")
 	if err != nil {
@@ -216,29 +251,48 @@ func (c *Call) xmlListUploads(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	type upload struct {
-		Key       string
-		UploadID  string `xml:"UploadId"`
-		Initiated string
+	out := &xmlUploads{
+		Xmlns: xmlNamespace, Bucket: b.Name, Prefix: c.query.Get("prefix"), Delimiter: c.query.Get("delimiter"),
+		KeyMarker: c.query.Get("key-marker"), UploadIDMarker: c.query.Get("upload-id-marker"),
 	}
-	out := struct {
-		XMLName     xml.Name `xml:"ListMultipartUploadsResult"`
-		Xmlns       string   `xml:"xmlns,attr"`
-		Bucket      string
-		Prefix      string
-		MaxUploads  int
-		IsTruncated bool
-		Upload      []upload
-	}{Xmlns: xmlNamespace, Bucket: b.Name, Prefix: c.query.Get("prefix"), MaxUploads: defaultPage}
+	if out.MaxUploads, err = c.most("max-uploads"); err != nil {
+		return err
+	}
 	for _, u := range uploads {
-		if !strings.HasPrefix(u.Name, out.Prefix) {
-			continue
-		}
-		if len(out.Upload) == defaultPage {
-			out.IsTruncated = true
+		if out.wants(u.Name, u.ID) && !out.add(u) {
 			break
 		}
-		out.Upload = append(out.Upload, upload{u.Name, u.ID, stamp(u.Created)})
 	}
 	return answerXML(w, out)
+}
+
+// wants reports whether an upload is after the markers and has the prefix. Without a marker of uploads, those of the
+// marker's key are before it.
+func (l *xmlUploads) wants(name, id string) bool {
+	after := name > l.KeyMarker || (name == l.KeyMarker && l.UploadIDMarker != "" && id > l.UploadIDMarker)
+	return after && strings.HasPrefix(name, l.Prefix)
+}
+
+// add shows an upload, or the prefix that it shares with others; it returns false when the listing is full.
+func (l *xmlUploads) add(u store.Upload) bool {
+	prefix := ""
+	if before, _, cut := strings.Cut(u.Name[len(l.Prefix):], l.Delimiter); cut && l.Delimiter != "" {
+		prefix = l.Prefix + before + l.Delimiter
+	}
+	n := len(l.CommonPrefixes)
+	if prefix != "" && ((n > 0 && l.CommonPrefixes[n-1].Prefix == prefix) || strings.HasPrefix(l.KeyMarker, prefix)) {
+		return true
+	}
+	if len(l.Upload)+n >= l.MaxUploads {
+		l.IsTruncated = true
+		return false
+	}
+	if prefix != "" {
+		l.CommonPrefixes = append(l.CommonPrefixes, xmlPrefix{prefix})
+		l.NextKeyMarker, l.NextUploadIDMarker = prefix, ""
+		return true
+	}
+	l.Upload = append(l.Upload, xmlUpload{u.Name, u.ID, stamp(u.Created)})
+	l.NextKeyMarker, l.NextUploadIDMarker = u.Name, u.ID
+	return true
 }

@@ -59,18 +59,32 @@ func (c *Call) metaPrefix() string {
 
 // httpConditions checks the conditional headers of HTTP.
 func (c *Call) httpConditions(o *store.Object) error {
-	h, etag, modified := c.r.Header, xmlETag(o), o.Updated.Truncate(time.Second)
-	if v := h.Get("If-Match"); v != "" && v != "*" && !strings.Contains(v, strings.Trim(etag, `"`)) {
+	return conditions(c.r.Header, "", o)
+}
+
+// sourceConditions checks those for the source of a copy, in either dialect.
+func (c *Call) sourceConditions(o *store.Object) error {
+	for _, prefix := range []string{"X-Goog-Copy-Source-", "X-Amz-Copy-Source-"} {
+		if conditions(c.r.Header, prefix, o) != nil {
+			return gcserr.Precondition
+		}
+	}
+	return nil
+}
+
+func conditions(h http.Header, prefix string, o *store.Object) error {
+	etag, modified := xmlETag(o), o.Updated.Truncate(time.Second)
+	if v := h.Get(prefix + "If-Match"); v != "" && v != "*" && !strings.Contains(v, strings.Trim(etag, `"`)) {
 		return gcserr.Precondition
 	}
-	if v := h.Get("If-None-Match"); v != "" {
+	if v := h.Get(prefix + "If-None-Match"); v != "" {
 		if v == "*" || strings.Contains(v, strings.Trim(etag, `"`)) {
 			return gcserr.NotModified
 		}
-	} else if t, err := http.ParseTime(h.Get("If-Modified-Since")); err == nil && !modified.After(t) {
+	} else if t, err := http.ParseTime(h.Get(prefix + "If-Modified-Since")); err == nil && !modified.After(t) {
 		return gcserr.NotModified
 	}
-	if t, err := http.ParseTime(h.Get("If-Unmodified-Since")); err == nil && modified.After(t) {
+	if t, err := http.ParseTime(h.Get(prefix + "If-Unmodified-Since")); err == nil && modified.After(t) {
 		return gcserr.Precondition
 	}
 	return nil
@@ -199,12 +213,15 @@ func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object s
 	if err != nil {
 		return err
 	}
+	if err := c.sourceConditions(from); err != nil {
+		return err
+	}
 	key, err := c.copyKeys(from, false)
 	if err != nil {
 		return err
 	}
-	a := from.Attributes
-	a.TemporaryHold, a.EventBasedHold, a.Retention = false, false, nil
+	a := copied(from, to)
+	a.KMSKeyName = c.r.Header.Get("X-Goog-Encryption-Kms-Key-Name")
 	if strings.EqualFold(c.r.Header.Get("X-Goog-Metadata-Directive")+c.r.Header.Get("X-Amz-Metadata-Directive"), "REPLACE") {
 		if a, err = c.xmlAttributes(); err != nil {
 			return err
@@ -240,12 +257,18 @@ func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	if err := c.xmlACL(b); err != nil {
+		return err
+	}
 	a, key, err := c.xmlDescription()
 	if err != nil {
 		return err
 	}
 	o := store.Object{Bucket: b.Name, Name: c.vars["object"], Attributes: a, CustomerKey: key}
 	if err := c.creates(b, o.Name, &a); err != nil {
+		return err
+	}
+	if err := c.mayFinish(b, o.Name); err != nil {
 		return err
 	}
 	id, err := c.startUpload(o, resumption{Query: c.query, Caller: recordCaller(c.caller), Total: -1})

@@ -99,9 +99,9 @@ func (c *Call) routeXML() {
 	}
 	c.Operation, c.level = "unknown", identity.Read
 	c.handler = func(*Call, http.ResponseWriter) error {
-		if sub == "acl" && on == "bucket" {
-			// Who may not change the policy learns that first, and not what is served.
-			if _, err := c.bucket("storage.buckets.setIamPolicy"); err != nil {
+		if sub == "acl" || sub == "defaultObjectAcl" {
+			// Who may not use them learns that first, and not what is served.
+			if err := c.refuseACL(on+"s", map[bool]string{true: "get", false: "set"}[c.r.Method == http.MethodGet]); err != nil {
 				return err
 			}
 		}
@@ -117,7 +117,8 @@ func (c *Call) conditionHeaders() {
 	for header, name := range map[string]string{
 		"X-Goog-If-Generation-Match": "ifGenerationMatch", "X-Goog-If-Generation-Not-Match": "ifGenerationNotMatch",
 		"X-Goog-If-Metageneration-Match": "ifMetagenerationMatch", "X-Goog-If-Metageneration-Not-Match": "ifMetagenerationNotMatch",
-		"X-Goog-Copy-Source-Generation": "sourceGeneration",
+		"X-Goog-Copy-Source-Generation": "sourceGeneration", "X-Goog-Copy-Source-If-Generation-Match": "ifSourceGenerationMatch",
+		"X-Goog-Copy-Source-If-Metageneration-Match": "ifSourceMetagenerationMatch",
 	} {
 		if v := c.r.Header.Get(header); v != "" {
 			c.query.Set(name, v)

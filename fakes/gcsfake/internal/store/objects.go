@@ -117,7 +117,11 @@ func (b *Bucket) Expires(o *Object) time.Time {
 	if b.Settings.Retention.Period == 0 || o.EventBasedHold {
 		return time.Time{}
 	}
-	return o.Created.Add(time.Duration(b.Settings.Retention.Period) * time.Second)
+	from := o.Created
+	if o.HoldReleased != nil {
+		from = *o.HoldReleased
+	}
+	return from.Add(time.Duration(b.Settings.Retention.Period) * time.Second)
 }
 
 // protects reports why a generation may not go away: holds and retention.

@@ -49,7 +49,8 @@ type Settings struct {
 	DefaultEventBasedHold bool `json:"defaultEventBasedHold"`
 	IAM                   struct {
 		Uniform struct {
-			Enabled bool `json:"enabled"`
+			Enabled    bool      `json:"enabled"`
+			LockedTime time.Time `json:"lockedTime"`
 		} `json:"uniformBucketLevelAccess"`
 		PublicAccessPrevention string `json:"publicAccessPrevention"`
 	} `json:"iamConfiguration"`
@@ -119,6 +120,8 @@ type Object struct {
 	Components int       `json:"components,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
+	// HoldReleased is when an event-based hold ended, which begins the bucket's retention anew; nil for none.
+	HoldReleased *time.Time `json:"holdReleased,omitempty"`
 	// Deleted is when the generation became noncurrent, nil for the live one.
 	Deleted *time.Time `json:"deleted,omitempty"`
 	// SoftDelete is when the generation was deleted softly, and HardDelete when it goes for good; nil for others.
