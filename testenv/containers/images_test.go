@@ -64,6 +64,22 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestSourceBuildGetsToItsBase builds what the classic builder makes on its way to
+// the targets that build from source, where nothing is built beforehand.
+func TestSourceBuildGetsToItsBase(t *testing.T) {
+	t.Parallel()
+	containers.Require(t)
+	const image = "cooper-test/above-the-line:dev"
+	names := imageNames()
+	if _, err := run(t.Context(), []string{"DOCKER_BUILDKIT=0"}, "docker", "build", "--quiet", "--force-rm",
+		"--target", names[len(names)-1], "--tag", image, "."); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t.Context(), nil, "docker", "image", "rm", "--force", image); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestImagesAreReproducible builds the smallest image twice, from the start, and
 // for another architecture. BuildKit is never asked for.
 func TestImagesAreReproducible(t *testing.T) {
