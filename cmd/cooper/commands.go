@@ -26,10 +26,13 @@ const downTimeout = time.Minute
 // can be deleted.
 const sampleNamespace = "tutorial"
 
-// directory defines --data and returns what it came to; keep is true if the
-// user named a directory.
-func directory(flags *pflag.FlagSet) func() (dir rundir.Dir, keep bool, err error) {
-	data := flags.String("data", "", "directory that keeps the state for the next start; empty means a fresh system each time, in the user's cache")
+// upDirectory is what --data means to commands that look for a running system.
+const upDirectory = "directory that was given to cooper up; empty means the one that it takes by itself"
+
+// directory defines --data with the usage and returns what it came to; keep is
+// true if the user named a directory.
+func directory(flags *pflag.FlagSet, usage string) func() (dir rundir.Dir, keep bool, err error) {
+	data := flags.String("data", "", usage)
 	return func() (rundir.Dir, bool, error) {
 		path, keep := *data, true
 		if path == "" {
@@ -45,7 +48,7 @@ func directory(flags *pflag.FlagSet) func() (dir rundir.Dir, keep bool, err erro
 }
 
 func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	where := directory(flags)
+	where := directory(flags, "directory that keeps the state for the next start; empty means a fresh system each time, in the user's cache")
 	o := up.Options{}
 	flags.IntVar(&o.APIPort, "api-port", 0, "port of the Kubernetes API on 127.0.0.1; 0 means a free one")
 	flags.IntVar(&o.S3Port, "s3-port", 0, "port of the fake S3 and IAM on 127.0.0.1; 0 means a free one")
@@ -69,7 +72,7 @@ func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer)
 }
 
 func prepareEnv(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	where := directory(flags)
+	where := directory(flags, upDirectory)
 	namespace := flags.String("namespace", "", "namespace of the access Secret; empty means the sample's")
 	secret := flags.String("secret", "", "name of the access Secret; empty means the sample's first")
 	administrator := flags.Bool("store-administrator", false, "print the root credential of the S3 store instead")
@@ -89,7 +92,7 @@ func prepareEnv(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer
 }
 
 func prepareDown(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	where := directory(flags)
+	where := directory(flags, upDirectory)
 	return func(ctx context.Context, _, stderr io.Writer) error {
 		dir, _, err := where()
 		if err != nil {

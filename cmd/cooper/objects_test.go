@@ -106,7 +106,7 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 		},
 		"a class of a driver that nobody runs": {
 			"bucketclaim/nobody", "Provisioned", "Unknown", "WaitingForBucket",
-			[]string{`Waiting for the sidecar of driver "nobody.example.com"`, "see whether such a driver is installed"},
+			[]string{`Waiting for the sidecar of driver "nobody.example.com"`, "or no such driver is installed"},
 		},
 		"a claim of a class that is not there": {
 			"bucketclaim/classless", "Provisioned", "Unknown", "WaitingForClass",

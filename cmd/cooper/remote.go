@@ -30,7 +30,7 @@ func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, 
 	flags.BoolVar(&o.AllInterfaces, "all-interfaces", false, "listen on every address, as in a container, and not on 127.0.0.1 alone")
 	flags.StringVar(&o.Kubeconfigs, "kubeconfigs", "", "directory that gets a kubeconfig for each component")
 	flags.StringVar(&o.Server, "server", "", "host and port by which components reach the API server; empty means where it listens")
-	flags.StringVar(&o.HostServer, "host-server", "", "the same for the file "+plane.HostFile+", for people outside of the components' network")
+	flags.StringVar(&o.HostServer, "host-server", "", "host and port by which people outside of the components' network reach it, for the file "+plane.HostFile)
 	flags.StringSliceVar(&o.Drivers, "driver", []string{tutorial.DriverName}, "name of a driver whose sidecar may work; repeat it for several")
 	flags.StringVar(&o.HealthAddress, "health-address", "", "TCP address that serves /readyz; empty serves none")
 	return func(ctx context.Context, _, stderr io.Writer) error {

@@ -6,6 +6,7 @@ package s3fakecmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,7 +33,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 	o.Define(flags, "s3fake", "127.0.0.1:9000")
 	flags.StringVar(&o.region, "region", "us-east-1", "the only region served")
 	flags.StringVar(&o.account, "account", "000000000000", "the account's 12-digit number")
-	flags.StringVar(&o.rootKeyID, "root-access-key-id", "", "root credentials; invented when left out")
+	flags.StringVar(&o.rootKeyID, "root-access-key-id", "", "root credentials; those of --data or invented ones when left out")
 	flags.StringVar(&o.rootSecret, "root-secret-access-key", "", "secret for --root-access-key-id")
 	flags.StringSliceVar(&o.domains, "domain", nil, "host name under which buckets are also sub-domains")
 	flags.StringSliceVar(&o.kmsKeys, "kms-key", nil, "ID or ARN of a KMS key that exists (default: any)")
@@ -41,6 +42,9 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 }
 
 func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
+	if (o.rootKeyID == "") != (o.rootSecret == "") {
+		return errors.New("--root-access-key-id and --root-secret-access-key belong together: give both, or neither to have them invented")
+	}
 	server, err := s3fake.New(s3fake.Options{
 		Region: o.region, AccountID: o.account, RootAccessKeyID: o.rootKeyID, RootSecretAccessKey: o.rootSecret,
 		Dir: o.Data, Domains: o.domains, OpenBuckets: o.openBuckets, KMSKeys: o.kmsKeys,

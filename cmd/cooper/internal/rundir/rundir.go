@@ -270,6 +270,13 @@ func (d Dir) Holder() (info Info, ok bool, err error) {
 	return info, true, err
 }
 
+// Abandoned says whether a process that used the directory could not take back
+// what it had published. While one uses it, that is true as well.
+func (d Dir) Abandoned() bool {
+	_, err := os.Stat(d.info())
+	return err == nil
+}
+
 func (d Dir) read() (Info, error) {
 	var info Info
 	content, err := os.ReadFile(d.info())

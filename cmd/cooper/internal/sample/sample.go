@@ -188,10 +188,13 @@ func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructur
 	if err == nil || failure != nil {
 		return failure
 	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if said == "" {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return fmt.Errorf("%s is still not provisioned: %s: %w", name, said, err)
+	return fmt.Errorf("%s is still not provisioned: %s (%w)", name, said, err)
 }
 
 func conditionsOf(ctx context.Context, c client.Client, want *unstructured.Unstructured) ([]metav1.Condition, error) {

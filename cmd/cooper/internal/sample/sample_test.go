@@ -3,6 +3,8 @@
 package sample_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -96,6 +98,27 @@ func TestApply_names_the_document_that_the_API_server_refuses(t *testing.T) {
 				t.Errorf("error: want %q, got %v", tc.want, err)
 			}
 		})
+	}
+}
+
+func TestWait_says_what_is_waited_for_and_why_it_ends(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	manifest := "apiVersion: objectstorage.k8s.io/v1alpha2\nkind: BucketClaim\nmetadata: {name: nobodys}\n" +
+		"spec: {bucketClassName: none, protocols: [S3]}\n"
+	documents, err := sample.Read(files(map[string]string{"a.yaml": manifest}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sample.Apply(t.Context(), env.Client, "default", documents); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	err = sample.Wait(ctx, env.Client, documents, func(string) { cancel(errors.New("gave up")) })
+	want := "BucketClaim default/nobodys is still not provisioned: waiting for COSI (gave up)"
+	if err == nil || err.Error() != want {
+		t.Errorf("error: want %q, got %v", want, err)
 	}
 }
 

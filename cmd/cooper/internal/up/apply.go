@@ -40,7 +40,7 @@ func Apply(ctx context.Context, o ApplyOptions) error {
 	if err := sample.Apply(ctx, c, o.Namespace, documents); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("not provisioned within %s", o.SampleTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("gave up after %s, as --timeout says", o.SampleTimeout))
 	defer cancel()
 	tell := func(line string) { fmt.Fprintf(o.Progress, "cooper: %s\n", line) }
 	if err := sample.Wait(ctx, c, documents, tell); err != nil {

@@ -27,11 +27,7 @@ func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 		return err
 	}
 	if !ok {
-		if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {
-			return fmt.Errorf("end what an earlier run left: %w", err)
-		}
-		fmt.Fprintf(progress, "cooper: nothing runs on %s\n", dir.Path())
-		return nil
+		return removeLeftovers(dir, progress)
 	}
 	if info.PID == 0 {
 		return fmt.Errorf("the process that uses %s is just starting or ending; try again", dir.Path())
@@ -49,5 +45,30 @@ func Down(ctx context.Context, dir rundir.Dir, progress io.Writer) error {
 		return fmt.Errorf("process %d does not end: %w; kill -9 %d ends it, and the next cooper up cleans up behind it", info.PID, err, info.PID)
 	}
 	fmt.Fprintf(progress, "cooper: process %d has ended\n", info.PID)
+	return nil
+}
+
+// removeLeftovers ends and removes what a killed process left of itself outside
+// of its state, which the next start goes on with.
+func removeLeftovers(dir rundir.Dir, progress io.Writer) (err error) {
+	if !dir.Abandoned() {
+		if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {
+			return fmt.Errorf("end what an earlier run left: %w", err)
+		}
+		fmt.Fprintf(progress, "cooper: nothing runs on %s\n", dir.Path())
+		return nil
+	}
+	lease, err := dir.Acquire()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lease.Release()) }()
+	if err := controlplane.EndOrphans(dir.ControlPlane()); err != nil {
+		return fmt.Errorf("end what an earlier run left: %w", err)
+	}
+	if err := removeSockets(lease.Previous.Sockets); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "cooper: process %d on %s was killed before; what it left is gone\n", lease.Previous.PID, dir.Path())
 	return nil
 }

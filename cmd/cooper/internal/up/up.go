@@ -236,7 +236,7 @@ func (r *running) applySample(ctx context.Context, documents []sample.Document) 
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.SampleTimeout,
-		fmt.Errorf("not provisioned within %s; %s tells more", r.options.SampleTimeout, r.options.Dir.Log()))
+		fmt.Errorf("gave up after %s, as --sample-timeout says; %s tells more", r.options.SampleTimeout, r.options.Dir.Log()))
 	defer cancel()
 	return sample.Wait(ctx, c, documents, func(line string) { r.say("%s", line) })
 }
