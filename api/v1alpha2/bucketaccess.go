@@ -43,7 +43,7 @@ type BucketAccess struct {
 
 // BucketAccessSpec says which access is wanted.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketAccess is immutable"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketAccess is immutable: create another access, and delete this one"
 type BucketAccessSpec struct {
 	// bucketClaims lists the BucketClaims to get access to, each at most once
 	// and each with a Secret of its own.

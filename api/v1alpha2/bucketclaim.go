@@ -35,7 +35,7 @@ type BucketClaim struct {
 // BucketClaimSpec says which bucket is wanted.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.bucketClassName) != has(self.existingBucketName)",message="exactly one of bucketClassName and existingBucketName must be set"
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketClaim is immutable"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a BucketClaim is immutable: create another claim"
 type BucketClaimSpec struct {
 	// bucketClassName is the name of the BucketClass of a new bucket.
 	// +optional

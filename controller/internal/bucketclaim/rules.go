@@ -136,7 +136,7 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 // Bucket is provisioned: what the sidecar does on the way is not worth a write
 // of the claim.
 func waitMessage(bucket *cosiapi.Bucket) string {
-	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, see whether such a driver is installed",
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed",
 		bucket.Spec.DriverName, bucket.Name)
 }
 
