@@ -57,7 +57,7 @@ func createCases() []Case {
 				for range c.suite.limits.Repeats {
 					ok(c, c.provisioner.DriverCreateBucket, b.create())
 				}
-				c.oneBucketMore(before)
+				c.bucketsMore(before, 1)
 			},
 		},
 		{
@@ -241,9 +241,13 @@ func runPrivate(c *C) {
 	c.can(a, b, DeleteObject, key)
 }
 
-// oneBucketMore wants the backend to hold one bucket more than before.
-func (c *C) oneBucketMore(before []string) {
-	if n := c.grown(KindBucket, before); n != 1 {
-		c.Fail("the backend has %d new buckets for one bucket_id", n)
+// bucketsMore wants the backend to hold so many buckets more than before.
+func (c *C) bucketsMore(before []string, want int) {
+	switch n := c.grown(KindBucket, before); {
+	case n == want:
+	case n == 0:
+		c.Fail("the inventory hook lists no new bucket for %d bucket IDs: mend the hook, unless the driver made none", want)
+	default:
+		c.Fail("the inventory hook lists %d new buckets for %d bucket IDs", n, want)
 	}
 }

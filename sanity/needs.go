@@ -19,6 +19,9 @@ func (s *suite) lacks(needs []Need) string {
 	return ""
 }
 
+// noForeignBucket is why a case about somebody else's bucket is not applicable.
+const noForeignBucket = "there is no fixture hook for somebody else's bucket (hooks.takeName)"
+
 func (s *suite) lacking(need Need) string {
 	_, missing := s.missingProtocol()
 	foreign, isForeign := s.config.Fixture.(interface{ CanTakeNames() bool })
@@ -29,25 +32,25 @@ func (s *suite) lacking(need Need) string {
 		reason string
 	}{
 		NeedProcess:         {s.config.Launcher != nil, "the target is a running driver, which the suite cannot stop and start"},
-		NeedDataPlane:       {s.probed(), "there is no data-plane prober for a protocol of the driver"},
-		NeedInventory:       {s.config.Inventory != nil, "there is no inventory hook"},
-		NeedFixture:         {s.config.Fixture != nil, "there is no fixture hook"},
-		NeedForeignBucket:   {canTake, "there is no fixture hook for somebody else's bucket"},
-		NeedBackendFaults:   {s.canBreak(BackendDown), "there is no hook to take the backend down"},
-		NeedRefusedLogin:    {s.canBreak(LoginRefused), "there is no hook to make the backend refuse the driver"},
-		NeedIncompatible:    {s.config.Params.Incompatible != nil, "no incompatible parameters are configured"},
-		NeedInvalid:         {s.config.Params.Invalid != nil, "no invalid parameters are configured"},
-		NeedInvalidAccess:   {s.config.Params.InvalidAccess != nil, "no invalid access parameters are configured"},
+		NeedDataPlane:       {s.probed(), "credentials are not tried: dataPlane is disabled, or no prober knows a protocol of the driver"},
+		NeedInventory:       {s.config.Inventory != nil, "there is no inventory hook (hooks.inventory)"},
+		NeedFixture:         {s.config.Fixture != nil, "there is no fixture hook (hooks.makeBucket)"},
+		NeedForeignBucket:   {canTake, noForeignBucket},
+		NeedBackendFaults:   {s.canBreak(BackendDown), "there is no hook to take the backend down (hooks.break)"},
+		NeedRefusedLogin:    {s.canBreak(LoginRefused), "there is no hook to make the backend refuse the driver (hooks.break)"},
+		NeedIncompatible:    {s.config.Params.Incompatible != nil, "no incompatible parameters are configured (parameters.incompatible)"},
+		NeedInvalid:         {s.config.Params.Invalid != nil, "no invalid parameters are configured (parameters.invalid)"},
+		NeedInvalidAccess:   {s.config.Params.InvalidAccess != nil, "no invalid access parameters are configured (parameters.invalidAccess)"},
 		NeedS3:              {slices.Contains(s.offered(), cosi.ObjectProtocol_S3), "the driver does not offer protocol S3"},
 		NeedAzure:           {slices.Contains(s.offered(), cosi.ObjectProtocol_AZURE), "the driver does not offer protocol AZURE"},
 		NeedGCS:             {slices.Contains(s.offered(), cosi.ObjectProtocol_GCS), "the driver does not offer protocol GCS"},
 		NeedMissingProtocol: {missing, "the driver offers every protocol"},
 		NeedKey:             {s.authenticates(cosi.AuthenticationType_KEY), "the driver is declared not to offer authentication type KEY"},
 		NeedOwnCredential:   {!s.config.SharedCredential, "it is declared that the store has no accounts and all accesses have the same credential"},
-		NeedServiceAccount:  {s.authenticates(cosi.AuthenticationType_SERVICE_ACCOUNT), "the driver is not declared to offer authentication type SERVICE_ACCOUNT"},
-		NeedRotation:        {s.config.Rotation, "the driver is not declared to know the field rotation"},
+		NeedServiceAccount:  {s.authenticates(cosi.AuthenticationType_SERVICE_ACCOUNT), "the driver is not declared to offer authentication type SERVICE_ACCOUNT (authentication)"},
+		NeedRotation:        {s.config.Rotation, "the driver is not declared to know the field rotation (rotation)"},
 		NeedUsage:           {s.hasUsage(), "the open files of the driver's process cannot be read"},
-		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "it is not declared what the driver does with a bucket that holds data"},
+		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "it is not declared what the driver does with a bucket that holds data (nonEmptyDelete)"},
 	}
 	if c, known := conditions[need]; !known || !c.met {
 		return c.reason
