@@ -243,9 +243,9 @@ func runPrivate(c *C) {
 
 // bucketsMore wants the backend to hold so many buckets more than before.
 func (c *C) bucketsMore(before []string, want int) {
-	switch n := c.grown(KindBucket, before); {
-	case n == want:
-	case n == 0:
+	switch n := c.grown(KindBucket, before); n {
+	case want:
+	case 0:
 		c.Fail("the inventory hook lists no new bucket for %d bucket IDs: mend the hook, unless the driver made none", want)
 	default:
 		c.Fail("the inventory hook lists %d new buckets for %d bucket IDs", n, want)
