@@ -124,6 +124,43 @@ func TestASnapshotIsAVersion(t *testing.T) {
 	}
 }
 
+// TestACopyHasTheScopeOfItsContainer copies into a container whose encryption scope nobody may override.
+func TestACopyHasTheScopeOfItsContainer(t *testing.T) {
+	t.Parallel()
+	server := start(t, azurefake.Options{})
+	source, target := made(t, server, "source"), root(t, server, "target")
+	_, err := target.Create(t.Context(), &container.CreateOptions{
+		CPKScopeInfo: &container.CPKScopeInfo{DefaultEncryptionScope: to.Ptr("theirs"), PreventEncryptionScopeOverride: to.Ptr(true)},
+	})
+	wantCode(t, "create", err, "")
+	_, err = source.NewBlockBlobClient("x").Upload(t.Context(), readSeekCloser("text"), &blockblob.UploadOptions{
+		CPKScopeInfo: &blob.CPKScopeInfo{EncryptionScope: to.Ptr("ours")},
+	})
+	wantCode(t, "upload", err, "")
+	_, err = target.NewBlobClient("x").StartCopyFromURL(t.Context(), source.NewBlobClient("x").URL(), nil)
+	wantCode(t, "copy", err, "")
+	got, err := target.NewBlobClient("x").GetProperties(t.Context(), nil)
+	if err != nil || got.EncryptionScope == nil || *got.EncryptionScope != "theirs" {
+		t.Errorf("the copy has scope %v, %v", got.EncryptionScope, err)
+	}
+}
+
+// TestOnlyCopyBlobReadsAsItsCaller: what else reads a blob at an address wants the address to be signed.
+func TestOnlyCopyBlobReadsAsItsCaller(t *testing.T) {
+	t.Parallel()
+	c := made(t, start(t, azurefake.Options{}), "data")
+	wantCode(t, "upload", upload(t.Context(), c, "x", "text"), "")
+	address := c.NewBlobClient("x").URL()
+	_, err := c.NewBlobClient("y").StartCopyFromURL(t.Context(), address, nil)
+	wantCode(t, "Copy Blob", err, "")
+	_, err = c.NewBlobClient("y").CopyFromURL(t.Context(), address, nil)
+	wantCode(t, "Copy Blob From URL", err, "CannotVerifyCopySource")
+	_, err = c.NewBlockBlobClient("y").UploadBlobFromURL(t.Context(), address, nil)
+	wantCode(t, "Put Blob From URL", err, "CannotVerifyCopySource")
+	_, err = c.NewBlockBlobClient("y").StageBlockFromURL(t.Context(), "YQ==", address, nil)
+	wantCode(t, "Put Block From URL", err, "CannotVerifyCopySource")
+}
+
 // TestPagesOfVersions lists the versions of blobs one by one and deletes each before it asks for the next, as a program
 // that empties a container does: none may be left out.
 func TestPagesOfVersions(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,7 +24,8 @@ import (
 
 var errSource = azerr.New(http.StatusNotFound, "CannotVerifyCopySource", "The specified resource does not exist.")
 
-// source prepares a call for the blob that is copied, with the same caller unless the address is signed.
+// source prepares a call for the blob that is copied. If its address is not signed, it must be public, but for Copy Blob,
+// where the same caller reads it in the same account.
 func (c *Call) source() (*Call, error) {
 	u, err := url.Parse(c.r.Header.Get("X-Ms-Copy-Source"))
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -42,7 +44,8 @@ func (c *Call) source() (*Call, error) {
 	if from.Caller, err = c.api.Directory.Authenticate(r, from.Target); err != nil {
 		return nil, c.unverified(err)
 	}
-	if from.Caller.Kind == access.Anonymous && from.Target.Account == c.Target.Account && (c.Caller.Kind == access.SharedKey || c.Caller.Kind == access.Bearer) {
+	keyed := c.Caller.Kind == access.SharedKey || c.Caller.Kind == access.Bearer
+	if keyed && from.Caller.Kind == access.Anonymous && from.Target.Account == c.Target.Account && c.Operation == access.CopyBlob && c.later() {
 		own := *c.Caller
 		from.Caller = own.For(from.Target)
 	}
@@ -100,10 +103,10 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 		if err := c.mayWrite(&e.Entry); err != nil {
 			return err
 		}
-		if e.Lease.Locked(c.api.Now()) && e.Lease.Duration != store.Infinite && c.later() {
+		if e.Lease.Locked(c.api.Now()) && e.Lease.Duration != store.Infinite && !c.fromURL() {
 			return azerr.New(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
 		}
-		if err := over(e.Current, next); err != nil {
+		if err := over(e.Current, next); err != nil && !c.fromURL() {
 			return err
 		}
 		e.ClearBlocks()
@@ -116,17 +119,45 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 		}
 		return err
 	}
+	if c.fromURL() {
+		c.created(w, next, next.Headers["Content-Md5"])
+		return nil
+	}
 	setState(w, next.ETag, next.Modified)
 	w.Header().Set("X-Ms-Copy-Id", next.Copy.ID)
 	w.Header().Set("X-Ms-Copy-Status", "success")
 	if next.Version != "" {
 		w.Header().Set("X-Ms-Version-Id", next.Version)
 	}
-	status := http.StatusAccepted
-	if c.r.Header.Get("X-Ms-Blob-Type") != "" {
-		status = http.StatusCreated
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// fromURL says whether the call is Put Blob From URL, which makes a block blob of its own and no copy.
+func (c *Call) fromURL() bool { return c.r.Header.Get("X-Ms-Blob-Type") != "" }
+
+// putFromURL gives a new blob the content of a pinned state, and the state's properties but for those that the request
+// sets.
+func (c *Call) putFromURL(src, next *store.Blob) error {
+	if c.r.Header.Get("X-Ms-Blob-Type") != string(store.BlockBlob) || c.r.ContentLength > 0 {
+		return azerr.InvalidHeaderValue
 	}
-	w.WriteHeader(status)
+	got, err := c.copyPart(src, span{0, src.Size, false})
+	if err != nil {
+		return err
+	}
+	next.Type, next.Sealed, next.Copy = store.BlockBlob, false, nil
+	next.Blocks = []store.Block{{Body: got.id, Size: got.size}}
+	next.Headers = map[string]string{"Content-Type": anyContent}
+	if c.r.Header.Get("X-Ms-Copy-Source-Blob-Properties") != "false" {
+		maps.Copy(next.Headers, src.Headers)
+	}
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition"} {
+		if value := c.r.Header.Get("X-Ms-Blob-" + name); value != "" {
+			next.Headers[name] = value
+		}
+	}
+	next.Headers["Content-Md5"] = got.md5
 	return nil
 }
 
@@ -146,7 +177,7 @@ func over(old, next *store.Blob) error {
 
 // later says whether the service may make the copy after its answer, as Copy Blob does and the two others do not.
 func (c *Call) later() bool {
-	return c.r.Header.Get("X-Ms-Requires-Sync") != "true" && c.r.Header.Get("X-Ms-Blob-Type") == ""
+	return c.r.Header.Get("X-Ms-Requires-Sync") != "true" && !c.fromURL()
 }
 
 // copied reads the source and makes the new state with bodies of its own.
@@ -162,6 +193,9 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	next.Sealed, next.Tier, next.TierChanged = c.r.Header.Get("X-Ms-Seal-Blob") == "true" && src.Type == store.AppendBlob, "", time.Time{}
 	if err := c.copyAttributes(from, &next); err != nil {
 		return nil, err
+	}
+	if c.fromURL() {
+		return &next, c.putFromURL(src, &next)
 	}
 	if next.Blocks, err = c.copyBlocks(src); err != nil {
 		return nil, err
@@ -258,6 +292,7 @@ func (c *Call) copyAttributes(from *Call, next *store.Blob) error {
 	if own.Metadata != nil {
 		next.Metadata = own.Metadata
 	}
+	next.Scope = own.Scope
 	if next.Tags, err = c.copiedTags(from, next.Tags, own.Tags); err != nil {
 		return err
 	}
@@ -274,7 +309,7 @@ func (c *Call) copiedTags(from *Call, source, own map[string]string) (map[string
 		return own, nil
 	case "COPY":
 		if len(own) > 0 {
-			return nil, azerr.InvalidHeaderValue
+			return nil, azerr.New(http.StatusConflict, "InvalidInput", "x-ms-tags cannot be given when the tags of the source are copied.")
 		}
 		if err := from.Caller.Authorize(access.GetBlobTags); err != nil {
 			return nil, c.unverified(err)
