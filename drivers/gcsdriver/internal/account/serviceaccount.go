@@ -3,7 +3,6 @@
 package account
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -85,7 +84,7 @@ func (p *Project) RevokeKeys(ctx context.Context, request Request) error {
 	err = p.edit(ctx, request.Buckets, true, func(current *storage.Policy, _ Bucket) (bool, error) {
 		return policy.Remove(current, "serviceAccount:"+email), nil
 	})
-	if err := cmp.Or(keysLeft, err); err != nil {
+	if err := first(keysLeft, err); err != nil {
 		return err
 	}
 	if exists {
@@ -107,13 +106,23 @@ func (p *Project) removeKeys(ctx context.Context, email string, asked params.Cre
 	for _, keys := range kinds {
 		live, err := keys.List(ctx)
 		if err != nil {
-			return cmp.Or(left, unlessMissing(err))
+			return first(left, unlessMissing(err))
 		}
 		for _, key := range live {
-			left = cmp.Or(left, keys.Delete(ctx, key.ID))
+			left = first(left, keys.Delete(ctx, key.ID))
 		}
 	}
 	return left
+}
+
+// first answers the first error, nil if there is none.
+func first(failures ...error) error {
+	for _, err := range failures {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *Project) forget(ctx context.Context, entries ...string) error {

@@ -276,8 +276,7 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 	return answer(w, c.show(next, b))
 }
 
-// checkRetention lets an object's own retention be reduced only while unlocked, with a permission of its own and said
-// expressly ("Object Retention Lock").
+// checkRetention asks for what a change of an object's own retention needs.
 func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) error {
 	old, now := before.Retention, after.Retention
 	if now != nil && after.EventBasedHold && !before.EventBasedHold {
@@ -297,6 +296,13 @@ func (c *Call) checkRetention(b *store.Bucket, before, after *store.Object) erro
 			return err
 		}
 	}
+	return c.checkReduction(b, before, now)
+}
+
+// checkReduction lets an object's own retention be reduced only while unlocked, with a permission of its own and said
+// expressly ("Object Retention Lock").
+func (c *Call) checkReduction(b *store.Bucket, before *store.Object, now *store.Retention) error {
+	old := before.Retention
 	reduced := old != nil && (now == nil || now.Until.Before(old.Until))
 	unlocked := old != nil && old.Mode == "Locked" && (now == nil || now.Mode != "Locked")
 	switch {
