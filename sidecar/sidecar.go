@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/cooper-cosi/cooper/internal/backoff"
@@ -166,7 +167,7 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 func (p *parts) addBuckets() error {
 	run := p.runner(metrics.KindBucket)
 	return p.watchBuckets(run, &bucket.Reconciler{
-		Calls: p.calls(metrics.KindBucket, p.buckets),
+		Calls: p.calls(metrics.KindBucket, p.buckets, bucket.SameOrder),
 		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
 		Scope: p.options.Scope, Runner: run,
 		Events: p.events, Metrics: p.operations, Now: time.Now, StepLimit: p.stepLimit(),
@@ -176,7 +177,7 @@ func (p *parts) addBuckets() error {
 func (p *parts) addAccesses() error {
 	run := p.runner(metrics.KindBucketAccess)
 	return p.watchAccesses(run, &bucketaccess.Reconciler{
-		Calls: p.calls(metrics.KindBucketAccess, p.accesses),
+		Calls: p.calls(metrics.KindBucketAccess, p.accesses, bucketaccess.SameOrder),
 		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
 		Secrets: bucketaccess.Secrets{Writer: p.mgr.GetClient(), Live: p.mgr.GetAPIReader()},
 		Scope:   p.options.Scope, Runner: run,
@@ -188,8 +189,8 @@ func (p *parts) addAccesses() error {
 // stepLimit bounds a step: a call to the driver and its record in the API.
 func (p *parts) stepLimit() time.Duration { return p.options.Driver.deadline + apiTime }
 
-func (p *parts) calls(kind string, bell *wake.Bell) turn.Calls {
-	return turn.Calls{Kind: kind, Store: p.store(), InFlight: p.inFlight, Attempts: p.ledger(), Bell: bell}
+func (p *parts) calls(kind string, bell *wake.Bell, same func(before, now client.Object) bool) turn.Calls {
+	return turn.Calls{Kind: kind, Store: p.store(), InFlight: p.inFlight, Attempts: p.ledger(), Bell: bell, Same: same}
 }
 
 func (p *parts) store() objects.Store {

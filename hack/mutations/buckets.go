@@ -345,9 +345,9 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			Edits: []edit{
 				{
 					`sidecar/internal/bucket/unprotect.go`,
-					`	if _, err := r.Store.Patch(`,
-					"\t_ = r.Store.Writer.Delete(ctx, b)\n" +
-						"\tif _, err := r.Store.Patch(",
+					`		return r.Store.Patch(`,
+					"\t\t_ = r.Store.Writer.Delete(ctx, b)\n" +
+						"\t\treturn r.Store.Patch(",
 				},
 			},
 		},

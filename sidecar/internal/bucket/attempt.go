@@ -30,8 +30,7 @@ func (r *Reconciler) provisioningFailed(ctx context.Context, w *work, err error)
 		b := w.bucket
 		conditions.Set(&b.Status.Conditions, validated(b, w.Info))
 		turn.ProvisionFailed(&b.Status.Conditions, f, b.Generation)
-		r.warn(b, events.FailedCreateBucket, "CreateBucket", f.Error())
-	})
+	}, func(note string) { r.warn(w.bucket, events.FailedCreateBucket, "CreateBucket", note) })
 }
 
 // warn emits an Event on the Bucket and repeats it on its claim, where its

@@ -30,8 +30,7 @@ func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) 
 		return r.Failed(ctx, &w.Turn, err, func(f *driver.Failure) {
 			conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // nothing holds it any more
 			turn.DeprovisionFailed(&b.Status.Conditions, f, b.Generation)
-			r.warn(b, events.FailedDeleteBucket, "DeleteBucket", f.Error())
-		})
+		}, func(note string) { r.warn(b, events.FailedDeleteBucket, "DeleteBucket", note) })
 	}
 	return verdict, nil
 }

@@ -19,19 +19,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 	b := w.bucket
 	r.Attempts.Clear(w.Req)
 	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
-	_, err := r.Store.PatchStatus(ctx, b, func() {
-		b.Status.Protocols = secretkeys.Protocols(w.answer)
-		b.Status.BucketInfo = secretkeys.BucketInfo(w.answer)
-		conditions.Set(&b.Status.Conditions, validated(b, w.Info))
-		conditions.Set(&b.Status.Conditions, conditions.Change{
-			Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-			Message: "The backend has the bucket", Generation: b.Generation,
-		})
-		conditions.Set(&b.Status.Conditions, conditions.Change{
-			Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "The last call to the driver succeeded", Generation: b.Generation,
-		})
-	})
+	err := r.Record(ctx, &w.Turn, func() (bool, error) { return r.Store.PatchStatus(ctx, b, func() { answered(w) }) })
 	if err != nil {
 		return step.Verdict{}, err
 	}
@@ -39,6 +27,22 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 		r.finished(b, metrics.OperationCreate, b.CreationTimestamp)
 	}
 	return step.Done(), nil
+}
+
+// answered puts into the status what the driver answered.
+func answered(w *work) {
+	b := w.bucket
+	b.Status.Protocols = secretkeys.Protocols(w.answer)
+	b.Status.BucketInfo = secretkeys.BucketInfo(w.answer)
+	conditions.Set(&b.Status.Conditions, validated(b, w.Info))
+	conditions.Set(&b.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
+		Message: "The backend has the bucket", Generation: b.Generation,
+	})
+	conditions.Set(&b.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+		Message: "The last call to the driver succeeded", Generation: b.Generation,
+	})
 }
 
 // finished reports the end of an operation that began at that time.

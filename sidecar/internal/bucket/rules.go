@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -55,6 +57,19 @@ func fateOf(b *cosiapi.Bucket) fate {
 	default:
 		return hold
 	}
+}
+
+// SameOrder reports whether two states of a Bucket ask the same of the driver.
+// Conditions, finalizers, labels and annotations of others ask nothing.
+func SameOrder(before, now client.Object) bool {
+	was, wasBucket := before.(*cosiapi.Bucket)
+	is, isBucket := now.(*cosiapi.Bucket)
+	if !wasBucket || !isBucket || was.UID != is.UID || was.Generation != is.Generation || fateOf(was) != fateOf(is) {
+		return false
+	}
+	old, recent := was.Status, is.Status
+	old.Conditions, recent.Conditions = nil, nil
+	return equality.Semantic.DeepEqual(old, recent)
 }
 
 // unclaimed reports whether no claim ever bound to the Bucket.

@@ -15,14 +15,18 @@ import (
 )
 
 // unprotect takes our finalizer off, which lets the Bucket go. The write is
-// refused if the Bucket changed since it was compared with the API server.
+// refused if something else is asked for since the Bucket was compared with the
+// API server.
 func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	deleted := *b.DeletionTimestamp
-	if err := r.recover(ctx, b); err != nil {
-		return step.Verdict{}, err
-	}
-	if _, err := r.Store.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) }); err != nil {
+	err := r.Record(ctx, &w.Turn, func() (bool, error) {
+		if err := r.recover(ctx, b); err != nil {
+			return false, err
+		}
+		return r.Store.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) })
+	})
+	if err != nil {
 		return step.Verdict{}, err
 	}
 	r.Attempts.Clear(w.Req)

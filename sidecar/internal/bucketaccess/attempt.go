@@ -34,6 +34,5 @@ func (r *Reconciler) grantFailed(ctx context.Context, w *work, err error) (step.
 		a := w.access
 		conditions.Merge(&a.Status.Conditions, valid(a))
 		turn.ProvisionFailed(&a.Status.Conditions, f, a.Generation)
-		r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", f.Error())
-	})
+	}, func(note string) { r.Events.Warn(w.access, events.FailedGrantAccess, "GrantAccess", note) })
 }

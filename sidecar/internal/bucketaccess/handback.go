@@ -14,22 +14,32 @@ import (
 )
 
 // handback tells the Controller that the sidecar is done with the access. The
-// write is refused if the access changed since it was compared with the API
-// server, so that an account ID that somebody stored meanwhile is revoked.
+// write is refused if the access asks for something else since it was compared
+// with the API server, so that an account ID that somebody stored meanwhile is
+// revoked.
 func (r *Reconciler) handback(ctx context.Context, w *work) (step.Verdict, error) {
-	a := w.access
-	if said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed); said != nil && said.Status != metav1.ConditionFalse {
-		_, err := r.Store.PatchStatus(ctx, a, func() {
-			conditions.Set(&a.Status.Conditions, conditions.Change{
-				Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-				Message: "The access is revoked and its Secrets are deleted", Generation: a.Generation,
-			})
-		})
-		if err != nil {
-			return step.Verdict{}, err
+	err := r.Record(ctx, &w.Turn, func() (bool, error) {
+		if err := r.recover(ctx, w.access); err != nil {
+			return false, err
 		}
-	}
-	_, err := r.Store.Patch(ctx, a, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
+		return r.Store.Patch(ctx, w.access, func() { cosiapi.SetAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation, "") })
+	})
 	r.Attempts.Clear(w.Req)
 	return step.Done(), err
+}
+
+// recover takes back what the conditions say of a deletion that had to wait or
+// failed.
+func (r *Reconciler) recover(ctx context.Context, a *cosiapi.BucketAccess) error {
+	said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
+	if said == nil || said.Status == metav1.ConditionFalse {
+		return nil
+	}
+	_, err := r.Store.PatchStatus(ctx, a, func() {
+		conditions.Set(&a.Status.Conditions, conditions.Change{
+			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+			Message: "The access is revoked and its Secrets are deleted", Generation: a.Generation,
+		})
+	})
+	return err
 }

@@ -17,17 +17,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	first := !provisioned(a)
-	_, err := r.Store.PatchStatus(ctx, a, func() {
-		conditions.Merge(&a.Status.Conditions, valid(a))
-		conditions.Set(&a.Status.Conditions, conditions.Change{
-			Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-			Message: "The access is granted and its Secrets are written", Generation: a.Generation,
-		})
-		conditions.Set(&a.Status.Conditions, conditions.Change{
-			Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "The last call to the driver succeeded", Generation: a.Generation,
-		})
-	})
+	err := r.Record(ctx, &w.Turn, func() (bool, error) { return r.Store.PatchStatus(ctx, a, func() { delivered(w) }) })
 	if err != nil {
 		return step.Verdict{}, err
 	}
@@ -37,4 +27,18 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 		r.Metrics.Reconciled(created, metrics.StatusSucceeded)
 	}
 	return r.settle(ctx, w)
+}
+
+// delivered puts into the conditions that the access was granted and delivered.
+func delivered(w *work) {
+	a := w.access
+	conditions.Merge(&a.Status.Conditions, valid(a))
+	conditions.Set(&a.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
+		Message: "The access is granted and its Secrets are written", Generation: a.Generation,
+	})
+	conditions.Set(&a.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+		Message: "The last call to the driver succeeded", Generation: a.Generation,
+	})
 }

@@ -23,8 +23,7 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) 
 	if err != nil {
 		return r.Failed(ctx, &w.Turn, err, func(f *driver.Failure) {
 			turn.DeprovisionFailed(&a.Status.Conditions, f, a.Generation)
-			r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", f.Error())
-		})
+		}, func(note string) { r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", note) })
 	}
 	return verdict, nil
 }

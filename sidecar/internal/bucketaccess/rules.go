@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/accessmode"
@@ -29,6 +31,21 @@ type problem struct {
 // provisioned reports whether the access was granted and delivered once.
 func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+}
+
+// SameOrder reports whether two states of an access ask the same of the driver.
+// Conditions, finalizers, labels and annotations of others ask nothing.
+func SameOrder(before, now client.Object) bool {
+	was, wasAccess := before.(*cosiapi.BucketAccess)
+	is, isAccess := now.(*cosiapi.BucketAccess)
+	if !wasAccess || !isAccess || was.UID != is.UID || was.Generation != is.Generation ||
+		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
+		was.Annotations[cosiapi.RotateAnnotation] != is.Annotations[cosiapi.RotateAnnotation] {
+		return false
+	}
+	old, recent := was.Status, is.Status
+	old.Conditions, recent.Conditions = nil, nil
+	return equality.Semantic.DeepEqual(old, recent)
 }
 
 // inconsistency checks what the Controller handed over against the spec and

@@ -7,13 +7,20 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/internal/written"
 )
+
+// recordTries is how often the outcome of a call is written when somebody else
+// writes to the object at the same time.
+const recordTries = 3
 
 // A Store reads and writes the objects of one kind.
 type Store struct {
@@ -68,4 +75,35 @@ func (s Store) Current(ctx context.Context, obj client.Object) (bool, error) {
 		return false, fmt.Errorf("read %T %s: %w", obj, client.ObjectKeyFromObject(obj), err)
 	}
 	return live.GetUID() == obj.GetUID() && live.GetResourceVersion() == obj.GetResourceVersion(), nil
+}
+
+// Record writes the outcome of a call to the driver, which must not be called
+// once more only because somebody wrote to the object meanwhile. write, one of
+// the above, is then repeated on the object as it is in the API by now, unless
+// same finds that the call was about something else: that is a conflict like
+// any other. Record reports what write does.
+func (s Store) Record(ctx context.Context, obj client.Object, same func(before, now client.Object) bool, write func() (bool, error)) (bool, error) {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return false, fmt.Errorf("a copy of %T is no object", obj)
+	}
+	for tries := 1; ; tries++ {
+		changed, err := write()
+		if !apierrors.IsConflict(err) || tries == recordTries {
+			return changed, err
+		}
+		content := reflect.ValueOf(obj).Elem()
+		newer := reflect.New(content.Type())
+		now, ok := reflect.TypeAssert[client.Object](newer)
+		if !ok {
+			return changed, err
+		}
+		if read := s.Live.Get(ctx, client.ObjectKeyFromObject(before), now); read != nil {
+			return changed, errors.Join(err, read)
+		}
+		if !same(before, now) {
+			return changed, err
+		}
+		content.Set(newer.Elem())
+	}
 }

@@ -34,6 +34,8 @@ type Calls struct {
 	Attempts *attempts.Ledger
 	// Bell starts a reconcile when an ID becomes free.
 	Bell *wake.Bell
+	// Same reports whether two states of an object ask the same of the driver.
+	Same func(before, now client.Object) bool
 }
 
 // A Turn is one reconcile of an object.
@@ -98,18 +100,31 @@ func (c *Calls) Take(t *Turn, needed inflight.Call, other string, call func() er
 	return step.Next(), call()
 }
 
-// Failed reports a failed call on the object and says when it is repeated. An
-// error that is no failure of the driver is returned as it is.
-func (c *Calls) Failed(ctx context.Context, t *Turn, err error, report func(*driver.Failure)) (step.Verdict, error) {
+// Record writes the outcome of a call. Somebody may have written to the object
+// while the call ran, such as the Controller that a deletion takes long, or a
+// user a label: that is no reason to make the call once more.
+func (c *Calls) Record(ctx context.Context, t *Turn, write func() (bool, error)) error {
+	_, err := c.Store.Record(ctx, t.Object, c.Same, write)
+	return err
+}
+
+// Failed reports a failed call in the status of the object, warns of it and
+// says when it is repeated. An error that is no failure of the driver is
+// returned as it is.
+func (c *Calls) Failed(ctx context.Context, t *Turn, err error, report func(*driver.Failure), warn func(note string)) (step.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
 		return step.Verdict{}, err
 	}
 	wait := c.Attempts.Failed(t.Req, t.state(), attempts.Failure{Terminal: failure.Terminal(), UntilReconnect: failure.UntilReconnect()})
-	if _, err := c.Store.PatchStatus(ctx, t.Object, func() { report(failure) }); err != nil {
+	err = c.Record(ctx, t, func() (bool, error) {
+		return c.Store.PatchStatus(ctx, t.Object, func() { report(failure) })
+	})
+	if err != nil {
 		// What nobody can read must be found out again.
 		c.Attempts.Clear(t.Req)
 		return step.Verdict{}, err
 	}
+	warn(failure.Error())
 	return c.until(wait), nil
 }

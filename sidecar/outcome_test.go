@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// A grant or a revocation may take so long that the Controller writes to the
+// access meanwhile. What the driver answered counts all the same.
+func TestAccess_a_call_is_not_repeated_because_the_Controller_wrote_meanwhile(t *testing.T) {
+	t.Parallel()
+	t.Run("a grant", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, driverfake.Options{})
+		b := s.readyBucket()
+		a := s.access(b)
+		own := a.DeepCopy()
+		s.driver.ForgetCalls()
+		driverfake.On(s.driver, func(context.Context, *cosi.DriverGrantBucketAccessRequest) error {
+			s.says(own, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+			return nil
+		})
+		s.handOff(a, b)
+		s.ready(a)
+		s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+		s.settled()
+		s.calledJust(driverfake.GenerateAccessID, driverfake.GrantAccess)
+	})
+	t.Run("a revocation", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, driverfake.Options{})
+		a := s.readyAccess(s.readyBucket())
+		s.slowRevocation(a)
+		s.Delete(a)
+		s.release(a)
+		s.settled()
+		s.calledJust(driverfake.RevokeAccess)
+	})
+	t.Run("a revocation that fails", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, driverfake.Options{})
+		a := s.readyAccess(s.readyBucket())
+		s.slowRevocation(a)
+		s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Internal, Times: driverfake.Always})
+		s.Delete(a)
+		s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
+		s.settled()
+		s.calledJust(driverfake.RevokeAccess)
+	})
+}
+
+// The same with a Bucket, to which people write.
+func TestBucket_a_call_is_not_repeated_because_somebody_wrote_meanwhile(t *testing.T) {
+	t.Parallel()
+	t.Run("a creation", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, driverfake.Options{})
+		driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverCreateBucketRequest) error {
+			s.labels(request.GetBucketId())
+			return nil
+		})
+		b := s.readyBucket()
+		if b.Labels["team"] == "" {
+			t.Error("the label is lost")
+		}
+		s.settled()
+		s.calledJust(driverfake.GenerateBucketID, driverfake.CreateBucket)
+	})
+	t.Run("a deletion", func(t *testing.T) {
+		t.Parallel()
+		s := newSystem(t, driverfake.Options{})
+		stop := s.run()
+		b := s.readyBucket()
+		s.driver.ForgetCalls()
+		stop() // so that mark and deletion are seen at once
+		s.leave(b)
+		driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverDeleteBucketRequest) error {
+			s.labels(request.GetBucketId())
+			return nil
+		})
+		s.run()
+		s.Gone(b)
+		s.settled()
+		s.calledJust(driverfake.DeleteBucket)
+	})
+}
+
+// labels puts a label on a Bucket, as people do.
+func (s *system) labels(name string) {
+	s.t.Helper()
+	change(s, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"team": "blue"} })
+}
+
+// What the user asks for while the call runs is something else: the answer is
+// to the old question.
+func TestAccess_a_call_is_repeated_when_the_user_asks_for_something_else_meanwhile(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.access(b)
+	own := a.DeepCopy()
+	driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
+		if request.GetRotation() == "" {
+			change(s, own, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
+		}
+		return nil
+	})
+	s.handOff(a, b)
+	s.ready(a)
+	var rotations []string
+	for _, request := range driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](s.driver) {
+		rotations = append(rotations, request.GetRotation())
+	}
+	if diff := cmp.Diff([]string{"", "1"}, rotations); diff != "" {
+		t.Errorf("rotations of the grants (-want, +got):\n%s", diff)
+	}
+}
+
+// slowRevocation lets every revocation take so long that the Controller says so
+// on the access, and forgets the calls so far.
+func (s *system) slowRevocation(a *cosiapi.BucketAccess) {
+	own := a.DeepCopy()
+	s.driver.ForgetCalls()
+	driverfake.On(s.driver, func(context.Context, *cosi.DriverRevokeBucketAccessRequest) error {
+		s.says(own, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForSidecar)
+		return nil
+	})
+}
+
+// says sets a condition of an access, as the Controller does.
+func (s *system) says(a *cosiapi.BucketAccess, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) {
+	s.t.Helper()
+	changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+		conditions.Set(&a.Status.Conditions, conditions.Change{
+			Type: conditionType, Status: status, Reason: reason, Message: "so says the Controller", Generation: a.Generation,
+		})
+	})
+}
+
+// calledJust fails the test unless the driver got these calls and no others.
+func (s *system) calledJust(want ...driverfake.RPC) {
+	s.t.Helper()
+	got := s.calls()
+	for i, rpc := range got { // the Bucket of settled is another matter
+		if rpc == driverfake.GetBucket {
+			got = got[:i]
+			break
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Errorf("calls (-want, +got):\n%s", diff)
+	}
+}
