@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/bucketclaim"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/kit"
+	"github.com/cooper-cosi/cooper/controller/internal/sidecars"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
@@ -57,10 +58,14 @@ type Options struct {
 	// Workers is the number of claims, and of accesses, worked on at a time.
 	// Zero means DefaultWorkers.
 	Workers int
-	// Patience is how long a deletion may wait for the deletion of other objects
-	// or for a sidecar before the conditions of its object say so: as a rule it
-	// is over before that is worth a write. Zero means DefaultPatience.
+	// Patience is how long an object may wait for the deletion of other objects
+	// or for a sidecar before its conditions say so: as a rule it is over before
+	// that is worth a write. Zero means DefaultPatience.
 	Patience time.Duration
+	// SidecarNamespace is the namespace of the Leases of the sidecars, by which
+	// the Controller tells users that no sidecar of their driver is at work. It
+	// needs the right to get them. Empty means that nothing is known of sidecars.
+	SidecarNamespace string
 	// Backoff bounds the wait after a failure of the Kubernetes API.
 	Backoff backoff.Options
 	// TracerProvider gets a span for each reconcile and its steps; nil means
@@ -128,6 +133,7 @@ func (p parts) kit(run *runner.Runner) kit.Kit {
 	return kit.Kit{
 		Client: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Scope: p.options.Scope,
 		Events: p.events, Metrics: p.operations, Runner: run, Patience: p.options.Patience,
+		Sidecars: sidecars.Leases{Live: p.mgr.GetAPIReader(), Namespace: p.options.SidecarNamespace},
 	}
 }
 

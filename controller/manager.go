@@ -31,8 +31,9 @@ type ManagerOptions struct {
 	// MetricsAddress and HealthAddress are TCP addresses to listen on, such as
 	// ":8080"; empty serves none. Health is served at /healthz and /readyz.
 	MetricsAddress, HealthAddress string
-	// LeaderNamespace is the namespace of the Lease; empty means that this is
-	// the only instance and no Lease is held.
+	// LeaderNamespace is the namespace of the Lease, and of those of the
+	// sidecars unless Controller.SidecarNamespace says otherwise; empty means
+	// that this is the only instance and no Lease is held.
 	LeaderNamespace string
 	// GracePeriod is how long reconciles that run may take to end after the
 	// context of the manager ended. Zero means 30 seconds.
@@ -43,6 +44,9 @@ type ManagerOptions struct {
 // what cmd/cosi-controller runs, and tests replay crashes with. It fails when
 // the API server cannot be reached or lacks the kinds of api/v1alpha2.
 func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
+	if o.Controller.SidecarNamespace == "" {
+		o.Controller.SidecarNamespace = o.LeaderNamespace
+	}
 	scheme, err := kinds.NewScheme()
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)

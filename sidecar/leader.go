@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/cooper-cosi/cooper/internal/events"
+	leases "github.com/cooper-cosi/cooper/internal/lease"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 )
 
@@ -37,7 +38,7 @@ const foreverSeconds = 24 * 60 * 60
 
 // LeaseName is the Lease by which the sidecars of one driver elect the one that
 // works, and by which a driver name belongs to one deployment.
-func LeaseName(driverName string) string { return "cosi-driver-" + driverName }
+func LeaseName(driverName string) string { return leases.OfDriver(driverName) }
 
 // lease is the lock of the leader election. Unlike the one of client-go it
 // knows whom the name belongs to: while that is somebody else, it shows the

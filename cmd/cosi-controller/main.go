@@ -39,7 +39,7 @@ func command() serve.Command {
 			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
-			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease")
+			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease, and of those of the sidecars")
 			f.StringSliceVar(&o.Controller.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 			f.IntVar(&o.Controller.Workers, "workers", controller.DefaultWorkers, "number of claims, and of accesses, worked on at a time")
 			f.DurationVar(&o.Controller.Resync, "resync", controller.DefaultResync, "longest time between two looks at an object that nobody changed")

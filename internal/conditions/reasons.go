@@ -36,7 +36,7 @@ const (
 	WaitingForBucket Reason = "WaitingForBucket"
 	// WaitingForBucketAccess: the deletion waits for an access to go.
 	WaitingForBucketAccess Reason = "WaitingForBucketAccess"
-	// WaitingForSidecar: the deletion waits for the sidecar of a driver.
+	// WaitingForSidecar: the object waits for the sidecar of a driver.
 	WaitingForSidecar Reason = "WaitingForSidecar"
 	// ClassRejected: the class forbids what was asked for.
 	ClassRejected Reason = "ClassRejected"

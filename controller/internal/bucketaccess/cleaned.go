@@ -22,8 +22,12 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 	case w.access.Status.DriverName == "", cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation):
 		return step.Next(), nil
 	default:
-		return r.linger(ctx, w, conditions.WaitingForSidecar, fmt.Sprintf(
-			"Waiting for the sidecar of driver %q to delete the Secrets and revoke the access. If this lasts, see whether such a driver is installed and running",
-			w.access.Status.DriverName))
+		return r.linger(ctx, w, conditions.WaitingForSidecar, func() string {
+			message := fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets and revoke the access", w.access.Status.DriverName)
+			if missing := r.Sidecars.Missing(ctx, w.access.Status.DriverName); missing != "" {
+				return message + ". " + missing
+			}
+			return message + ". If this lasts, see whether such a driver is installed and running"
+		})
 	}
 }

@@ -28,5 +28,5 @@ func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error
 	} else {
 		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.reason, p.message)
 	}
-	return step.Done(), r.saveStatus(ctx, w)
+	return step.Next(), r.saveStatus(ctx, w)
 }

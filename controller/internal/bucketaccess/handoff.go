@@ -4,7 +4,6 @@ package bucketaccess
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,8 +28,7 @@ func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error)
 		return verdict, err
 	}
 	fill(w.access, w.facts)
-	message := fmt.Sprintf("Waiting for the sidecar of driver %q to grant the access", w.access.Status.DriverName)
-	w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, message)
+	w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
 	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, "Class and claims are valid")
 	return step.Wait("sidecar of driver " + w.access.Status.DriverName), r.saveStatus(ctx, w)
 }

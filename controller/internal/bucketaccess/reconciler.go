@@ -8,8 +8,8 @@
 //
 // A reconcile is one of the lists of steps below; each step has a file of its
 // own. Once an access is handed over, this package writes nothing to it but
-// its finalizer and the condition ResourcesValidated, which it shares with the
-// sidecar. It never makes an RPC, and it never writes to a claim: the claim's
+// its finalizer, the condition ResourcesValidated, which it shares with the
+// sidecar, and who it waits for while no sidecar has said anything. It never makes an RPC, and it never writes to a claim: the claim's
 // own reconciler marks the claim as in use.
 package bucketaccess
 
@@ -58,6 +58,7 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 		step.Func[*work]{StepName: "protect", Do: r.protect},
 		step.Func[*work]{StepName: "gather", Do: r.gather},
 		step.Func[*work]{StepName: "degraded", Do: r.degraded}, // are the claims still what they were?
+		step.Func[*work]{StepName: "unserved", Do: r.unserved}, // is there a sidecar to serve it?
 	}
 }
 

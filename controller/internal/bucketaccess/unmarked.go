@@ -36,8 +36,9 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", claim.Name, err)
 		}
 		if len(inuse.Holders(accesses.Items, claim.Name)) == 0 {
-			return r.linger(ctx, w, conditions.WaitingForBucketClaim, fmt.Sprintf(
-				"The access is revoked. Waiting for BucketClaim %q, which is still marked as in use; its Events say why", claim.Name))
+			return r.linger(ctx, w, conditions.WaitingForBucketClaim, func() string {
+				return fmt.Sprintf("The access is revoked. Waiting for BucketClaim %q, which is still marked as in use; its Events say why", claim.Name)
+			})
 		}
 	}
 	return step.Next(), nil

@@ -4,22 +4,46 @@ package bucketclaim
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/overdue"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// mirror copies to the claim what became of its Bucket.
+// mirror copies to the claim what became of its Bucket, and says if nobody is
+// there to make anything of it.
 func (r *Reconciler) mirror(ctx context.Context, w *work) (step.Verdict, error) {
 	applyBucket(w.claim, w.bucket)
+	silence := r.overdue(ctx, w)
 	if err := r.saveStatus(ctx, w); err != nil {
 		return step.Verdict{}, err
 	}
 	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		return step.Wait("Bucket " + w.bucket.Name), nil
+		return step.WaitAtMost(silence, "Bucket "+w.bucket.Name), nil
 	}
 	return step.Done(), nil
+}
+
+// overdue puts into the conditions that a Bucket which has waited for long has
+// no sidecar. For one that has not it returns the time until that; zero means
+// that nothing is to be said by the clock.
+func (r *Reconciler) overdue(ctx context.Context, w *work) time.Duration {
+	waits := meta.FindStatusCondition(w.claim.Status.Conditions, cosiapi.ConditionProvisioned)
+	if waits == nil || waits.Status != metav1.ConditionUnknown || !r.Sidecars.Known() {
+		return 0
+	}
+	if left := overdue.Made(w.bucket, r.Patience, time.Now()); left > 0 {
+		return left
+	}
+	if missing := r.Sidecars.Missing(ctx, w.bucket.Spec.DriverName); missing != "" {
+		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar,
+			fmt.Sprintf("Waiting for Bucket %q. %s", w.bucket.Name, missing))
+	}
+	return 0
 }

@@ -39,9 +39,22 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 	if err := r.letGo(ctx, bucket); err != nil {
 		return step.Verdict{}, err
 	}
-	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", fmt.Sprintf(
-		"Bucket %q is released; its deletion policy is %s", bucket.Name, bucket.Spec.DeletionPolicy))
+	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", r.farewell(ctx, bucket))
 	return step.Next(), nil
+}
+
+// farewell tells the user what becomes of a Bucket that is released. Nobody
+// tells them later: the claim goes, and a Bucket without a sidecar says
+// nothing.
+func (r *Reconciler) farewell(ctx context.Context, bucket *cosiapi.Bucket) string {
+	message := fmt.Sprintf("Bucket %q is released; its deletion policy is %s", bucket.Name, bucket.Spec.DeletionPolicy)
+	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !cosiapi.HasProtection(bucket) {
+		return message
+	}
+	if missing := r.Sidecars.Missing(ctx, bucket.Spec.DriverName); missing != "" {
+		message += ". What the backend holds stays until a sidecar deletes it. " + missing
+	}
+	return message
 }
 
 // releaseForeign is for a Bucket that is not the claim's. A claim that never

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cooper-cosi/cooper/controller/internal/sidecars"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/runner"
@@ -29,7 +30,9 @@ type Kit struct {
 	Metrics *metrics.Controller
 	// Runner runs the steps.
 	Runner *runner.Runner
-	// Patience is how long a deletion may wait for others before the conditions
+	// Patience is how long an object may wait for others before its conditions
 	// say so.
 	Patience time.Duration
+	// Sidecars tell whether the sidecar of a driver is at work.
+	Sidecars sidecars.Leases
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overdue says when a deletion that waits for somebody else has waited
-// for so long that its object must say so. Until then the wait is a part of
-// every deletion, and not worth a write. It must not read or write objects.
+// Package overdue says when an object that waits for somebody else has waited
+// for so long that it must say so. Until then the wait is a part of every
+// creation and deletion, and not worth a write. It must not read or write
+// objects.
 package overdue
 
 import (
@@ -19,5 +20,15 @@ func In(obj client.Object, patience time.Duration, now time.Time) time.Duration 
 	if deleted == nil {
 		return patience
 	}
-	return min(max(0, deleted.Add(patience).Sub(now)), patience)
+	return since(deleted.Time, patience, now)
+}
+
+// Made returns how long the provisioning of the object may still wait in
+// silence, as In does for its deletion.
+func Made(obj client.Object, patience time.Duration, now time.Time) time.Duration {
+	return since(obj.GetCreationTimestamp().Time, patience, now)
+}
+
+func since(began time.Time, patience time.Duration, now time.Time) time.Duration {
+	return min(max(0, began.Add(patience).Sub(now)), patience)
 }
