@@ -16,6 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
 // LeaseName is the Lease by which the instances of the Controller elect the
@@ -51,7 +52,12 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}
+	mapper, err := preflight.Kinds(config, "BucketClass", "BucketClaim", "Bucket", "BucketAccessClass", "BucketAccess")
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
+		MapperProvider:                mapper,
 		Scheme:                        scheme,
 		Logger:                        o.Logger,
 		Cache:                         cacheOptions(o.Controller),

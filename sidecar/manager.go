@@ -17,6 +17,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/managers"
+	"github.com/cooper-cosi/cooper/internal/preflight"
 )
 
 // ManagerOptions say how the process around a Sidecar runs.
@@ -67,7 +68,12 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
+	mapper, err := preflight.Kinds(config, "Bucket", "BucketAccess")
+	if err != nil {
+		return nil, err
+	}
 	options := ctrl.Options{
+		MapperProvider:          mapper,
 		Scheme:                  scheme,
 		Logger:                  o.Logger,
 		Cache:                   CacheOptions(o.Sidecar.Driver.Name(), o.Sidecar.Scope),

@@ -98,7 +98,8 @@ func TestEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	reached := env.Kubeconfig(env.Config(), "default")
-	silent := env.Kubeconfig(&rest.Config{Host: "http://" + programtest.FreeAddress(t)}, "default")
+	nobody := "http://" + programtest.FreeAddress(t)
+	silent := env.Kubeconfig(&rest.Config{Host: nobody}, "default")
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(broken, []byte("kind: ["), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestEnds(t *testing.T) {
 		"no way to the API server":     {nil, nil, 1, "say how to reach the API server with --kubeconfig FILE"},
 		"a kubeconfig that is missing": {nil, []string{"--kubeconfig=/does/not/exist"}, 1, "--kubeconfig: stat /does/not/exist"},
 		"a kubeconfig that is no YAML": {[]string{"KUBECONFIG=" + broken}, nil, 1, "--kubeconfig: error loading config file"},
-		"an API server that is silent": {nil, []string{"--kubeconfig=" + silent}, 1, "connection refused"},
+		"an API server that is silent": {nil, []string{"--kubeconfig=" + silent}, 1, "cosi-controller: cannot reach the API server at " + nobody + ": "},
 		"a collector that is no URL":   {[]string{"KUBECONFIG=" + reached, "COOPER_TRACES_ENDPOINT=collector"}, nil, 2, "--traces-endpoint \"collector\" is not a URL such as http://collector:4318"},
 		"a busy port for metrics":      {[]string{"KUBECONFIG=" + reached}, []string{"--leader-elect=false", "--health-address=", "--metrics-address=" + busy}, 1, busy + ": bind: address already in use"},
 		"a busy port for health":       {[]string{"KUBECONFIG=" + reached}, []string{"--leader-elect=false", "--metrics-address=", "--health-address=" + busy}, 1, busy + ": bind: address already in use"},

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -168,7 +169,8 @@ func TestEnds(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	reached, endpoint := env.Kubeconfig(env.Config(), "default"), drivertest.Endpoint(t)
 	startDriver(t, "ends.example.com", endpoint)
-	busy := programtest.BusyAddress(t)
+	busy, nobody := programtest.BusyAddress(t), "http://"+programtest.FreeAddress(t)
+	silent := env.Kubeconfig(&rest.Config{Host: nobody}, "default")
 	alone := []string{"--kubeconfig=" + reached, "--leader-elect=false", "--driver-address=" + endpoint}
 	for name, tc := range map[string]struct {
 		environment []string
@@ -176,12 +178,17 @@ func TestEnds(t *testing.T) {
 		code        int
 		want        string
 	}{
-		"help names the variables":  {nil, []string{"--help"}, 0, "[COOPER_DRIVER_ADDRESS]"},
-		"version":                   {[]string{"COOPER_VERSION=no"}, []string{"--version"}, 0, "cosi-sidecar "},
-		"an unknown flag":           {nil, []string{"--driver=x"}, 2, "cosi-sidecar: unknown flag: --driver; see --help"},
-		"a bad variable":            {[]string{"COOPER_RPC_TIMEOUT=soon"}, nil, 2, `environment variable COOPER_RPC_TIMEOUT: invalid argument "soon"`},
-		"no owner":                  {nil, nil, 2, "--owner is not set: give the namespace and name of this deployment"},
-		"no way to the API server":  {nil, []string{"--leader-elect=false"}, 1, "say how to reach the API server with --kubeconfig FILE"},
+		"help names the variables": {nil, []string{"--help"}, 0, "[COOPER_DRIVER_ADDRESS]"},
+		"version":                  {[]string{"COOPER_VERSION=no"}, []string{"--version"}, 0, "cosi-sidecar "},
+		"an unknown flag":          {nil, []string{"--driver=x"}, 2, "cosi-sidecar: unknown flag: --driver; see --help"},
+		"a bad variable":           {[]string{"COOPER_RPC_TIMEOUT=soon"}, nil, 2, `environment variable COOPER_RPC_TIMEOUT: invalid argument "soon"`},
+		"no owner":                 {nil, nil, 2, "--owner is not set: give the namespace and name of this deployment"},
+		"no way to the API server": {nil, []string{"--leader-elect=false"}, 1, "say how to reach the API server with --kubeconfig FILE"},
+		"an API server that is silent": {
+			nil,
+			[]string{"--kubeconfig=" + silent, "--leader-elect=false", "--driver-address=" + endpoint},
+			1, "cosi-sidecar: cannot reach the API server at " + nobody + ": ",
+		},
 		"a driver behind TCP":       {nil, append(alone, "--driver-address=tcp://127.0.0.1:9000"), 2, `driver address "tcp://127.0.0.1:9000" does not begin with unix://; give it as unix:///path/to/driver.sock`},
 		"a driver that is no .sock": {nil, append(alone, "--driver-address=unix:///run/driver"), 2, `driver address "unix:///run/driver" does not name a file that ends in .sock`},
 		"a busy port for metrics":   {nil, append(alone, "--health-address=", "--metrics-address="+busy), 1, busy + ": bind: address already in use"},
