@@ -96,6 +96,9 @@ type Checker struct {
 	accounts   map[string]*cosi.DriverGenerateBucketAccessIdRequest
 	found      map[string]bool
 	info       *cosi.DriverGetInfoResponse
+	// changes counts the beginnings and ends of changes that the checker cannot see, changing those
+	// under way.
+	changes, changing int
 }
 
 // ended is a terminal answer.
@@ -132,11 +135,23 @@ func (c *Checker) Violations() []Violation {
 }
 
 // ObjectChanged tells the checker that the user or an administrator changed something that it cannot
-// see, so that the caller may ask again for what was refused.
-func (c *Checker) ObjectChanged() {
+// see, so that the caller may ask again for what was refused, also by calls that are under way.
+func (c *Checker) ObjectChanged() { c.ObjectChanging()() }
+
+// ObjectChanging is ObjectChanged for a change that takes its time: the caller may see it before the
+// returned function, which ends it, is called.
+func (c *Checker) ObjectChanging() (changed func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.changes++
+	c.changing++
 	clear(c.terminal)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changes++
+		c.changing--
+	}
 }
 
 // Calls returns how many calls were watched.
@@ -155,7 +170,7 @@ func (c *Checker) Intercept(ctx context.Context, request any, info *grpc.UnarySe
 	connection, _ := ctx.Value(connectionKey{}).(uint64)
 	call := watched{connection: connection, method: info.FullMethod, request: asked, subject: subjectOf(asked)}
 	call.identity = identityOf(call)
-	c.before(call)
+	call.changes = c.before(call)
 	response, err := handle(ctx, request)
 	answered, _ := response.(proto.Message)
 	c.after(call, answered, status.Code(err))
@@ -170,6 +185,8 @@ type watched struct {
 	// subject is the bucket or account the call is about, and identity the whole request on its
 	// connection.
 	subject, identity string
+	// changes is the checker's count when the call began.
+	changes int
 }
 
 func identityOf(call watched) string {
@@ -179,7 +196,8 @@ func identityOf(call watched) string {
 	return fmt.Sprintf("%d %s %x", call.connection, call.method, encoded)
 }
 
-func (c *Checker) before(call watched) {
+// before judges a call that begins, and returns the count of changes.
+func (c *Checker) before(call watched) int {
 	now := c.options.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,13 +220,14 @@ func (c *Checker) before(call watched) {
 	}
 	c.checkOrder(call)
 	if call.subject == "" {
-		return
+		return c.changes
 	}
 	if other, busy := c.inFlight[call.subject]; busy {
 		c.report(call, OneInFlight, fmt.Sprintf("%s for %s is still running", other, call.subject))
-		return
+		return c.changes
 	}
 	c.inFlight[call.subject] = call.method
+	return c.changes
 }
 
 func (c *Checker) after(call watched, response proto.Message, code codes.Code) {
@@ -218,7 +237,7 @@ func (c *Checker) after(call watched, response proto.Message, code codes.Code) {
 	if call.subject != "" && c.inFlight[call.subject] == call.method {
 		delete(c.inFlight, call.subject)
 	}
-	if cosi.VerdictFor(call.method, code) == cosi.Terminal {
+	if cosi.VerdictFor(call.method, code) == cosi.Terminal && c.changing == 0 && c.changes == call.changes {
 		c.terminal[call.identity] = ended{at: now, code: code}
 	}
 	if code == codes.OK {

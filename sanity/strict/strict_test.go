@@ -166,6 +166,26 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 				_, _ = s.DriverGenerateBucketId(ctx, azure)
 			},
 		},
+		"the same request after something changed while the first was under way": {
+			do: func(ctx context.Context, s *system) {
+				s.hello()
+				azure := &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}}
+				changed := s.checker.ObjectChanging()
+				_, _ = s.DriverGenerateBucketId(ctx, azure)
+				_, _ = s.DriverGenerateBucketId(ctx, azure)
+				changed()
+			},
+		},
+		"the same request twice after something changed": {
+			do: func(ctx context.Context, s *system) {
+				s.hello()
+				azure := &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}}
+				s.checker.ObjectChanged()
+				_, _ = s.DriverGenerateBucketId(ctx, azure)
+				_, _ = s.DriverGenerateBucketId(ctx, azure)
+			},
+			want: []strict.Rule{strict.NoTerminalRepeat},
+		},
 		"the same request right after a retryable answer": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
