@@ -232,6 +232,36 @@ func TestAccess_waiting_for_a_claim_that_is_deleted(t *testing.T) {
 	}
 }
 
+// A25: a claim that is gone by the time that the access is protected. The access
+// must not hold its other claim while it waits.
+func TestAccess_protected_for_a_claim_that_is_gone(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.newClass("fast")
+	s.newAccessClass("keys", func(spec *cosiapi.BucketAccessClassSpec) {
+		spec.MultiBucketAccess = cosiapi.MultiBucketAccessMultipleBuckets
+	})
+	claim := s.newClaim("photos", "fast")
+	s.provision(s.bound(claim))
+	access := s.access("app", "keys", "photos")
+	addClaim(access, "films")
+	cosiapi.AddProtection(access) // as it stands after that race
+	s.newAccess(access)
+	until(s, access, "the access lets go of its claims", func(a *cosiapi.BucketAccess) error {
+		if cosiapi.HasProtection(a) {
+			return fmt.Errorf("finalizers %v", a.Finalizers)
+		}
+		return nil
+	})
+	s.settled()
+	if marked(get(s, claim)) {
+		t.Error("the claim is marked as in use by an access that waits for another claim")
+	}
+	films := s.newClaim("films", "fast")
+	s.provision(s.bound(films))
+	s.untilHandedOff(access)
+}
+
 // Case 49 and B22: two claims on one bucket of the backend.
 func TestAccess_to_claims_that_share_a_bucket(t *testing.T) {
 	t.Parallel()

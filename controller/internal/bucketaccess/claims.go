@@ -10,11 +10,12 @@ import (
 )
 
 // claims stops an access whose claims are missing or being deleted. If a claim
-// began to go after the access was protected, the finalizer comes off again:
-// it would hold the claim for an access that can never be granted.
+// began to go, or went, after the access was protected, the finalizer comes off
+// again: it would hold this claim, or the others of the access, for one that
+// cannot be granted.
 func (r *Reconciler) claims(ctx context.Context, w *work) (step.Verdict, error) {
 	verdict, err := r.judge(ctx, w, checkClaims)
-	if err != nil || verdict.Goes() || verdict.Waits() {
+	if err != nil || verdict.Goes() {
 		return verdict, err
 	}
 	if cosiapi.RemoveProtection(w.access) {
