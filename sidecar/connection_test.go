@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -138,6 +139,64 @@ func TestDriver_restarts(t *testing.T) {
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.serve()
 	s.ready(b)
+}
+
+// A driver that is told to stop ends the calls that run, as the pod of a driver
+// does. What they did is recorded, and they are not made again.
+func TestDriver_that_stops_ends_its_calls_first(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	log := &lines{more: make(chan struct{}, 1)}
+	s.log = log.add
+	s.stopServing()
+	listener, err := net.Listen("unix", strings.TrimPrefix(s.endpoint, "unix://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, stopped := s.driver.NewServer(), make(chan error, 1)
+	go func() { stopped <- server.Serve(listener) }()
+	s.run()
+	hold := make(chan struct{})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	b := s.bucket()
+	s.Create(b)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if _, err := s.driver.Await(ctx, driverfake.Started(1), driverfake.CreateBucket); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server.GracefulStop()
+	}()
+	for log.count("Lost the driver") == 0 {
+		select {
+		case <-log.more:
+		case <-ctx.Done():
+			t.Fatal("the sidecar does not notice that the driver stops")
+		}
+	}
+	close(hold)
+	<-ended
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	until(s, b, "the outcome of the call is recorded", func(b *cosiapi.Bucket) error {
+		c := testenv.Condition(b, cosiapi.ConditionProvisionFailed)
+		if c.Status == metav1.ConditionTrue {
+			t.Fatalf("the call was cut off: %s", c.Message)
+		}
+		if c.Status != metav1.ConditionFalse {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	s.serve()
+	s.ready(b)
+	if n := len(s.driver.Calls(driverfake.CreateBucket)); n != 1 {
+		t.Errorf("DriverCreateBucket: want 1 call, got %d", n)
+	}
 }
 
 func TestDriver_comes_back_under_another_name(t *testing.T) {

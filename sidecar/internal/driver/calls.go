@@ -97,13 +97,14 @@ func provision[Q, A proto.Message](
 	if err := cosi.ValidateRequest(request); err != nil {
 		return none, unsendable(method, err)
 	}
-	s, away := d.current()
+	s, away := d.enlist()
 	if s == nil {
 		if away == nil {
 			away = errAway
 		}
 		return none, failed(method, status.Error(codes.Unavailable, away.Error()))
 	}
+	defer s.calls.Done()
 	client := cosi.NewProvisionerClient(s.conn)
 	return call(ctx, d.options.Deadline, method, request,
 		func(ctx context.Context, request Q, options ...grpc.CallOption) (A, error) {

@@ -73,6 +73,7 @@ type Driver struct {
 	socket  string
 	stop    context.CancelFunc
 	stopped chan struct{}
+	parting sync.WaitGroup // sessions that are over, but for calls that run
 
 	mu       sync.Mutex
 	session  *session // nil while the driver is away
@@ -137,12 +138,12 @@ func (d *Driver) OnChange(f func()) {
 // keep lives through one session after the other.
 func (d *Driver) keep(ctx context.Context, s *session) {
 	defer close(d.stopped)
+	defer d.parting.Wait()
 	for {
 		reason := d.attend(ctx, s)
 		d.leave(reason)
-		if err := s.close(); err != nil {
-			d.options.Log.V(1).Info("Closing the connection failed", "reason", err.Error())
-		}
+		over := s
+		d.parting.Go(func() { d.part(ctx, over) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -152,6 +153,15 @@ func (d *Driver) keep(ctx context.Context, s *session) {
 			return
 		}
 		d.options.Log.Info("The driver is back", "address", d.options.Address, "driver", d.Info().Name)
+	}
+}
+
+// part closes a session that is over. A driver that was told to stop takes no
+// new calls and ends those that run: their answers still come.
+func (d *Driver) part(ctx context.Context, s *session) {
+	s.ended(ctx)
+	if err := s.close(); err != nil {
+		d.options.Log.V(1).Info("Closing the connection failed", "reason", err.Error())
 	}
 }
 
@@ -254,9 +264,13 @@ func (d *Driver) leave(reason error) {
 	d.session, d.away = nil, reason
 }
 
-// current is the session that RPCs use now.
-func (d *Driver) current() (*session, error) {
+// enlist is the session for a call, which must say so when it is done; nil while
+// the driver is away.
+func (d *Driver) enlist() (*session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.session != nil {
+		d.session.calls.Add(1)
+	}
 	return d.session, d.away
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,8 @@ var errSpent = errors.New("the connection to the driver was lost")
 // does, so that no RPC reaches a driver that was not asked for its name.
 type session struct {
 	conn *grpc.ClientConn
+	// calls are those of the Provisioner service that run.
+	calls sync.WaitGroup
 }
 
 // dial opens a connection and waits until it stands or fails.
@@ -76,6 +79,20 @@ func (s *session) lost(ctx context.Context) <-chan struct{} {
 		s.conn.WaitForStateChange(ctx, connectivity.Ready)
 	}()
 	return done
+}
+
+// ended returns when no call runs any more, which the deadline of each ensures,
+// or when ctx ends. There must be no new ones.
+func (s *session) ended(ctx context.Context) {
+	none := make(chan struct{})
+	go func() {
+		defer close(none)
+		s.calls.Wait()
+	}()
+	select {
+	case <-none:
+	case <-ctx.Done():
+	}
 }
 
 func (s *session) close() error {
