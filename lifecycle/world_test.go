@@ -415,6 +415,13 @@ func (l *logbook) count(text string) int {
 	return n
 }
 
+// text is all lines.
+func (l *logbook) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
 // must fails the test if an administrator's or user's request failed.
 func (w *world) must(err error) {
 	w.t.Helper()

@@ -30,6 +30,21 @@ func Redact(m proto.Message) proto.Message {
 	return redacted
 }
 
+// SecretsIn returns the values that Redact replaces: those of all fields with the option
+// cosi_secret that are strings and not empty.
+func SecretsIn(m proto.Message) []string {
+	if m == nil || !m.ProtoReflect().IsValid() {
+		return nil
+	}
+	var found []string
+	collectSecrets(m.ProtoReflect(), func(value string) {
+		if value != "" {
+			found = append(found, value)
+		}
+	})
+	return found
+}
+
 // RedactedString returns m as JSON on one line, without its secrets. It is for people and logs; the
 // form is not a contract.
 func RedactedString(m proto.Message) string {
@@ -88,6 +103,35 @@ func redactMessage(m protoreflect.Message) {
 			}
 		default:
 			redactMessage(value.Message())
+		}
+		return true
+	})
+}
+
+// collectSecrets calls found for the values of secret strings, at any depth.
+func collectSecrets(m protoreflect.Message, found func(string)) {
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		kind := field
+		if field.IsMap() {
+			kind = field.MapValue()
+		}
+		visit := func(v protoreflect.Value) {
+			switch {
+			case kind.Message() != nil:
+				collectSecrets(v.Message(), found)
+			case isSecret(field) && kind.Kind() == protoreflect.StringKind:
+				found(v.String())
+			}
+		}
+		switch {
+		case field.IsMap():
+			value.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool { visit(v); return true })
+		case field.IsList():
+			for i := range value.List().Len() {
+				visit(value.List().Get(i))
+			}
+		default:
+			visit(value)
 		}
 		return true
 	})

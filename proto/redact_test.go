@@ -56,6 +56,9 @@ func TestRedact(t *testing.T) {
 	if diff := cmp.Diff(grantResponse(), original, protocmp.Transform()); diff != "" {
 		t.Errorf("Redact changed its argument (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]string{canary, canary, canary, canary}, cosi.SecretsIn(original)); diff != "" {
+		t.Errorf("SecretsIn (-want +got):\n%s", diff)
+	}
 }
 
 func TestRedactKeepsNothing(t *testing.T) {
@@ -66,6 +69,9 @@ func TestRedactKeepsNothing(t *testing.T) {
 	var none *cosi.CredentialInfo
 	if got := cosi.Redact(none); got != proto.Message(none) {
 		t.Errorf("Redact of a nil message = %v", got)
+	}
+	if got := cosi.SecretsIn(none); got != nil {
+		t.Errorf("SecretsIn a nil message = %v", got)
 	}
 	if got := cosi.RedactedString(none); got != "null" {
 		t.Errorf("RedactedString of a nil message = %q", got)
@@ -127,6 +133,9 @@ func TestRedactEveryShape(t *testing.T) {
 	message.Mutable(shapes.Fields().ByName("named")).Map().Set(
 		protoreflect.ValueOfString("one").MapKey(), protoreflect.ValueOfMessage(grandchild))
 
+	if diff := cmp.Diff([]string{canary, canary, canary}, cosi.SecretsIn(message)); diff != "" {
+		t.Errorf("SecretsIn (-want +got):\n%s", diff)
+	}
 	got := cosi.RedactedString(message)
 	want := `{"list":["[redacted]"],"map":{"key":"[redacted]"},"children":[{"list":["[redacted]"]}],"named":{"one":{}}}`
 	if got != want {

@@ -316,6 +316,16 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "a credential that the driver says is repeated", Cases: []int{58},
+			Edits: []edit{
+				{
+					`sidecar/internal/driver/conceal.go`,
+					`text = strings.ReplaceAll(text, form, concealed)`,
+					`text = strings.ReplaceAll(text, form, form)`,
+				},
+			},
+		},
+		{
 			Name: "the controller takes the sidecar's condition back", Cases: []int{63},
 			Edits: []edit{
 				{

@@ -109,6 +109,17 @@ func Data(
 	return data
 }
 
+// Secrets returns the values in data that nobody else may see.
+func Secrets(data map[string][]byte) []string {
+	var secrets []string
+	for _, key := range []string{S3AccessSecretKey, AzureAccessToken, GCSPrivateKey, GCSHMACSecret} {
+		if value := data[key]; len(value) > 0 {
+			secrets = append(secrets, string(value))
+		}
+	}
+	return secrets
+}
+
 // Expiry returns the time at which the credential in data stops working; ok is
 // false if it does not expire.
 func Expiry(data map[string][]byte) (at time.Time, ok bool) {

@@ -117,12 +117,15 @@ func TestData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := map[string]string{}
-			for key, value := range secretkeys.Data(tc.protocol, tc.info, tc.credential) {
+			got, data := map[string]string{}, secretkeys.Data(tc.protocol, tc.info, tc.credential)
+			for key, value := range data {
 				got[key] = string(value)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("Secret data (-want, +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(cosi.SecretsIn(tc.credential), secretkeys.Secrets(data)); diff != "" {
+				t.Errorf("what is secret of it (-want, +got):\n%s", diff)
 			}
 		})
 	}

@@ -37,6 +37,9 @@ type Provisioner interface {
 	GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error)
 	GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error)
 	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
+	// Conceal tells of secrets of an account that must not be repeated when the
+	// driver says them.
+	Conceal(account string, secrets []string)
 }
 
 // SecretStore keeps the access Secrets; Secrets is the one in the Kubernetes

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -23,6 +24,7 @@ func (r *Reconciler) reserve(ctx context.Context, w *work) (step.Verdict, error)
 			return r.blocked(ctx, w, err)
 		}
 		w.secrets = append(w.secrets, secret)
+		r.Driver.Conceal(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
 	}
 	return step.Next(), nil
 }

@@ -74,8 +74,16 @@ func (d *Driver) GrantAccess(ctx context.Context, request *cosi.DriverGrantBucke
 func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error {
 	_, err := provision(ctx, d, cosi.Provisioner_DriverRevokeBucketAccess_FullMethodName, request,
 		cosi.ProvisionerClient.DriverRevokeBucketAccess)
+	if err == nil {
+		d.vault.forget(request.GetAccountId())
+	}
 	return err
 }
+
+// Conceal tells of secrets that an account has from before this Driver was
+// connected: they are taken out of what the driver says, as are those in its
+// answers.
+func (d *Driver) Conceal(account string, secrets []string) { d.vault.learn(account, secrets) }
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
 func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {
@@ -106,7 +114,7 @@ func provision[Q, A proto.Message](
 	}
 	defer s.calls.Done()
 	client := cosi.NewProvisionerClient(s.conn)
-	return call(ctx, d.options.Deadline, method, request,
+	return call(about(ctx, request), d.options.Deadline, method, request,
 		func(ctx context.Context, request Q, options ...grpc.CallOption) (A, error) {
 			return rpc(client, ctx, request, options...)
 		})

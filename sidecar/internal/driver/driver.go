@@ -74,6 +74,7 @@ type Driver struct {
 	stop    context.CancelFunc
 	stopped chan struct{}
 	parting sync.WaitGroup // sessions that are over, but for calls that run
+	vault   vault
 
 	mu       sync.Mutex
 	session  *session // nil while the driver is away
@@ -216,9 +217,11 @@ func (d *Driver) open(ctx context.Context) (*session, error) {
 func (d *Driver) try(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
-	around := []grpc.DialOption{grpc.WithChainUnaryInterceptor(d.options.Interceptors...)}
+	around := []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(d.options.Interceptors...), grpc.WithChainUnaryInterceptor(d.vault.intercept),
+	}
 	if d.options.Stats != nil {
-		around = append(around, grpc.WithStatsHandler(d.options.Stats))
+		around = append(around, grpc.WithStatsHandler(discreet{d.options.Stats, &d.vault}))
 	}
 	s, err := dial(limited, d.socket, around...)
 	if err != nil {
