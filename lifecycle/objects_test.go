@@ -210,6 +210,7 @@ func change[T client.Object](w *world, obj T, change func(T)) {
 func (w *world) touch(obj client.Object) {
 	w.t.Helper()
 	w.rules.ObjectChanged()
+	defer w.rules.ObjectChanged() // also what was refused by what the sidecar had seen before
 	change(w, obj, func(o client.Object) {
 		labels := o.GetLabels()
 		if labels == nil {

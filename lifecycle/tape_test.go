@@ -5,7 +5,6 @@ package lifecycle
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -35,8 +34,6 @@ type entry struct {
 	Began, Ended int
 	// OK says that the request had its effect and was answered so.
 	OK bool
-
-	bound func()
 }
 
 // A fault strikes requests that match Who, What and Name, of which empty ones
@@ -67,9 +64,6 @@ type tape struct {
 	clock   int
 	entries []*entry
 	faults  []*fault
-	// binding, if set, is called when the controller begins to write to a Bucket, and what it
-	// returns when that has ended.
-	binding func() (bound func())
 }
 
 // strike adds a fault. The returned function removes it.
@@ -99,9 +93,6 @@ func (t *tape) begin(r request) (*entry, *fault) {
 	t.clock++
 	e := &entry{request: r, Began: t.clock}
 	t.entries = append(t.entries, e)
-	if t.binding != nil && r.Who == theController && strings.HasSuffix(r.What, " buckets") {
-		e.bound = t.binding()
-	}
 	for _, f := range t.faults {
 		if f.Who != "" && f.Who != r.Who || f.What != "" && f.What != r.What || f.Name != "" && f.Name != r.Name {
 			continue
@@ -119,10 +110,6 @@ func (t *tape) end(e *entry, ok bool) {
 	defer t.mu.Unlock()
 	t.clock++
 	e.Ended, e.OK = t.clock, ok
-	if e.bound != nil {
-		e.bound()
-		e.bound = nil
-	}
 }
 
 // all returns copies of the entries, in the order of their beginnings.

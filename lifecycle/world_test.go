@@ -138,8 +138,6 @@ func start(t *testing.T, o setup) *world {
 	}
 	w.sockets = tempdirtest.Short(t)
 	w.rules = strict.New(strict.Options{})
-	// What the controller writes to a Bucket, the driver does not see in a request.
-	w.tape.binding = w.rules.ObjectChanging
 	o.fake.ServerOptions = append(w.rules.ServerOptions(), grpc.StatsHandler(otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{}))))
 	driver, err := driverfake.New(o.fake)

@@ -4,6 +4,7 @@ package sidecar_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,6 +95,49 @@ func TestBucket_a_call_is_not_repeated_because_somebody_wrote_meanwhile(t *testi
 		s.settled()
 		s.calledJust(driverfake.DeleteBucket)
 	})
+}
+
+// The Controller binds an imported Bucket when a claim for it comes, which may be
+// before, while or after the driver refuses the Bucket. The driver is not told of
+// the claim.
+func TestBucket_a_refused_import_is_not_repeated_because_a_claim_was_bound(t *testing.T) {
+	t.Parallel()
+	bind := func(s *system, b *cosiapi.Bucket) {
+		change(s, b, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
+	}
+	for name, tc := range map[string]struct{ meanwhile, afterwards bool }{
+		"while the driver looks":      {meanwhile: true},
+		"when the driver has refused": {afterwards: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{})
+			b := s.static("theirs")
+			own := b.DeepCopy()
+			s.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "theirs", Code: codes.InvalidArgument, Times: driverfake.Always})
+			driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverGetBucketRequest) error {
+				if tc.meanwhile && request.GetBucketId() == "theirs" {
+					bind(s, own)
+				}
+				return nil
+			})
+			s.Create(b)
+			s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Terminal)
+			if tc.afterwards {
+				bind(s, own)
+				s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Terminal)
+			}
+			s.settled()
+			looks := slices.DeleteFunc(s.driver.Calls(driverfake.GetBucket), func(c driverfake.Call) bool { return c.ID != "theirs" })
+			if len(looks) != 1 {
+				t.Errorf("want one look at the bucket, got %d", len(looks))
+			}
+			s.driver.ForgetCalls()
+			// The administrator asks for another look.
+			change(s, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
+			s.await(driverfake.GetBucket, 1)
+		})
+	}
 }
 
 // labels puts a label on a Bucket, as people do.

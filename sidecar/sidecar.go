@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/cooper-cosi/cooper/internal/backoff"
@@ -167,7 +166,7 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 func (p *parts) addBuckets() error {
 	run := p.runner(metrics.KindBucket)
 	return p.watchBuckets(run, &bucket.Reconciler{
-		Calls: p.calls(metrics.KindBucket, p.buckets, bucket.SameOrder),
+		Calls: p.calls(turn.Calls{Kind: metrics.KindBucket, Bell: p.buckets, Asks: bucket.Asks, Same: bucket.SameOrder}),
 		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
 		Scope: p.options.Scope, Runner: run,
 		Events: p.events, Metrics: p.operations, Now: time.Now, StepLimit: p.stepLimit(),
@@ -177,7 +176,7 @@ func (p *parts) addBuckets() error {
 func (p *parts) addAccesses() error {
 	run := p.runner(metrics.KindBucketAccess)
 	return p.watchAccesses(run, &bucketaccess.Reconciler{
-		Calls: p.calls(metrics.KindBucketAccess, p.accesses, bucketaccess.SameOrder),
+		Calls: p.calls(turn.Calls{Kind: metrics.KindBucketAccess, Bell: p.accesses, Asks: bucketaccess.Asks, Same: bucketaccess.SameOrder}),
 		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
 		Secrets: bucketaccess.Secrets{Writer: p.mgr.GetClient(), Live: p.mgr.GetAPIReader()},
 		Scope:   p.options.Scope, Runner: run,
@@ -189,8 +188,10 @@ func (p *parts) addAccesses() error {
 // stepLimit bounds a step: a call to the driver and its record in the API.
 func (p *parts) stepLimit() time.Duration { return p.options.Driver.deadline + apiTime }
 
-func (p *parts) calls(kind string, bell *wake.Bell, same func(before, now client.Object) bool) turn.Calls {
-	return turn.Calls{Kind: kind, Store: p.store(), InFlight: p.inFlight, Attempts: p.ledger(), Bell: bell, Same: same}
+// calls completes what the reconcilers of one kind share.
+func (p *parts) calls(of turn.Calls) turn.Calls {
+	of.Store, of.InFlight, of.Attempts = p.store(), p.inFlight, p.ledger()
+	return of
 }
 
 func (p *parts) store() objects.Store {

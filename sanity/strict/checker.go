@@ -96,9 +96,8 @@ type Checker struct {
 	accounts   map[string]*cosi.DriverGenerateBucketAccessIdRequest
 	found      map[string]bool
 	info       *cosi.DriverGetInfoResponse
-	// changes counts the beginnings and ends of changes that the checker cannot see, changing those
-	// under way.
-	changes, changing int
+	// changes counts what lets the caller ask again for what was refused.
+	changes int
 }
 
 // ended is a terminal answer.
@@ -136,22 +135,16 @@ func (c *Checker) Violations() []Violation {
 
 // ObjectChanged tells the checker that the user or an administrator changed something that it cannot
 // see, so that the caller may ask again for what was refused, also by calls that are under way.
-func (c *Checker) ObjectChanged() { c.ObjectChanging()() }
-
-// ObjectChanging is ObjectChanged for a change that takes its time: the caller may see it before the
-// returned function, which ends it, is called.
-func (c *Checker) ObjectChanging() (changed func()) {
+func (c *Checker) ObjectChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.changed()
+}
+
+// changed forgets the refusals up to now. The caller holds c.mu.
+func (c *Checker) changed() {
 	c.changes++
-	c.changing++
 	clear(c.terminal)
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.changes++
-		c.changing--
-	}
 }
 
 // Calls returns how many calls were watched.
@@ -237,7 +230,7 @@ func (c *Checker) after(call watched, response proto.Message, code codes.Code) {
 	if call.subject != "" && c.inFlight[call.subject] == call.method {
 		delete(c.inFlight, call.subject)
 	}
-	if cosi.VerdictFor(call.method, code) == cosi.Terminal && c.changing == 0 && c.changes == call.changes {
+	if cosi.VerdictFor(call.method, code) == cosi.Terminal && c.changes == call.changes {
 		c.terminal[call.identity] = ended{at: now, code: code}
 	}
 	if code == codes.OK {

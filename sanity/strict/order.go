@@ -88,7 +88,7 @@ func (c *Checker) learn(request, response proto.Message) {
 	case *cosi.DriverGetInfoRequest:
 		if answer, isAnswer := response.(*cosi.DriverGetInfoResponse); isAnswer {
 			if c.info != nil && !proto.Equal(c.info, answer) {
-				clear(c.terminal)
+				c.changed()
 			}
 			c.info = answer
 		}

@@ -127,18 +127,20 @@ func (l *Ledger) Clear(req reconcile.Request) {
 
 // Fingerprint is equal for two states of an object between which only its
 // status, finalizers or bookkeeping changed: what a user or administrator can
-// do to make another try worthwhile changes it.
-func Fingerprint(obj client.Object) string {
+// do to make another try worthwhile changes it. asks is what the spec asks of
+// the driver, which is less than all of it, so the generation does not do; it
+// must be possible to write it as JSON.
+func Fingerprint(obj client.Object, asks any) string {
 	seen := struct {
 		UID         string            `json:"uid"`
-		Generation  int64             `json:"generation"`
+		Asks        any               `json:"asks"`
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 		Deleting    bool              `json:"deleting"`
-	}{string(obj.GetUID()), obj.GetGeneration(), obj.GetLabels(), obj.GetAnnotations(), obj.GetDeletionTimestamp() != nil}
+	}{string(obj.GetUID()), asks, obj.GetLabels(), obj.GetAnnotations(), obj.GetDeletionTimestamp() != nil}
 	text, err := json.Marshal(seen)
 	if err != nil {
-		// Strings and maps of strings always marshal.
+		// Strings, maps of strings and specs always marshal.
 		return err.Error()
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(text))

@@ -69,7 +69,7 @@ func TestFingerprint(t *testing.T) {
 	object := func(change func(*cosiapi.Bucket)) string {
 		b := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{UID: "u", Generation: 1, Annotations: map[string]string{"a": "1"}}}
 		change(b)
-		return attempts.Fingerprint(b)
+		return attempts.Fingerprint(b, b.Spec)
 	}
 	same := object(func(*cosiapi.Bucket) {})
 	for name, tc := range map[string]struct {
@@ -78,7 +78,8 @@ func TestFingerprint(t *testing.T) {
 	}{
 		"the status does not count":      {func(b *cosiapi.Bucket) { b.Status.BucketID = "id"; b.ResourceVersion = "7" }, false},
 		"a finalizer does not count":     {func(b *cosiapi.Bucket) { b.Finalizers = []string{"f"} }, false},
-		"another spec counts":            {func(b *cosiapi.Bucket) { b.Generation = 2 }, true},
+		"another spec counts":            {func(b *cosiapi.Bucket) { b.Spec.DriverName = "other" }, true},
+		"what is not asked does not":     {func(b *cosiapi.Bucket) { b.Generation = 2 }, false},
 		"an annotation counts":           {func(b *cosiapi.Bucket) { b.Annotations["a"] = "2" }, true},
 		"a deletion counts":              {func(b *cosiapi.Bucket) { b.DeletionTimestamp = &metav1.Time{} }, true},
 		"an object of equal name counts": {func(b *cosiapi.Bucket) { b.UID = "v" }, true},

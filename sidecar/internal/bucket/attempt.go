@@ -23,6 +23,18 @@ func (r *Reconciler) exclusively(w *work, bucketID string, call func() error) (s
 	return r.Take(&w.Turn, inflight.Call{About: []string{inflight.BucketID(bucketID)}}, "bucket ID "+bucketID, call)
 }
 
+// attempt is Attempt for the calls that make or verify the bucket. While none
+// may be made, what the last one found stays true of a Bucket that is bound
+// meanwhile: its conditions say so.
+func (r *Reconciler) attempt(ctx context.Context, w *work) (step.Verdict, error) {
+	due := r.Due(&w.Turn)
+	if due.Goes() {
+		return r.Reread(ctx, &w.Turn)
+	}
+	_, err := r.Store.PatchStatus(ctx, w.bucket, func() { confirm(w.bucket) })
+	return due, err
+}
+
 // provisioningFailed is failed for the calls that make or verify the bucket. A
 // Bucket that is provisioned stays so.
 func (r *Reconciler) provisioningFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {

@@ -102,7 +102,7 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 		shared("seen", r.Seen),
 		named("validate", r.validate),
 		named("protect", r.protect),
-		shared("attempt", r.Attempt),
+		named("attempt", r.attempt),
 		step.BeforeStop(named("identify", r.identify)),
 		step.BeforeStop(obtain),
 		named("report", r.report),

@@ -59,12 +59,26 @@ func fateOf(b *cosiapi.Bucket) fate {
 	}
 }
 
+// Asks is what the spec of a Bucket asks of the driver. The UID of its claim is
+// no part of that: the Controller adds it when it binds a Bucket that an
+// administrator made (KEP-1979, "Accessing an Existing OSP Bucket"), and no request carries
+// it.
+func Asks(obj client.Object) any {
+	b, isBucket := obj.(*cosiapi.Bucket)
+	if !isBucket {
+		return nil
+	}
+	spec := b.Spec.DeepCopy()
+	spec.BucketClaimRef.UID = ""
+	return spec
+}
+
 // SameOrder reports whether two states of a Bucket ask the same of the driver.
 // Conditions, finalizers, labels and annotations of others ask nothing.
 func SameOrder(before, now client.Object) bool {
 	was, wasBucket := before.(*cosiapi.Bucket)
 	is, isBucket := now.(*cosiapi.Bucket)
-	if !wasBucket || !isBucket || was.UID != is.UID || was.Generation != is.Generation || fateOf(was) != fateOf(is) {
+	if !wasBucket || !isBucket || was.UID != is.UID || !equality.Semantic.DeepEqual(Asks(was), Asks(is)) || fateOf(was) != fateOf(is) {
 		return false
 	}
 	old, recent := was.Status, is.Status

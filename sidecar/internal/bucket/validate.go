@@ -44,8 +44,7 @@ func (r *Reconciler) validate(ctx context.Context, w *work) (step.Verdict, error
 	return step.Done(), nil
 }
 
-// confirm marks the other conditions of a settled Bucket as true of its
-// present generation.
+// confirm marks the conditions of a Bucket as true of its present generation.
 func confirm(b *cosiapi.Bucket) {
 	for i := range b.Status.Conditions {
 		b.Status.Conditions[i].ObservedGeneration = b.Generation

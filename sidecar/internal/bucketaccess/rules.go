@@ -33,12 +33,21 @@ func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
+// Asks is what the spec of an access asks of the driver: all of it.
+func Asks(obj client.Object) any {
+	a, isAccess := obj.(*cosiapi.BucketAccess)
+	if !isAccess {
+		return nil
+	}
+	return a.Spec
+}
+
 // SameOrder reports whether two states of an access ask the same of the driver.
 // Conditions, finalizers, labels and annotations of others ask nothing.
 func SameOrder(before, now client.Object) bool {
 	was, wasAccess := before.(*cosiapi.BucketAccess)
 	is, isAccess := now.(*cosiapi.BucketAccess)
-	if !wasAccess || !isAccess || was.UID != is.UID || was.Generation != is.Generation ||
+	if !wasAccess || !isAccess || was.UID != is.UID || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
 		was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
 		was.Annotations[cosiapi.RotateAnnotation] != is.Annotations[cosiapi.RotateAnnotation] {
 		return false

@@ -34,6 +34,9 @@ type Calls struct {
 	Attempts *attempts.Ledger
 	// Bell starts a reconcile when an ID becomes free.
 	Bell *wake.Bell
+	// Asks is the part of an object's spec that the driver is asked about, or
+	// that somebody changes to make another try worthwhile.
+	Asks func(client.Object) any
 	// Same reports whether two states of an object ask the same of the driver.
 	Same func(before, now client.Object) bool
 }
@@ -49,8 +52,8 @@ type Turn struct {
 	Fresh bool
 }
 
-func (t *Turn) state() attempts.State {
-	return attempts.State{Object: attempts.Fingerprint(t.Object), Driver: t.Info.Epoch}
+func (c *Calls) state(t *Turn) attempts.State {
+	return attempts.State{Object: attempts.Fingerprint(t.Object, c.Asks(t.Object)), Driver: t.Info.Epoch}
 }
 
 // Seen waits until the cache holds what we wrote last.
@@ -62,10 +65,19 @@ func (c *Calls) Seen(_ context.Context, t *Turn) (step.Verdict, error) {
 // last failure is long enough ago, and the copy that we decide by is not an
 // old one out of the cache.
 func (c *Calls) Attempt(ctx context.Context, t *Turn) (step.Verdict, error) {
-	if wait := c.Attempts.Wait(t.Req, t.state()); wait != 0 {
-		return c.until(wait), nil
+	if due := c.Due(t); !due.Goes() {
+		return due, nil
 	}
 	return c.Reread(ctx, t)
+}
+
+// Due establishes that the last failure of a call for the object is long enough
+// ago.
+func (c *Calls) Due(t *Turn) step.Verdict {
+	if wait := c.Attempts.Wait(t.Req, c.state(t)); wait != 0 {
+		return c.until(wait)
+	}
+	return step.Next()
 }
 
 // until waits for the time of the next attempt.
@@ -116,7 +128,7 @@ func (c *Calls) Failed(ctx context.Context, t *Turn, err error, report func(*dri
 	if !ok {
 		return step.Verdict{}, err
 	}
-	wait := c.Attempts.Failed(t.Req, t.state(), attempts.Failure{Terminal: failure.Terminal(), UntilReconnect: failure.UntilReconnect()})
+	wait := c.Attempts.Failed(t.Req, c.state(t), attempts.Failure{Terminal: failure.Terminal(), UntilReconnect: failure.UntilReconnect()})
 	err = c.Record(ctx, t, func() (bool, error) {
 		return c.Store.PatchStatus(ctx, t.Object, func() { report(failure) })
 	})
