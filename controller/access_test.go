@@ -3,6 +3,7 @@
 package controller_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -157,6 +159,29 @@ func addClaim(a *cosiapi.BucketAccess, name string) {
 	more := a.Spec.BucketClaims[0]
 	more.BucketClaimName, more.AccessSecretName = name, a.Name+"-"+name
 	a.Spec.BucketClaims = append(a.Spec.BucketClaims, more)
+}
+
+// lateClasses is a client whose cache has not got any BucketAccessClass yet.
+type lateClasses struct{ client.Client }
+
+func (c lateClasses) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if _, ok := obj.(*cosiapi.BucketAccessClass); ok {
+		key.Name = "no-such-class"
+	}
+	return c.Client.Get(ctx, key, obj, opts...)
+}
+
+// An access that is created together with its class is not told that there is
+// none.
+func TestAccess_in_a_cache_without_its_class(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.wrapClient = func(c client.Client) client.Client { return lateClasses{c} }
+	s.run()
+	s.newClass("fast")
+	s.newAccessClass("keys")
+	s.provisioned("photos", "fast")
+	s.untilHandedOff(s.newAccess(s.access("app", "keys", "photos")))
 }
 
 // Case 38: what the class rejects leaves no trace on claims; another class

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -69,6 +70,32 @@ func TestImport_waits_for_its_Bucket(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
 	s.provision(bucket)
 	s.untilProvisioned(claim)
+}
+
+// Cases 19 and 24: a cache that lags does not lead to the word that there is no
+// such Bucket.
+func TestImport_in_a_cache_without_its_Bucket(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.wrapClient = func(c client.Client) client.Client { return lateBuckets{c} }
+	s.run()
+	s.provision(s.newImported("archive", "photos"))
+	claim := s.importing("photos", "archive")
+	s.Create(claim)
+	s.untilProvisioned(claim)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
+}
+
+// Cases 22 and 24: the claim learns of a Bucket that turns out to be for a
+// namespace which the Controller does not work in.
+func TestImport_of_a_Bucket_for_another_namespace(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	claim := s.importing("photos", "archive")
+	s.Create(claim)
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	s.newImported("archive", "photos", func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.Namespace = "elsewhere" })
+	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 }
 
 // Case 22: a Bucket for somebody else. The claim stays unbound, so that it can

@@ -35,7 +35,7 @@ func checkClass(access *cosiapi.BucketAccess, f facts) *problem {
 	switch {
 	case class == nil:
 		name := access.Spec.BucketAccessClassName
-		return &problem{reason: conditions.WaitingForClass, wait: true, message: fmt.Sprintf("Waiting for BucketAccessClass %q, which does not exist: create it, or delete this access and make one of another class", name)}
+		return &problem{reason: conditions.WaitingForClass, wait: true, confirm: true, message: fmt.Sprintf("Waiting for BucketAccessClass %q, which does not exist: create it, or delete this access and make one of another class", name)}
 	case len(access.Spec.BucketClaims) > 1 && class.Spec.MultiBucketAccess != cosiapi.MultiBucketAccessMultipleBuckets:
 		return refusal(conditions.MultiBucketDisallowed,
 			"BucketAccessClass %q allows one BucketClaim for each access, and this one asks for %d. Create one access for each claim, or use a class with multiBucketAccess: MultipleBuckets",

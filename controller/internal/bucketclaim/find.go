@@ -16,7 +16,8 @@ import (
 
 // find looks up the claim's Bucket. A Bucket that a claim is bound to and that
 // is gone is never created again: its data are gone, or an administrator has a
-// plan. That verdict needs a look past the cache, which may lag.
+// plan. To say that a Bucket does not exist needs a look past the cache, which
+// may lag.
 func (r *Reconciler) find(ctx context.Context, w *work) (step.Verdict, error) {
 	name := bucketName(w.claim)
 	bucket := &cosiapi.Bucket{}
@@ -30,17 +31,17 @@ func (r *Reconciler) find(ctx context.Context, w *work) (step.Verdict, error) {
 	}
 	switch {
 	case w.claim.Status.BoundBucketName != "":
-		return r.findLost(ctx, w, name)
+		return r.findLive(ctx, w, name, r.lost)
 	case w.claim.Spec.ExistingBucketName != "":
-		w.holdOff(conditions.WaitingForBucket, fmt.Sprintf("Waiting for Bucket %q, which an administrator must create", name))
-		return step.Wait("Bucket " + name), r.saveStatus(ctx, w)
+		return r.findLive(ctx, w, name, r.awaited)
 	default:
 		return step.Next(), nil
 	}
 }
 
-// findLost looks in the API server for a Bucket that the cache has not got.
-func (r *Reconciler) findLost(ctx context.Context, w *work, name string) (step.Verdict, error) {
+// findLive looks in the API server for a Bucket that the cache has not got;
+// absent says what follows if it is not there either.
+func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent func(context.Context, *work, string) (step.Verdict, error)) (step.Verdict, error) {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil {
 		return step.Verdict{}, err
@@ -49,6 +50,17 @@ func (r *Reconciler) findLost(ctx context.Context, w *work, name string) (step.V
 		w.bucket = bucket
 		return step.Next(), nil
 	}
+	return absent(ctx, w, name)
+}
+
+// awaited is for a Bucket to import that does not exist yet.
+func (r *Reconciler) awaited(ctx context.Context, w *work, name string) (step.Verdict, error) {
+	w.holdOff(conditions.WaitingForBucket, fmt.Sprintf("Waiting for Bucket %q, which an administrator must create", name))
+	return step.Wait("Bucket " + name), r.saveStatus(ctx, w)
+}
+
+// lost is for a Bucket that the claim is bound to and that is gone.
+func (r *Reconciler) lost(ctx context.Context, w *work, name string) (step.Verdict, error) {
 	return step.Done(), r.refuse(ctx, w, conditions.BucketMissing, fmt.Sprintf(
 		"Bucket %q, which this claim is bound to, does not exist any more. COSI does not create it again. Restore the Bucket object, or delete this claim", name))
 }

@@ -32,14 +32,17 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Opt
 		Complete(r)
 }
 
-// ofBucket wakes the claim that the Bucket names, and those that want it.
+// ofBucket wakes the claim that the Bucket names, and those that want it, which
+// may be others.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
-	if !ok || !r.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) {
+	if !ok {
 		return nil
 	}
-	ref := bucket.Spec.BucketClaimRef
-	requests := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
+	var requests []reconcile.Request
+	if ref := bucket.Spec.BucketClaimRef; r.Scope.Includes(ref.Namespace) {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
+	}
 	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name, nil)...)
 }
 
