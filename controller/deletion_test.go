@@ -123,6 +123,13 @@ func TestDeletion_of_a_claim_whose_Bucket_is_somebody_elses(t *testing.T) {
 	if claim.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(claim) {
 		t.Errorf("the claim is not held: %+v", claim.ObjectMeta)
 	}
+	s.Eventually("an Event says so", func(ctx context.Context) error {
+		got, err := s.reported(ctx)
+		if err == nil && !slices.Contains(got, "BucketClaim/photos Warning FailedDeleteBucket") {
+			return fmt.Errorf("Events: %q", got)
+		}
+		return err
+	})
 }
 
 // Cases 28 and 29: accesses hold the claim, marked or not.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,8 +68,16 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 	message := fmt.Sprintf("Bucket %q, which this claim is bound to, names BucketClaim %s/%s with UID %q. COSI deletes neither. "+
 		"An administrator must delete that Bucket object, or remove the finalizer of this claim",
 		bucket.Name, bucket.Spec.BucketClaimRef.Namespace, bucket.Spec.BucketClaimRef.Name, bucket.Spec.BucketClaimRef.UID)
+	isNew := !meta.IsStatusConditionTrue(w.stored.Conditions, cosiapi.ConditionDeprovisionFailed)
+	w.invalid(conditions.BindingInvalid, message)
 	w.set(cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.BindingInvalid, message)
-	return step.Done(), r.refuse(ctx, w, conditions.BindingInvalid, message)
+	if err := r.saveStatus(ctx, w); err != nil {
+		return step.Verdict{}, err
+	}
+	if isNew {
+		r.Events.Warn(w.claim, events.FailedDeleteBucket, "DeleteBucket", message)
+	}
+	return step.Done(), nil
 }
 
 // letGo marks a Bucket whose claim is going or gone and, if its policy is

@@ -49,6 +49,14 @@ func (w *work) holdOff(reason conditions.Reason, message string) {
 	}
 }
 
+// invalid says in memory that the claim cannot be served as it is.
+func (w *work) invalid(reason conditions.Reason, message string) {
+	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, reason, message)
+	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		w.set(cosiapi.ConditionProvisioned, metav1.ConditionFalse, reason, message)
+	}
+}
+
 // saveStatus writes the status if it differs from what the API server has.
 func (r *Reconciler) saveStatus(ctx context.Context, w *work) error {
 	if equality.Semantic.DeepEqual(w.stored, w.claim.Status) {
@@ -83,10 +91,7 @@ func (r *Reconciler) saveMeta(ctx context.Context, w *work) error {
 func (r *Reconciler) refuse(ctx context.Context, w *work, reason conditions.Reason, message string) error {
 	before := meta.FindStatusCondition(w.stored.Conditions, cosiapi.ConditionResourcesValidated)
 	isNew := before == nil || before.Status != metav1.ConditionFalse || before.Reason != string(reason)
-	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, reason, message)
-	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		w.set(cosiapi.ConditionProvisioned, metav1.ConditionFalse, reason, message)
-	}
+	w.invalid(reason, message)
 	if err := r.saveStatus(ctx, w); err != nil {
 		return err
 	}
