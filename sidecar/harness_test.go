@@ -203,7 +203,7 @@ func (s *system) bindLeader() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
-			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 		},
 	})
 	s.Create(&rbacv1.RoleBinding{

@@ -33,8 +33,9 @@ type AuditEvent struct {
 	User, UserAgent string
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string
-	// Resource is the plural name ("secrets"), Subresource "status", "finalizers" or empty.
-	Resource, Subresource, Namespace, Name string
+	// Group is the API group, empty for that of Secrets. Resource is the plural name ("secrets"), Subresource "status",
+	// "finalizers" or empty.
+	Group, Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status of the answer.
 	Code int
 	// Time is when the request arrived, Answered when its answer was complete.
@@ -124,6 +125,7 @@ func parseAudit(line []byte) (AuditEvent, error) {
 			Username string `json:"username"`
 		} `json:"user"`
 		ObjectRef struct {
+			Group       string `json:"apiGroup"`
 			Resource    string `json:"resource"`
 			Subresource string `json:"subresource"`
 			Namespace   string `json:"namespace"`
@@ -140,7 +142,7 @@ func parseAudit(line []byte) (AuditEvent, error) {
 	}
 	return AuditEvent{
 		User: e.User.Username, UserAgent: e.UserAgent, Verb: e.Verb,
-		Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+		Group: e.ObjectRef.Group, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
 		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
 		Code: e.ResponseStatus.Code, Time: e.RequestReceivedTimestamp, Answered: e.StageTimestamp,
 	}, nil
