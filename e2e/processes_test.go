@@ -38,6 +38,9 @@ func asProcesses(t *testing.T) *world {
 	t.Helper()
 	b := newBench(t, "cooper", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs")
 	env := testenv.Start(t, testenv.Options{Private: true})
+	watch := newHygiene(t)
+	b.collector = watch.collector
+	t.Cleanup(func() { watch.search(t, b.processes, env.Client) }) // when all have ended
 	accounts, err := system.Install(t.Context(), env.Plane, containers.S3DriverName, containers.AzureDriverName, containers.GCSDriverName)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +54,7 @@ func asProcesses(t *testing.T) *world {
 	for _, part := range parts {
 		part.awaitReady()
 	}
-	return &world{client: env.Client, gcs: gcs, restart: func(t *testing.T, part string, c cloud) {
+	return &world{client: env.Client, gcs: gcs, watch: watch, restart: func(t *testing.T, part string, c cloud) {
 		t.Helper()
 		if part != "controller" {
 			part += " " + c.name
@@ -68,6 +71,10 @@ type bench struct {
 	dir string
 	// s3 and azure are the addresses of stores.
 	s3, azure string
+	// collector is the URL that components and drivers send their traces to.
+	collector string
+	// processes are all that were started.
+	processes []*process
 }
 
 // newBench builds programs, with the options of hack/images, so that what was
@@ -128,8 +135,13 @@ func (b *bench) driver(c cloud, gcs string) *process {
 	health := freeAddress(b.t)
 	return b.run(&process{
 		program: "cosi-driver-" + short, ready: "http://" + health + "/readyz",
-		environment: append(variables[short], "COSI_ENDPOINT="+b.socket(c), "COOPER_HEALTH_ADDRESS="+health, "COOPER_CREDENTIAL_STORE=directory:"+filepath.Join(b.dir, short+"-credentials")),
+		environment: append(append(variables[short], b.talkative()...), "COSI_ENDPOINT="+b.socket(c), "COOPER_HEALTH_ADDRESS="+health, "COOPER_CREDENTIAL_STORE=directory:"+filepath.Join(b.dir, short+"-credentials")),
 	})
+}
+
+// talkative lets a program log all that it can, and send its traces.
+func (b *bench) talkative() []string {
+	return []string{"COOPER_LOG_LEVEL=debug", "COOPER_TRACES_ENDPOINT=" + b.collector, "OTEL_BSP_SCHEDULE_DELAY=500"}
 }
 
 // component starts the controller or a sidecar as a user of the API server.
@@ -142,7 +154,7 @@ func (b *bench) component(program string, user *rest.Config, variables ...string
 	health := freeAddress(b.t)
 	return b.run(&process{
 		program: program, ready: "http://" + health + "/readyz",
-		environment: append(variables, "KUBECONFIG="+file, "COOPER_HEALTH_ADDRESS="+health, "COOPER_METRICS_ADDRESS=127.0.0.1:0"),
+		environment: append(append(variables, b.talkative()...), "KUBECONFIG="+file, "COOPER_HEALTH_ADDRESS="+health, "COOPER_METRICS_ADDRESS=127.0.0.1:0"),
 	})
 }
 
@@ -163,6 +175,7 @@ type process struct {
 func (b *bench) run(p *process) *process {
 	b.t.Helper()
 	p.bench = b
+	b.processes = append(b.processes, p)
 	p.start()
 	b.t.Cleanup(func() {
 		p.kill()

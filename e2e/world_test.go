@@ -40,6 +40,8 @@ type world struct {
 	// no accounts.
 	gcs  string
 	open bool
+	// watch, if set, sees each credential.
+	watch *hygiene
 }
 
 // A cloud is one of the three, with the driver that every shape has for it.
@@ -153,6 +155,9 @@ func (p *play) secret(access *cosiapi.BucketAccess) map[string]string {
 	values := map[string]string{}
 	for name, value := range maps.All(secret.Data) {
 		values[name] = string(value)
+	}
+	if p.watch != nil {
+		p.watch.see(values)
 	}
 	return values
 }

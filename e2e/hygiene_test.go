@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// hygiene sees each credential that a scenario gets, and looks for it in what
+// all processes said.
+type hygiene struct {
+	// collector is the URL of a collector of traces.
+	collector string
+
+	mu      sync.Mutex
+	secrets map[string]string // by what they are
+	traces  strings.Builder
+}
+
+// newHygiene knows the credentials that the drivers themselves have.
+func newHygiene(t *testing.T) *hygiene {
+	t.Helper()
+	h := &hygiene{secrets: map[string]string{"the secret key of the S3 driver": rootSecret, "the account key of the Azure driver": accountKey}}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the sender was killed
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.traces.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	h.collector = server.URL
+	return h
+}
+
+// see remembers what is secret in the data of an access Secret.
+func (h *hygiene) see(data map[string]string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, key := range []string{"AWS_SECRET_ACCESS_KEY", "HMAC_SECRET", "PRIVATE_KEY"} {
+		if data[key] != "" {
+			h.secrets[fmt.Sprintf("%s %d", key, len(h.secrets))] = data[key]
+		}
+	}
+	if signed, err := url.Parse(data["AZURE_STORAGE_SAS_TOKEN"]); err == nil && signed.Query().Get("sig") != "" {
+		h.secrets[fmt.Sprintf("AZURE_STORAGE_SAS_TOKEN %d", len(h.secrets))] = signed.Query().Get("sig")
+	}
+}
+
+// search fails the test if a credential is in the logs of controller, sidecars
+// and drivers, which have ended, in their traces, or in an object of the API but
+// its Secret.
+func (h *hygiene) search(t *testing.T, processes []*process, reader client.Client) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	found := map[string]string{"the traces": h.traces.String()}
+	for _, p := range processes {
+		if p.program != "cooper" { // a store says how to reach it
+			found["the log of "+p.program] += p.output.String()
+		}
+	}
+	for _, list := range []client.ObjectList{
+		&eventsv1.EventList{}, &corev1.ConfigMapList{}, &cosiapi.BucketList{}, &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{},
+	} {
+		if err := reader.List(context.WithoutCancel(t.Context()), list); err != nil {
+			t.Error(err)
+		}
+		content, err := json.Marshal(list)
+		if err != nil {
+			t.Error(err)
+		}
+		found[fmt.Sprintf("a %T", list)] = string(content)
+	}
+	blind := len(h.secrets) < 5 || !strings.Contains(found["the traces"], "DriverGrantBucketAccess")
+	for _, program := range []string{"cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs"} {
+		blind = blind || !strings.Contains(found["the log of "+program], "[redacted]")
+	}
+	if blind && !t.Failed() {
+		t.Errorf("the check is blind: it knows %d secrets and %d bytes of traces", len(h.secrets), len(found["the traces"]))
+	}
+	for what, secret := range h.secrets {
+		asJSON, err := json.Marshal(secret)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, form := range []string{
+			secret, url.QueryEscape(secret), url.PathEscape(secret), string(asJSON[1 : len(asJSON)-1]), base64.RawStdEncoding.EncodeToString([]byte(secret)),
+		} {
+			for where, content := range found {
+				if strings.Contains(content, form) {
+					t.Errorf("%s is in %s", what, where)
+				}
+			}
+		}
+	}
+}
