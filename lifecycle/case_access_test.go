@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/testing/protocmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // pair starts a world with a class, an access class and two provisioned claims.
@@ -77,6 +80,12 @@ func TestCase12_13_14_43_two_phases_of_an_access(t *testing.T) {
 		}
 		if d := cmp.Diff(first, again, protocmp.Transform(), byID); d != "" {
 			t.Errorf("the phases differ (-first, +second):\n%s", d)
+		}
+		// Case 13: nobody puts another ID in its place.
+		forged := access.DeepCopy()
+		forged.Status.AccountID = "another"
+		if err := w.Client.Status().Update(t.Context(), forged); !apierrors.IsInvalid(err) {
+			t.Errorf("another account ID: %v", err)
 		}
 		// Case 12: another access of that name is another account.
 		w.delete(access)
@@ -399,6 +408,87 @@ func TestCase63_two_causes_at_once(t *testing.T) {
 			if !secretFirst && string(get(w, foreign).Data["mine"]) != "x" {
 				t.Error("the foreign Secret was changed")
 			}
+		})
+	}
+}
+
+func TestCase63_conditions_of_an_access(t *testing.T) {
+	t.Parallel()
+	type want struct {
+		provisioned, validated, failed metav1.ConditionStatus
+	}
+	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	for name, tc := range map[string]struct {
+		prepare func(w *world, access *cosiapi.BucketAccess)
+		want    want
+	}{
+		"waiting for its class": {func(w *world, a *cosiapi.BucketAccess) {
+			a.Spec.BucketAccessClassName = w.global("later")
+			w.create(a)
+		}, want{unknown, unknown, unknown}},
+		"waiting for a claim": {func(w *world, a *cosiapi.BucketAccess) {
+			a.Spec.BucketClaims[0].BucketClaimName = "later"
+			w.create(a)
+		}, want{unknown, unknown, unknown}},
+		"refused by its class": {func(w *world, a *cosiapi.BucketAccess) {
+			a.Spec.BucketClaims[0].AccessModes.ObjectMetadata = cosiapi.BucketAccessModeReadWrite
+			w.create(a)
+		}, want{no, no, unknown}},
+		"handed over": {func(w *world, a *cosiapi.BucketAccess) {
+			w.stop(theSidecar)
+			w.create(a)
+		}, want{unknown, yes, unknown}},
+		"its Secret is somebody else's": {func(w *world, a *cosiapi.BucketAccess) { w.create(secret(a, 0), a) }, want{unknown, no, unknown}},
+		"granted":                       {func(w *world, a *cosiapi.BucketAccess) { w.create(a) }, want{yes, yes, no}},
+		"retried": {func(w *world, a *cosiapi.BucketAccess) {
+			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable, Times: driverfake.Always})
+			w.create(a)
+		}, want{unknown, yes, yes}},
+		"refused by the driver": {func(w *world, a *cosiapi.BucketAccess) {
+			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
+			w.create(a)
+		}, want{no, yes, yes}},
+		"its claim goes": {func(w *world, a *cosiapi.BucketAccess) {
+			w.create(a)
+			w.ready(a)
+			w.delete(w.claim("photos", "fast"))
+		}, want{yes, no, no}},
+		"its claim is gone": {func(w *world, a *cosiapi.BucketAccess) {
+			w.create(a)
+			w.ready(a)
+			w.drop(w.t.Context(), w.claim("photos", "fast"))
+		}, want{yes, no, no}},
+		"a rotation is refused": {func(w *world, a *cosiapi.BucketAccess) {
+			w.create(a)
+			w.ready(a)
+			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
+			change(w, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+		}, want{yes, yes, yes}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
+				c.DisallowedBucketAccessModes.ObjectMetadata = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
+			})
+			w.provisioned("photos", "fast")
+			access := w.access("app", "keys", "photos")
+			tc.prepare(w, access)
+			until(w, access, "the access is "+name, func(a *cosiapi.BucketAccess) error {
+				got := want{
+					testenv.Condition(a, cosiapi.ConditionProvisioned).Status, testenv.Condition(a, cosiapi.ConditionResourcesValidated).Status,
+					testenv.Condition(a, cosiapi.ConditionProvisionFailed).Status,
+				}
+				silent := slices.ContainsFunc(a.Status.Conditions, func(c metav1.Condition) bool {
+					said := c.Reason != cosiapi.ReasonPending
+					return said && (c.ObservedGeneration != a.Generation || c.Message == "") || !said && c.Type != cosiapi.ConditionProvisionFailed
+				})
+				if got != tc.want || silent {
+					return fmt.Errorf("conditions %+v", a.Status.Conditions)
+				}
+				return nil
+			})
 		})
 	}
 }

@@ -232,6 +232,19 @@ func TestCase62_conditions_of_a_claim(t *testing.T) {
 			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: 3, Times: driverfake.Always})
 			return w.newClaim("photos", "fast")
 		}, want{no, yes, yes}},
+		"its Bucket is not valid": {func(w *world) *cosiapi.BucketClaim {
+			w.newClass("fast")
+			claim := w.claim("photos", "fast")
+			claim.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
+			w.create(claim)
+			return claim
+		}, want{no, no, unknown}},
+		"its Bucket is lost": {func(w *world) *cosiapi.BucketClaim {
+			w.newClass("fast")
+			claim, bucket := w.provisioned("photos", "fast")
+			w.drop(w.t.Context(), bucket)
+			return claim
+		}, want{yes, no, no}},
 		"an import for another claim": {func(w *world) *cosiapi.BucketClaim {
 			w.create(w.imported("archive", "x", "films"))
 			claim := w.importing("photos", "archive")

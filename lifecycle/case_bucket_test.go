@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,6 +50,16 @@ func (w *world) called(rpc driverfake.RPC, want int) {
 	}
 }
 
+// awaitCalls waits until the driver has got enough calls of an RPC.
+func (w *world) awaitCalls(enough func([]driverfake.Call) bool, rpc driverfake.RPC) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
+	defer cancel()
+	if calls, err := w.driver.Await(ctx, enough, rpc); err != nil {
+		w.t.Fatalf("waiting for calls of %s: %v, after %d", rpc, err, len(calls))
+	}
+}
+
 // live reads a Bucket inside of a handler of the driver.
 func (w *world) live(ctx context.Context, name string) (*cosiapi.Bucket, error) {
 	b := &cosiapi.Bucket{}
@@ -71,16 +82,19 @@ func TestCase01_02_05_17_two_phases_of_a_bucket(t *testing.T) {
 		if err == nil && !cosiapi.HasProtection(b) {
 			t.Error("the Bucket has no finalizer at the first call")
 		}
-		return err
+		// Another class between the phases changes nothing.
+		class := &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("fast")}}
+		another := &cosiapi.BucketClass{ObjectMeta: class.ObjectMeta, Spec: cosiapi.BucketClassSpec{
+			DriverName: w.driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyRetain, Parameters: map[string]string{"tier": "cold"},
+		}}
+		return errors.Join(err, w.Client.Delete(ctx, class), w.Client.Create(ctx, another))
 	})
 	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error {
 		b, err := w.live(ctx, r.GetBucketId())
 		if err == nil && b.Status.BucketID != r.GetBucketId() {
 			t.Errorf("bucket %q is created while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
 		}
-		// Another class between the phases changes nothing.
-		class := &cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("fast")}}
-		return client.IgnoreNotFound(w.Client.Delete(ctx, class))
+		return err
 	})
 	claim, bucket := w.provisioned("photos", "fast")
 	if want := "bc-" + string(claim.UID); bucket.Name != want {
@@ -286,12 +300,7 @@ func TestCase60_no_two_calls_for_one_ID(t *testing.T) {
 	hold := make(chan struct{})
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
 	claim := w.newClaim("photos", "fast")
-	w.eventually("the call hangs", func(context.Context) error {
-		if len(w.driver.Calls(driverfake.CreateBucket)) == 0 {
-			return errNot
-		}
-		return nil
-	})
+	w.awaitCalls(driverfake.Started(1), driverfake.CreateBucket)
 	first := w.process(theSidecar)
 	stopped := make(chan error, 1)
 	go func() { stopped <- first.stop() }()
@@ -308,6 +317,32 @@ func TestCase60_no_two_calls_for_one_ID(t *testing.T) {
 	w.called(driverfake.CreateBucket, 2)
 }
 
+// Two Buckets may stand for one bucket of the backend. Their calls take turns,
+// and nothing but the end of the first wakes the second.
+func TestCase60_two_Buckets_of_one_backend_bucket(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{deadline: never})
+	w.must(w.driver.AddBucket("shared"))
+	hold := make(chan struct{})
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GetBucket, ID: "shared", Hold: hold})
+	first, second := w.imported("one", "shared", "photos"), w.imported("two", "shared", "films")
+	w.create(first)
+	w.awaitCalls(driverfake.Started(1), driverfake.GetBucket)
+	w.create(second)
+	until(w, second, "the second has its turn before it", func(b *cosiapi.Bucket) error {
+		if b.Status.BucketID == "" {
+			return errNot
+		}
+		return nil
+	})
+	w.settled()
+	if n := len(w.driver.CallsFor("shared")); n != 1 {
+		t.Errorf("calls for one ID while the first hangs: want 1, got %d", n)
+	}
+	close(hold)
+	w.ready(first, second)
+}
+
 // A grant that hangs delays neither another access to its bucket nor anything
 // else (decision B3).
 func TestCase60_a_call_that_hangs_delays_nothing_else(t *testing.T) {
@@ -320,12 +355,7 @@ func TestCase60_a_call_that_hangs_delays_nothing_else(t *testing.T) {
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold})
 	hanging := w.access("hanging", "keys", "photos")
 	w.create(hanging)
-	w.eventually("the call hangs", func(context.Context) error {
-		if len(w.driver.Calls(driverfake.GrantAccess)) == 0 {
-			return errNot
-		}
-		return nil
-	})
+	w.awaitCalls(driverfake.Started(1), driverfake.GrantAccess)
 	other := w.granted("other", "keys", "photos")
 	w.delete(other)
 	w.gone(other)

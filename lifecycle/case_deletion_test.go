@@ -3,10 +3,12 @@
 package lifecycle
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +16,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -46,6 +49,37 @@ func TestCase28_40_a_claim_in_use(t *testing.T) {
 	}
 	w.delete(access)
 	w.gone(access, claim, bucket)
+}
+
+// The controller does not see that the claim of a new access goes: it looks
+// before it hands the access over.
+func TestCase40_a_claim_that_goes_behind_the_cache(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	first := w.granted("first", "keys", "photos") // so that the claim is marked as in use
+	w.settled()
+	release := w.lags.lag(theController, "bucketclaims")
+	w.delete(claim)
+	late := w.access("late", "keys", "photos")
+	w.create(late)
+	w.refused(late, conditions.BucketClaimDeleting)
+	if get(w, late); late.Status.DriverName != "" {
+		t.Errorf("an access to a claim that goes was handed over: %+v", late.Status)
+	}
+	release()
+	until(w, late, "the access does not hold the claim", func(a *cosiapi.BucketAccess) error {
+		if cosiapi.HasProtection(a) {
+			return errNot
+		}
+		return nil
+	})
+	w.delete(first)
+	w.gone(first, claim, bucket)
+	w.delete(late)
+	w.gone(late)
 }
 
 func TestCase29_an_access_that_nobody_has_seen(t *testing.T) {
@@ -129,19 +163,24 @@ func TestCase32_33_a_deletion_needs_both_signs(t *testing.T) {
 			w.called(driverfake.DeleteBucket, deletes)
 		})
 	}
-	t.Run("the mark alone", func(t *testing.T) {
-		t.Parallel()
-		w := start(t, setup{})
-		w.newClass("fast")
-		claim, bucket := w.provisioned("photos", "fast")
-		w.stop(theController)
-		change(w, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
-		w.runController()
-		w.settled()
-		w.called(driverfake.DeleteBucket, 0)
-		w.delete(claim)
-		w.gone(claim, bucket)
-	})
+	for _, value := range []string{"Retain", "Delete"} {
+		t.Run("the mark alone, with policy "+value, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			claim, bucket := w.provisioned("photos", "fast")
+			w.stop(theController)
+			change(w, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, value) })
+			w.runController()
+			w.settled()
+			w.called(driverfake.DeleteBucket, 0)
+			if !get(w, bucket).DeletionTimestamp.IsZero() {
+				t.Error("a Bucket whose claim lives was deleted")
+			}
+			w.delete(claim)
+			w.gone(claim, bucket)
+		})
+	}
 }
 
 func TestCase34_retain(t *testing.T) {
@@ -206,11 +245,53 @@ func TestCase35_a_policy_that_changes_behind_the_cache(t *testing.T) {
 	w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 	w.settled()
 	release := w.lags.lag(theSidecar, "buckets")
-	w.touch(bucket) // would repeat the call, were it seen first alone
 	change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	looked := w.looksAt(theSidecar, "buckets", bucket.Name)
+	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" }) // the call would be repeated
+	w.eventually("the sidecar has looked at the Bucket in the API server", func(context.Context) error {
+		if w.looksAt(theSidecar, "buckets", bucket.Name) == looked {
+			return errNot
+		}
+		return nil
+	})
 	release()
 	w.gone(bucket)
 	w.called(driverfake.DeleteBucket, 1)
+}
+
+// looksAt is how often a component has read one object past its cache.
+func (w *world) looksAt(who, resource, name string) int {
+	n := 0
+	for _, e := range w.Audit(controlplane.AuditFilter{User: w.user(who), Verbs: []string{"get"}, Resources: []string{resource}}) {
+		if e.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// The administrator is faster than a deletion that is under way already.
+func TestCase35_a_policy_that_changes_under_the_deletion(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	claim, bucket := w.provisioned("photos", "fast")
+	hold, held := make(chan struct{}), make(chan struct{})
+	w.tape.strike(&fault{Who: theController, What: "delete buckets", Name: bucket.Name, Hold: hold, Hit: func() { close(held) }})
+	w.delete(claim)
+	select {
+	case <-held:
+	case <-time.After(patience()):
+		t.Fatal("the controller does not delete the Bucket")
+	}
+	change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	close(hold)
+	w.gone(claim)
+	w.settled()
+	if get(w, bucket); !released(bucket) || !bucket.DeletionTimestamp.IsZero() {
+		t.Errorf("Retain was not honoured: %+v", bucket.ObjectMeta)
+	}
+	w.called(driverfake.DeleteBucket, 0)
 }
 
 func TestCase37_rights_of_the_sidecar(t *testing.T) {

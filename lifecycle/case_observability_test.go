@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -17,7 +18,9 @@ import (
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -55,6 +58,62 @@ func TestCase56_57_failures_of_provisioning(t *testing.T) {
 			w.ready(claim)
 			w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 		})
+	}
+}
+
+// A claim whose Bucket was refused, and is being tried again, stays refused
+// until that has succeeded or failed for good: it never copies Unknown.
+func TestCase56_a_claim_copies_no_Unknown(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.InvalidArgument}, driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	claim := w.newClaim("photos", "fast")
+	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+	bucket := w.bucketOf(claim)
+	w.touch(bucket)
+	w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+	w.touch(bucket)
+	w.ready(claim)
+	w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
+}
+
+// Somebody writes to the object while a call for it runs. What came of the call
+// is told all the same, and the call is not made once more.
+func TestCase57_an_outcome_is_not_lost_to_a_conflict(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	var writes atomic.Int32
+	label := func(ctx context.Context, obj client.Object) error {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"writes":"%d"}}}`, writes.Add(1))
+		return w.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch)))
+	}
+	bucketOf := func(r interface{ GetBucketId() string }) client.Object {
+		return &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: r.GetBucketId()}}
+	}
+	app := metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverCreateBucketRequest) error { return label(ctx, bucketOf(r)) })
+	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverDeleteBucketRequest) error { return label(ctx, bucketOf(r)) })
+	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverGrantBucketAccessRequest) error {
+		return label(ctx, &cosiapi.BucketAccess{ObjectMeta: app})
+	})
+	driverfake.On(w.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
+		return label(ctx, &cosiapi.BucketAccess{ObjectMeta: app})
+	})
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	w.settled()
+	w.delete(access, claim)
+	w.gone(access, claim, bucket)
+	if n := writes.Load(); n != 4 {
+		t.Errorf("somebody wrote %d times meanwhile, want 4", n)
+	}
+	for _, rpc := range []driverfake.RPC{driverfake.CreateBucket, driverfake.GrantAccess, driverfake.RevokeAccess, driverfake.DeleteBucket} {
+		w.called(rpc, 1)
 	}
 }
 
@@ -164,8 +223,60 @@ func TestCase64_events(t *testing.T) {
 	w.gone(access)
 	w.delete(claim)
 	w.untilEvent(w.namespace, claim, events.FailedDeleteBucket)
+	w.untilEvent(metav1.NamespaceDefault, bucket, events.FailedDeleteBucket)
 	w.touch(bucket)
 	w.gone(claim, bucket)
+	// Whoever may view the namespace sees all but what is in the other one.
+	seen := map[events.Reason]bool{}
+	list := &corev1.EventList{}
+	w.must(w.viewer().List(t.Context(), list, client.InNamespace(w.namespace)))
+	for _, e := range list.Items {
+		seen[events.Reason(e.Reason)] = true
+	}
+	for _, reason := range []events.Reason{
+		events.FailedCreateBucket, events.FailedDeleteBucket, events.WaitingForBucket, events.FailedGrantAccess, events.FailedRevokeAccess,
+	} {
+		if !seen[reason] {
+			t.Errorf("a user of the namespace sees no Event %s", reason)
+		}
+	}
+}
+
+// viewer is the client of a user who may view the namespace and nothing else.
+func (w *world) viewer() client.Client {
+	w.t.Helper()
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "viewer"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "viewer-" + w.namespace}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:aggregate-to-view"},
+	})
+	viewer := w.ClientFor(w.User("viewer-" + w.namespace))
+	w.eventually("the role of the viewer counts", func(ctx context.Context) error {
+		return viewer.List(ctx, &corev1.EventList{}, client.InNamespace(w.namespace))
+	})
+	return viewer
+}
+
+// What fails again and again in the same way is one Event that counts.
+func TestCase64_repetitions_are_one_event(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	const failures = 6
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.ResourceExhausted, Message: "quota is used up", Times: failures})
+	claim, bucket := w.provisioned("photos", "fast")
+	w.called(driverfake.CreateBucket, failures+1)
+	for namespace, object := range map[string]client.Object{w.namespace: claim, metav1.NamespaceDefault: bucket} {
+		w.untilEvent(namespace, object, events.FailedCreateBucket)
+		list := &eventsv1.EventList{}
+		w.must(w.Client.List(t.Context(), list, client.InNamespace(namespace)))
+		list.Items = slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Regarding.UID != object.GetUID() || e.Reason != string(events.FailedCreateBucket)
+		})
+		if len(list.Items) != 1 {
+			t.Errorf("%d failures in a row are %d Events on %s", failures, len(list.Items), object.GetName())
+		}
+	}
 }
 
 func TestCase65_an_API_that_refuses(t *testing.T) {
@@ -175,14 +286,27 @@ func TestCase65_an_API_that_refuses(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{backoff: patient()})
 			w.newClass("fast")
-			remove := w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: status})
+			strikes := []func(){
+				w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: status}),
+				w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Times: always, Status: status}),
+			}
 			claim := w.newClaim("photos", "fast")
 			w.untilEvent(w.namespace, claim, events.FailedAPICall)
-			if c := testenv.Condition(get(w, claim), cosiapi.ConditionProvisionFailed); c.Status == metav1.ConditionTrue {
-				t.Errorf("an API problem became a condition: %+v", c)
+			w.eventually("there is a Bucket", func(ctx context.Context) error { // which no claim names yet
+				_, err := w.live(ctx, cosiapi.BucketNameFor(claim.UID))
+				return err
+			})
+			bucket := get(w, bucketFor(claim))
+			w.untilEvent(metav1.NamespaceDefault, bucket, events.FailedAPICall)
+			for _, obj := range []client.Object{get(w, claim), get(w, bucket)} {
+				if c := testenv.Condition(obj, cosiapi.ConditionProvisionFailed); c.Status == metav1.ConditionTrue {
+					t.Errorf("an API problem became a condition: %+v", c)
+				}
 			}
-			remove()
-			w.ready(claim)
+			for _, remove := range strikes {
+				remove()
+			}
+			w.ready(claim, bucket)
 		})
 	}
 }

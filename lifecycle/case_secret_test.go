@@ -49,6 +49,7 @@ func TestCase16_rotation_and_another_revision(t *testing.T) {
 		// Another revision: the same credential, and what else the driver answers now.
 		response := proto.CloneOf(w.driver.Calls(driverfake.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
 		response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
+		response.Credentials.CertificateAuthority = "PEM"
 		w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
 		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
 		moved := until(w, secret(access, 0), "the moved endpoint is delivered", func(s *corev1.Secret) error {
@@ -58,7 +59,20 @@ func TestCase16_rotation_and_another_revision(t *testing.T) {
 			return nil
 		})
 		rotated.Data["AWS_ENDPOINT_URL"] = []byte("https://moved.example")
+		rotated.Data["COSI_CERTIFICATE_AUTHORITY"] = []byte("PEM")
 		diff(t, "data of the Secret", rotated.Data, moved.Data)
+		// What the driver does not answer any more is gone.
+		w.driver.ClearScript()
+		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "3" })
+		back := until(w, secret(access, 0), "the endpoint is back", func(s *corev1.Secret) error {
+			if string(s.Data["AWS_ENDPOINT_URL"]) != string(before.Data["AWS_ENDPOINT_URL"]) {
+				return errNot
+			}
+			return nil
+		})
+		delete(rotated.Data, "COSI_CERTIFICATE_AUTHORITY")
+		rotated.Data["AWS_ENDPOINT_URL"] = before.Data["AWS_ENDPOINT_URL"]
+		diff(t, "data of the Secret", rotated.Data, back.Data)
 		w.ready(access)
 	})
 }
@@ -202,6 +216,20 @@ func TestCase50_answers_that_break_the_contract(t *testing.T) {
 	}
 }
 
+// What a grant must answer in full, a creation may leave open.
+func TestCase50_a_creation_need_not_tell_all(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Answer: &cosi.DriverCreateBucketResponse{
+		Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}},
+	}})
+	_, bucket := w.provisioned("photos", "fast")
+	diff(t, "bucketInfo", map[string]string{"COSI_PROTOCOL": "S3"}, bucket.Status.BucketInfo)
+	w.granted("app", "keys", "photos")
+}
+
 func TestCase50_51_67_Secrets(t *testing.T) {
 	t.Parallel()
 	bothWays(t, setup{resync: 100 * time.Millisecond}, func(t *testing.T, o setup) {
@@ -270,6 +298,73 @@ func TestCase67_keys_of_each_protocol(t *testing.T) {
 			w.create(claim, access)
 			w.ready(access)
 			diff(t, "keys", tc.want, slices.Sorted(maps.Keys(get(w, secret(access, 0)).Data)))
+		})
+	}
+}
+
+// The keys that a Secret need not have are there when the driver answers them.
+func TestCase67_all_keys_of_each_protocol(t *testing.T) {
+	t.Parallel()
+	for protocol, tc := range map[cosiapi.Protocol]struct {
+		served  cosi.ObjectProtocol_Type
+		granted *cosi.CredentialInfo
+		want    map[string]string // "*" is the ID of the bucket
+	}{
+		cosiapi.ProtocolS3: {
+			cosi.ObjectProtocol_S3,
+			&cosi.CredentialInfo{CertificateAuthority: "PEM", S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "SK"}},
+			map[string]string{
+				"COSI_PROTOCOL": "S3", "COSI_CERTIFICATE_AUTHORITY": "PEM", "AWS_ENDPOINT_URL": "https://s3.fake.example", "BUCKET_NAME": "*",
+				"AWS_DEFAULT_REGION": "fake-1", "AWS_S3_ADDRESSING_STYLE": "path", "AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK",
+			},
+		},
+		cosiapi.ProtocolAzure: {
+			cosi.ObjectProtocol_AZURE,
+			&cosi.CredentialInfo{CertificateAuthority: "PEM", Azure: &cosi.AzureCredentialInfo{AccessToken: "SAS", ExpiryTimestamp: "2199-05-17T12:00:00Z"}},
+			map[string]string{
+				"COSI_PROTOCOL": "Azure", "COSI_CERTIFICATE_AUTHORITY": "PEM", "AZURE_STORAGE_ACCOUNT": "fakeaccount", "AZURE_STORAGE_SAS_TOKEN": "SAS",
+				"AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP": "2199-05-17T12:00:00Z",
+			},
+		},
+		cosiapi.ProtocolGCS: {
+			cosi.ObjectProtocol_GCS,
+			&cosi.CredentialInfo{CertificateAuthority: "PEM", Gcs: &cosi.GcsCredentialInfo{
+				ServiceAccount: "robot", PrivateKeyName: "key-1", ClientEmail: "robot@example.com", ClientId: "1", PrivateKey: "RSA", AccessId: "HK", AccessSecret: "HS",
+			}},
+			map[string]string{
+				"COSI_PROTOCOL": "GCS", "COSI_CERTIFICATE_AUTHORITY": "PEM", "PROJECT_ID": "fake-project", "BUCKET_NAME": "*",
+				"SERVICE_ACCOUNT_NAME": "robot", "PRIVATE_KEY_ID": "key-1", "CLIENT_EMAIL": "robot@example.com", "CLIENT_ID": "1", "PRIVATE_KEY": "RSA",
+				"HMAC_ACCESS_ID": "HK", "HMAC_SECRET": "HS",
+			},
+		},
+	} {
+		t.Run(string(protocol), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}}})
+			w.newClass("fast")
+			w.newAccessClass("keys")
+			claim := w.claim("photos", "fast")
+			claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+			w.create(claim)
+			w.ready(claim)
+			bucket := w.bucketOf(claim)
+			created, ok := w.driver.Calls(driverfake.CreateBucket)[0].Response.(*cosi.DriverCreateBucketResponse)
+			if !ok {
+				t.Fatal("the creation has no answer")
+			}
+			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, Answer: &cosi.DriverGrantBucketAccessResponse{
+				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: bucket.Name, BucketInfo: created.GetProtocols()}},
+				Credentials: tc.granted,
+			}})
+			access := w.access("app", "keys", "photos")
+			access.Spec.Protocol = protocol
+			w.create(access)
+			w.ready(access)
+			got := map[string]string{}
+			for key, value := range get(w, secret(access, 0)).Data {
+				got[key] = strings.ReplaceAll(string(value), bucket.Name, "*")
+			}
+			diff(t, "data of the Secret", tc.want, got)
 		})
 	}
 }

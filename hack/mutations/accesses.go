@@ -145,6 +145,34 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "the hand-off trusts the cache", Cases: []int{40},
+			Edits: []edit{
+				{
+					`controller/internal/bucketaccess/handoff.go`,
+					`if err := r.gatherLive(ctx, w); err != nil {`,
+					`if err := ctx.Err(); err != nil {`,
+				},
+			},
+		},
+		{
+			Name: "Secrets are reserved after the first call", Cases: []int{46},
+			Edits: []edit{
+				{
+					`sidecar/internal/bucketaccess/bucketaccess.go`,
+					"\t\tnamed(\"reserve\", r.reserve),\n" +
+						"\t\tnamed(\"settle\", r.settle),\n" +
+						"\t\tshared(\"attempt\", r.Attempt),\n" +
+						"\t\tstep.BeforeStop(named(\"identify\", r.identify)),\n" +
+						"",
+					"\t\tnamed(\"settle\", r.settle),\n" +
+						"\t\tshared(\"attempt\", r.Attempt),\n" +
+						"\t\tstep.BeforeStop(named(\"identify\", r.identify)),\n" +
+						"\t\tnamed(\"reserve\", r.reserve),\n" +
+						"",
+				},
+			},
+		},
+		{
 			Name: "the driver of the class is not compared", Cases: []int{42},
 			Edits: []edit{
 				{

@@ -329,6 +329,129 @@ func ofBuckets() []mutation { //nolint:funlen // a table
 			},
 		},
 		{
+			Name: "a policy that changed is not seen before the deletion", Cases: []int{35},
+			Edits: []edit{
+				{
+					`sidecar/internal/turn/turn.go`,
+					`current, err := c.Store.Current(ctx, t.Object)`,
+					`current, err := ctx != nil, error(nil)`,
+				},
+			},
+		},
+		{
+			Name: "a Bucket is deleted whatever became of it since it was read", Cases: []int{35},
+			Edits: []edit{
+				{
+					`controller/internal/bucketclaim/release.go`,
+					`client.Preconditions{UID: &uid, ResourceVersion: &version}`,
+					`client.Preconditions{UID: &uid}`,
+				},
+				{
+					`controller/internal/bucketclaim/release.go`,
+					`uid, version := bucket.UID, bucket.ResourceVersion`,
+					`uid := bucket.UID`,
+				},
+			},
+		},
+		{
+			Name: "the finalizer of a Bucket is off before its bucket is deleted", Cases: []int{7, 36},
+			Edits: []edit{
+				{
+					`sidecar/internal/bucket/bucket.go`,
+					"\t\tstep.BeforeStop(named(\"delete\", r.delete)),\n" +
+						"\t\tnamed(\"unprotect\", r.unprotect),\n" +
+						"",
+					"\t\tnamed(\"unprotect\", r.unprotect),\n" +
+						"\t\tstep.BeforeStop(named(\"delete\", r.delete)),\n" +
+						"",
+				},
+			},
+		},
+		{
+			Name: "the finalizer of a claim is off before its Bucket is released", Cases: []int{31},
+			Edits: []edit{
+				{
+					`controller/internal/bucketclaim/reconciler.go`,
+					`step.Func[*work]{StepName: "release", Do: r.release},     // mark`,
+					`step.Func[*work]{StepName: "unprotect", Do: r.unprotect}, // mark`,
+				},
+				{
+					`controller/internal/bucketclaim/reconciler.go`,
+					`step.Func[*work]{StepName: "unprotect", Do: r.unprotect}, // finalizer off`,
+					`step.Func[*work]{StepName: "release", Do: r.release}, // finalizer off`,
+				},
+			},
+		},
+		{
+			Name: "what did not change is written again", Cases: []int{56},
+			Edits: []edit{
+				{
+					`controller/internal/bucketaccess/work.go`,
+					`if equality.Semantic.DeepEqual(w.stored, w.access.Status) {`,
+					`if equality.Semantic.DeepEqual(w.stored, nil) {`,
+				},
+			},
+		},
+		{
+			Name: "a claim copies that its Bucket is being tried again", Cases: []int{56},
+			Edits: []edit{
+				{
+					`controller/internal/bucketclaim/rules.go`,
+					`if now.Status == metav1.ConditionTrue || copied {`,
+					`if now.Status == metav1.ConditionTrue || copied && claim == nil {`,
+				},
+			},
+		},
+		{
+			Name: "the outcome of a call is lost to a conflict", Cases: []int{57},
+			Edits: []edit{
+				{
+					`sidecar/internal/objects/objects.go`,
+					`if !apierrors.IsConflict(err) || tries == recordTries {`,
+					`if !apierrors.IsConflict(err) || tries > 0 {`,
+				},
+			},
+		},
+		{
+			Name: "a refusal stands though the driver changed", Cases: []int{57},
+			Edits: []edit{
+				{
+					`sidecar/internal/attempts/attempts.go`,
+					`if last.state != now {`,
+					`if last.state.Object != now.Object {`,
+				},
+			},
+		},
+		{
+			Name: "two calls for one ID run at once", Cases: []int{60},
+			Edits: []edit{
+				{
+					`sidecar/internal/turn/turn.go`,
+					"\tif release == nil {\n" +
+						"",
+					"\tif release == nil && t == nil {\n" +
+						"",
+				},
+				{
+					`sidecar/internal/turn/turn.go`,
+					`	defer release()`,
+					"\tif release != nil {\n" +
+						"\t\tdefer release()\n" +
+						"\t}",
+				},
+			},
+		},
+		{
+			Name: "nobody is told that an ID is free again", Cases: []int{60},
+			Edits: []edit{
+				{
+					`sidecar/internal/turn/turn.go`,
+					`func() { c.Bell.Ring(t.Req) }`,
+					`func() {}`,
+				},
+			},
+		},
+		{
 			Name: "a deletion that failed is taken for done", Cases: []int{36},
 			Edits: []edit{
 				{

@@ -26,6 +26,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -53,7 +54,7 @@ func main() {
 func run(ctx context.Context) error {
 	sample := flag.Int("sample", 0, "try only this many mutations; 0 means all")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
-	only := flag.String("only", "", "try only mutations whose name holds this text")
+	only := flag.String("only", "", "try only mutations whose name holds this text, or one of several between |")
 	buildOnly := flag.Bool("build", false, "build each mutation in, and run no test")
 	jobs := flag.Int("jobs", 1, "how many mutations to try at a time")
 	record := flag.String("record", "", "file of the results: what it holds is not tried again, and what is tried is added")
@@ -65,7 +66,7 @@ func run(ctx context.Context) error {
 	}
 	chosen := all()
 	if *only != "" {
-		chosen = slices.DeleteFunc(chosen, func(m mutation) bool { return !strings.Contains(m.Name, *only) })
+		chosen = slices.DeleteFunc(chosen, func(m mutation) bool { return !holdsOne(m.Name, strings.Split(*only, "|")) })
 	}
 	if *sample > 0 {
 		fmt.Printf("seed %d\n", *seed)
@@ -98,6 +99,11 @@ func run(ctx context.Context) error {
 		return nil
 	}
 	return writeCoverage(root, *coverage, results)
+}
+
+// holdsOne tells whether a name holds one of some texts.
+func holdsOne(name string, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) })
 }
 
 // withoutAny asserts that the tests pass as long as there is no defect.
@@ -187,11 +193,11 @@ func writeResults(path string, results map[string][]string) error {
 func (m mutation) judge(failed []string) string {
 	var passed []string
 	for _, number := range m.Cases {
-		if !slices.ContainsFunc(failed, func(test string) bool { return caseOf(number).MatchString(test) }) {
+		if !slices.ContainsFunc(failed, func(test string) bool { return proves(test, number) }) {
 			passed = append(passed, fmt.Sprintf("case %d passes", number))
 		}
 	}
-	if m.Crash != "" && !slices.Contains(failed, "TestCrash") {
+	if m.Crash != "" && !slices.ContainsFunc(failed, func(test string) bool { return strings.HasPrefix(test, "TestCrash") }) {
 		passed = append(passed, "no crash point fails")
 	}
 	return strings.Join(passed, ", ")
@@ -200,6 +206,17 @@ func (m mutation) judge(failed []string) string {
 // caseOf matches the names of the tests of a case.
 func caseOf(number int) *regexp.Regexp {
 	return regexp.MustCompile(fmt.Sprintf(`^TestCase(\d\d_)*%02d_`, number))
+}
+
+// proves tells whether a test that failed is one of a case. A subtest that names
+// its own case in a test of several stands for that one alone.
+func proves(failed string, number int) bool {
+	test, sub, _ := strings.Cut(failed, "/")
+	if !caseOf(number).MatchString(test) {
+		return false
+	}
+	named := regexp.MustCompile(`case_(\d+):`).FindStringSubmatch(sub)
+	return named == nil || named[1] == strconv.Itoa(number)
 }
 
 // try builds the mutation in, runs the tests that match a pattern, if there is
@@ -274,21 +291,28 @@ func test(ctx context.Context, root, overlay, wait string, patterns []string) ([
 	return failed, nil
 }
 
-// parse returns the names of the tests that failed, without subtests, and how
-// many ran.
+// parse returns the names of the tests that failed, those of the subtests
+// instead where some did, and how many ran.
 func parse(output []byte) (failed []string, ran int) {
+	within := map[string][]string{} // by the name of the test
 	lines := bufio.NewScanner(bytes.NewReader(output))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var event struct{ Action, Test string }
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.Test == "" || strings.Contains(event.Test, "/") {
+		if json.Unmarshal(lines.Bytes(), &event) != nil || event.Test == "" {
 			continue
 		}
-		switch event.Action {
-		case "run":
+		test, _, isSub := strings.Cut(event.Test, "/")
+		switch {
+		case event.Action == "run" && !isSub:
 			ran++
-		case "fail":
-			failed = append(failed, event.Test)
+		case event.Action == "fail" && isSub:
+			within[test] = append(within[test], event.Test)
+		case event.Action == "fail": // after its subtests
+			failed = append(failed, within[test]...)
+			if len(within[test]) == 0 {
+				failed = append(failed, test)
+			}
 		}
 	}
 	slices.Sort(failed)

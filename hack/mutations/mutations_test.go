@@ -3,6 +3,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -32,14 +33,35 @@ func TestEveryMutationFitsTheCode(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	failed, ran := parse([]byte(`{"Action":"run","Test":"TestCase07_x"}
-{"Action":"run","Test":"TestCase07_x/sub"}
+	failed, ran := parse([]byte(`{"Action":"run","Test":"TestCase07_08_x"}
+{"Action":"run","Test":"TestCase07_08_x/case_7:_one"}
+{"Action":"run","Test":"TestCase09_y"}
 not json
-{"Action":"fail","Test":"TestCase07_x/sub"}
-{"Action":"fail","Test":"TestCase07_x"}
+{"Action":"fail","Test":"TestCase07_08_x/case_7:_one"}
+{"Action":"fail","Test":"TestCase07_08_x"}
+{"Action":"fail","Test":"TestCase09_y"}
 {"Action":"fail"}
 `))
-	if ran != 1 || len(failed) != 1 || !caseOf(7).MatchString(failed[0]) || caseOf(8).MatchString(failed[0]) {
+	if want := []string{"TestCase07_08_x/case_7:_one", "TestCase09_y"}; ran != 2 || !slices.Equal(failed, want) {
 		t.Errorf("got %v of %d", failed, ran)
+	}
+}
+
+// TestProves says what a test that failed shows: a subtest that names its case
+// shows nothing about the other cases of its test.
+func TestProves(t *testing.T) {
+	t.Parallel()
+	for failed, want := range map[string][]int{
+		"TestCase07_08_x":               {7, 8},
+		"TestCase07_08_x/policy_Delete": {7, 8},
+		"TestCase07_08_x/case_8:_one":   {8},
+		"TestCase70_x":                  {70},
+		"TestCrash/flows/a_claim":       nil,
+	} {
+		for _, number := range []int{7, 8, 70} {
+			if got := proves(failed, number); got != slices.Contains(want, number) {
+				t.Errorf("%s proves case %d: %v", failed, number, got)
+			}
+		}
 	}
 }
