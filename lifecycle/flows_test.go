@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // A subject is what one run of a flow is about.
@@ -217,6 +219,51 @@ func (w *world) findUnknown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// findUnsaid finds conditions of objects that stay which do not say, of their
+// present generation, that all is well.
+func (w *world) findUnsaid(ctx context.Context) error {
+	claims, accesses, buckets := &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}, &cosiapi.BucketList{}
+	errs := []error{
+		w.Client.List(ctx, claims, client.InNamespace(w.namespace)), w.Client.List(ctx, accesses, client.InNamespace(w.namespace)), w.Client.List(ctx, buckets),
+	}
+	var all []client.Object
+	for i := range claims.Items {
+		all = append(all, &claims.Items[i])
+	}
+	for i := range accesses.Items {
+		all = append(all, &accesses.Items[i])
+	}
+	for i := range buckets.Items {
+		if buckets.Items[i].Spec.BucketClaimRef.Namespace == w.namespace && !released(&buckets.Items[i]) {
+			all = append(all, &buckets.Items[i])
+		}
+	}
+	for _, obj := range all {
+		if !obj.GetDeletionTimestamp().IsZero() {
+			continue
+		}
+		for conditionType, want := range map[string]metav1.ConditionStatus{
+			cosiapi.ConditionProvisioned: metav1.ConditionTrue, cosiapi.ConditionResourcesValidated: metav1.ConditionTrue,
+			cosiapi.ConditionProvisionFailed: metav1.ConditionFalse,
+		} {
+			if c := testenv.Condition(obj, conditionType); c.Status != want || c.ObservedGeneration != obj.GetGeneration() {
+				errs = append(errs, fmt.Errorf("%T %s has %s=%s of generation %d: %v", obj, obj.GetName(), conditionType, c.Status, c.ObservedGeneration, testenv.Conditions(obj)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bucketIDs are the buckets that an access is to, sorted, each once.
+func bucketIDs(a *cosiapi.BucketAccess) []string {
+	var ids []string
+	for _, b := range a.Status.AccessedBuckets {
+		ids = append(ids, b.BucketID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 func hasKey(a driverfake.Account, key string) bool {
 	return slices.ContainsFunc(a.Keys, func(k driverfake.Key) bool { return k.Secret == key })
 }
@@ -242,6 +289,9 @@ func (w *world) findMissing(ctx context.Context) error {
 			continue
 		}
 		account := w.account(id)
+		if granted := slices.Sorted(maps.Keys(account.Buckets)); !slices.Equal(granted, bucketIDs(a)) {
+			errs = append(errs, fmt.Errorf("account %s may use %q, and access %s is to %q", id, granted, a.Name, bucketIDs(a)))
+		}
 		for _, claim := range a.Spec.BucketClaims {
 			i := slices.IndexFunc(s.secrets, func(s corev1.Secret) bool { return s.Name == claim.AccessSecretName && metav1.IsControlledBy(&s, a) })
 			if i < 0 {
@@ -250,6 +300,12 @@ func (w *world) findMissing(ctx context.Context) error {
 			}
 			owned++
 			key := string(s.secrets[i].Data["AWS_SECRET_ACCESS_KEY"])
+			if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount {
+				if as := a.Namespace + "/" + a.Spec.ServiceAccountName; key != "" || account.ServiceAccount != as {
+					errs = append(errs, fmt.Errorf("account %s is not that of %s, or Secret %s holds a key", id, as, claim.AccessSecretName))
+				}
+				continue
+			}
 			if len(account.Keys) == 0 || account.Keys[0].Secret != key {
 				errs = append(errs, fmt.Errorf("Secret %s does not hold the newest key of account %s", claim.AccessSecretName, id))
 			}

@@ -119,7 +119,7 @@ func (w *world) runProgram(p *process, config *rest.Config, arguments ...string)
 	go func() {
 		err := command.Wait()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || !p.fence.Load() {
+		if !errors.As(err, &exit) || !p.killed() {
 			p.err = err
 		}
 		server.CloseClientConnections()

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,14 +28,19 @@ var errLost = errors.New("the connection broke")
 // A process is one life of a controller or sidecar. All its requests pass
 // through it, so that none leaves after its crash.
 type process struct {
-	who   string
-	tape  *tape
-	lags  *lags
-	fence atomic.Bool
-	// blocked counts the requests that a dead process still tried to make.
-	blocked atomic.Int64
-	// leaked counts those that left it all the same, which must not be.
-	leaked atomic.Int64
+	who  string
+	tape *tape
+	lags *lags
+	// life is the User-Agent of its requests to the API server, by which those
+	// are told from the requests of every other process.
+	life string
+
+	// gate orders its death and the departures of its requests.
+	gate sync.Mutex
+	dead bool
+	// asked and called count the requests to the API server and the calls to
+	// the driver that left it while it lived.
+	asked, called int
 
 	cancel context.CancelFunc
 	// kill ends a program at once; nil for a manager in this process.
@@ -58,10 +62,43 @@ func (p *process) run(ctx context.Context, mgr ctrl.Manager) {
 	}()
 }
 
+// ask counts a request to the API server that leaves the process now. A dead
+// process makes none.
+func (p *process) ask() error { return p.depart(&p.asked) }
+
+// call is ask for a call to the driver.
+func (p *process) call() error { return p.depart(&p.called) }
+
+func (p *process) depart(count *int) error {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	if p.dead {
+		return errDead
+	}
+	*count++
+	return nil
+}
+
+// killed tells whether the process has died.
+func (p *process) killed() bool {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	return p.dead
+}
+
+// departed is how many requests and calls have left the process.
+func (p *process) departed() (asked, called int) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	return p.asked, p.called
+}
+
 // die lets nothing leave the process from now on, as kill -9 does, and ends it.
 // It may be called inside of one of its requests.
 func (p *process) die() {
-	p.fence.Store(true)
+	p.gate.Lock()
+	p.dead = true
+	p.gate.Unlock()
 	if p.kill != nil {
 		p.kill()
 		return
@@ -81,7 +118,7 @@ func (p *process) stop() error {
 	p.cancel()
 	<-p.ended
 	p.close()
-	if p.fence.Load() {
+	if p.killed() {
 		return nil
 	}
 	return p.err
@@ -107,12 +144,13 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	p := t.process
-	if p.fence.Load() {
-		p.blocked.Add(1)
+	if p.killed() {
 		return nil, errDead
 	}
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", p.life)
 	if r.Method == http.MethodGet {
-		response, err := t.next.RoundTrip(r)
+		response, err := t.leave(r)
 		if err == nil && r.URL.Query().Get("watch") != "" {
 			response.Body = p.lags.slow(p.who, resourceOf(r), response.Body)
 		}
@@ -120,10 +158,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	what := describe(r)
 	if what.What == "" || ofFence(what.Name) {
-		return t.next.RoundTrip(r) // a Lease, an Event or a review: not the work itself
+		return t.leave(r) // a Lease, an Event or a review: not the work itself
 	}
 	what.Who = p.who
 	return t.send(r, what)
+}
+
+// leave sends a request, unless the process is dead.
+func (t *transport) leave(r *http.Request) (*http.Response, error) {
+	if err := t.process.ask(); err != nil {
+		return nil, err
+	}
+	return t.next.RoundTrip(r)
 }
 
 // send sends a write, unless a fault strikes it.
@@ -142,10 +188,7 @@ func (t *transport) send(r *http.Request, what request) (*http.Response, error) 
 		p.tape.end(e, false)
 		return f.answer(r)
 	}
-	if p.fence.Load() {
-		p.leaked.Add(1)
-	}
-	response, err := t.next.RoundTrip(r)
+	response, err := t.leave(r)
 	p.tape.end(e, err == nil && response.StatusCode < 300)
 	if f == nil || err != nil {
 		return response, err
@@ -162,7 +205,7 @@ func (f *fault) answer(r *http.Request) (*http.Response, error) {
 	}
 	reason := map[int]metav1.StatusReason{
 		http.StatusConflict: metav1.StatusReasonConflict, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
-		http.StatusInternalServerError: metav1.StatusReasonInternalError,
+		http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusGatewayTimeout: metav1.StatusReasonTimeout,
 	}[f.Status]
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,

@@ -59,8 +59,7 @@ func (x *proxy) stop() {
 
 func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServerInfo, _ grpc.UnaryHandler) (any, error) {
 	p := x.process
-	if p.fence.Load() {
-		p.blocked.Add(1)
+	if p.killed() {
 		return nil, status.Error(codes.Unavailable, errDead.Error())
 	}
 	answer, err := answerOf(info.FullMethod)
@@ -70,7 +69,7 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 	rpc := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
 	ctx = traced(ctx)
 	if rpc == string(driverfake.GetInfo) || ofFence(idOf(message)) {
-		return answer, x.onward.Invoke(ctx, info.FullMethod, message, answer)
+		return answer, x.leave(ctx, info.FullMethod, message, answer)
 	}
 	e, f := p.tape.begin(request{Who: p.who, What: rpc, Name: idOf(message)})
 	if f != nil && !f.After {
@@ -78,13 +77,21 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 		f.hit()
 		return nil, status.Error(codes.Unavailable, errLost.Error())
 	}
-	err = x.onward.Invoke(ctx, info.FullMethod, message, answer)
+	err = x.leave(ctx, info.FullMethod, message, answer)
 	p.tape.end(e, err == nil)
 	if f != nil {
 		f.hit()
 		return nil, status.Error(codes.Unavailable, errLost.Error())
 	}
 	return answer, err
+}
+
+// leave passes a call on, unless the process is dead.
+func (x *proxy) leave(ctx context.Context, method string, message any, answer proto.Message) error {
+	if err := x.process.call(); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	return x.onward.Invoke(ctx, method, message, answer)
 }
 
 // traced passes the trace that a call belongs to on with it.

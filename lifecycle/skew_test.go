@@ -22,10 +22,7 @@ func TestSkew_two_controllers(t *testing.T) {
 			w := start(t, setup{backoff: patient(), poll: patient().Max})
 			w.newClass("fast")
 			w.newAccessClass("keys", multiBucket)
-			late := *w
-			late.lags = &lags{}
-			late.lives = &lives{processes: map[string]*process{}}
-			late.runController()
+			late := w.beside()
 			for _, blind := range [][]string{nil, {"buckets"}, {"bucketclaims", "bucketaccesses"}} {
 				mark := w.tape.mark()
 				s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
@@ -53,6 +50,17 @@ func TestSkew_two_controllers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beside starts a second controller, whose watches can be held back by
+// themselves, and returns its view of the world.
+func (w *world) beside() *world {
+	w.t.Helper()
+	other := *w
+	other.lags = &lags{}
+	other.lives = &lives{processes: map[string]*process{}, beside: w.lives}
+	other.runController()
+	return &other
 }
 
 // TestSkew_an_old_view deletes what a sidecar has just made, and makes it again

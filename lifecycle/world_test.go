@@ -115,11 +115,44 @@ type world struct {
 	died <-chan struct{}
 }
 
-// lives are the latest processes of a world.
+// lives are the processes of a world.
 type lives struct {
-	mu        sync.Mutex
+	mu sync.Mutex
+	// processes are the latest.
 	processes map[string]*process
+	all       []*process
 	started   int
+	// beside are the lives of the same world that these stand beside; nil if
+	// there are none.
+	beside *lives
+}
+
+// root counts and keeps all processes of the world.
+func (l *lives) root() *lives {
+	if l.beside != nil {
+		return l.beside
+	}
+	return l
+}
+
+// add makes a process known as the latest of its component.
+func (l *lives) add(p *process) {
+	l.mu.Lock()
+	l.processes[p.who] = p
+	l.mu.Unlock()
+	root := l.root()
+	root.mu.Lock()
+	defer root.mu.Unlock()
+	root.all = append(root.all, p)
+}
+
+// next is another number each time.
+func (l *lives) next() int {
+	root := l.root()
+	root.mu.Lock()
+	defer root.mu.Unlock()
+	root.started++
+	return root.started
 }
 
 // start makes a world and starts controller and sidecar in it. At its end, the
@@ -165,18 +198,39 @@ func start(t *testing.T, o setup) *world {
 
 // judge fails the test for what must never happen in any of them.
 func (w *world) judge() {
+	arrived := map[string]int{}
 	for who, user := range map[string]string{theController: w.user(theController), theSidecar: w.user(theSidecar)} {
 		for _, e := range w.Audit(controlplane.AuditFilter{User: user}) {
+			arrived[e.UserAgent]++
 			if e.Code == 403 && !(e.Verb == "create" && e.Namespace == w.namespace && w.terminating()) { // no role helps where nothing may be made
 				w.t.Errorf("the roles of the %s do not allow it to %s %s/%s %s/%s", who, e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
 			}
 		}
 	}
+	w.fenced(arrived)
 	for _, violation := range w.rules.Violations() {
 		w.t.Errorf("the sidecar breaks a rule of the contract: %s", violation)
 	}
 	if n := w.driver.MaxConcurrency(""); n > 1 {
 		w.t.Errorf("%d calls for one ID ran at once", n)
+	}
+}
+
+// fenced fails the test if more came from a process than had left it before it
+// died, by what API server and driver have recorded.
+func (w *world) fenced(arrived map[string]int) {
+	left, called := map[string]int{}, 0
+	for _, p := range w.lives.all {
+		asked, calls := p.departed()
+		left[p.life], called = asked, called+calls
+	}
+	for life, n := range arrived {
+		if n > left[life] {
+			w.t.Errorf("%d requests came from %q, and %d had left it while it lived", n, life, left[life])
+		}
+	}
+	if n := len(w.driver.Calls()); n > called {
+		w.t.Errorf("the driver got %d calls, and %d had left a sidecar while it lived", n, called)
 	}
 }
 
@@ -263,12 +317,10 @@ func (w *world) runSidecar() *process {
 func (w *world) prepare(who string) (*process, *rest.Config) {
 	w.t.Helper()
 	w.untilAllowed(who)
-	p := &process{who: who, tape: w.tape, lags: w.lags, ended: make(chan struct{})}
+	p := &process{who: who, tape: w.tape, lags: w.lags, life: fmt.Sprintf("%s-%s-%d", who, w.namespace, w.next()), ended: make(chan struct{})}
 	config := rest.CopyConfig(w.User(w.user(who)))
 	config.Wrap(func(next roundTripper) roundTripper { return &transport{process: p, next: next} })
-	w.lives.mu.Lock()
-	w.lives.processes[who] = p
-	w.lives.mu.Unlock()
+	w.lives.add(p)
 	w.end.Cleanup(func() {
 		if p.cancel == nil {
 			return
@@ -294,12 +346,7 @@ func (w *world) process(who string) *process {
 	return w.lives.processes[who]
 }
 
-func (w *world) next() int {
-	w.lives.mu.Lock()
-	defer w.lives.mu.Unlock()
-	w.lives.started++
-	return w.lives.started
-}
+func (w *world) next() int { return w.lives.next() }
 
 func (w *world) scope() scope.Scope { return scope.Scope{Namespaces: []string{w.namespace}} }
 
