@@ -65,7 +65,7 @@ func TestCase16_rotation_and_another_revision(t *testing.T) {
 		w.driver.ClearScript()
 		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "3" })
 		back := until(w, secret(access, 0), "the endpoint is back", func(s *corev1.Secret) error {
-			if string(s.Data["AWS_ENDPOINT_URL"]) != string(before.Data["AWS_ENDPOINT_URL"]) {
+			if !bytes.Equal(s.Data["AWS_ENDPOINT_URL"], before.Data["AWS_ENDPOINT_URL"]) {
 				return errNot
 			}
 			return nil
