@@ -432,6 +432,21 @@ func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {
 	}
 }
 
+// A status that somebody edited is found out from the driver anew.
+func TestBucket_case_56_a_status_that_lost_its_protocols(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	want := b.DeepCopy().Status
+	changeStatus(s, b, func(b *cosiapi.Bucket) { b.Status.Protocols, b.Status.BucketInfo = nil, nil })
+	until(s, b, "the status is whole again", func(b *cosiapi.Bucket) error {
+		if diff := cmp.Diff(want, b.Status); diff != "" {
+			return fmt.Errorf("it differs: %s", diff)
+		}
+		return nil
+	})
+}
+
 func TestBucket_case_60_no_two_calls_for_one_ID(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})

@@ -132,9 +132,9 @@ func names(protocols []cosiapi.Protocol) string {
 }
 
 // settled reports whether everything that provisioning does is done and
-// recorded.
+// recorded. A status without protocols lost what the driver said.
 func settled(b *cosiapi.Bucket) bool {
-	return b.Status.BucketID != "" && cosiapi.HasProtection(b) &&
+	return b.Status.BucketID != "" && len(b.Status.Protocols) > 0 && cosiapi.HasProtection(b) &&
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) &&
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
