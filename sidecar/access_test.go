@@ -396,6 +396,60 @@ func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
 	}
 }
 
+// An access may be made of the manifest of one that was on its way out.
+func TestAccess_case_52_that_says_from_the_start_that_it_is_cleaned_up(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{})
+	b := s.readyBucket()
+	a := s.access(b)
+	cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
+	s.handOff(a, b)
+	s.ready(a)
+	if cosiapi.HasAnnotation(get(s, a), cosiapi.SidecarCleanupFinishedAnnotation) {
+		t.Error("an access that was just granted says that it is cleaned up")
+	}
+	s.Delete(a)
+	s.release(a)
+	s.Gone(s.secrets(a)[0])
+	if n := len(s.driver.Calls(driverfake.RevokeAccess)); n != 1 {
+		t.Errorf("DriverRevokeBucketAccess: want 1 call, got %d", n)
+	}
+}
+
+// A Bucket that somebody deleted under its claim stays, and so does what was
+// granted to it.
+func TestAccess_case_40_of_a_Bucket_that_is_held_for_its_claim(t *testing.T) {
+	t.Parallel()
+	s := startWatching(t, false)
+	b := s.readyBucket()
+	a := s.readyAccess(b)
+	original := get(s, s.secrets(a)[0])
+	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/keep") })
+	s.Delete(b.DeepCopy())
+	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
+	change(s, original.DeepCopy(), func(secret *corev1.Secret) { delete(secret.Data, "AWS_SECRET_ACCESS_KEY") })
+	until(s, original.DeepCopy(), "the Secret is repaired", sameContent(original))
+	s.settled()
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
+	s.ready(a)
+	// Nobody else gets access any more.
+	late := s.access(b)
+	s.handOff(late, b)
+	s.untilCondition(late, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BucketNotUsable)
+	// Without its claim, the bucket goes, and nothing is granted to it.
+	change(s, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
+	s.settled()
+	n := len(s.driver.Calls(driverfake.GrantAccess))
+	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	s.settled()
+	if more := len(s.driver.Calls(driverfake.GrantAccess)) - n; more > 0 {
+		t.Errorf("access was granted %d times to a bucket whose claim is gone", more)
+	}
+	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
+}
+
 func TestAccess_case_63_two_writers_of_ResourcesValidated(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})

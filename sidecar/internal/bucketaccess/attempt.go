@@ -32,7 +32,7 @@ func (r *Reconciler) exclusively(w *work, call func() error) (step.Verdict, erro
 func (r *Reconciler) grantFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
 	return r.Failed(ctx, &w.Turn, err, func(f *driver.Failure) {
 		a := w.access
-		conditions.Merge(&a.Status.Conditions, valid(a))
+		conditions.Merge(&a.Status.Conditions, w.verdict())
 		turn.ProvisionFailed(&a.Status.Conditions, f, a.Generation)
 	}, func(note string) { r.Events.Warn(w.access, events.FailedGrantAccess, "GrantAccess", note) })
 }

@@ -87,6 +87,8 @@ type work struct {
 	access *cosiapi.BucketAccess
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
+	// flaw is what is wrong with an access that is kept in order all the same.
+	flaw *problem
 	// answer is what the driver granted.
 	answer *cosi.DriverGrantBucketAccessResponse
 }

@@ -17,6 +17,8 @@ import (
 // buckets establishes that every Bucket of the access exists, belongs to its
 // claim and driver, is provisioned and is not being deleted, which the
 // Controller may have missed. Before the first grant it reads past the cache.
+// What was granted to a Bucket that only waits for the end of its claim is kept
+// in order until then.
 func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	for _, accessed := range a.Status.AccessedBuckets {
@@ -31,6 +33,10 @@ func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error)
 			r.Events.Inform(a, events.WaitingForBucket, "GrantAccess", p.message)
 		} else {
 			r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", p.message)
+		}
+		if p.kept {
+			w.flaw = p
+			continue
 		}
 		return step.Wait("a change of Bucket " + accessed.BucketName), r.tell(ctx, w, p)
 	}

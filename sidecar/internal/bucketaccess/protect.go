@@ -9,10 +9,15 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// protect establishes that the access carries the finalizer. The Controller
-// has set it as a rule.
+// protect establishes that the access carries the finalizer, which the
+// Controller has set as a rule, and does not say that we are done with it: an
+// access that is made of the manifest of one on its way out, as from a backup,
+// would be let go with its account and its Secrets left behind.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	changed, err := r.Store.Patch(ctx, w.access, func() { cosiapi.AddProtection(w.access) })
+	changed, err := r.Store.Patch(ctx, w.access, func() {
+		cosiapi.AddProtection(w.access)
+		cosiapi.RemoveAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation)
+	})
 	w.Fresh = w.Fresh || changed
 	return step.Next(), err
 }

@@ -32,7 +32,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 // delivered puts into the conditions that the access was granted and delivered.
 func delivered(w *work) {
 	a := w.access
-	conditions.Merge(&a.Status.Conditions, valid(a))
+	conditions.Merge(&a.Status.Conditions, w.verdict())
 	conditions.Set(&a.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
 		Message: "The access is granted and its Secrets are written", Generation: a.Generation,

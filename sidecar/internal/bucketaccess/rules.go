@@ -26,6 +26,8 @@ type problem struct {
 	// waits says that the problem passes when something else happens; the
 	// access is then neither valid nor invalid.
 	waits bool
+	// kept says that the access was granted, and goes on to work.
+	kept bool
 }
 
 // provisioned reports whether the access was granted and delivered once.
@@ -114,8 +116,7 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 		return unusable("Bucket %s belongs to BucketClaim %s/%s and not to %s/%s. Delete this BucketAccess.",
 			b.Name, ref.Namespace, ref.Name, a.Namespace, accessed.BucketClaimName)
 	case b.DeletionTimestamp != nil || cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation):
-		return unusable("Bucket %s or its BucketClaim %s is being deleted. Delete this BucketAccess, and create one for another claim.",
-			b.Name, accessed.BucketClaimName)
+		return leaving(a, accessed, b)
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		return &problem{
 			reason: conditions.WaitingForProvisionedBucket, waits: true,
@@ -130,6 +131,21 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 	default:
 		return nil
 	}
+}
+
+// leaving is the problem of a Bucket that is on its way out. One that somebody
+// deleted under its claim stays until the claim is deleted, too, and so does what
+// was granted on it.
+func leaving(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *problem {
+	released := cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation)
+	if released || !provisioned(a) || b.Status.BucketID != accessed.BucketID {
+		return unusable("Bucket %s or its BucketClaim %s is being deleted. Delete this BucketAccess, and create one for another claim.",
+			b.Name, accessed.BucketClaimName)
+	}
+	p := unusable("Bucket %s is being deleted and stays only until its BucketClaim %s is deleted. The access works until then. "+
+		"Create one for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
+	p.kept = true
+	return p
 }
 
 func unusable(format string, args ...any) *problem {
@@ -229,6 +245,14 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 		request.Buckets = append(request.Buckets, &cosi.DriverRevokeBucketAccessRequest_AccessedBucket{BucketId: id})
 	}
 	return request
+}
+
+// verdict is the one on an access that is granted, or about to be.
+func (w *work) verdict() conditions.Change {
+	if w.flaw != nil {
+		return invalid(w.access, w.flaw)
+	}
+	return valid(w.access)
 }
 
 // valid is the verdict on an access without problems.

@@ -16,13 +16,14 @@ import (
 // asks now, delivered, and not to be renewed yet.
 func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) {
 	a, now := w.access, r.Now()
-	why, next := due(a, w.secrets, grantDigest(grantRequest(a), w.Info.Revision), r.Schedule.Next(w.Req, now), now)
+	grant := grantDigest(grantRequest(a), w.Info.Revision)
+	why, next := due(a, w.secrets, grant, r.Schedule.Next(w.Req, now), now)
 	if why != "" {
 		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
 		return step.Next(), nil
 	}
 	_, err := r.Store.PatchStatus(ctx, a, func() {
-		conditions.Merge(&a.Status.Conditions, valid(a))
+		conditions.Merge(&a.Status.Conditions, w.verdict())
 	})
 	if err != nil || next.IsZero() {
 		return step.Done(), err
