@@ -148,17 +148,21 @@ func TestCase47_a_leftover_Secret(t *testing.T) {
 		w := pair(t, o)
 		access := w.access("app", "keys", "photos")
 		leftover := secret(access, 0)
-		leftover.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: "app", UID: "of-the-one-before", Controller: new(true),
-		}}
-		leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // at once: the garbage collector deletes what has no owner
+		leftover.Annotations = map[string]string{ // by an owner the garbage collector would delete it at once
+			"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: w.namespace + "/app",
+		}
+		leftover.Finalizers = []string{cosiapi.ProtectionFinalizer} // which nobody else takes off
 		w.create(leftover)
 		w.create(access)
 		w.refused(access, conditions.SecretTaken)
 		if c := testenv.Condition(access, cosiapi.ConditionProvisioned); c.Status == metav1.ConditionFalse {
 			t.Errorf("a Secret that will go makes the access fail for good: %s", c.Reason)
 		}
-		w.drop(t.Context(), leftover)
+		w.settled()
+		if get(w, leftover); !leftover.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(leftover) {
+			t.Errorf("the sidecar touched what it does not own: %+v", leftover.ObjectMeta)
+		}
+		w.delete(leftover)
 		w.ready(access)
 		if !metav1.IsControlledBy(get(w, secret(access, 0)), access) {
 			t.Error("the Secret does not belong to the access")

@@ -74,20 +74,72 @@ func TestSecrets_case_47_a_Secret_of_an_access_of_the_same_name(t *testing.T) {
 	b := s.readyBucket()
 	a := s.access(b)
 	leftover := s.secrets(a)[0]
-	leftover.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: a.Name, UID: "of-the-one-before", Controller: new(true),
-	}}
+	leftover.Annotations = map[string]string{ // by an owner the garbage collector would delete it at once
+		"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: s.namespace + "/" + a.Name,
+	}
 	leftover.Finalizers = []string{cosiapi.ProtectionFinalizer}
 	s.Create(leftover)
 	s.handOff(a, b)
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
-	change(s, leftover, func(secret *corev1.Secret) { secret.Finalizers = nil })
-	if err := client.IgnoreNotFound(s.Client.Delete(t.Context(), leftover)); err != nil {
-		t.Fatal(err)
-	}
+	s.Delete(leftover)
 	s.ready(a)
 	if !metav1.IsControlledBy(get(s, s.secrets(a)[0]), a) {
 		t.Error("the Secret does not belong to the access")
+	}
+}
+
+// An access that went without the sidecar, because somebody took its finalizer
+// off, leaves a Secret that only our own finalizer keeps.
+func TestSecrets_case_47_a_Secret_that_nobody_else_would_let_go(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		alter func(s *system, secret *corev1.Secret)
+		stays bool
+	}{
+		"deleted by the garbage collector": {alter: func(*system, *corev1.Secret) {}},
+		"deleted by its user, restored without its owner": {alter: func(s *system, secret *corev1.Secret) {
+			secret.OwnerReferences = nil
+			secret.Annotations = map[string]string{
+				"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: s.namespace + "/gone",
+			}
+		}},
+		"of an access that lives": {alter: func(s *system, secret *corev1.Secret) {
+			other := s.access(s.bucket())
+			s.Create(other)
+			secret.OwnerReferences = nil
+			secret.Annotations = map[string]string{
+				"cooper.dev/access-uid": string(other.UID), cosiapi.BucketAccessReferenceAnnotation: s.namespace + "/" + other.Name,
+			}
+		}, stays: true},
+		"of somebody who uses the same finalizer": {alter: func(_ *system, secret *corev1.Secret) { secret.OwnerReferences = nil }, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startWatching(t, false)
+			b := s.readyBucket()
+			a := s.access(b)
+			leftover := s.secrets(a)[0]
+			leftover.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: "objectstorage.k8s.io/v1alpha2", Kind: "BucketAccess", Name: a.Name, UID: "of-the-one-before", Controller: new(true),
+			}}
+			leftover.Finalizers = []string{cosiapi.ProtectionFinalizer}
+			tc.alter(s, leftover)
+			s.Create(leftover)
+			s.Delete(leftover)
+			s.handOff(a, b)
+			if tc.stays {
+				s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+				s.settled()
+				if got := get(s, s.secrets(a)[0]); got.UID != leftover.UID || !cosiapi.HasProtection(got) {
+					t.Errorf("the sidecar took its finalizer off a Secret of somebody else: %+v", got.ObjectMeta)
+				}
+				change(s, leftover, func(secret *corev1.Secret) { secret.Finalizers = nil })
+			}
+			s.ready(a)
+			if !metav1.IsControlledBy(get(s, s.secrets(a)[0]), a) {
+				t.Error("the Secret does not belong to the access")
+			}
+		})
 	}
 }
 
@@ -247,6 +299,35 @@ func TestSecrets_that_the_API_refuses(t *testing.T) {
 	}
 	s.Delete(quota)
 	s.ready(a)
+}
+
+// What cannot be written is said before the driver is asked for it, and a Secret
+// that is in order needs no write.
+func TestSecrets_that_somebody_made_immutable(t *testing.T) {
+	t.Parallel()
+	s := startWatching(t, false)
+	a := s.readyAccess(s.readyBucket())
+	sealed := s.secrets(a)[0]
+	change(s, sealed, func(secret *corev1.Secret) { secret.Immutable = new(true) })
+	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
+	s.settled()
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretNotWritable)
+	if !strings.Contains(message, "immutable") || !strings.Contains(message, "Delete it") {
+		t.Errorf("the message does not say what to do: %s", message)
+	}
+	s.settled()
+	if n := len(s.driver.Calls(driverfake.GrantAccess)); n != 1 {
+		t.Errorf("DriverGrantBucketAccess: want 1 call before there is a place for the answer, got %d", n)
+	}
+	s.ready(a)
+	s.Delete(sealed)
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+	if got := get(s, s.secrets(a)[0]); len(got.Data) == 0 || got.Annotations["cooper.dev/delivered-rotation"] != "once" {
+		t.Errorf("the new credential is not in the Secret: %+v", got.ObjectMeta)
+	}
+	s.await(driverfake.GrantAccess, 2)
 }
 
 func TestSecrets_held_by_a_foreign_finalizer_stop_the_revocation(t *testing.T) {

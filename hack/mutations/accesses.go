@@ -218,9 +218,9 @@ func ofAccesses() []mutation { //nolint:funlen // a table
 				{
 					`sidecar/internal/bucketaccess/secrets.go`,
 					"case !owns(a, secret):\n" +
-						"\t\t\treturn nil",
+						"\t\t\terr = s.bury",
 					"case !owns(a, secret) && a.Name == \"\":\n" +
-						"\t\t\treturn nil",
+						"\t\t\terr = s.bury",
 				},
 			},
 		},

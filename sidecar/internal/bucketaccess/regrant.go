@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -114,23 +115,47 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, period
 	}
 	next = periodic
 	for _, s := range secrets {
-		switch {
-		case s.Annotations[dataAnnotation] != dataDigest(s.Data):
-			return fmt.Sprintf("the data of Secret %s is not what was delivered", s.Name), next
-		case s.Annotations[grantAnnotation] != grant:
-			return fmt.Sprintf("Secret %s was delivered for another request, rotation or configuration of the driver", s.Name), next
+		if why := stale(s, grant, now); why != "" {
+			return why, next
 		}
-		if at, err := time.Parse(time.RFC3339, s.Annotations[renewAnnotation]); err == nil {
-			if !now.Before(at) {
-				return fmt.Sprintf("the credential in Secret %s expires soon", s.Name), next
-			}
-			if next.IsZero() || at.Before(next) {
-				next = at
-			}
+		if at, ok := renewalOf(s); ok && (next.IsZero() || at.Before(next)) {
+			next = at
 		}
 	}
 	if !periodic.IsZero() && !now.Before(periodic) {
 		return "the regrant interval has passed", next
 	}
 	return "", next
+}
+
+// stale says why a Secret must be written anew; empty means that it need not.
+func stale(s *corev1.Secret, grant string, now time.Time) string {
+	switch at, ok := renewalOf(s); {
+	case s.Annotations[dataAnnotation] != dataDigest(s.Data):
+		return fmt.Sprintf("the data of Secret %s is not what was delivered", s.Name)
+	case s.Annotations[grantAnnotation] != grant:
+		return fmt.Sprintf("Secret %s was delivered for another request, rotation or configuration of the driver", s.Name)
+	case ok && !now.Before(at):
+		return fmt.Sprintf("the credential in Secret %s expires soon", s.Name)
+	default:
+		return ""
+	}
+}
+
+// renewalOf is when the credential in a Secret is asked for again; ok is false
+// if it does not expire.
+func renewalOf(s *corev1.Secret) (at time.Time, ok bool) {
+	at, err := time.Parse(time.RFC3339, s.Annotations[renewAnnotation])
+	return at, err == nil
+}
+
+// sealed is the name of a Secret that must be written anew and cannot be, since
+// somebody made it immutable; empty means that there is none.
+func sealed(secrets []*corev1.Secret, grant string, now time.Time) string {
+	for _, s := range secrets {
+		if ptr.Deref(s.Immutable, false) && stale(s, grant, now) != "" {
+			return s.Name
+		}
+	}
+	return ""
 }

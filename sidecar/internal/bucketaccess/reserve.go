@@ -43,12 +43,18 @@ func (r *Reconciler) blocked(ctx context.Context, w *work, err error) (step.Verd
 // secretProblem is the problem behind an error of the SecretStore; nil if the
 // error may pass by itself.
 func secretProblem(err error) *problem {
-	taken, ok := errors.AsType[*TakenError](err)
+	taken, isTaken := errors.AsType[*TakenError](err)
+	seal, isSealed := errors.AsType[*SealedError](err)
 	switch {
-	case ok:
+	case isTaken:
 		return &problem{
 			reason:  conditions.SecretTaken,
 			message: taken.Error() + ". COSI does not touch it. Delete that Secret, or create a new BucketAccess with another accessSecretName.",
+		}
+	case isSealed:
+		return &problem{
+			reason:  conditions.SecretNotWritable,
+			message: fmt.Sprintf("Secret %q is immutable, so that COSI cannot write the access to it. Delete it: COSI makes it anew.", seal.Name),
 		}
 	case refused(err):
 		return &problem{reason: conditions.SecretNotWritable, message: fmt.Sprintf("The Kubernetes API refuses an access Secret: %v", err)}

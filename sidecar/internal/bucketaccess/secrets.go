@@ -42,9 +42,20 @@ type TakenError struct {
 // Error implements error.
 func (e *TakenError) Error() string { return fmt.Sprintf("Secret %q %s", e.Name, e.Why) }
 
+// A SealedError says that an access Secret belongs to its access and cannot be
+// written, because somebody made it immutable.
+type SealedError struct {
+	// Name of the Secret.
+	Name string
+}
+
+// Error implements error.
+func (e *SealedError) Error() string { return fmt.Sprintf("Secret %q is immutable", e.Name) }
+
 // Reserve makes sure that the Secret of one claim exists, belongs to the access
 // and has its finalizer and references. What it holds stays as it is. A Secret
-// that belongs to somebody else is left alone and answered with a *TakenError.
+// that belongs to somebody else is left alone and answered with a *TakenError,
+// unless our finalizer alone keeps it for an access that is gone.
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
 	key := client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName}
 	for range conflictTries {
@@ -56,7 +67,7 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 		case secret == nil:
 			secret, err = s.create(ctx, a, claim)
 		case !owns(a, secret):
-			return nil, &TakenError{Name: key.Name, Why: "belongs to " + ownerOf(secret)}
+			err = s.bury(ctx, secret)
 		case secret.DeletionTimestamp != nil:
 			err = s.letGo(ctx, secret)
 		default:
@@ -204,6 +215,52 @@ func (s Secrets) letGo(ctx context.Context, secret *corev1.Secret) error {
 	return s.patch(ctx, before, secret)
 }
 
+// bury takes our finalizer off a Secret of somebody else that is being deleted,
+// if the access that it was made for is gone: whoever took the finalizer off that
+// access left nobody who would. Every other Secret is left alone and answered
+// with a *TakenError.
+func (s Secrets) bury(ctx context.Context, secret *corev1.Secret) error {
+	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret)}
+	name, uid := madeFor(secret)
+	if secret.DeletionTimestamp == nil || !cosiapi.HasProtection(secret) || name == "" {
+		return taken
+	}
+	access := &cosiapi.BucketAccess{}
+	err := s.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
+	switch {
+	case err == nil && access.UID == uid:
+		return taken
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("read BucketAccess %s/%s: %w", secret.Namespace, name, err)
+	default:
+		return s.letGo(ctx, secret)
+	}
+}
+
+// madeFor is the name and UID of the access that a Secret was made for, by its
+// controller or, if it has none, by what mark noted on it. The name is empty if
+// it was made for none.
+func madeFor(secret *corev1.Secret) (name string, uid types.UID) {
+	owner := metav1.GetControllerOf(secret)
+	switch {
+	case owner == nil:
+		namespace, name, _ := strings.Cut(secret.Annotations[cosiapi.BucketAccessReferenceAnnotation], "/")
+		if uid = types.UID(secret.Annotations[ownerAnnotation]); namespace != secret.Namespace || uid == "" {
+			return "", ""
+		}
+		return name, uid
+	case ofAccess(owner):
+		return owner.Name, owner.UID
+	default:
+		return "", ""
+	}
+}
+
+// ofAccess tells whether an owner is a BucketAccess.
+func ofAccess(owner *metav1.OwnerReference) bool {
+	return strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && owner.Kind == "BucketAccess"
+}
+
 // patch writes the difference between the two, if any, unless the Secret
 // changed meanwhile.
 func (s Secrets) patch(ctx context.Context, before, after *corev1.Secret) error {
@@ -219,11 +276,10 @@ func (s Secrets) patch(ctx context.Context, before, after *corev1.Secret) error 
 // ownerOf says for a message whom a Secret belongs to.
 func ownerOf(secret *corev1.Secret) string {
 	if owner := metav1.GetControllerOf(secret); owner != nil {
-		kind := owner.Kind
-		if strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && kind == "BucketAccess" {
+		if ofAccess(owner) {
 			return fmt.Sprintf("another BucketAccess named %s (UID %s)", owner.Name, owner.UID)
 		}
-		return fmt.Sprintf("%s %s", kind, owner.Name)
+		return fmt.Sprintf("%s %s", owner.Kind, owner.Name)
 	}
 	return "somebody else: it was not made for this BucketAccess"
 }

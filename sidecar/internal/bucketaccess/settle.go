@@ -13,12 +13,16 @@ import (
 )
 
 // settle ends the reconcile of an access that is in order: granted for what it
-// asks now, delivered, and not to be renewed yet.
+// asks now, delivered, and not to be renewed yet. One that is not is not granted
+// before there is a place for the answer.
 func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) {
 	a, now := w.access, r.Now()
 	grant := grantDigest(grantRequest(a), w.Info.Revision)
 	why, next := due(a, w.secrets, grant, r.Schedule.Next(w.Req, now), now)
 	if why != "" {
+		if name := sealed(w.secrets, grant, now); name != "" {
+			return r.blocked(ctx, w, &SealedError{Name: name})
+		}
 		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
 		return step.Next(), nil
 	}
