@@ -301,6 +301,24 @@ func TestSecrets_that_the_API_refuses(t *testing.T) {
 	s.ready(a)
 }
 
+func TestSecrets_held_by_a_foreign_finalizer_are_made_anew_once_they_are_gone(t *testing.T) {
+	t.Parallel()
+	s := startWatching(t, false)
+	a := s.readyAccess(s.readyBucket())
+	original := get(s, s.secrets(a)[0])
+	change(s, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
+	s.Delete(original.DeepCopy())
+	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
+	if !strings.Contains(message, "example.com/backup") || !strings.Contains(message, "once it is gone") {
+		t.Errorf("the message does not say what holds the Secret: %s", message)
+	}
+	change(s, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = nil })
+	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
+	if again := get(s, s.secrets(a)[0]); again.UID == original.UID || len(again.Data) != len(original.Data) {
+		t.Errorf("the Secret is not made anew: %+v", again.ObjectMeta)
+	}
+}
+
 // What cannot be written is said before the driver is asked for it, and a Secret
 // that is in order needs no write.
 func TestSecrets_that_somebody_made_immutable(t *testing.T) {

@@ -46,6 +46,8 @@ func secretProblem(err error) *problem {
 	taken, isTaken := errors.AsType[*TakenError](err)
 	seal, isSealed := errors.AsType[*SealedError](err)
 	switch {
+	case isTaken && taken.Held:
+		return &problem{reason: conditions.SecretTaken, message: taken.Error() + ". COSI makes it anew once it is gone."}
 	case isTaken:
 		return &problem{
 			reason:  conditions.SecretTaken,

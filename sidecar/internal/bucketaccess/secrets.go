@@ -37,6 +37,9 @@ type TakenError struct {
 	Name string
 	// Why it is not free, as the end of a sentence.
 	Why string
+	// Held says that it is the access's own and on its way out, and that others
+	// must take their finalizers off first.
+	Held bool
 }
 
 // Error implements error.
@@ -58,11 +61,13 @@ func (e *SealedError) Error() string { return fmt.Sprintf("Secret %q is immutabl
 // unless our finalizer alone keeps it for an access that is gone.
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
 	key := client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName}
+	var taken TakenError
 	for range conflictTries {
 		secret, err := s.get(ctx, key)
 		if err != nil {
 			return nil, err
 		}
+		taken = TakenError{Name: key.Name, Why: "is changed by somebody else all the time"}
 		switch {
 		case secret == nil:
 			secret, err = s.create(ctx, a, claim)
@@ -80,9 +85,11 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 			return nil, err
 		case secret.DeletionTimestamp == nil:
 			return secret, nil
+		case len(secret.Finalizers) > 0:
+			taken = TakenError{Name: key.Name, Why: fmt.Sprintf("is being deleted, and cannot go because of its finalizers %v", secret.Finalizers), Held: true}
 		}
 	}
-	return nil, &TakenError{Name: key.Name, Why: "is being deleted or changed by somebody else all the time"}
+	return nil, &taken
 }
 
 // A Content is what Write delivers.
