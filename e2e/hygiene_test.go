@@ -90,10 +90,14 @@ func (h *hygiene) search(t *testing.T, processes []*process, reader client.Clien
 		}
 		found[fmt.Sprintf("a %T", list)] = string(content)
 	}
-	blind := len(h.secrets) < 5 || !strings.Contains(found["the traces"], "DriverGrantBucketAccess")
-	for _, program := range []string{"cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs"} {
-		blind = blind || !strings.Contains(found["the log of "+program], "[redacted]")
+	redacted := 0
+	for where, content := range found {
+		if strings.Contains(content, "[redacted]") && strings.Contains(where, "cosi-driver-") {
+			redacted++
+		}
 	}
+	blind := len(h.secrets) < 3 || redacted == 0 || !strings.Contains(found["the log of cosi-sidecar"], "[redacted]") ||
+		!strings.Contains(found["the traces"], "DriverGrantBucketAccess")
 	if blind && !t.Failed() {
 		t.Errorf("the check is blind: it knows %d secrets and %d bytes of traces", len(h.secrets), len(found["the traces"]))
 	}
