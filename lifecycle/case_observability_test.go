@@ -279,6 +279,47 @@ func TestCase64_repetitions_are_one_event(t *testing.T) {
 	}
 }
 
+// Whoever makes a claim and an access at once reads of a wait, and at the end
+// what becomes of the Bucket: two Events (decision B11), both in the list.
+func TestEvents_of_the_straight_path(t *testing.T) {
+	t.Parallel()
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, access := w.claim("photos", "fast"), w.access("app", "keys", "photos")
+	w.create(claim, access)
+	w.ready(claim, access)
+	bucket := w.bucketOf(claim)
+	w.delete(access)
+	w.gone(access)
+	w.delete(claim)
+	w.gone(claim, bucket)
+	w.untilEvent(w.namespace, claim, events.BucketReleased)
+	w.stop(theSidecar) // what they have to say, they have said then
+	w.stop(theController)
+	var seen []string
+	for _, namespace := range []string{w.namespace, metav1.NamespaceDefault} {
+		list := &eventsv1.EventList{}
+		w.must(w.Client.List(t.Context(), list, client.InNamespace(namespace)))
+		for _, e := range list.Items {
+			if !slices.Contains(events.Reasons(), events.Reason(e.Reason)) && namespace == w.namespace {
+				t.Errorf("the Event %s is not in the list", e.Reason)
+			}
+			if slices.Contains([]types.UID{claim.UID, access.UID, bucket.UID}, e.Regarding.UID) {
+				seen = append(seen, e.Regarding.Kind+" "+e.Reason)
+			}
+		}
+	}
+	slices.Sort(seen)
+	if len(seen) > 0 && seen[0] == "BucketAccess WaitingForBucket" {
+		seen = seen[1:] // there is none if the bucket was the faster
+	}
+	diff(t, "Events besides that of a wait", []string{"BucketClaim BucketReleased"}, seen)
+	if reasons := w.tape.written(); !slices.Contains(reasons, string(conditions.Provisioned)) || !slices.Contains(reasons, string(conditions.ControllerValidated)) {
+		t.Errorf("the check of reasons is blind: it saw %q", reasons)
+	}
+}
+
 func TestCase65_an_API_that_refuses(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {

@@ -161,6 +161,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.leave(r) // a Lease, an Event or a review: not the work itself
 	}
 	what.Who = p.who
+	if r.GetBody != nil {
+		if body, err := r.GetBody(); err == nil {
+			p.tape.note(body)
+		}
+	}
 	return t.send(r, what)
 }
 

@@ -4,6 +4,9 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -64,6 +67,37 @@ type tape struct {
 	clock   int
 	entries []*entry
 	faults  []*fault
+	// reasons are those of all conditions that were written.
+	reasons map[string]bool
+}
+
+// note remembers the reasons in the body of a write.
+func (t *tape) note(body io.Reader) {
+	var object struct {
+		Status struct {
+			Conditions []struct {
+				Reason string `json:"reason"`
+			} `json:"conditions"`
+		} `json:"status"`
+	}
+	if json.NewDecoder(body).Decode(&object) != nil {
+		return // a body of another form, such as the options of a deletion
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range object.Status.Conditions {
+		if t.reasons == nil {
+			t.reasons = map[string]bool{}
+		}
+		t.reasons[c.Reason] = true
+	}
+}
+
+// written are the reasons of all conditions that were written.
+func (t *tape) written() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.reasons))
 }
 
 // strike adds a fault. The returned function removes it.

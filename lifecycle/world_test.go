@@ -30,6 +30,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/sanity/strict"
@@ -208,6 +209,11 @@ func (w *world) judge() {
 		}
 	}
 	w.fenced(arrived)
+	for _, reason := range w.tape.written() {
+		if r := conditions.Reason(reason); r.Owner() == conditions.Nobody && r != conditions.Initial {
+			w.t.Errorf("the reason %q of a condition is not in the list", reason)
+		}
+	}
 	for _, violation := range w.rules.Violations() {
 		w.t.Errorf("the sidecar breaks a rule of the contract: %s", violation)
 	}
