@@ -8,10 +8,12 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -93,12 +95,13 @@ func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 	}
 	found := map[string]func(*world) (func() bool, func()){}
 	for what, f := range map[string]fault{
-		"a conflict":                {Status: http.StatusConflict},
-		"too many requests":         {Status: http.StatusTooManyRequests},
-		"an internal error":         {Status: http.StatusInternalServerError},
-		"an answer that is lost":    {After: true},
-		"a request that is lost":    {},
-		"an error after the effect": {After: true, Status: http.StatusInternalServerError},
+		"a conflict":                 {Status: http.StatusConflict},
+		"too many requests":          {Status: http.StatusTooManyRequests},
+		"an internal error":          {Status: http.StatusInternalServerError},
+		"an answer that is lost":     {After: true},
+		"a request that is lost":     {},
+		"an error after the effect":  {After: true, Status: http.StatusInternalServerError},
+		"a timeout after the effect": {After: true, Status: http.StatusGatewayTimeout},
 	} {
 		f.Who, f.What, f.Skip = p.Who, p.What, p.Skip
 		found[what] = func(w *world) (func() bool, func()) {
@@ -111,30 +114,54 @@ func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 	return found
 }
 
-// callStrikes are the faults that a driver may have at a call.
+// callStrikes are the faults that a driver may have at a call: each code of
+// gRPC, an answer that is lost or breaks the contract, and none at all.
 func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 	rpc := driverfake.RPC(p.What)
-	found := map[string]func(*world) (func() bool, func()){}
-	for what, f := range map[string]driverfake.Fault{
-		"Unavailable":            {Code: codes.Unavailable},
-		"Internal":               {Code: codes.Internal},
-		"ResourceExhausted":      {Code: codes.ResourceExhausted},
-		"a refusal":              {Code: codes.InvalidArgument},
+	faults := map[string]driverfake.Fault{
 		"an answer that is lost": {Code: codes.Unavailable, AfterEffect: true},
 		"a driver that hangs":    {Hold: make(chan struct{})},
-	} {
+	}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		faults["the code "+code.String()] = driverfake.Fault{Code: code}
+	}
+	if empty := emptyAnswer(rpc); empty != nil {
+		faults["an answer without content"] = driverfake.Fault{Answer: empty}
+	}
+	found := map[string]func(*world) (func() bool, func()){}
+	for what, f := range faults {
 		f.RPC, f.Skip = rpc, p.Skip
+		terminal := f.Answer != nil || cosi.VerdictFor("", f.Code) == cosi.Terminal
 		found[what] = func(w *world) (func() bool, func()) {
 			before := len(w.driver.Calls(rpc))
 			remove := w.driver.Script(f)
 			stop := func() {}
-			if f.Code == codes.InvalidArgument {
+			if terminal {
 				stop = w.reconfigureAfter(rpc, before+p.Skip+1)
 			}
 			return func() bool { return len(w.driver.Calls(rpc)) > before+p.Skip+1 }, func() { stop(); remove() }
 		}
 	}
 	return found
+}
+
+// emptyAnswer is an answer that lacks what a call must answer; nil if it need
+// not answer anything.
+func emptyAnswer(rpc driverfake.RPC) proto.Message {
+	switch rpc {
+	case driverfake.GenerateBucketID:
+		return &cosi.DriverGenerateBucketIdResponse{}
+	case driverfake.CreateBucket:
+		return &cosi.DriverCreateBucketResponse{}
+	case driverfake.GetBucket:
+		return &cosi.DriverGetBucketResponse{}
+	case driverfake.GenerateAccessID:
+		return &cosi.DriverGenerateBucketAccessIdResponse{}
+	case driverfake.GrantAccess:
+		return &cosi.DriverGrantBucketAccessResponse{}
+	default:
+		return nil
+	}
 }
 
 // reconfigureAfter changes the driver's configuration, as an administrator does
@@ -152,32 +179,43 @@ func (w *world) reconfigureAfter(rpc driverfake.RPC, calls int) (stop func()) {
 }
 
 // TestLag replays each flow while a component does not see what happens to one
-// kind of object.
+// kind of object, or a sidecar to any, and resyncs all the while with its old
+// view.
 func TestLag(t *testing.T) {
 	t.Parallel()
-	kinds := []request{
-		{Who: theController, What: "buckets"},
-		{Who: theController, What: "bucketclaims"},
-		{Who: theController, What: "bucketaccesses"},
-		{Who: theSidecar, What: "buckets"},
-		{Who: theSidecar, What: "bucketaccesses"},
+	lags := []struct {
+		who   string
+		kinds []string
+	}{
+		{theController, []string{"buckets"}},
+		{theController, []string{"bucketclaims"}},
+		{theController, []string{"bucketaccesses"}},
+		{theSidecar, []string{"buckets"}},
+		{theSidecar, []string{"bucketaccesses"}},
+		{theSidecar, []string{"buckets", "bucketaccesses"}},
 	}
 	for name, f := range flows() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, setup{backoff: patient(), poll: patient().Max})
+			w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
 			w.newClass("fast")
 			w.newAccessClass("keys", multiBucket)
-			for _, kind := range sample(t, kinds, sampledLags) {
-				ok := t.Run(kind.Who+" and "+kind.What, func(t *testing.T) {
+			for _, lag := range sample(t, lags, sampledLags) {
+				ok := t.Run(lag.who+" and "+strings.Join(lag.kinds, ", "), func(t *testing.T) {
 					w := w.with(t)
 					s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
 					w.settled()
-					release := w.lags.lag(kind.Who, kind.What)
-					defer release()
+					var releases []func()
+					for _, kind := range lag.kinds {
+						release := w.lags.lag(lag.who, kind)
+						t.Cleanup(release)
+						releases = append(releases, release)
+					}
 					f.act(w, s)
 					w.quiet()
-					release()
+					for _, release := range releases {
+						release()
+					}
 					f.reached(w, s)
 					w.consistent()
 					w.clear(s)
