@@ -257,6 +257,11 @@ func (m *model) failWrite() bool {
 func (m *model) restart() bool {
 	who := []string{theController, theSidecar}[m.random.IntN(2)]
 	p := m.process(who)
+	select { // a manager that is stopped while it cannot fill its caches never ends
+	case <-p.atWork:
+	case <-time.After(patience()):
+		m.t.Fatalf("the %s does not begin", who)
+	}
 	if m.random.IntN(2) == 0 {
 		p.die()
 		p.bury()

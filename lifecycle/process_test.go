@@ -47,15 +47,18 @@ type process struct {
 	kill func()
 	// metrics is where a program serves its metrics; empty is nowhere.
 	metrics string
-	ended   chan struct{}
-	err     error
-	proxy   *proxy
-	driver  *sidecar.Driver
-	once    sync.Once
+	// atWork is closed when the manager has filled its caches; nil for a program.
+	atWork <-chan struct{}
+	ended  chan struct{}
+	err    error
+	proxy  *proxy
+	driver *sidecar.Driver
+	once   sync.Once
 }
 
 // run starts the manager of the process.
 func (p *process) run(ctx context.Context, mgr ctrl.Manager) {
+	p.atWork = mgr.Elected()
 	go func() {
 		p.err = mgr.Start(ctx)
 		close(p.ended)
