@@ -40,7 +40,7 @@ func main() {
 func run(ctx context.Context) error {
 	bursts := flag.String("bursts", "200,1000", "sizes of the bursts of pairs")
 	singles := flag.Int("singles", 30, "number of single pairs, one after the other")
-	timeline := flag.Bool("timeline", false, "print each request of the last single pair")
+	timeline := flag.Bool("timeline", false, "print the requests of a single pair")
 	serve := flag.String("serve-driver", "", "serve the fake driver at this address and do nothing else")
 	flag.Parse()
 	if *serve != "" {
@@ -77,7 +77,7 @@ func measure(ctx context.Context, s *system, bursts []int, singles int, timeline
 	}
 	fmt.Println("| what | pairs/s | claim p50 | claim p90 | access p50 | access p90 | writes per pair | conflicts |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
-	var began, ended time.Time
+	var single result
 	for _, step := range plan(bursts, singles) {
 		before, err := s.settledRequests(ctx)
 		if err != nil {
@@ -92,26 +92,24 @@ func measure(ctx context.Context, s *system, bursts []int, singles int, timeline
 			return err
 		}
 		cost := after.minus(before)
-		fmt.Printf("| %s | %.1f | %v | %v | %v | %v | %.1f | %d |\n", step.name, float64(step.pairs)/result.took.Seconds(),
+		fmt.Printf("| %s | %s | %v | %v | %v | %v | %.1f | %d |\n", step.name, rate(step, result),
 			quantile(result.claims, 0.5), quantile(result.claims, 0.9), quantile(result.accesses, 0.5), quantile(result.accesses, 0.9),
 			float64(cost.writes())/float64(step.pairs), cost.conflicts)
 		cost.print(step.pairs)
 		if step.single {
-			began, ended = result.last, time.Now()
+			single = result
 		}
 	}
 	if timeline {
-		if err := s.timeline(began, ended); err != nil {
+		if err := s.timeline(single.spans); err != nil {
 			return err
 		}
 	}
 	for _, writes := range []int{claimWrites, pairWrites} {
-		floor, err := s.floor(ctx, writes, singles)
-		if err != nil {
-			return err
-		}
+		floor := single.floors[writes]
 		fmt.Printf("\nfloor: %d sequential writes of a bare client: p50 %v, p90 %v\n", writes, quantile(floor, 0.5), quantile(floor, 0.9))
 	}
+	fmt.Printf("\na single claim takes %.2f times its floor\n", ratio(single.claims, single.floors[claimWrites]))
 	return s.restarted(ctx)
 }
 
@@ -128,6 +126,15 @@ func plan(bursts []int, singles int) []step {
 		steps = append(steps, step{name: fmt.Sprintf("a burst of %d", n), pairs: n})
 	}
 	return steps
+}
+
+// rate is how many pairs a burst makes in a second. Between single pairs the
+// floors are measured.
+func rate(of step, r result) string {
+	if of.single {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(of.pairs)/r.took.Seconds())
 }
 
 // Round shortens durations for people.

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,9 +25,6 @@ import (
 )
 
 const (
-	// claimWrites is how many object writes a claim with its Bucket costs, and
-	// pairWrites a claim with an access that is created later.
-	claimWrites, pairWrites = 7, 14
 	// creators is how many users create at a time in a burst.
 	creators = 8
 	// patience is how long a step may take.
@@ -38,9 +34,13 @@ const (
 // A result is how long the claims and accesses of a step took.
 type result struct {
 	took             time.Duration
-	last             time.Time // when the last pair was created
+	spans            []span // of single pairs
 	claims, accesses []time.Duration
+	floors           map[int][]time.Duration // by the number of writes; of single pairs only
 }
+
+// A span is from the creation of a pair until it was seen to be ready.
+type span struct{ began, ended time.Time }
 
 // prepare creates the classes and waits until a first pair is served.
 func (s *system) prepare(ctx context.Context) error {
@@ -102,12 +102,18 @@ func (s *system) pairs(ctx context.Context, of step) (result, error) {
 			}
 			mu.Lock()
 			seen.created["claim "+name], seen.created["access "+name] = made, asked
-			all.last = made
 			mu.Unlock()
-			if of.single {
-				return seen.wait(inGroup, "access "+name)
+			if !of.single {
+				return nil
 			}
-			return nil
+			if err := seen.wait(inGroup, "access "+name); err != nil {
+				return err
+			}
+			ended := time.Now()
+			mu.Lock()
+			defer mu.Unlock()
+			all.spans = append(all.spans, span{began: made, ended: ended})
+			return s.floors(inGroup, &all, name)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -217,37 +223,6 @@ func (v *sightings) wait(ctx context.Context, name string) error {
 			return fmt.Errorf("the %s is not provisioned: %w", name, ctx.Err())
 		}
 	}
-}
-
-// floor is how long the same number of sequential writes takes a bare client.
-// It writes Buckets of a driver that nobody serves, for what a write costs
-// depends on the kind: the rules of a CRD are checked in each.
-func (s *system) floor(ctx context.Context, writes, times int) ([]time.Duration, error) {
-	var took []time.Duration
-	for i := range times {
-		began := time.Now()
-		bucket := &cosiapi.Bucket{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("floor-%d-%d", writes, i)},
-			Spec: cosiapi.BucketSpec{
-				DriverName: "floor." + driverName, DeletionPolicy: cosiapi.DeletionPolicyRetain, ExistingBucketID: "floor",
-				Protocols:      []cosiapi.Protocol{cosiapi.ProtocolS3},
-				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: "floor"},
-			},
-		}
-		if err := s.client.Create(ctx, bucket); err != nil {
-			return nil, fmt.Errorf("floor: %w", err)
-		}
-		for n := 1; n < writes; n++ {
-			bucket.Status.Conditions = []metav1.Condition{{
-				Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionUnknown, Reason: "Floor", Message: strconv.Itoa(n), LastTransitionTime: metav1.Now(),
-			}}
-			if err := s.client.Status().Update(ctx, bucket); err != nil {
-				return nil, fmt.Errorf("floor: %w", err)
-			}
-		}
-		took = append(took, time.Since(began))
-	}
-	return took, nil
 }
 
 func quantile(all []time.Duration, q float64) time.Duration {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -101,9 +102,16 @@ func (r requests) writes() int {
 	return total
 }
 
-// timeline prints what controller and sidecar asked of the API server between
-// two moments: what a pair waits for.
-func (s *system) timeline(from, to time.Time) error {
+// A moment is one request of a pair: the n-th of its kind, and when it began
+// after the pair was created.
+type moment struct {
+	kind         string
+	after, taken []time.Duration
+}
+
+// timeline prints what controller and sidecar ask of the API server for a single
+// pair, with the median of all of them: what a pair waits for.
+func (s *system) timeline(pairs []span) error {
 	var all []controlplane.AuditEvent
 	for _, user := range []string{controllerUser, sidecarUser} {
 		entries, err := s.plane.AuditEvents(controlplane.AuditFilter{User: user})
@@ -112,13 +120,31 @@ func (s *system) timeline(from, to time.Time) error {
 		}
 		all = append(all, entries...)
 	}
-	all = slices.DeleteFunc(all, func(e controlplane.AuditEvent) bool {
-		return e.Time.Before(from) || e.Time.After(to) || e.Verb == "watch"
-	})
 	slices.SortFunc(all, func(a, b controlplane.AuditEvent) int { return a.Time.Compare(b.Time) })
-	fmt.Println("\nthe last single pair (began, took, who, what):")
-	for _, e := range all {
-		fmt.Printf("%8v %8v %s %s %s/%s %d\n", e.Time.Sub(from).Round(roundTo), e.Answered.Sub(e.Time).Round(roundTo), e.User, e.Verb, e.Resource, e.Subresource, e.Code)
+	moments := map[string]*moment{}
+	for _, pair := range pairs {
+		seen := map[string]int{}
+		for _, e := range all {
+			if e.Time.Before(pair.began) || e.Time.After(pair.ended) || e.Verb == "watch" || e.Resource == "leases" {
+				continue
+			}
+			kind := fmt.Sprintf("%s %s %s/%s %d", e.User, e.Verb, e.Resource, e.Subresource, e.Code)
+			seen[kind]++
+			if n := seen[kind]; n > 1 {
+				kind += fmt.Sprintf(" (%d)", n)
+			}
+			m := moments[kind]
+			if m == nil {
+				m = &moment{kind: kind}
+				moments[kind] = m
+			}
+			m.after, m.taken = append(m.after, e.Time.Sub(pair.began)), append(m.taken, e.Answered.Sub(e.Time))
+		}
+	}
+	ordered := slices.SortedFunc(maps.Values(moments), func(a, b *moment) int { return cmp.Compare(quantile(a.after, 0.5), quantile(b.after, 0.5)) })
+	fmt.Println("\nrequests of a single pair (median: began, took; in so many pairs):")
+	for _, m := range ordered {
+		fmt.Printf("%8v %8v %4d %s\n", quantile(m.after, 0.5), quantile(m.taken, 0.5), len(m.after), m.kind)
 	}
 	return nil
 }

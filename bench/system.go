@@ -30,10 +30,11 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// The users that controller and sidecar act as.
+// The users that controller, sidecar and the bare client of the floors act as.
 const (
 	controllerUser = "bench-controller"
 	sidecarUser    = "bench-sidecar"
+	bareUser       = "bench-bare"
 	namespace      = "bench"
 )
 
@@ -44,6 +45,7 @@ const grace = 40 * time.Second
 type system struct {
 	plane    *controlplane.Plane
 	client   client.WithWatch
+	bare     client.Client // with the rights that controller and sidecar have
 	dir      string
 	programs map[string]*exec.Cmd
 	order    []string
@@ -76,6 +78,13 @@ func start(ctx context.Context) (*system, error) {
 	}
 	if err := s.allow(ctx); err != nil {
 		return s, err
+	}
+	if config, err = s.plane.User(bareUser); err != nil {
+		return s, err
+	}
+	config.QPS = -1
+	if s.bare, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return s, fmt.Errorf("bare client: %w", err)
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", s.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -212,20 +221,25 @@ func (s *system) allow(ctx context.Context) error {
 	}
 	return errors.Join(
 		s.bind(ctx, controllerUser, deploy.ControllerRole, deploy.ControllerLeaderRole),
-		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.SidecarLeaderRole))
+		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.SidecarLeaderRole),
+		s.bind(ctx, bareUser, deploy.ControllerRole, ""), s.bind(ctx, bareUser, deploy.SidecarRole, ""))
 }
 
+// bind gives a user a role for all namespaces, and one for the system namespace
+// unless that is empty.
 func (s *system) bind(ctx context.Context, user, clusterRole, role string) error {
 	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}
-	return errors.Join(
-		s.create(ctx, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole},
-		}),
-		s.create(ctx, &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: user, Namespace: deploy.SystemNamespace}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-		}))
+	err := s.create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user + "-" + clusterRole}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole},
+	})
+	if err != nil || role == "" {
+		return err
+	}
+	return s.create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user, Namespace: deploy.SystemNamespace}, Subjects: subjects,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+	})
 }
 
 func (s *system) create(ctx context.Context, object client.Object) error {
