@@ -71,7 +71,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if o.GracePeriod > 0 {
 		options.GracefulShutdownTimeout = &o.GracePeriod
 	}
-	mgr, err := ctrl.NewManager(config, options)
+	mgr, err := managers.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("controller: %w", err)
 	}

@@ -84,7 +84,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	if err := o.elect(config, &options); err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(config, options)
+	mgr, err := managers.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package managers holds what the managers of the Controller and the Sidecar
-// have in common. It must not make a manager: what is cached and how a leader
-// is elected is for each of them to say.
+// have in common. What is cached and how a leader is elected is for each of them
+// to say.
 package managers
 
 import (
