@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 const (
@@ -39,7 +39,11 @@ const (
 // A modelClaim is a claim as the model of the KEP has it.
 type modelClaim struct {
 	object *cosiapi.BucketClaim
+	// bucket is the name of its Bucket, and policy that Bucket's.
+	bucket string
 	policy cosiapi.DeletionPolicy
+	// imported says that an administrator made the Bucket.
+	imported bool
 	// deleted says that its user deleted it.
 	deleted bool
 	// provisioned is true once it was seen to be.
@@ -50,6 +54,8 @@ type modelClaim struct {
 type modelAccess struct {
 	object *cosiapi.BucketAccess
 	claims []string
+	// deleted says that its user deleted it.
+	deleted bool
 	// granted is true once it was seen to be granted.
 	granted bool
 }
@@ -64,13 +70,21 @@ type model struct {
 	// kept are the Buckets that Retain left, and whether the backend must have
 	// theirs: a claim may have gone before its bucket was made.
 	kept map[string]bool
-	done map[string]int
+	// brown are the backend buckets that were there before COSI, and left the
+	// imported Buckets whose claims have gone.
+	brown, left []string
+	// refused says that the driver refused something since it was changed last.
+	refused bool
+	// releases let watches go on that are held back.
+	releases []func()
+	done     map[string]int
 }
 
 // TestModel does what users, administrators and accidents do, in random order,
-// in several worlds at a time, with and without the right to watch Secrets, and compares what comes of it with a small model
-// of the KEP. The seed of each world is printed; COOPER_LIFECYCLE_SEED repeats
-// it as the first one.
+// in several worlds at a time, with and without the right to watch Secrets, some
+// with two controllers, and compares what comes of it with a small model of the
+// KEP. The seed of each world is printed; COOPER_LIFECYCLE_SEED repeats it as
+// the first one.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	steps := environment("COOPER_LIFECYCLE_STEPS", defaultSteps)
@@ -86,7 +100,10 @@ func TestModel(t *testing.T) {
 // randomly makes random steps in one world.
 func randomly(t *testing.T, from uint64, steps int) {
 	t.Helper()
-	w := start(t, setup{backoff: patient(), poll: patient().Max, deadline: 5 * time.Second, watchSecrets: from%2 == 1})
+	w := start(t, setup{
+		backoff: patient(), poll: patient().Max, deadline: 5 * time.Second, watchSecrets: from%2 == 1,
+		window: time.Nanosecond, // whatever is done may be a reason to ask again for what was refused
+	})
 	m := &model{
 		world: w, random: rand.New(rand.NewPCG(from, 1)),
 		claims: map[string]*modelClaim{}, accesses: map[string]*modelAccess{}, kept: map[string]bool{}, done: map[string]int{},
@@ -94,16 +111,33 @@ func randomly(t *testing.T, from uint64, steps int) {
 	m.newClass("fast")
 	m.newClass("kept", retain)
 	m.newAccessClass("keys", multiBucket)
-	for step := 1; step <= steps; step++ {
-		m.step()
-		if step%round == 0 || step == steps {
-			m.driver.ClearScript()
-			m.tape.calm()
+	m.newAccessClass("robots", multiBucket, byServiceAccount)
+	if from%3 == 1 {
+		m.beside()
+	}
+	for step := 1; step <= steps; {
+		if m.step() {
+			step++
+		}
+		if step%round == 0 || step > steps {
+			m.calmDown()
 			m.agree()
 		}
 	}
-	m.leave()
+	m.leave(from%3 == 0)
 	t.Logf("%d steps: %v", steps, m.done)
+}
+
+// calmDown ends all that makes trouble, and lets an administrator change the
+// driver if it refused something.
+func (m *model) calmDown() {
+	m.driver.ClearScript()
+	m.tape.calm()
+	m.letWatchesGo()
+	if m.refused {
+		m.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
+		m.refused = false
+	}
 }
 
 func environment(name string, otherwise int) int {
@@ -113,8 +147,8 @@ func environment(name string, otherwise int) int {
 	return otherwise
 }
 
-// step does one thing, if it is possible now.
-func (m *model) step() {
+// step does one thing, and tells whether that was possible.
+func (m *model) step() bool {
 	m.t.Helper()
 	actions := []struct {
 		name   string
@@ -122,13 +156,20 @@ func (m *model) step() {
 		do     func() bool
 	}{
 		{"create a claim", 20, m.createClaim},
+		{"import a bucket", 6, m.importBucket},
 		{"delete a claim", 10, m.deleteClaim},
-		{"create an access", 20, m.createAccess},
+		{"forget an import", 2, m.forgetImport},
+		{"change a policy", 4, m.changePolicy},
+		{"replace a class", 2, m.replaceClass},
+		{"create an access", 22, m.createAccess},
 		{"delete an access", 12, m.deleteAccess},
 		{"rotate", 6, m.rotate},
-		{"edit a Secret", 4, m.editSecret},
-		{"fail a call", 12, m.failCall},
+		{"edit a Secret", 3, m.editSecret},
+		{"delete a Secret", 2, m.deleteSecret},
+		{"fail a call", 10, m.failCall},
+		{"refuse a call", 6, m.refuseCall},
 		{"fail a write", 12, m.failWrite},
+		{"hold a watch back", 3, m.holdWatch},
 		{"restart a process", 1, m.restart},
 	}
 	total := 0
@@ -137,164 +178,51 @@ func (m *model) step() {
 	}
 	pick := m.random.IntN(total)
 	for _, a := range actions {
-		if pick -= a.weight; pick < 0 {
-			if a.do() {
-				m.done[a.name]++
-			}
-			return
+		if pick -= a.weight; pick >= 0 {
+			continue
 		}
+		did := a.do()
+		if did {
+			m.done[a.name]++
+		}
+		return did
 	}
-}
-
-// pickKey returns one of the keys that pass, or false if there is none.
-func pickKey[V any](m *model, all map[string]V, passes func(V) bool) (string, bool) {
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(k string) bool { return !passes(all[k]) })
-	if len(keys) == 0 {
-		return "", false
-	}
-	return keys[m.random.IntN(len(keys))], true
-}
-
-func (m *model) createClaim() bool {
-	name := fmt.Sprintf("claim-%d", m.random.IntN(names))
-	if m.claims[name] != nil {
-		return false
-	}
-	class, policy := "fast", cosiapi.DeletionPolicyDelete
-	if m.random.IntN(4) == 0 {
-		class, policy = "kept", cosiapi.DeletionPolicyRetain
-	}
-	claim := m.claim(name, class)
-	m.create(claim)
-	m.claims[name] = &modelClaim{object: claim, policy: policy}
-	return true
-}
-
-func (m *model) deleteClaim() bool {
-	name, ok := pickKey(m, m.claims, func(c *modelClaim) bool { return !c.deleted })
-	if !ok {
-		return false
-	}
-	m.delete(m.claims[name].object)
-	m.claims[name].deleted = true
-	return true
-}
-
-func (m *model) createAccess() bool {
-	name := fmt.Sprintf("access-%d", m.random.IntN(names))
-	live := slices.DeleteFunc(slices.Sorted(maps.Keys(m.claims)), func(c string) bool { return m.claims[c].deleted })
-	if m.accesses[name] != nil || len(live) == 0 {
-		return false
-	}
-	m.random.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
-	live = live[:min(len(live), 1+m.random.IntN(2))]
-	access := m.access(name, "keys", live...)
-	m.create(access)
-	m.accesses[name] = &modelAccess{object: access, claims: live}
-	return true
-}
-
-func (m *model) deleteAccess() bool {
-	name, ok := pickKey(m, m.accesses, func(*modelAccess) bool { return true })
-	if !ok {
-		return false
-	}
-	m.delete(m.accesses[name].object)
-	m.gone(m.accesses[name].object) // its name may come again
-	delete(m.accesses, name)
-	return true
-}
-
-func (m *model) rotate() bool {
-	name, ok := pickKey(m, m.accesses, func(a *modelAccess) bool { return a.granted })
-	if !ok {
-		return false
-	}
-	change(m.world, m.accesses[name].object, func(a *cosiapi.BucketAccess) {
-		cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, strconv.Itoa(m.random.IntN(1e6)))
-	})
-	return true
-}
-
-// editSecret spoils a Secret and wakes a sidecar that may not watch it.
-func (m *model) editSecret() bool {
-	name, ok := pickKey(m, m.accesses, func(a *modelAccess) bool { return a.granted })
-	if !ok {
-		return false
-	}
-	access := m.accesses[name].object
-	spoiled := secret(access, 0)
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"AWS_SECRET_ACCESS_KEY":null,"MINE":"eA=="}}`))
-	if err := m.Client.Patch(m.t.Context(), spoiled, patch); err != nil && !apierrors.IsNotFound(err) {
-		m.t.Fatal(err)
-	}
-	if m.setup.watchSecrets {
-		m.rules.ObjectChanged()
-	} else {
-		m.touch(access)
-	}
-	return true
-}
-
-func (m *model) failCall() bool {
-	rpcs := []driverfake.RPC{
-		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket,
-		driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess,
-	}
-	retried := []codes.Code{codes.Unavailable, codes.Internal, codes.Aborted, codes.ResourceExhausted, codes.PermissionDenied}
-	m.driver.Script(driverfake.Fault{
-		RPC: rpcs[m.random.IntN(len(rpcs))], Code: retried[m.random.IntN(len(retried))], AfterEffect: m.random.IntN(2) == 0, Times: 1 + m.random.IntN(2),
-	})
-	return true
-}
-
-func (m *model) failWrite() bool {
-	who := []string{theController, theSidecar}[m.random.IntN(2)]
-	m.tape.strike(&fault{Who: who, Skip: m.random.IntN(3), Status: []int{0, 409, 429, 500}[m.random.IntN(4)], After: m.random.IntN(2) == 0})
-	return true
-}
-
-func (m *model) restart() bool {
-	who := []string{theController, theSidecar}[m.random.IntN(2)]
-	p := m.process(who)
-	select { // a manager that is stopped while it cannot fill its caches never ends
-	case <-p.atWork:
-	case <-time.After(patience()):
-		m.t.Fatalf("the %s does not begin", who)
-	}
-	if m.random.IntN(2) == 0 {
-		p.die()
-		p.bury()
-	} else {
-		m.stop(who)
-	}
-	if who == theController {
-		m.runController()
-	} else {
-		m.runSidecar()
-	}
-	return true
+	return false
 }
 
 // agree waits until the world is as the model says.
 func (m *model) agree() {
 	m.t.Helper()
 	m.eventually("the world is as the model says", func(ctx context.Context) error {
-		var errs []error
-		for _, name := range slices.Sorted(maps.Keys(m.claims)) {
-			errs = append(errs, m.checkClaim(ctx, name))
-		}
+		// What is not so yet is looked at again soon, and the rest only then. What
+		// must become of a claim depends on which accesses were granted.
 		for _, name := range slices.Sorted(maps.Keys(m.accesses)) {
-			errs = append(errs, m.checkAccess(ctx, name))
+			if err := m.checkAccess(ctx, name); err != nil {
+				return err
+			}
 		}
-		errs = append(errs, m.findUnknown(ctx), m.findMissing(ctx))
-		return errors.Join(errs...)
+		for _, name := range slices.Sorted(maps.Keys(m.claims)) {
+			if err := m.checkClaim(ctx, name); err != nil {
+				return err
+			}
+		}
+		return errors.Join(m.findUnknown(ctx), m.findMissing(ctx))
 	})
-	for name, c := range m.claims {
-		if c.deleted && !m.used(name) {
-			delete(m.claims, name)
+	for name, a := range m.accesses {
+		if a.deleted {
+			delete(m.accesses, name)
 		}
 	}
+	for name, c := range m.claims {
+		if !c.deleted || m.used(name) {
+			continue
+		}
+		delete(m.claims, name)
+		if c.imported {
+			m.left = append(m.left, c.bucket)
+		}
+	}
+	slices.Sort(m.left) // so that a seed repeats what is drawn from them
 	if n := m.driver.MaxConcurrency(""); n > 1 {
 		m.t.Fatalf("%d calls for one ID ran at once", n)
 	}
@@ -304,7 +232,7 @@ func (m *model) agree() {
 // was deleted.
 func (m *model) used(claim string) bool {
 	for _, a := range m.accesses {
-		if a.granted && slices.Contains(a.claims, claim) {
+		if a.granted && !a.deleted && slices.Contains(a.claims, claim) {
 			return true
 		}
 	}
@@ -319,7 +247,7 @@ func (m *model) checkClaim(ctx context.Context, name string) error {
 		return err
 	}
 	bucket, there := &cosiapi.Bucket{}, true
-	if err := m.Client.Get(ctx, client.ObjectKey{Name: cosiapi.BucketNameFor(c.object.UID)}, bucket); err != nil {
+	if err := m.Client.Get(ctx, client.ObjectKey{Name: c.bucket}, bucket); err != nil {
 		if !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -332,11 +260,17 @@ func (m *model) checkClaim(ctx context.Context, name string) error {
 	case c.deleted && !held && c.policy == cosiapi.DeletionPolicyDelete && there:
 		return fmt.Errorf("the Bucket of %s, which is gone, is still there: %+v", name, bucket.Status.Conditions)
 	case c.deleted && !held && c.policy == cosiapi.DeletionPolicyRetain && there:
-		if !released(bucket) || !bucket.DeletionTimestamp.IsZero() {
-			return fmt.Errorf("the retained Bucket of %s is not marked, or goes", name)
+		bound := bucket.Spec.BucketClaimRef.UID == c.object.UID // else the claim went before it could bind
+		if released(bucket) != bound || !bucket.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("the retained Bucket of %s is not marked, or goes: %+v", name, bucket)
+		}
+		if c.imported {
+			return nil
 		}
 		m.kept[bucket.Name] = c.provisioned || conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 		return nil
+	case c.deleted && !held && c.imported:
+		return fmt.Errorf("the imported Bucket of %s is gone", name)
 	case c.deleted && !held:
 		return nil
 	case !there || !bucket.DeletionTimestamp.IsZero() || now.Name == "":
@@ -357,13 +291,24 @@ func (m *model) checkAccess(ctx context.Context, name string) error {
 	a := m.accesses[name]
 	now := &cosiapi.BucketAccess{}
 	if err := m.Client.Get(ctx, client.ObjectKeyFromObject(a.object), now); err != nil {
+		if a.deleted {
+			return client.IgnoreNotFound(err)
+		}
 		return err
+	}
+	if a.deleted {
+		return fmt.Errorf("%s is deleted and still there: %+v", name, now.Status.Conditions)
 	}
 	if now.Status.DriverName != "" {
 		a.granted = true // once handed over, it must be granted in the end, or it is in a claim's way
 	}
 	going := slices.ContainsFunc(a.claims, func(c string) bool { return m.claims[c] == nil || m.claims[c].deleted })
 	granted := conditions.Is(now.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+	for i := range a.claims {
+		if err := m.checkSecret(ctx, secret(now, i)); granted && err != nil {
+			return err
+		}
+	}
 	switch {
 	case !going && !granted:
 		return fmt.Errorf("%s is not granted: %+v", name, now.Status.Conditions)
@@ -374,22 +319,38 @@ func (m *model) checkAccess(ctx context.Context, name string) error {
 	}
 }
 
-// leave deletes everything, and fails the test if more stays than Retain keeps.
-func (m *model) leave() {
-	m.t.Helper()
-	for _, a := range m.accesses {
-		m.delete(a.object)
+// checkSecret finds what a user put into a Secret.
+func (m *model) checkSecret(ctx context.Context, s *corev1.Secret) error {
+	if err := m.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+		return err
 	}
-	for _, c := range m.claims {
-		if !c.deleted {
-			m.delete(c.object)
+	if s.Data["MINE"] != nil {
+		return fmt.Errorf("Secret %s still has what a user put there", s.Name)
+	}
+	return nil
+}
+
+// leave deletes everything, at once with the namespace or one by one, and fails
+// the test if more stays than Retain keeps.
+func (m *model) leave(withNamespace bool) {
+	m.t.Helper()
+	if withNamespace {
+		m.delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.accesses)) {
+		if !withNamespace {
+			m.delete(m.accesses[name].object)
+		}
+		m.accesses[name].deleted = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.claims)) {
+		if c := m.claims[name]; !c.deleted {
+			if !withNamespace {
+				m.delete(c.object)
+			}
 			c.deleted = true
 		}
 	}
-	for _, a := range m.accesses {
-		m.gone(a.object)
-	}
-	m.accesses = map[string]*modelAccess{}
 	m.agree()
 	m.eventually("the backend has what was retained", func(context.Context) error {
 		left := m.driver.Inventory()
@@ -399,13 +360,18 @@ func (m *model) leave() {
 		there := map[string]bool{}
 		for _, b := range left.Buckets {
 			there[b.ID] = true
-			if _, known := m.kept[b.ID]; !known {
+			if _, known := m.kept[b.ID]; !known && !b.Foreign {
 				return fmt.Errorf("bucket %s, which nobody retained", b.ID)
 			}
 		}
 		for name, must := range m.kept {
 			if must && !there[name] {
 				return fmt.Errorf("no bucket %s, which was retained", name)
+			}
+		}
+		for _, id := range m.brown {
+			if !there[id] {
+				return fmt.Errorf("no bucket %s, which was imported", id)
 			}
 		}
 		return nil

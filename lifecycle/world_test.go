@@ -62,6 +62,9 @@ type setup struct {
 	patience time.Duration
 	// deadline of a call.
 	deadline time.Duration
+	// window is how long no call may be repeated that the driver refused; zero
+	// means as long as the checker of the contract says.
+	window time.Duration
 	// leases turns leader election on.
 	leases bool
 	// programs runs the programs as they are shipped, instead of their managers
@@ -171,7 +174,7 @@ func start(t *testing.T, o setup) *world {
 		o.fake.Name = w.namespace + ".fake.cooper.dev"
 	}
 	w.sockets = tempdirtest.Short(t)
-	w.rules = strict.New(strict.Options{})
+	w.rules = strict.New(strict.Options{Window: o.window})
 	o.fake.ServerOptions = append(w.rules.ServerOptions(), grpc.StatsHandler(otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{}))))
 	driver, err := driverfake.New(o.fake)
