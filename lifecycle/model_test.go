@@ -28,8 +28,8 @@ const (
 	// defaultWorlds is how many random runs CI makes, and defaultSteps the
 	// length of each; COOPER_LIFECYCLE_WORLDS and COOPER_LIFECYCLE_STEPS set
 	// others.
-	defaultWorlds = 5
-	defaultSteps  = 400
+	defaultWorlds = 4
+	defaultSteps  = 500
 	// round is how many steps are made before everybody is waited for.
 	round = 30
 	// names is how many claims, and how many accesses, there are at most.
