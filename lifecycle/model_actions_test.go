@@ -263,7 +263,7 @@ func (m *model) restart() bool {
 	who := pick(m, theController, theSidecar)
 	m.letWatchesGo()
 	p := m.process(who)
-	select { // a manager that is stopped while it cannot fill its caches never ends
+	select { // so that what is tried is the restart of a process that works
 	case <-p.atWork:
 	case <-time.After(patience()):
 		m.t.Fatalf("the %s does not begin", who)
