@@ -220,7 +220,8 @@ func (w *world) findUnknown(ctx context.Context) error {
 }
 
 // findUnsaid finds conditions of objects that stay which do not say, of their
-// present generation, that all is well.
+// present generation, that all is well. A crash may leave a fence behind, with
+// which all is not well.
 func (w *world) findUnsaid(ctx context.Context) error {
 	claims, accesses, buckets := &cosiapi.BucketClaimList{}, &cosiapi.BucketAccessList{}, &cosiapi.BucketList{}
 	errs := []error{
@@ -239,7 +240,7 @@ func (w *world) findUnsaid(ctx context.Context) error {
 		}
 	}
 	for _, obj := range all {
-		if !obj.GetDeletionTimestamp().IsZero() {
+		if !obj.GetDeletionTimestamp().IsZero() || ofFence(obj.GetName()) {
 			continue
 		}
 		for conditionType, want := range map[string]metav1.ConditionStatus{
