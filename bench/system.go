@@ -222,7 +222,13 @@ func (s *system) allow(ctx context.Context) error {
 	return errors.Join(
 		s.bind(ctx, controllerUser, deploy.ControllerRole, deploy.ControllerLeaderRole),
 		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.SidecarLeaderRole),
-		s.bind(ctx, bareUser, deploy.ControllerRole, ""), s.bind(ctx, bareUser, deploy.SidecarRole, ""))
+		s.bind(ctx, bareUser, deploy.ControllerRole, ""), s.bind(ctx, bareUser, deploy.SidecarRole, ""),
+		// What the controller may do with claims, for the Buckets that stand for claims in the floor.
+		s.create(ctx, &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: bareUser},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"buckets", "buckets/status"}, Verbs: []string{"update"}}},
+		}),
+		s.bind(ctx, bareUser, bareUser, ""))
 }
 
 // bind gives a user a role for all namespaces, and one for the system namespace
