@@ -380,10 +380,7 @@ func TestCase61_bucketInfo(t *testing.T) {
 	} {
 		t.Run(string(protocol), func(t *testing.T) {
 			t.Parallel()
-			w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}}})
-			w.newClass("fast")
-			claim := w.claim("photos", "fast")
-			claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+			w, claim := serving(t, protocol, tc.served)
 			w.create(claim)
 			w.ready(claim)
 			bucket := w.bucketOf(claim)
@@ -399,4 +396,16 @@ func TestCase61_bucketInfo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serving starts a world whose driver serves one protocol alone, and returns a
+// claim for it that is not created yet.
+func serving(t *testing.T, protocol cosiapi.Protocol, served cosi.ObjectProtocol_Type) (*world, *cosiapi.BucketClaim) {
+	t.Helper()
+	w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{served}}})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim := w.claim("photos", "fast")
+	claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+	return w, claim
 }

@@ -292,11 +292,7 @@ func TestCase67_keys_of_each_protocol(t *testing.T) {
 	} {
 		t.Run(string(protocol), func(t *testing.T) {
 			t.Parallel()
-			w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}}})
-			w.newClass("fast")
-			w.newAccessClass("keys")
-			claim := w.claim("photos", "fast")
-			claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+			w, claim := serving(t, protocol, tc.served)
 			access := w.access("app", "keys", "photos")
 			access.Spec.Protocol = protocol
 			w.create(claim, access)
@@ -344,11 +340,7 @@ func TestCase67_all_keys_of_each_protocol(t *testing.T) {
 	} {
 		t.Run(string(protocol), func(t *testing.T) {
 			t.Parallel()
-			w := start(t, setup{fake: driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}}})
-			w.newClass("fast")
-			w.newAccessClass("keys")
-			claim := w.claim("photos", "fast")
-			claim.Spec.Protocols = []cosiapi.Protocol{protocol}
+			w, claim := serving(t, protocol, tc.served)
 			w.create(claim)
 			w.ready(claim)
 			bucket := w.bucketOf(claim)
