@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fulltest divides the tests into runs of three depths: the short one that a person waits for (`make test`, and
+// go test without more), the full one (`make test-full`, COOPER_FULL=1) and the soak (COOPER_SOAK=1). What the short
+// run leaves out it says, and COOPER_FULL=rest is the full run without what the short one has done.
+//
+// It knows nothing of what is tested. A test of a package must not be left to the full run unless another one tests the
+// same subject in the short run.
+package fulltest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// Soak reports whether everything is tried that can be, which takes hours.
+func Soak() bool { return os.Getenv("COOPER_SOAK") != "" }
+
+// Short reports whether this is the short run.
+func Short() bool { return !Soak() && os.Getenv("COOPER_FULL") == "" }
+
+// rest reports whether this run does what the short one left out, and nothing else.
+func rest() bool { return !Soak() && os.Getenv("COOPER_FULL") == "rest" }
+
+// Only skips the test in the short run; reason says why the short run can do without it.
+func Only(tb testing.TB, reason string) {
+	tb.Helper()
+	if Short() {
+		left(tb)
+		tb.Skip("left to make test-full: " + reason)
+	}
+}
+
+// Times returns how often something is repeated: short times in the short run, full times in the full one. More in the
+// soak is up to the test.
+func Times(tb testing.TB, short, full int) int {
+	tb.Helper()
+	from, to := share(tb, short, full)
+	return to - from
+}
+
+// Sample returns the elements of a matrix that this run tries, in their order: short of them, drawn at random, in the
+// short run, full of them, with the same ones among them, in the full run, and all in the soak. It logs the seed.
+func Sample[T any](tb testing.TB, all []T, short, full int) []T {
+	tb.Helper()
+	if Soak() {
+		return all
+	}
+	from, to := share(tb, min(short, len(all)), min(full, len(all)))
+	seed := Seed(tb)
+	drawn := random(tb, seed).Perm(len(all))[from:to]
+	if len(drawn) < len(all) {
+		tb.Logf("%d of %d; COOPER_SEED=%d repeats them, COOPER_SOAK=1 tries all", len(drawn), len(all), seed)
+	}
+	slices.Sort(drawn)
+	chosen := make([]T, 0, len(drawn))
+	for _, i := range drawn {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
+}
+
+// share returns what this run does of what the full run does, numbered from 0: all from from and below to.
+func share(tb testing.TB, short, full int) (from, to int) {
+	tb.Helper()
+	switch {
+	case full <= short: // the short run leaves nothing
+		if rest() {
+			return short, short
+		}
+		return 0, short
+	case Short():
+		left(tb)
+		tb.Logf("%d of %d are left to make test-full", full-short, full)
+		return 0, short
+	case rest():
+		return short, full
+	default:
+		return 0, full
+	}
+}
+
+// random returns the source that a test draws from: another one for each name of a test, the same one in each run.
+func random(tb testing.TB, seed uint64) *rand.Rand {
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(tb.Name()))             // never fails
+	return rand.New(rand.NewPCG(seed, name.Sum64())) //nolint:gosec // a choice of tests
+}
+
+// chance is the seed of a test binary to which nobody has given one.
+var chance = sync.OnceValue(func() uint64 { return uint64(rand.Uint32()) })
+
+// Seed returns COOPER_SEED, or a seed that this test binary draws at random. Who draws with it logs it.
+func Seed(tb testing.TB) uint64 {
+	tb.Helper()
+	given := os.Getenv("COOPER_SEED")
+	if given == "" {
+		if rest() {
+			tb.Fatal("COOPER_FULL=rest needs the COOPER_SEED of the short run")
+		}
+		return chance()
+	}
+	seed, err := strconv.ParseUint(given, 10, 64)
+	if err != nil {
+		tb.Fatalf("COOPER_SEED: %v", err)
+	}
+	return seed
+}
+
+// left adds the test to the list of what the rest of the full run is (hack/test.sh), if one is kept.
+func left(tb testing.TB) {
+	tb.Helper()
+	list := os.Getenv("COOPER_LEFT")
+	if list == "" {
+		return
+	}
+	dir, err := os.Getwd() // that of the package, as go test starts it
+	if err != nil {
+		tb.Fatalf("COOPER_LEFT: %v", err)
+	}
+	file, err := os.OpenFile(list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		tb.Fatalf("COOPER_LEFT: %v", err)
+	}
+	_, err = fmt.Fprintf(file, "%s\t%s\n", dir, tb.Name()) // one write: lines of other processes do not mix with it
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		tb.Fatalf("COOPER_LEFT: %v", err)
+	}
+}

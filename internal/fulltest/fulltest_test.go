@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fulltest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// run sets which run this is; these tests cannot be parallel.
+func run(t *testing.T, full, soak string) {
+	t.Helper()
+	for name, value := range map[string]string{
+		"COOPER_FULL": full, "COOPER_SOAK": soak, "COOPER_SEED": "7", "COOPER_LEFT": filepath.Join(t.TempDir(), "left"),
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// listed returns the names of the tests that were left to the full run.
+func listed(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(os.Getenv("COOPER_LEFT"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), dir+"\t")
+		if !ok {
+			t.Errorf("%q does not begin with %s", line, dir)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
+	matrix := make([]int, 100)
+	for i := range matrix {
+		matrix[i] = i
+	}
+	sizes := map[string]struct{ short, full int }{
+		"some and more":            {3, 20},
+		"some and all":             {3, 100},
+		"none and some":            {0, 5},
+		"the same":                 {20, 20},
+		"more than there are":      {200, 300},
+		"the full run draws fewer": {5, 3},
+	}
+	for name, size := range sizes {
+		t.Run(name, func(t *testing.T) {
+			draws := map[string][]int{}
+			times := map[string]int{}
+			for _, full := range []string{"", "rest", "1"} {
+				run(t, full, "")
+				draws[full] = fulltest.Sample(t, matrix, size.short, size.full)
+				times[full] = fulltest.Times(t, size.short, size.full)
+			}
+			if !slices.IsSorted(draws["1"]) {
+				t.Errorf("not in order: %v", draws["1"])
+			}
+			both := slices.Concat(draws[""], draws["rest"])
+			slices.Sort(both)
+			if diff := cmp.Diff(draws["1"], both); diff != "" {
+				t.Errorf("(-full +short and rest):\n%s", diff)
+			}
+			if times[""]+times["rest"] != times["1"] {
+				t.Errorf("times: %v", times)
+			}
+		})
+	}
+}
+
+func TestTheSoakTriesAll(t *testing.T) {
+	run(t, "", "1")
+	if got := fulltest.Sample(t, []int{3, 1, 2}, 1, 2); !slices.Equal(got, []int{3, 1, 2}) {
+		t.Errorf("got %v", got)
+	}
+	fulltest.Only(t, "never said")
+}
+
+// skipped is a test that records that it is skipped, and does not count as one.
+type skipped struct {
+	testing.TB
+
+	reason string
+}
+
+func (s *skipped) Skip(args ...any) { s.reason = fmt.Sprint(args...) }
+
+func TestWhatIsLeftIsListed(t *testing.T) {
+	tests := map[string]struct {
+		leave func(testing.TB)
+		skips bool
+		left  bool
+	}{
+		"a test of the full run alone": {func(tb testing.TB) { fulltest.Only(tb, "it takes long") }, true, true},
+		"a sample":                     {func(tb testing.TB) { fulltest.Sample(tb, []int{1, 2, 3}, 1, 2) }, false, true},
+		"a whole matrix":               {func(tb testing.TB) { fulltest.Sample(tb, []int{1, 2, 3}, 3, 4) }, false, false},
+		"fewer repetitions":            {func(tb testing.TB) { fulltest.Times(tb, 1, 2) }, false, true},
+		"all repetitions":              {func(tb testing.TB) { fulltest.Times(tb, 2, 2) }, false, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			for _, full := range []string{"", "rest", "1"} {
+				run(t, full, "")
+				test := &skipped{TB: t}
+				tc.leave(test)
+				short := full == ""
+				if got := test.reason == "left to make test-full: it takes long"; got != (tc.skips && short) {
+					t.Errorf("with COOPER_FULL=%q it is skipped with %q", full, test.reason)
+				}
+				var want []string
+				if tc.left && short {
+					want = []string{t.Name()}
+				}
+				if diff := cmp.Diff(want, listed(t)); diff != "" {
+					t.Errorf("with COOPER_FULL=%q the list is (-want +got):\n%s", full, diff)
+				}
+			}
+		})
+	}
+}
