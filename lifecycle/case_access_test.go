@@ -19,6 +19,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -42,8 +43,9 @@ func (w *world) bucketIDs() []string {
 	return ids // sorted
 }
 
-func TestCase12_13_14_43_two_phases_of_an_access(t *testing.T) {
+func TestTwoPhasesOfAnAccess(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "account-name", "account-id-stored-first", "access-phases-agree", "access-modes")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		live := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}
@@ -81,13 +83,13 @@ func TestCase12_13_14_43_two_phases_of_an_access(t *testing.T) {
 		if d := cmp.Diff(first, again, protocmp.Transform(), byID); d != "" {
 			t.Errorf("the phases differ (-first, +second):\n%s", d)
 		}
-		// Case 13: nobody puts another ID in its place.
+		// Nobody puts another ID in its place.
 		forged := access.DeepCopy()
 		forged.Status.AccountID = "another"
 		if err := w.Client.Status().Update(t.Context(), forged); !apierrors.IsInvalid(err) {
 			t.Errorf("another account ID: %v", err)
 		}
-		// Case 12: another access of that name is another account.
+		// Another access of that name is another account.
 		w.delete(access)
 		w.gone(access)
 		if next := w.granted("app", "keys", "photos"); next.Status.AccountID == access.Status.AccountID {
@@ -96,8 +98,9 @@ func TestCase12_13_14_43_two_phases_of_an_access(t *testing.T) {
 	})
 }
 
-func TestCase13_revoked_whenever_it_has_an_ID(t *testing.T) {
+func TestAccessWithAnIDIsRevoked(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "account-id-stored-first")
 	for rpc, want := range map[driverfake.RPC][]driverfake.RPC{
 		driverfake.GrantAccess:      {driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess},
 		driverfake.GenerateAccessID: {driverfake.GenerateAccessID},
@@ -116,8 +119,9 @@ func TestCase13_revoked_whenever_it_has_an_ID(t *testing.T) {
 	}
 }
 
-func TestCase13_deleted_before_the_ID_is_stored(t *testing.T) {
+func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "account-id-stored-first")
 	w := pair(t, setup{})
 	access := w.access("app", "keys", "photos")
 	unread := access.DeepCopy() // the test reads into the other one meanwhile
@@ -129,8 +133,9 @@ func TestCase13_deleted_before_the_ID_is_stored(t *testing.T) {
 	diff(t, "calls", []driverfake.RPC{driverfake.GenerateAccessID}, w.rpcs("ba-"+string(access.UID)))
 }
 
-func TestCase15_57_refused_in_either_phase(t *testing.T) {
+func TestAccessRefusedInEitherPhase(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "access-refused-in-either-phase", "retryable-or-not")
 	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
 		t.Run(string(rpc), func(t *testing.T) {
 			t.Parallel()
@@ -148,8 +153,9 @@ func TestCase15_57_refused_in_either_phase(t *testing.T) {
 	}
 }
 
-func TestCase38_39_52_order_of_an_access(t *testing.T) {
+func TestOrderOfAnAccess(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "access-order", "hand-off-once", "revocation-order")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		w.settled()
@@ -160,14 +166,14 @@ func TestCase38_39_52_order_of_an_access(t *testing.T) {
 			"sidecar create secrets", "sidecar DriverGenerateBucketAccessId", "sidecar patch bucketaccesses/status",
 			"sidecar DriverGrantBucketAccess", "sidecar patch secrets", "sidecar patch bucketaccesses/status",
 		}
-		w.eventually("the last request has its answer", func(context.Context) error { // its effect is seen before
+		w.eventually("the last request has its response", func(context.Context) error { // its effect is seen before
 			if len(w.tape.done(since(mark))) < len(want) {
 				return errNot
 			}
 			return nil
 		})
 		diff(t, "requests for the access", want, w.tape.done(since(mark)))
-		// Case 39: another class of that name changes nothing.
+		// Another class of that name changes nothing.
 		handed := access.Status.DeepCopy()
 		class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
 		w.delete(class)
@@ -175,7 +181,7 @@ func TestCase38_39_52_order_of_an_access(t *testing.T) {
 		w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) { c.DriverName, c.Parameters = "other", nil })
 		w.settled()
 		diff(t, "status after the class was replaced", handed, &get(w, access).Status)
-		// Case 52: and back.
+		// And back.
 		mark = w.tape.mark()
 		w.delete(access)
 		w.gone(access)
@@ -183,7 +189,7 @@ func TestCase38_39_52_order_of_an_access(t *testing.T) {
 			"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses",
 			"controller update bucketclaims", "controller update bucketaccesses",
 		}
-		w.eventually("the last request has its answer", func(context.Context) error {
+		w.eventually("the last request has its response", func(context.Context) error {
 			if len(w.tape.done(since(mark))) < len(want) {
 				return errNot
 			}
@@ -196,8 +202,9 @@ func TestCase38_39_52_order_of_an_access(t *testing.T) {
 	})
 }
 
-func TestCase38_55_rejected_by_its_class(t *testing.T) {
+func TestAccessRejectedByItsClass(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "access-order", "never-handed-off")
 	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) {
 		c.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
 	})
@@ -218,24 +225,25 @@ func TestCase38_55_rejected_by_its_class(t *testing.T) {
 		return nil
 	})
 	w.delete(access, waiting)
-	w.gone(access, waiting) // case 55: without a sidecar
+	w.gone(access, waiting) // without a sidecar
 }
 
-func TestCase41_42_43_44_45_48_refusals(t *testing.T) {
+func TestRefusedAccesses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
+		covers string
 		class  func(*cosiapi.BucketAccessClassSpec)
 		access func(*cosiapi.BucketAccess)
 		want   conditions.Reason
 	}{
-		"case 41: a protocol that the claim has not got": {
-			nil, func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure }, conditions.ProtocolUnsupported,
+		"a protocol that the claim has not got": {
+			"access-protocol", nil, func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure }, conditions.ProtocolUnsupported,
 		},
-		"case 42: a class for another driver": {
-			func(c *cosiapi.BucketAccessClassSpec) { c.DriverName = "other" }, nil, conditions.DriverMismatch,
+		"a class for another driver": {
+			"access-driver", func(c *cosiapi.BucketAccessClassSpec) { c.DriverName = "other" }, nil, conditions.DriverMismatch,
 		},
-		"case 43: a mode that the class disallows": {
-			func(c *cosiapi.BucketAccessClassSpec) {
+		"a mode that the class disallows": {
+			"access-modes", func(c *cosiapi.BucketAccessClassSpec) {
 				c.DisallowedBucketAccessModes.BucketMetadata = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadOnly}
 			},
 			func(a *cosiapi.BucketAccess) {
@@ -243,21 +251,22 @@ func TestCase41_42_43_44_45_48_refusals(t *testing.T) {
 			},
 			conditions.AccessModeDisallowed,
 		},
-		"case 44: two claims of a class that says nothing of several": {
-			nil, func(a *cosiapi.BucketAccess) {
+		"two claims of a class that says nothing of several": {
+			"single-bucket-default", nil, func(a *cosiapi.BucketAccess) {
 				more := a.Spec.BucketClaims[0]
 				more.BucketClaimName, more.AccessSecretName = "films", "more"
 				a.Spec.BucketClaims = append(a.Spec.BucketClaims, more)
 			}, conditions.MultiBucketDisallowed,
 		},
-		"case 45: no ServiceAccount for a class that needs one": {
-			func(c *cosiapi.BucketAccessClassSpec) {
+		"no ServiceAccount for a class that needs one": {
+			"service-account", func(c *cosiapi.BucketAccessClassSpec) {
 				c.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
 			}, nil, conditions.ServiceAccountRequired,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			cases.Covers(t, tc.covers)
 			w := start(t, setup{})
 			w.newClass("fast")
 			if tc.class == nil {
@@ -281,8 +290,9 @@ func TestCase41_42_43_44_45_48_refusals(t *testing.T) {
 	}
 }
 
-func TestCase41_43_44_what_is_not_refused(t *testing.T) {
+func TestAccessThatIsNotRefused(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "access-protocol", "access-modes", "single-bucket-default")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
@@ -293,14 +303,14 @@ func TestCase41_43_44_what_is_not_refused(t *testing.T) {
 	none := access.DeepCopy()
 	none.Spec.BucketClaims[0].AccessModes = cosiapi.BucketAccessModes{}
 	if err := w.Client.Create(t.Context(), none); err == nil {
-		t.Error("case 43: an access without any mode was accepted")
+		t.Error("an access without any mode was accepted")
 	}
 	access.Spec.BucketClaims[0].AccessModes = cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}
 	hold := make(chan struct{})
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
 	claim := w.newClaim("photos", "fast")
 	w.create(access)
-	// Case 41: while the claim's protocols are not known, the access waits.
+	// While the claim's protocols are not known, the access waits.
 	w.condition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	close(hold)
 	w.ready(claim, access)
@@ -311,8 +321,9 @@ func TestCase41_43_44_what_is_not_refused(t *testing.T) {
 	}
 }
 
-func TestCase45_service_accounts(t *testing.T) {
+func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "service-account")
 	for _, authentication := range []cosiapi.AuthenticationType{cosiapi.AuthenticationTypeServiceAccount, cosiapi.AuthenticationTypeKey} {
 		t.Run(string(authentication), func(t *testing.T) {
 			t.Parallel()
@@ -344,8 +355,9 @@ func TestCase45_service_accounts(t *testing.T) {
 	}
 }
 
-func TestCase49_claims_that_share_a_bucket(t *testing.T) {
+func TestClaimsThatShareABucket(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "shared-bucket")
 	for name, disallowed := range map[string][]cosiapi.BucketAccessMode{
 		"the sum of their modes is disallowed": {cosiapi.BucketAccessModeReadWrite},
 		"the class does not mind":              nil,
@@ -382,8 +394,9 @@ func TestCase49_claims_that_share_a_bucket(t *testing.T) {
 	}
 }
 
-func TestCase63_two_causes_at_once(t *testing.T) {
+func TestTwoCausesOfOneCondition(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "conditions-of-accesses")
 	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim goes first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -412,8 +425,9 @@ func TestCase63_two_causes_at_once(t *testing.T) {
 	}
 }
 
-func TestCase63_conditions_of_an_access(t *testing.T) {
+func TestConditionsOfAnAccess(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "conditions-of-accesses")
 	type want struct {
 		provisioned, validated, failed metav1.ConditionStatus
 	}

@@ -13,12 +13,14 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-func TestCase17_without_a_sidecar_nothing_is_left(t *testing.T) {
+func TestNothingIsLeftWithoutASidecar(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-finalizer")
 	w := start(t, setup{idle: true})
 	w.runController()
 	w.newClass("fast")
@@ -36,8 +38,9 @@ func (w *world) creates() int {
 	return len(w.tape.done(func(e entry) bool { return e.What == "create buckets" }))
 }
 
-func TestCase18_a_Bucket_that_is_lost(t *testing.T) {
+func TestLostBucketIsNotCreatedAgain(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-lost")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -55,8 +58,9 @@ func TestCase18_a_Bucket_that_is_lost(t *testing.T) {
 	}
 }
 
-func TestCase19_a_cache_that_lags(t *testing.T) {
+func TestStaleCacheLosesNoBucket(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-cache-lags")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.settled()
@@ -77,8 +81,9 @@ func TestCase19_a_cache_that_lags(t *testing.T) {
 	}
 }
 
-func TestCase20_a_Bucket_of_that_name_exists(t *testing.T) {
+func TestBucketOfThatNameExists(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-exists")
 	for name, tc := range map[string]struct {
 		uid   func(types.UID) types.UID
 		ready bool
@@ -114,8 +119,9 @@ func TestCase20_a_Bucket_of_that_name_exists(t *testing.T) {
 	}
 }
 
-func TestCase21_a_class_that_changes(t *testing.T) {
+func TestClassIsCopiedOnce(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "class-copied-once")
 	w := start(t, setup{})
 	class := w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -130,11 +136,12 @@ func TestCase21_a_class_that_changes(t *testing.T) {
 	}
 }
 
-func TestCase22_an_import_for_another_claim(t *testing.T) {
+func TestImportForAnotherClaim(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "import-for-another-claim")
 	w := start(t, setup{})
-	w.must(w.driver.AddBucket("brown"))
-	wrong := w.imported("archive", "brown", "films")
+	w.must(w.driver.AddBucket("existing"))
+	wrong := w.imported("archive", "existing", "films")
 	claim := w.importing("photos", "archive")
 	w.create(wrong, claim)
 	w.refused(claim, conditions.BindingInvalid)
@@ -143,15 +150,16 @@ func TestCase22_an_import_for_another_claim(t *testing.T) {
 	}
 	w.delete(wrong)
 	w.gone(wrong)
-	w.create(w.imported("archive", "brown", "photos"))
+	w.create(w.imported("archive", "existing", "photos"))
 	w.ready(claim)
 }
 
-func TestCase23_34_one_claim_binds_once(t *testing.T) {
+func TestImportBindsOnce(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "import-binds-once", "retain")
 	w := start(t, setup{})
-	w.must(w.driver.AddBucket("brown"))
-	bucket := w.imported("archive", "brown", "photos")
+	w.must(w.driver.AddBucket("existing"))
+	bucket := w.imported("archive", "existing", "photos")
 	first := w.importing("photos", "archive")
 	w.create(bucket, first)
 	w.ready(first)
@@ -170,30 +178,32 @@ func TestCase23_34_one_claim_binds_once(t *testing.T) {
 		t.Errorf("a retained Bucket must be marked and stay: %+v", bucket.ObjectMeta)
 	}
 	w.called(driverfake.DeleteBucket, 0)
-	// The administrator imports it anew.
+	// The administrator imports it again.
 	w.delete(bucket)
 	w.gone(bucket)
-	w.create(w.imported("archive", "brown", "photos"))
+	w.create(w.imported("archive", "existing", "photos"))
 	w.ready(second)
 }
 
-func TestCase24_an_import_before_its_Bucket(t *testing.T) {
+func TestImportBeforeItsBucket(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "import-before-its-bucket")
 	w := start(t, setup{})
-	w.must(w.driver.AddBucket("brown"))
+	w.must(w.driver.AddBucket("existing"))
 	claim := w.importing("photos", "archive")
 	w.create(claim)
 	w.condition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucket)
 	w.settled()
-	w.create(w.imported("archive", "brown", "photos"))
+	w.create(w.imported("archive", "existing", "photos"))
 	w.ready(claim)
 }
 
-func TestCase25_an_import_without_the_protocol(t *testing.T) {
+func TestImportWithoutTheProtocol(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "import-protocols")
 	w := start(t, setup{})
-	w.must(w.driver.AddBucket("brown"))
-	bucket := w.imported("archive", "brown", "photos")
+	w.must(w.driver.AddBucket("existing"))
+	bucket := w.imported("archive", "existing", "photos")
 	claim := w.importing("photos", "archive")
 	claim.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
 	w.create(bucket, claim)
@@ -202,8 +212,9 @@ func TestCase25_an_import_without_the_protocol(t *testing.T) {
 	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.ProtocolUnsupported)
 }
 
-func TestCase62_conditions_of_a_claim(t *testing.T) {
+func TestConditionsOfAClaim(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "conditions-of-claims")
 	type want struct {
 		provisioned, validated, failed metav1.ConditionStatus
 	}

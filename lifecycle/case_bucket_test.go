@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -42,7 +43,7 @@ func (w *world) rpcs(id string) []driverfake.RPC {
 	return out
 }
 
-// count is the number of calls of an RPC, and fails the test if it is another.
+// called fails the test unless an RPC was called that often.
 func (w *world) called(rpc driverfake.RPC, want int) {
 	w.t.Helper()
 	if got := len(w.driver.Calls(rpc)); got != want {
@@ -73,8 +74,9 @@ func diff(t *testing.T, what string, want, got any) {
 	}
 }
 
-func TestCase01_02_05_17_two_phases_of_a_bucket(t *testing.T) {
+func TestTwoPhasesOfABucket(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-name", "bucket-id-stored-first", "bucket-phases-agree", "bucket-finalizer")
 	w := start(t, setup{})
 	w.newClass("fast")
 	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
@@ -111,8 +113,9 @@ func TestCase01_02_05_17_two_phases_of_a_bucket(t *testing.T) {
 	}
 }
 
-func TestCase03_phase_1_is_not_repeated(t *testing.T) {
+func TestBucketIDIsGeneratedOnce(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-id-generated-once")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
@@ -125,8 +128,9 @@ func TestCase03_phase_1_is_not_repeated(t *testing.T) {
 	w.called(driverfake.CreateBucket, 2)
 }
 
-func TestCase04_the_ID_cannot_be_stored(t *testing.T) {
+func TestBucketIDCannotBeStored(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-id-not-stored")
 	for _, status := range []int{http.StatusConflict, http.StatusInternalServerError} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
@@ -142,8 +146,9 @@ func TestCase04_the_ID_cannot_be_stored(t *testing.T) {
 	}
 }
 
-func TestCase06_deleted_before_the_ID_is_stored(t *testing.T) {
+func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-deleted-before-id")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim := w.claim("photos", "fast")
@@ -164,8 +169,9 @@ func TestCase06_deleted_before_the_ID_is_stored(t *testing.T) {
 	diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID}, w.rpcs(""))
 }
 
-func TestCase07_08_deleted_though_never_created(t *testing.T) {
+func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-deleted-before-creation", "bucket-id-is-not-enough")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -173,7 +179,7 @@ func TestCase07_08_deleted_though_never_created(t *testing.T) {
 	claim := w.newClaim("photos", "fast")
 	bucket := w.bucketOf(claim)
 	w.condition(bucket, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
-	// Case 8: an ID alone provisions nobody.
+	// An ID alone provisions nobody.
 	access := w.access("app", "keys", "photos")
 	w.create(access)
 	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown)
@@ -186,14 +192,15 @@ func TestCase07_08_deleted_though_never_created(t *testing.T) {
 	diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.DeleteBucket}, w.rpcs(bucket.Name))
 }
 
-func TestCase09_static(t *testing.T) {
+func TestImportedBucket(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-imported")
 	w := start(t, setup{})
-	w.must(w.driver.AddBucket("brown.field"))
-	bucket := w.imported("archive", "brown.field", "photos")
+	w.must(w.driver.AddBucket("existing.bucket"))
+	bucket := w.imported("archive", "existing.bucket", "photos")
 	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGetBucketRequest) error {
 		b, err := w.live(ctx, w.global("archive"))
-		if err == nil && (b.Status.BucketID != "brown.field" || r.GetBucketId() != "brown.field") {
+		if err == nil && (b.Status.BucketID != "existing.bucket" || r.GetBucketId() != "existing.bucket") {
 			t.Errorf("bucket %q is looked up while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
 		}
 		return err
@@ -210,27 +217,29 @@ func TestCase09_static(t *testing.T) {
 	w.called(driverfake.DeleteBucket, 0)
 }
 
-func TestCase10_11_answers_that_break_the_contract(t *testing.T) {
+func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		rpc     driverfake.RPC
-		answer  proto.Message
-		creates int
+		covers   string
+		rpc      driverfake.RPC
+		response proto.Message
+		creates  int
 	}{
-		"case 10: an ID with forbidden characters": {driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"}, 0},
-		"case 10: an empty ID":                     {driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{}, 0},
-		"case 11: no protocol": {
-			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}}, 1,
+		"an ID with forbidden characters": {"bucket-id-malformed", driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"}, 0},
+		"an empty ID":                     {"bucket-id-malformed", driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{}, 0},
+		"no protocol": {
+			"bucket-protocols-missing", driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{}}, 1,
 		},
-		"case 11: not the protocol that was asked for": {
-			driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
+		"not the protocol that was asked for": {
+			"bucket-protocols-missing", driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			cases.Covers(t, tc.covers)
 			w := start(t, setup{})
 			w.newClass("fast")
-			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.answer, Times: driverfake.Always})
+			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
 			claim := w.newClaim("photos", "fast")
 			bucket := w.bucketOf(claim)
 			w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
@@ -250,8 +259,9 @@ func TestCase10_11_answers_that_break_the_contract(t *testing.T) {
 	}
 }
 
-func TestCase26_27_Buckets_that_the_driver_cannot_serve(t *testing.T) {
+func TestBucketsThatTheDriverCannotServe(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-protocols-unsupported", "bucket-of-another-driver")
 	w := start(t, setup{})
 	lacking := w.imported("azure", "x", "photos")
 	lacking.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
@@ -271,14 +281,15 @@ func TestCase26_27_Buckets_that_the_driver_cannot_serve(t *testing.T) {
 	}
 }
 
-func TestCase36_a_deletion_that_fails(t *testing.T) {
+func TestDeletionThatFails(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "deletion-fails")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.InvalidArgument, Message: "not like that"})
 	w.delete(claim)
-	w.gone(claim) // A12: it does not wait for the backend
+	w.gone(claim) // it does not wait for the backend
 	message := w.condition(bucket, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
 	if !strings.Contains(message, "not like that") {
 		t.Errorf("the driver's message is lost: %s", message)
@@ -293,8 +304,9 @@ func TestCase36_a_deletion_that_fails(t *testing.T) {
 	w.called(driverfake.DeleteBucket, 2)
 }
 
-func TestCase60_no_two_calls_for_one_ID(t *testing.T) {
+func TestOneCallPerID(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "calls-one-per-id")
 	w := start(t, setup{leases: true, backoff: patient()})
 	w.newClass("fast")
 	hold := make(chan struct{})
@@ -319,8 +331,9 @@ func TestCase60_no_two_calls_for_one_ID(t *testing.T) {
 
 // Two Buckets may stand for one bucket of the backend. Their calls take turns,
 // and nothing but the end of the first wakes the second.
-func TestCase60_two_Buckets_of_one_backend_bucket(t *testing.T) {
+func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "calls-one-per-id")
 	w := start(t, setup{deadline: never})
 	w.must(w.driver.AddBucket("shared"))
 	hold := make(chan struct{})
@@ -344,9 +357,10 @@ func TestCase60_two_Buckets_of_one_backend_bucket(t *testing.T) {
 }
 
 // A grant that hangs delays neither another access to its bucket nor anything
-// else (decision B3).
-func TestCase60_a_call_that_hangs_delays_nothing_else(t *testing.T) {
+// else.
+func TestHangingCallDelaysNothingElse(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "calls-one-per-id")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -366,8 +380,9 @@ func TestCase60_a_call_that_hangs_delays_nothing_else(t *testing.T) {
 	w.ready(hanging)
 }
 
-func TestCase61_bucketInfo(t *testing.T) {
+func TestBucketInfo(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-info")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served cosi.ObjectProtocol_Type
 		want   map[string]string
@@ -392,7 +407,7 @@ func TestCase61_bucketInfo(t *testing.T) {
 			diff(t, "bucketInfo", tc.want, bucket.Status.BucketInfo)
 			diff(t, "protocols of the claim", []cosiapi.Protocol{protocol}, claim.Status.Protocols)
 			if text := fmt.Sprintf("%+v", claim.Status); strings.Contains(text, "fake") {
-				t.Errorf("the claim tells of the backend: %s", text)
+				t.Errorf("the claim reports the backend: %s", text)
 			}
 		})
 	}

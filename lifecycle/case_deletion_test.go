@@ -16,20 +16,22 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-func TestCase28_40_a_claim_in_use(t *testing.T) {
+func TestClaimInUse(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "claim-in-use", "claim-being-deleted")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
 	access := w.granted("app", "keys", "photos")
 	w.delete(claim)
-	// Case 40: the access stays provisioned and tells why it is in the way.
+	// The access stays provisioned and says why it is in the way.
 	w.refused(access, conditions.BucketClaimDeleting)
 	if message := w.condition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess); !strings.Contains(message, `"app"`) {
 		t.Errorf("the claim does not say what it waits for: %s", message)
@@ -42,7 +44,7 @@ func TestCase28_40_a_claim_in_use(t *testing.T) {
 		t.Errorf("Provisioned of the access: %+v", c)
 	}
 	if get(w, claim); !marked(claim) || !cosiapi.HasProtection(claim) {
-		t.Errorf("a claim in use was let go: %+v", claim.ObjectMeta)
+		t.Errorf("a claim in use was released: %+v", claim.ObjectMeta)
 	}
 	if get(w, bucket); released(bucket) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
@@ -53,8 +55,9 @@ func TestCase28_40_a_claim_in_use(t *testing.T) {
 
 // The controller does not see that the claim of a new access goes: it looks
 // before it hands the access over.
-func TestCase40_a_claim_that_goes_behind_the_cache(t *testing.T) {
+func TestClaimDeletedBehindTheCache(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "claim-being-deleted")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -82,8 +85,9 @@ func TestCase40_a_claim_that_goes_behind_the_cache(t *testing.T) {
 	w.gone(late)
 }
 
-func TestCase29_an_access_that_nobody_has_seen(t *testing.T) {
+func TestAccessThatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "claim-in-use-unseen")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -103,8 +107,9 @@ func TestCase29_an_access_that_nobody_has_seen(t *testing.T) {
 	w.gone(claim, bucket)
 }
 
-func TestCase30_33_the_mark_comes_first(t *testing.T) {
+func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "annotated-before-deletion", "bucket-deleted-first")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -116,8 +121,9 @@ func TestCase30_33_the_mark_comes_first(t *testing.T) {
 	diff(t, "requests about the Bucket", want, got)
 }
 
-func TestCase31_a_claim_whose_Bucket_was_replaced(t *testing.T) {
+func TestClaimWhoseBucketWasReplaced(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "claim-without-its-bucket")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -142,8 +148,9 @@ func TestCase31_a_claim_whose_Bucket_was_replaced(t *testing.T) {
 	w.called(driverfake.DeleteBucket, 0)
 }
 
-func TestCase32_33_a_deletion_needs_both_signs(t *testing.T) {
+func TestDeletionNeedsBothSigns(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "deletion-needs-both-signs", "bucket-deleted-first")
 	for name, policy := range map[string]cosiapi.DeletionPolicy{"Delete": cosiapi.DeletionPolicyDelete, "Retain": cosiapi.DeletionPolicyRetain} {
 		t.Run("the Bucket first, policy "+name, func(t *testing.T) {
 			t.Parallel()
@@ -183,8 +190,9 @@ func TestCase32_33_a_deletion_needs_both_signs(t *testing.T) {
 	}
 }
 
-func TestCase34_retain(t *testing.T) {
+func TestRetain(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "retain")
 	w := start(t, setup{})
 	w.newClass("kept", retain)
 	claim, bucket := w.provisioned("photos", "kept")
@@ -210,8 +218,9 @@ func TestCase34_retain(t *testing.T) {
 	w.called(driverfake.DeleteBucket, 0)
 }
 
-func TestCase35_a_policy_that_changes(t *testing.T) {
+func TestPolicyChanges(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "policy-changes")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newClass("kept", retain)
@@ -235,8 +244,9 @@ func TestCase35_a_policy_that_changes(t *testing.T) {
 	w.called(driverfake.DeleteBucket, 1)
 }
 
-func TestCase35_a_policy_that_changes_behind_the_cache(t *testing.T) {
+func TestPolicyChangesBehindTheCache(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "policy-changes")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -271,8 +281,9 @@ func (w *world) looksAt(who, resource, name string) int {
 }
 
 // The administrator is faster than a deletion that is under way already.
-func TestCase35_a_policy_that_changes_under_the_deletion(t *testing.T) {
+func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "policy-changes")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -294,8 +305,9 @@ func TestCase35_a_policy_that_changes_under_the_deletion(t *testing.T) {
 	w.called(driverfake.DeleteBucket, 0)
 }
 
-func TestCase37_rights_of_the_sidecar(t *testing.T) {
+func TestRightsOfTheSidecar(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "sidecar-rights")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := start(t, o)
 		w.newClass("fast")
@@ -318,8 +330,9 @@ func TestCase37_rights_of_the_sidecar(t *testing.T) {
 	})
 }
 
-func TestCase68_a_claim_gone_behind_our_back(t *testing.T) {
+func TestClaimRemovedByHand(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "claim-removed-by-hand")
 	for name, policy := range map[string]cosiapi.DeletionPolicy{"Delete": cosiapi.DeletionPolicyDelete, "Retain": cosiapi.DeletionPolicyRetain} {
 		t.Run("policy "+name, func(t *testing.T) {
 			t.Parallel()
@@ -347,8 +360,9 @@ func TestCase68_a_claim_gone_behind_our_back(t *testing.T) {
 	}
 }
 
-func TestCase68_a_conflict_with_nobody(t *testing.T) {
+func TestConflictWithNobody(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "claim-removed-by-hand")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")

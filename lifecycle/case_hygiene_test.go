@@ -30,6 +30,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -37,19 +38,20 @@ import (
 // peculiar looks different in each way to write it.
 const peculiar = "Canary/+=&\"<\\> %é"
 
-// A driver that cannot hold its tongue: its answers break the contract, and its
+// A driver that leaks: its responses break the contract, and its
 // errors hold credentials that it gave out before.
-func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
+func TestNoCredentialOutsideItsSecret(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "no-credential-leaks")
 	bothWays(t, setup{traced: true}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
-		// Secrets in a good answer and in one that breaks the contract, which no other
+		// Secrets in a good response and in one that breaks the contract, which no other
 		// world has: the search goes through all of the API server.
-		canary, badCanary := w.namespace+peculiar, w.namespace+"-in-a-bad-answer"
+		canary, badCanary := w.namespace+peculiar, w.namespace+"-in-a-bad-response"
 		access := w.granted("app", "keys", "photos", "films")
 		first, ok := w.driver.Calls(driverfake.GrantAccess)[0].Response.(*cosi.DriverGrantBucketAccessResponse)
 		if !ok {
-			t.Fatal("the grant has no answer")
+			t.Fatal("the grant has no response")
 		}
 		given := first.GetCredentials().GetS3().GetAccessSecretKey()
 		granted := proto.CloneOf(first)
@@ -61,7 +63,7 @@ func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
 			f.RPC = driverfake.GrantAccess
 			w.driver.Script(f)
 			change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, fmt.Sprint(asked)) })
-			w.eventually("access is granted anew", func(context.Context) error {
+			w.eventually("access is granted again", func(context.Context) error {
 				if n := len(w.driver.Calls(driverfake.GrantAccess)); n != asked+1 {
 					return fmt.Errorf("%d calls, want %d", n, asked+1)
 				}
@@ -75,17 +77,17 @@ func TestCase58_no_credential_outside_its_Secret(t *testing.T) {
 		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
 		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
 		grant(saying("once", given, canary, badCanary))
-		w.discreet(access, cosiapi.ConditionProvisionFailed, "once")
+		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")
 		w.stop(theSidecar) // its successor knows but what is in the Secrets
 		w.runSidecar()
 		grant(saying("again", canary))
-		w.discreet(access, cosiapi.ConditionProvisionFailed, "again")
+		w.redacted(access, cosiapi.ConditionProvisionFailed, "again")
 		w.clean(given, canary, badCanary)
 		revoke := saying("at the end", canary)
 		revoke.RPC = driverfake.RevokeAccess
 		w.driver.Script(revoke)
 		w.delete(access)
-		w.discreet(access, cosiapi.ConditionDeprovisionFailed, "at the end")
+		w.redacted(access, cosiapi.ConditionDeprovisionFailed, "at the end")
 		w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
 		w.clean(given, canary, badCanary)
 		w.touch(access)
@@ -103,9 +105,9 @@ func saying(last string, secrets ...string) driverfake.Fault {
 	return driverfake.Fault{Code: codes.Unavailable, Message: message + " " + last}
 }
 
-// discreet waits until a condition has what the driver said last, and fails the
+// redacted waits until a condition has what the driver said last, and fails the
 // test if it lacks more of it than the secrets.
-func (w *world) discreet(access *cosiapi.BucketAccess, conditionType, last string) {
+func (w *world) redacted(access *cosiapi.BucketAccess, conditionType, last string) {
 	w.t.Helper()
 	until(w, access, "the access says "+last, func(a *cosiapi.BucketAccess) error {
 		message := testenv.Condition(a, conditionType).Message
@@ -162,7 +164,7 @@ func (w *world) leak() {
 	}
 }
 
-// placesOf tells where a secret is, and in which forms.
+// placesOf returns where a secret is, and in which forms.
 func placesOf(secret string, everything map[string]string) map[string][]string {
 	places := map[string][]string{}
 	for form, text := range formsOf(secret) {

@@ -16,10 +16,12 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-func TestCase33_69_a_namespace_at_once(t *testing.T) {
+func TestNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "bucket-deleted-first", "namespace-deleted")
 	bothWays(t, setup{backoff: patient(), patience: time.Second}, func(t *testing.T, o setup) {
 		// The namespace controller is at the Secrets, too, and no watch reports those.
 		w := pair(t, o, multiBucket)
@@ -48,7 +50,7 @@ func TestCase33_69_a_namespace_at_once(t *testing.T) {
 			t.Errorf("the claim does not say what it waits for: %s", message)
 		}
 		if !cosiapi.HasProtection(films) || released(get(w, buckets[1])) {
-			t.Error("the claim of an access that is stuck was let go")
+			t.Error("the claim of an access that is stuck was released")
 		}
 		w.driver.ClearScript() // and the backoff repeats the call
 		w.gone(stuck, films, buckets[1], namespace)

@@ -28,12 +28,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-func TestCase56_57_failures_of_provisioning(t *testing.T) {
+func TestFailuresOfProvisioning(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "provisioned-stays-true", "retryable-or-not")
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
@@ -63,8 +65,9 @@ func TestCase56_57_failures_of_provisioning(t *testing.T) {
 
 // A claim whose Bucket was refused, and is being tried again, stays refused
 // until that has succeeded or failed for good: it never copies Unknown.
-func TestCase56_a_claim_copies_no_Unknown(t *testing.T) {
+func TestClaimCopiesNoUnknown(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "provisioned-stays-true")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.InvalidArgument}, driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
@@ -81,9 +84,10 @@ func TestCase56_a_claim_copies_no_Unknown(t *testing.T) {
 }
 
 // Somebody writes to the object while a call for it runs. What came of the call
-// is told all the same, and the call is not made once more.
-func TestCase57_an_outcome_is_not_lost_to_a_conflict(t *testing.T) {
+// is reported all the same, and the call is not repeated.
+func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "retryable-or-not")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -117,8 +121,9 @@ func TestCase57_an_outcome_is_not_lost_to_a_conflict(t *testing.T) {
 	}
 }
 
-func TestCase56_what_is_provisioned_stays_so(t *testing.T) {
+func TestProvisionedStaysTrue(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "provisioned-stays-true")
 	w := pair(t, setup{})
 	access := w.granted("app", "keys", "photos")
 	since := testenv.Condition(access, cosiapi.ConditionProvisioned).LastTransitionTime
@@ -132,10 +137,10 @@ func TestCase56_what_is_provisioned_stays_so(t *testing.T) {
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// TestCase58_a_grant_is_one_trace follows it from the reconcile of the sidecar
-// to the driver.
-func TestCase58_a_grant_is_one_trace(t *testing.T) {
+// A grant is followed from the reconcile of the sidecar to the driver.
+func TestGrantIsOneTrace(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "no-credential-leaks")
 	w := pair(t, setup{traced: true})
 	access := w.granted("app", "keys", "photos")
 	var path []string
@@ -192,8 +197,9 @@ func (w *world) untilEvent(namespace string, on client.Object, reason events.Rea
 	return found
 }
 
-func TestCase64_events(t *testing.T) {
+func TestEvents(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "events")
 	w := pair(t, setup{})
 	claim := w.claim("photos", "fast")
 	bucket := w.bucketOf(get(w, claim))
@@ -258,8 +264,9 @@ func (w *world) viewer() client.Client {
 }
 
 // What fails again and again in the same way is one Event that counts.
-func TestCase64_repetitions_are_one_event(t *testing.T) {
+func TestRepetitionsAreOneEvent(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "events")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	const failures = 6
@@ -280,8 +287,8 @@ func TestCase64_repetitions_are_one_event(t *testing.T) {
 }
 
 // Whoever makes a claim and an access at once reads of a wait, and at the end
-// what becomes of the Bucket: two Events (decision B11), both in the list.
-func TestEvents_of_the_straight_path(t *testing.T) {
+// what becomes of the Bucket: two Events, both in the list.
+func TestEventsOfTheStraightPath(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{})
 	w.newClass("fast")
@@ -320,8 +327,9 @@ func TestEvents_of_the_straight_path(t *testing.T) {
 	}
 }
 
-func TestCase65_an_API_that_refuses(t *testing.T) {
+func TestPersistentAPIProblem(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "api-problem-is-an-event")
 	for _, status := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
@@ -381,8 +389,9 @@ func (w *world) sample(who, metric string, labels map[string]string) float64 {
 	return total
 }
 
-func TestCase59_66_metrics(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "operation-measured-once", "metrics")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -452,8 +461,9 @@ func TestCase59_66_metrics(t *testing.T) {
 }
 
 // The four metrics of the KEP, as the programs serve them to Prometheus.
-func TestCase66_a_real_scrape(t *testing.T) {
+func TestScrapedMetrics(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "metrics")
 	build(t)
 	w := start(t, setup{programs: true, scraped: true})
 	w.newClass("fast")

@@ -29,10 +29,10 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// TestRoles_hold_no_right_that_is_not_used lives through all that controller
+// TestRolesHoldNoUnusedRight lives through all that controller
 // and sidecar need rights for, and compares their roles with what they did.
 // That they lack none, every test sees.
-func TestRoles_hold_no_right_that_is_not_used(t *testing.T) {
+func TestRolesHoldNoUnusedRight(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{idle: true, leases: true, watchSecrets: true})
 	w.nameTaken()

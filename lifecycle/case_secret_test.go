@@ -23,13 +23,15 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-func TestCase16_rotation_and_another_revision(t *testing.T) {
+func TestRotationAndRevision(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "granted-again")
 	bothWays(t, setup{fake: driverfake.Options{Revision: "1"}}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		access := w.granted("app", "keys", "photos")
@@ -46,7 +48,7 @@ func TestCase16_rotation_and_another_revision(t *testing.T) {
 		if len(account.Keys) != 2 || account.Keys[0].Secret != string(rotated.Data["AWS_SECRET_ACCESS_KEY"]) {
 			t.Errorf("the Secret does not hold the newest of two keys: %d keys", len(account.Keys))
 		}
-		// Another revision: the same credential, and what else the driver answers now.
+		// Another revision: the same credential, and what else the driver returns now.
 		response := proto.CloneOf(w.driver.Calls(driverfake.GrantAccess)[1].Response.(*cosi.DriverGrantBucketAccessResponse))
 		response.Buckets[0].BucketInfo.S3.Endpoint = "https://moved.example"
 		response.Credentials.CertificateAuthority = "PEM"
@@ -61,7 +63,7 @@ func TestCase16_rotation_and_another_revision(t *testing.T) {
 		rotated.Data["AWS_ENDPOINT_URL"] = []byte("https://moved.example")
 		rotated.Data["COSI_CERTIFICATE_AUTHORITY"] = []byte("PEM")
 		diff(t, "data of the Secret", rotated.Data, moved.Data)
-		// What the driver does not answer any more is gone.
+		// What the driver does not return any more is gone.
 		w.driver.ClearScript()
 		w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "3" })
 		back := until(w, secret(access, 0), "the endpoint is back", func(s *corev1.Secret) error {
@@ -77,8 +79,9 @@ func TestCase16_rotation_and_another_revision(t *testing.T) {
 	})
 }
 
-func TestCase16_56_nothing_changed(t *testing.T) {
+func TestNothingChanged(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "granted-again", "provisioned-stays-true")
 	w := pair(t, setup{resync: 20 * time.Millisecond})
 	access := w.granted("app", "keys", "photos")
 	claim := w.claim("photos", "fast")
@@ -107,8 +110,9 @@ func TestCase16_56_nothing_changed(t *testing.T) {
 	diff(t, "versions", versions, []string{get(w, access).ResourceVersion, get(w, claim).ResourceVersion, get(w, bucket).ResourceVersion})
 }
 
-func TestCase46_48_a_Secret_of_somebody_else(t *testing.T) {
+func TestSecretOfSomebodyElse(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "secret-of-somebody-else", "secret-name-twice")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		access := w.access("app", "keys", "photos", "films")
@@ -124,7 +128,7 @@ func TestCase46_48_a_Secret_of_somebody_else(t *testing.T) {
 		diff(t, "the foreign Secret", before, get(w, foreign))
 		w.delete(foreign)
 		w.ready(access)
-		// Case 48: the Secret of another access, and one name for two claims.
+		// The Secret of another access, and one name for two claims.
 		second := w.access("second", "keys", "photos")
 		second.Spec.BucketClaims[0].AccessSecretName = access.Spec.BucketClaims[0].AccessSecretName
 		w.create(second)
@@ -142,8 +146,9 @@ func TestCase46_48_a_Secret_of_somebody_else(t *testing.T) {
 	})
 }
 
-func TestCase47_a_leftover_Secret(t *testing.T) {
+func TestLeftoverSecret(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "secret-left-over")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		access := w.access("app", "keys", "photos")
@@ -170,8 +175,9 @@ func TestCase47_a_leftover_Secret(t *testing.T) {
 	})
 }
 
-func TestCase50_answers_that_break_the_contract(t *testing.T) {
+func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "grant-response")
 	for name, tc := range map[string]struct {
 		spoil   func(*cosi.DriverGrantBucketAccessResponse)
 		message string
@@ -194,7 +200,7 @@ func TestCase50_answers_that_break_the_contract(t *testing.T) {
 			w.newClass("fast")
 			w.newAccessClass("keys")
 			_, bucket := w.provisioned("photos", "fast")
-			answer := &cosi.DriverGrantBucketAccessResponse{
+			response := &cosi.DriverGrantBucketAccessResponse{
 				Buckets: []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{
 					BucketId: bucket.Name, BucketInfo: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{
 						BucketId: "x", Endpoint: "https://s3.example.com", Region: "r", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
@@ -202,8 +208,8 @@ func TestCase50_answers_that_break_the_contract(t *testing.T) {
 				}},
 				Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "canary-secret"}},
 			}
-			tc.spoil(answer)
-			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer, Times: driverfake.Always})
+			tc.spoil(response)
+			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
 			access := w.access("app", "keys", "photos")
 			w.create(access)
 			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
@@ -220,9 +226,10 @@ func TestCase50_answers_that_break_the_contract(t *testing.T) {
 	}
 }
 
-// What a grant must answer in full, a creation may leave open.
-func TestCase50_a_creation_need_not_tell_all(t *testing.T) {
+// What a grant must return in full, a creation may leave out.
+func TestCreationNeedNotReturnAll(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "grant-response")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -234,14 +241,15 @@ func TestCase50_a_creation_need_not_tell_all(t *testing.T) {
 	w.granted("app", "keys", "photos")
 }
 
-func TestCase50_51_67_Secrets(t *testing.T) {
+func TestSecrets(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "grant-response", "secret-metadata", "secret-keys")
 	bothWays(t, setup{resync: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		access := w.granted("app", "keys", "photos", "films")
 		one, two := get(w, secret(access, 0)), get(w, secret(access, 1))
 		if !bytes.Equal(one.Data["AWS_SECRET_ACCESS_KEY"], two.Data["AWS_SECRET_ACCESS_KEY"]) || one.Data["BUCKET_NAME"] == nil {
-			t.Error("case 50: the Secrets hold different credentials")
+			t.Error("the Secrets hold different credentials")
 		}
 		for i, s := range []*corev1.Secret{one, two} {
 			if !cosiapi.HasProtection(s) || !metav1.IsControlledBy(s, access) || s.Type != corev1.SecretTypeOpaque || string(s.Data["COSI_PROTOCOL"]) != "S3" {
@@ -276,8 +284,9 @@ func sameAs(want *corev1.Secret) func(*corev1.Secret) error {
 	}
 }
 
-func TestCase67_keys_of_each_protocol(t *testing.T) {
+func TestKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "secret-keys")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served cosi.ObjectProtocol_Type
 		want   []string
@@ -302,9 +311,10 @@ func TestCase67_keys_of_each_protocol(t *testing.T) {
 	}
 }
 
-// The keys that a Secret need not have are there when the driver answers them.
-func TestCase67_all_keys_of_each_protocol(t *testing.T) {
+// The keys that a Secret need not have are there when the driver returns them.
+func TestAllKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "secret-keys")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served  cosi.ObjectProtocol_Type
 		granted *cosi.CredentialInfo
@@ -346,7 +356,7 @@ func TestCase67_all_keys_of_each_protocol(t *testing.T) {
 			bucket := w.bucketOf(claim)
 			created, ok := w.driver.Calls(driverfake.CreateBucket)[0].Response.(*cosi.DriverCreateBucketResponse)
 			if !ok {
-				t.Fatal("the creation has no answer")
+				t.Fatal("the creation has no response")
 			}
 			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, Answer: &cosi.DriverGrantBucketAccessResponse{
 				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: bucket.Name, BucketInfo: created.GetProtocols()}},
@@ -365,8 +375,9 @@ func TestCase67_all_keys_of_each_protocol(t *testing.T) {
 	}
 }
 
-func TestCase52_53_54_a_revocation_that_fails(t *testing.T) {
+func TestRevocationThatFails(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "revocation-order", "revocation-fails", "last-access")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		first, stuck := w.granted("first", "keys", "photos"), w.granted("stuck", "keys", "photos")
@@ -383,7 +394,7 @@ func TestCase52_53_54_a_revocation_that_fails(t *testing.T) {
 			t.Errorf("an access whose revocation failed was given back: %+v", stuck.ObjectMeta)
 		}
 		if !marked(get(w, claim)) || !cosiapi.HasProtection(claim) {
-			t.Errorf("case 54: the claim lost its mark while an access is being revoked: %+v", claim.ObjectMeta)
+			t.Errorf("the claim lost its mark while an access is being revoked: %+v", claim.ObjectMeta)
 		}
 		if w.exists(secret(stuck, 0)) {
 			t.Error("the Secret is there again")
@@ -398,8 +409,9 @@ func TestCase52_53_54_a_revocation_that_fails(t *testing.T) {
 // The mark on the claim cannot be taken off at once, and meanwhile a new access
 // takes hold of the claim: the mark stays, and nobody waits for its end any
 // more.
-func TestCase54_a_new_access_takes_the_mark_over(t *testing.T) {
+func TestNewAccessTakesTheAnnotationOver(t *testing.T) {
 	t.Parallel()
+	cases.Covers(t, "last-access")
 	w := pair(t, setup{})
 	leaving := w.granted("leaving", "keys", "photos")
 	w.tape.strike(&fault{Who: theController, What: "update bucketclaims", Name: "photos", Status: http.StatusInternalServerError, Times: always})

@@ -64,7 +64,7 @@ func pointsOf(runs [][]entry) []point {
 	return points
 }
 
-// in tells whether a run comes to the point.
+// in reports whether a run comes to the point.
 func (p point) in(run []entry) bool {
 	n := 0
 	for _, e := range run {
@@ -206,7 +206,7 @@ func (w *world) crash(f flow, p point) {
 	w.t.Fatalf("the %s never came to this point", p.Who)
 }
 
-// crashed is one try of crash. It tells whether the process came to the point.
+// crashed is one try of crash. It reports whether the process came to the point.
 func (w *world) crashed(f flow, p point) bool {
 	w.t.Helper()
 	s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
@@ -235,7 +235,7 @@ func (w *world) crashed(f flow, p point) bool {
 // nothing left the dead one is judged at the end of the world.
 func (w *world) succeed(who string, dead *process) {
 	w.t.Helper()
-	dead.bury()
+	dead.awaitEnd()
 	w.known()
 	w.expireLease(who)
 	if who == theController {
@@ -246,7 +246,7 @@ func (w *world) succeed(who string, dead *process) {
 }
 
 // comesTo waits until a process has died, or until the flow has ended without
-// that, and tells which.
+// that, and returns which.
 func (w *world) comesTo(died <-chan struct{}, end func(*world)) bool {
 	w.t.Helper()
 	watcher := *w

@@ -19,7 +19,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// A disturbance is a fault at a point. strike returns what tells whether the
+// A disturbance is a fault at a point. strike returns what reports whether the
 // fault has struck, and what removes it.
 type disturbance struct {
 	point
@@ -98,7 +98,7 @@ func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 		"a conflict":                 {Status: http.StatusConflict},
 		"too many requests":          {Status: http.StatusTooManyRequests},
 		"an internal error":          {Status: http.StatusInternalServerError},
-		"an answer that is lost":     {After: true},
+		"a response that is lost":    {After: true},
 		"a request that is lost":     {},
 		"an error after the effect":  {After: true, Status: http.StatusInternalServerError},
 		"a timeout after the effect": {After: true, Status: http.StatusGatewayTimeout},
@@ -115,18 +115,18 @@ func (w *world) strikes(p point) map[string]func(*world) (func() bool, func()) {
 }
 
 // callStrikes are the faults that a driver may have at a call: each code of
-// gRPC, an answer that is lost or breaks the contract, and none at all.
+// gRPC, a response that is lost or breaks the contract, and none at all.
 func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 	rpc := driverfake.RPC(p.What)
 	faults := map[string]driverfake.Fault{
-		"an answer that is lost": {Code: codes.Unavailable, AfterEffect: true},
-		"a driver that hangs":    {Hold: make(chan struct{})},
+		"a response that is lost": {Code: codes.Unavailable, AfterEffect: true},
+		"a driver that hangs":     {Hold: make(chan struct{})},
 	}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		faults["the code "+code.String()] = driverfake.Fault{Code: code}
 	}
-	if empty := emptyAnswer(rpc); empty != nil {
-		faults["an answer without content"] = driverfake.Fault{Answer: empty}
+	if empty := emptyResponse(rpc); empty != nil {
+		faults["a response without content"] = driverfake.Fault{Answer: empty}
 	}
 	found := map[string]func(*world) (func() bool, func()){}
 	for what, f := range faults {
@@ -145,9 +145,9 @@ func callStrikes(p point) map[string]func(*world) (func() bool, func()) {
 	return found
 }
 
-// emptyAnswer is an answer that lacks what a call must answer; nil if it need
-// not answer anything.
-func emptyAnswer(rpc driverfake.RPC) proto.Message {
+// emptyResponse returns a response that lacks what a call must return; nil if it
+// need not return anything.
+func emptyResponse(rpc driverfake.RPC) proto.Message {
 	switch rpc {
 	case driverfake.GenerateBucketID:
 		return &cosi.DriverGenerateBucketIdResponse{}

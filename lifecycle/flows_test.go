@@ -79,8 +79,8 @@ func flows() map[string]flow {
 		},
 		"an import": {
 			prepare: func(w *world, name string) *subject {
-				w.must(w.driver.AddBucket("brown-" + name))
-				return &subject{imported: w.imported(name, "brown-"+name, name), claims: []*cosiapi.BucketClaim{w.importing(name, name)}}
+				w.must(w.driver.AddBucket("existing-" + name))
+				return &subject{imported: w.imported(name, "existing-"+name, name), claims: []*cosiapi.BucketClaim{w.importing(name, name)}}
 			},
 			act: func(w *world, s *subject) { w.create(s.imported, s.claims[0]) },
 			reached: func(w *world, s *subject) {

@@ -22,7 +22,7 @@ import (
 
 // A driver that nobody installed, or whose sidecar does not run, can not say so.
 // The controller says it for them, to users who wait for it, by the Lease.
-func TestA_driver_without_a_sidecar(t *testing.T) {
+func TestDriverWithoutASidecar(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{leases: true, patience: time.Second, idle: true})
 	w.runController()
@@ -74,7 +74,7 @@ func (w *world) names(message, text string) {
 }
 
 // A sidecar that is merely slow is not taken for one that is missing.
-func TestA_driver_that_takes_long(t *testing.T) {
+func TestSlowDriver(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{leases: true, patience: time.Second})
 	w.newClass("fast")

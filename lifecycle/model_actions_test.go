@@ -54,12 +54,12 @@ func (m *model) importBucket() bool {
 		return false
 	}
 	number := m.next()
-	if len(m.brown) == 0 || m.random.IntN(3) > 0 {
-		id := fmt.Sprintf("brown-%d", number)
+	if len(m.existing) == 0 || m.random.IntN(3) > 0 {
+		id := fmt.Sprintf("existing-%d", number)
 		m.must(m.driver.AddBucket(id))
-		m.brown = append(m.brown, id)
+		m.existing = append(m.existing, id)
 	}
-	bucket := m.imported(fmt.Sprintf("import-%d", number), pick(m, m.brown...), name)
+	bucket := m.imported(fmt.Sprintf("import-%d", number), pick(m, m.existing...), name)
 	claim := m.importing(name, fmt.Sprintf("import-%d", number))
 	if m.random.IntN(2) == 0 {
 		m.create(claim, bucket)
@@ -270,7 +270,7 @@ func (m *model) restart() bool {
 	}
 	if m.random.IntN(2) == 0 {
 		p.die()
-		p.bury()
+		p.awaitEnd()
 	} else {
 		m.stop(who)
 	}

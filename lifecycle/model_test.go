@@ -70,9 +70,9 @@ type model struct {
 	// kept are the Buckets that Retain left, and whether the backend must have
 	// theirs: a claim may have gone before its bucket was made.
 	kept map[string]bool
-	// brown are the backend buckets that were there before COSI, and left the
+	// existing are the backend buckets that were there before COSI, and left the
 	// imported Buckets whose claims have gone.
-	brown, left []string
+	existing, left []string
 	// refused says that the driver refused something since it was changed last.
 	refused bool
 	// releases let watches go on that are held back.
@@ -147,7 +147,7 @@ func environment(name string, otherwise int) int {
 	return otherwise
 }
 
-// step does one thing, and tells whether that was possible.
+// step does one thing, and reports whether that was possible.
 func (m *model) step() bool {
 	m.t.Helper()
 	actions := []struct {
@@ -228,7 +228,7 @@ func (m *model) agree() {
 	}
 }
 
-// used tells whether an access holds a claim: it was granted before the claim
+// used reports whether an access holds a claim: it was granted before the claim
 // was deleted.
 func (m *model) used(claim string) bool {
 	for _, a := range m.accesses {
@@ -369,7 +369,7 @@ func (m *model) leave(withNamespace bool) {
 				return fmt.Errorf("no bucket %s, which was retained", name)
 			}
 		}
-		for _, id := range m.brown {
+		for _, id := range m.existing {
 			if !there[id] {
 				return fmt.Errorf("no bucket %s, which was imported", id)
 			}

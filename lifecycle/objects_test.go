@@ -175,7 +175,7 @@ func (w *world) delete(objects ...client.Object) {
 	}
 }
 
-// get reads an object anew and returns it.
+// get reads an object again and returns it.
 func get[T client.Object](w *world, obj T) T {
 	w.t.Helper()
 	if err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
@@ -184,7 +184,7 @@ func get[T client.Object](w *world, obj T) T {
 	return obj
 }
 
-// exists tells whether an object is there.
+// exists reports whether an object is there.
 func (w *world) exists(obj client.Object) bool {
 	w.t.Helper()
 	err := w.Client.Get(w.t.Context(), client.ObjectKeyFromObject(obj), obj)
@@ -194,7 +194,7 @@ func (w *world) exists(obj client.Object) bool {
 	return err == nil
 }
 
-// change reads an object anew, lets change alter it, and writes it.
+// change reads an object again, lets change alter it, and writes it.
 func change[T client.Object](w *world, obj T, change func(T)) {
 	w.t.Helper()
 	w.eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {
@@ -283,12 +283,12 @@ func (w *world) ready(objects ...client.Object) {
 	}
 }
 
-// marked tells whether a claim carries the mark of being in use.
+// marked reports whether a claim is annotated as being in use.
 func marked(claim *cosiapi.BucketClaim) bool {
 	return cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation)
 }
 
-// released tells whether a Bucket carries the mark of a claim that went.
+// released reports whether a Bucket is annotated with the deletion of its claim.
 func released(bucket *cosiapi.Bucket) bool {
 	return cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation)
 }
@@ -296,7 +296,7 @@ func released(bucket *cosiapi.Bucket) bool {
 // fencePrefix begins the names of what settled makes.
 const fencePrefix = "fence-"
 
-// ofFence tells whether a name or ID is of something that settled made.
+// ofFence reports whether a name or ID is of something that settled made.
 func ofFence(name string) bool { return strings.Contains(name, fencePrefix) }
 
 // settled waits until controller and sidecar have nothing to do: a claim and an
@@ -316,7 +316,7 @@ func (w *world) settled() {
 	w.gone(access, claim, bucket)
 }
 
-// emptied lets go of what a test left, so that nothing of it stays in the API
+// emptied releases what a test left, so that nothing of it stays in the API
 // server that all tests share.
 func (w *world) emptied() {
 	ctx := context.WithoutCancel(w.t.Context())

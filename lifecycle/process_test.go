@@ -32,7 +32,7 @@ type process struct {
 	tape *tape
 	lags *lags
 	// life is the User-Agent of its requests to the API server, by which those
-	// are told from the requests of every other process.
+	// are distinguished from the requests of every other process.
 	life string
 
 	// gate orders its death and the departures of its requests.
@@ -82,7 +82,7 @@ func (p *process) depart(count *int) error {
 	return nil
 }
 
-// killed tells whether the process has died.
+// killed reports whether the process has died.
 func (p *process) killed() bool {
 	p.gate.Lock()
 	defer p.gate.Unlock()
@@ -109,8 +109,8 @@ func (p *process) die() {
 	go p.cancel()
 }
 
-// bury waits until a dead process has ended.
-func (p *process) bury() {
+// awaitEnd waits until a dead process has ended.
+func (p *process) awaitEnd() {
 	p.cancel()
 	<-p.ended
 	p.close()
@@ -194,7 +194,7 @@ func (t *transport) send(r *http.Request, what request) (*http.Response, error) 
 	}
 	if f != nil && !f.After {
 		p.tape.end(e, false)
-		return f.answer(r)
+		return f.response(r)
 	}
 	response, err := t.leave(r)
 	p.tape.end(e, err == nil && response.StatusCode < 300)
@@ -202,11 +202,11 @@ func (t *transport) send(r *http.Request, what request) (*http.Response, error) 
 		return response, err
 	}
 	_ = response.Body.Close() // the connection breaks: what it carried is lost
-	return f.answer(r)
+	return f.response(r)
 }
 
-// answer is what the process sees instead of the server's answer.
-func (f *fault) answer(r *http.Request) (*http.Response, error) {
+// response returns what the process sees instead of the server's response.
+func (f *fault) response(r *http.Request) (*http.Response, error) {
 	f.hit()
 	if f.Status == 0 {
 		return nil, errLost

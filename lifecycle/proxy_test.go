@@ -62,14 +62,14 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 	if p.killed() {
 		return nil, status.Error(codes.Unavailable, errDead.Error())
 	}
-	answer, err := answerOf(info.FullMethod)
+	response, err := responseOf(info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	rpc := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
 	ctx = traced(ctx)
 	if rpc == string(driverfake.GetInfo) || ofFence(idOf(message)) {
-		return answer, x.leave(ctx, info.FullMethod, message, answer)
+		return response, x.leave(ctx, info.FullMethod, message, response)
 	}
 	e, f := p.tape.begin(request{Who: p.who, What: rpc, Name: idOf(message)})
 	if f != nil && !f.After {
@@ -77,21 +77,21 @@ func (x *proxy) intercept(ctx context.Context, message any, info *grpc.UnaryServ
 		f.hit()
 		return nil, status.Error(codes.Unavailable, errLost.Error())
 	}
-	err = x.leave(ctx, info.FullMethod, message, answer)
+	err = x.leave(ctx, info.FullMethod, message, response)
 	p.tape.end(e, err == nil)
 	if f != nil {
 		f.hit()
 		return nil, status.Error(codes.Unavailable, errLost.Error())
 	}
-	return answer, err
+	return response, err
 }
 
 // leave passes a call on, unless the process is dead.
-func (x *proxy) leave(ctx context.Context, method string, message any, answer proto.Message) error {
+func (x *proxy) leave(ctx context.Context, method string, message any, response proto.Message) error {
 	if err := x.process.call(); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	return x.onward.Invoke(ctx, method, message, answer)
+	return x.onward.Invoke(ctx, method, message, response)
 }
 
 // traced passes the trace that a call belongs to on with it.
@@ -100,8 +100,8 @@ func traced(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, came)
 }
 
-// answerOf returns an empty answer of a method.
-func answerOf(method string) (proto.Message, error) {
+// responseOf returns an empty response of a method.
+func responseOf(method string) (proto.Message, error) {
 	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))
 	descriptor, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
 	if err != nil {

@@ -103,7 +103,7 @@ func (w *world) untilAllowed(who string) {
 	})
 }
 
-// terminating tells whether the namespace is being deleted or gone.
+// terminating reports whether the namespace is being deleted or gone.
 func (w *world) terminating() bool {
 	w.t.Helper()
 	namespace := &corev1.Namespace{}

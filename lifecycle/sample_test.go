@@ -19,7 +19,7 @@ const (
 	sampledLags    = 2
 )
 
-// soak tells whether the matrices are to be run completely.
+// soak reports whether the matrices are to be run completely.
 func soak() bool { return os.Getenv("COOPER_SOAK") == "1" }
 
 // seed is COOPER_LIFECYCLE_SEED, or another one in each run.

@@ -11,10 +11,10 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 )
 
-// TestSkew_two_controllers replays each flow with two controllers at work at
+// TestSkewOfTwoControllers replays each flow with two controllers at work at
 // once, which a Lease that ran out makes possible for a moment. One sees
 // everything late. Nothing is created twice, and nothing is left.
-func TestSkew_two_controllers(t *testing.T) {
+func TestSkewOfTwoControllers(t *testing.T) {
 	t.Parallel()
 	for name, f := range flows() {
 		t.Run(name, func(t *testing.T) {
@@ -63,10 +63,10 @@ func (w *world) beside() *world {
 	return &other
 }
 
-// TestSkew_an_old_view deletes what a sidecar has just made, and makes it again
+// TestSkewOfAnOldView deletes what a sidecar has just made, and makes it again
 // under the same name, while the sidecar sees none of it. Every account but the
 // last is revoked, and the Secret holds the key of the last.
-func TestSkew_an_old_view(t *testing.T) {
+func TestSkewOfAnOldView(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{backoff: patient(), poll: patient().Max})
 	w.newClass("fast")

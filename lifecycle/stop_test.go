@@ -21,8 +21,8 @@ import (
 )
 
 // Controller and sidecar that wait for the rights to list their objects, or for
-// the API server, end when they are told to.
-func TestStop_before_the_caches_are_filled(t *testing.T) {
+// the API server, end when they are stopped.
+func TestStopBeforeTheCachesAreFilled(t *testing.T) {
 	t.Parallel()
 	for who, manager := range map[string]func(*testing.T, *rest.Config, string) (ctrl.Manager, error){
 		theController: func(_ *testing.T, config *rest.Config, name string) (ctrl.Manager, error) {
@@ -88,7 +88,7 @@ func TestStop_before_the_caches_are_filled(t *testing.T) {
 	}
 }
 
-// refusals tells of requests that the API server refuses.
+// refusals reports requests that the API server refuses.
 type refusals struct {
 	next roundTripper
 	seen chan<- struct{}

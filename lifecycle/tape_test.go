@@ -45,9 +45,9 @@ type entry struct {
 type fault struct {
 	Who, What, Name string
 	Skip, Times     int
-	// Status is the HTTP status to answer; 0 breaks the connection.
+	// Status is the HTTP status to respond with; 0 breaks the connection.
 	Status int
-	// After lets the request have its effect and then loses the answer.
+	// After lets the request have its effect and then loses the response.
 	After bool
 	// Hold delays a request until the channel is closed, and lets it pass then.
 	Hold <-chan struct{}
@@ -188,7 +188,7 @@ func (f *fault) hold(ctx context.Context) bool {
 	}
 }
 
-// hit tells whoever wants to know that the fault strikes.
+// hit calls Hit, if anybody wants to know that the fault strikes.
 func (f *fault) hit() {
 	if f.Hit != nil {
 		f.Hit()

@@ -76,8 +76,6 @@ type setup struct {
 	traced bool
 	// idle starts neither controller nor sidecar.
 	idle bool
-	// plane is the control plane to use.
-	plane testenv.Options
 }
 
 // bothWays runs a test with a sidecar that looks at Secrets when o says, as it
@@ -163,7 +161,7 @@ func (l *lives) next() int {
 // test fails for what must never happen in any of them.
 func start(t *testing.T, o setup) *world {
 	t.Helper()
-	env := testenv.Start(t, o.plane)
+	env := testenv.Start(t, testenv.Options{})
 	w := &world{
 		Env: env, t: t, setup: o, namespace: env.Namespace(), tape: &tape{}, lags: &lags{}, log: &logbook{},
 		spans: tracetest.NewSpanRecorder(), metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,
@@ -484,5 +482,5 @@ func (w *world) must(err error) {
 	}
 }
 
-// errNot is what a check answers when nothing more can be said.
+// errNot is what a check returns when nothing more can be said.
 var errNot = errors.New("it is not so")

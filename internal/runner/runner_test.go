@@ -90,7 +90,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Case 65: a persistent API problem is one Event, and no other problem is.
+// A persistent API problem is one Event, and no other problem is.
 func TestRun_reports_a_persistent_API_problem_once(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
