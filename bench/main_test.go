@@ -5,23 +5,32 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestBench lets the whole bench run once, with next to nothing to do: it must
-// have the rights that it needs, and print what it is for. Figures are not judged.
+// asBench makes the test binary the bench.
+const asBench = "COOPER_TEST_BENCH"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asBench) != "" {
+		main()
+		return
+	}
+	m.Run()
+}
+
+// TestBench runs the whole bench once, with next to nothing to do: it must have
+// the rights that it needs, and print what it is for. Figures are not judged.
 func TestBench(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "bench")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	if printed, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, printed)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	bench := exec.CommandContext(t.Context(), program, "-bursts=3", "-singles=2")
+	bench := exec.CommandContext(t.Context(), self, "-bursts=3", "-singles=2")
 	bench.Cancel = func() error { return bench.Process.Signal(os.Interrupt) } // so that it ends what it started
-	bench.Dir = ".."
+	bench.Dir, bench.Env = "..", append(os.Environ(), asBench+"=1")
 	printed, err := bench.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, printed)

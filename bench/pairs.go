@@ -233,7 +233,7 @@ func quantile(all []time.Duration, q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))].Round(roundTo)
 }
 
-// restarted asserts that a sidecar that starts anew makes neither writes nor
+// restarted asserts that a sidecar that starts again makes neither writes nor
 // calls when all is in order.
 func (s *system) restarted(ctx context.Context) error {
 	before, err := s.settledRequests(ctx)

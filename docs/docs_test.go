@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/internal/docblocks"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
@@ -56,52 +57,70 @@ func read(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestCommandsOnPages runs what a reader would paste, page by page: the pages
-// share the checkout, so they run one after the other.
+// TestFirstPages runs the commands of the pages that a newcomer begins with.
 //
-//nolint:paralleltest,tparallel // see above
-func TestCommandsOnPages(t *testing.T) {
-	t.Parallel()
+//nolint:paralleltest // the pages share the checkout, so they run one after the other
+func TestFirstPages(t *testing.T) {
+	for _, page := range pages(t, "README.md", "docs/tutorial/*.md") {
+		t.Run(page, func(t *testing.T) { runPage(t, page) })
+	}
+}
+
+// TestHowTos runs the commands of the other pages that have some.
+//
+//nolint:paralleltest // as above
+func TestHowTos(t *testing.T) {
+	all := slices.DeleteFunc(pages(t, "docs/howto/*.md"), func(page string) bool { return len(runnable(blocks(t, page))) == 0 })
+	for _, page := range fulltest.Sample(t, all, 2, len(all)) {
+		t.Run(page, func(t *testing.T) { runPage(t, page) })
+	}
+}
+
+// blocks returns the blocks of a page.
+func blocks(t *testing.T, page string) []docblocks.Block {
+	t.Helper()
+	found, err := docblocks.Parse(page, read(t, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// runnable returns the blocks that are run, those that need Docker among them.
+func runnable(all []docblocks.Block) []docblocks.Block {
+	return slices.DeleteFunc(slices.Clone(all), func(b docblocks.Block) bool {
+		return b.Kind != docblocks.Run && b.Kind != docblocks.Until && b.Kind != docblocks.RunWith
+	})
+}
+
+// runPage runs what a reader of a page would paste.
+func runPage(t *testing.T, page string) {
+	t.Helper()
 	noteSources(t)
-	for _, page := range pages(t, "README.md", "docs/tutorial/*.md", "docs/howto/*.md") {
-		t.Run(page, func(t *testing.T) {
-			blocks, err := docblocks.Parse(page, read(t, page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			environment := withDocker(t, blocks)
-			count := map[docblocks.Kind]int{}
-			for _, block := range blocks {
-				count[block.Kind]++
-			}
-			t.Logf("blocks by what becomes of them: %v", count)
-			if count[docblocks.Run]+count[docblocks.Until] == 0 {
-				return
-			}
-			needs(t, blocks, "aws")
-			script := filepath.Join(t.TempDir(), "page.sh")
-			if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), "bash", script)
-			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-			cmd.Dir = root
-			// A system of its own, beside one that the developer may be running.
-			cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
-				"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
-			cmd.Env = append(cmd.Env, environment...)
-			out, err := cmd.CombinedOutput()
-			t.Logf("%s", out)
-			if err != nil {
-				t.Errorf("%s: %v", page, err)
-			}
-		})
+	blocks := blocks(t, page)
+	environment := withDocker(t, blocks)
+	needs(t, blocks, "aws")
+	script := filepath.Join(t.TempDir(), "page.sh")
+	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", script)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Dir = root
+	// A system of its own, beside one that the developer may be running.
+	cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
+		"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
+	cmd.Env = append(cmd.Env, environment...)
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("%s: %v", page, err)
 	}
 }
 
 // withDocker makes blocks that run with Docker ordinary ones, and returns an
 // environment in which they disturb nobody. The test is skipped where Docker does not
-// answer, or fails where containers are required.
+// respond, or fails where containers are required.
 func withDocker(t *testing.T, blocks []docblocks.Block) []string {
 	t.Helper()
 	wanted := false
@@ -118,7 +137,7 @@ func withDocker(t *testing.T, blocks []docblocks.Block) []string {
 		if os.Getenv("COOPER_REQUIRE_CONTAINERS") != "" {
 			t.Fatalf("the page needs Docker with Compose: %v %s", err, out)
 		}
-		t.Skipf("the page needs Docker with Compose, which does not answer: %v %s", err, out)
+		t.Skipf("the page needs Docker with Compose, which does not respond: %v %s", err, out)
 	}
 	docker := dockerThatMiscounts(t)
 	environment := []string{
@@ -180,7 +199,7 @@ func needs(t *testing.T, blocks []docblocks.Block, program string) {
 		return
 	}
 	if out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput(); err != nil {
-		t.Skipf("the page calls %s, which does not answer: %v %s", program, err, out)
+		t.Skipf("the page calls %s, which does not respond: %v %s", program, err, out)
 	}
 }
 

@@ -35,31 +35,31 @@ func refused(err error) bool {
 }
 
 // dataOf makes a client of what an access Secret says.
-func (p *play) dataOf(secret map[string]string) data {
-	p.t.Helper()
-	switch p.cloud.protocol {
+func (s *scenario) dataOf(secret map[string]string) data {
+	s.t.Helper()
+	switch s.cloud.protocol {
 	case cosiapi.ProtocolAzure:
 		client, err := container.NewClientWithNoCredential(secret["AZURE_STORAGE_SAS_TOKEN"], nil)
 		if err != nil {
-			p.t.Fatal(err)
+			s.t.Fatal(err)
 		}
 		return azureData{client}
 	case cosiapi.ProtocolGCS:
-		return p.s3Data(p.gcs, secret["HMAC_ACCESS_ID"], secret["HMAC_SECRET"], "auto", secret["BUCKET_NAME"])
+		return s.s3Data(s.gcs, secret["HMAC_ACCESS_ID"], secret["HMAC_SECRET"], "auto", secret["BUCKET_NAME"])
 	default:
-		return p.s3Data(secret["AWS_ENDPOINT_URL"], secret["AWS_ACCESS_KEY_ID"], secret["AWS_SECRET_ACCESS_KEY"], secret["AWS_DEFAULT_REGION"], secret["BUCKET_NAME"])
+		return s.s3Data(secret["AWS_ENDPOINT_URL"], secret["AWS_ACCESS_KEY_ID"], secret["AWS_SECRET_ACCESS_KEY"], secret["AWS_DEFAULT_REGION"], secret["BUCKET_NAME"])
 	}
 }
 
-func (p *play) s3Data(endpoint, id, key, region, bucket string) data {
-	p.t.Helper()
+func (s *scenario) s3Data(endpoint, id, key, region, bucket string) data {
+	s.t.Helper()
 	at, err := url.Parse(endpoint)
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	client, err := minio.New(at.Host, &minio.Options{Creds: credentials.NewStaticV4(id, key, ""), Region: region, BucketLookup: minio.BucketLookupPath})
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return s3Data{client, bucket}
 }
@@ -111,17 +111,17 @@ func (d azureData) remove(ctx context.Context, key string) error {
 }
 
 // wantObject reads an object and compares it.
-func (p *play) wantObject(from data, key, want string) {
-	p.t.Helper()
-	if got, err := from.get(p.t.Context(), key); err != nil || got != want {
-		p.t.Errorf("get %s: want %q, got %q, %v", key, want, got, err)
+func (s *scenario) wantObject(from data, key, want string) {
+	s.t.Helper()
+	if got, err := from.get(s.t.Context(), key); err != nil || got != want {
+		s.t.Errorf("get %s: want %q, got %q, %v", key, want, got, err)
 	}
 }
 
 // must fails the test if something of the data path went wrong.
-func (p *play) must(err error, format string, args ...any) {
-	p.t.Helper()
+func (s *scenario) must(err error, format string, args ...any) {
+	s.t.Helper()
 	if err != nil {
-		p.t.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
+		s.t.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
 	}
 }

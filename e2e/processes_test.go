@@ -19,6 +19,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/containers"
@@ -36,6 +37,7 @@ const (
 // that are in the images.
 func asProcesses(t *testing.T) *world {
 	t.Helper()
+	fulltest.Only(t, "the same in processes, for which six programs are linked")
 	b := newBench(t, "cooper", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs")
 	env := testenv.Start(t, testenv.Options{Private: true})
 	watch := newHygiene(t)
@@ -164,7 +166,7 @@ type process struct {
 	program     string
 	arguments   []string
 	environment []string
-	ready       string // a URL that answers when it works
+	ready       string // a URL that returns 200 when it is ready
 
 	bench   *bench
 	command *exec.Cmd
@@ -218,7 +220,7 @@ func (p *process) awaitReady() {
 		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %s", p.ready, response.Status)
+			return fmt.Errorf("%s returns %s", p.ready, response.Status)
 		}
 		return nil
 	})

@@ -16,8 +16,8 @@ import (
 )
 
 // scenarios is the table: every one runs on every cloud in every shape.
-func scenarios() map[string]func(p *play) {
-	return map[string]func(p *play){
+func scenarios() map[string]func(s *scenario) {
+	return map[string]func(s *scenario){
 		"claim, grant, put, revoke, refusal, delete":           comeAndGo,
 		"a credential for reading does not write":              readOnly,
 		"the end of one access is not the end of another":      twoAccesses,
@@ -42,12 +42,12 @@ func TestScenarios(t *testing.T) {
 			for _, c := range clouds() {
 				table := scenarios()
 				if w.open && c.protocol == cosiapi.ProtocolGCS {
-					table = map[string]func(p *play){"a bucket, and a refusal of accesses that says why": withoutAccounts}
+					table = map[string]func(s *scenario){"a bucket, and a refusal of accesses that says why": withoutAccounts}
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					for name, scenario := range table {
-						t.Run(name, func(t *testing.T) { scenario(newPlay(t, w, c)) })
+					for name, run := range table {
+						t.Run(name, func(t *testing.T) { run(newScenario(t, w, c)) })
 					}
 				})
 			}
@@ -55,63 +55,63 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func comeAndGo(p *play) {
-	claim := p.claim("bucket")
-	access := p.access("app", claim, cosiapi.BucketAccessModeReadWrite)
-	workload := p.granted(access)
-	p.must(workload.put(p.t.Context(), "a", "hello"), "put")
-	p.wantObject(workload, "a", "hello")
-	p.must(workload.remove(p.t.Context(), "a"), "remove")
-	p.remove(access)
-	if err := workload.put(p.t.Context(), "a", "hello"); !refused(err) {
-		p.t.Errorf("put after the access was deleted: want it refused, got %v", err)
+func comeAndGo(s *scenario) {
+	claim := s.claim("bucket")
+	access := s.access("app", claim, cosiapi.BucketAccessModeReadWrite)
+	workload := s.granted(access)
+	s.must(workload.put(s.t.Context(), "a", "hello"), "put")
+	s.wantObject(workload, "a", "hello")
+	s.must(workload.remove(s.t.Context(), "a"), "remove")
+	s.remove(access)
+	if err := workload.put(s.t.Context(), "a", "hello"); !refused(err) {
+		s.t.Errorf("put after the access was deleted: want it refused, got %v", err)
 	}
-	p.await(claim)
-	p.remove(claim)
-	p.remove(p.bucket(claim))
+	s.await(claim)
+	s.remove(claim)
+	s.remove(s.bucket(claim))
 }
 
-func readOnly(p *play) {
-	claim := p.claim("bucket")
-	writing := p.access("writer", claim, cosiapi.BucketAccessModeReadWrite)
-	reading := p.access("reader", claim, cosiapi.BucketAccessModeReadOnly)
-	writer, reader := p.granted(writing), p.granted(reading)
-	p.must(writer.put(p.t.Context(), "a", "hello"), "put")
-	p.wantObject(reader, "a", "hello")
-	if err := reader.put(p.t.Context(), "b", "hello"); !refused(err) {
-		p.t.Errorf("put with a credential for reading: want it refused, got %v", err)
+func readOnly(s *scenario) {
+	claim := s.claim("bucket")
+	writing := s.access("writer", claim, cosiapi.BucketAccessModeReadWrite)
+	reading := s.access("reader", claim, cosiapi.BucketAccessModeReadOnly)
+	writer, reader := s.granted(writing), s.granted(reading)
+	s.must(writer.put(s.t.Context(), "a", "hello"), "put")
+	s.wantObject(reader, "a", "hello")
+	if err := reader.put(s.t.Context(), "b", "hello"); !refused(err) {
+		s.t.Errorf("put with a credential for reading: want it refused, got %v", err)
 	}
-	p.must(writer.remove(p.t.Context(), "a"), "remove")
-	p.remove(writing)
-	p.remove(reading)
-	p.remove(claim)
+	s.must(writer.remove(s.t.Context(), "a"), "remove")
+	s.remove(writing)
+	s.remove(reading)
+	s.remove(claim)
 }
 
-func twoAccesses(p *play) {
-	claim := p.claim("bucket")
-	first, second := p.access("first", claim, cosiapi.BucketAccessModeReadWrite), p.access("second", claim, cosiapi.BucketAccessModeReadWrite)
-	one, other := p.granted(first), p.granted(second)
-	p.must(one.put(p.t.Context(), "a", "hello"), "put")
-	p.remove(first)
-	if _, err := one.get(p.t.Context(), "a"); !refused(err) {
-		p.t.Errorf("get after the access was deleted: want it refused, got %v", err)
+func twoAccesses(s *scenario) {
+	claim := s.claim("bucket")
+	first, second := s.access("first", claim, cosiapi.BucketAccessModeReadWrite), s.access("second", claim, cosiapi.BucketAccessModeReadWrite)
+	one, other := s.granted(first), s.granted(second)
+	s.must(one.put(s.t.Context(), "a", "hello"), "put")
+	s.remove(first)
+	if _, err := one.get(s.t.Context(), "a"); !refused(err) {
+		s.t.Errorf("get after the access was deleted: want it refused, got %v", err)
 	}
-	p.wantObject(other, "a", "hello")
-	p.must(other.remove(p.t.Context(), "a"), "remove")
-	p.remove(second)
-	p.remove(claim)
+	s.wantObject(other, "a", "hello")
+	s.must(other.remove(s.t.Context(), "a"), "remove")
+	s.remove(second)
+	s.remove(claim)
 }
 
-func inUse(p *play) {
-	claim := p.claim("bucket")
-	access := p.access("app", claim, cosiapi.BucketAccessModeReadWrite)
-	workload := p.granted(access)
-	p.must(workload.put(p.t.Context(), "a", "precious"), "put")
-	p.await(claim)
-	bucket := p.bucket(claim)
-	p.must(p.client.Delete(p.t.Context(), claim), "delete the claim")
-	p.until("the Bucket's deletion is marked", func(ctx context.Context) error {
-		if err := p.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+func inUse(s *scenario) {
+	claim := s.claim("bucket")
+	access := s.access("app", claim, cosiapi.BucketAccessModeReadWrite)
+	workload := s.granted(access)
+	s.must(workload.put(s.t.Context(), "a", "precious"), "put")
+	s.await(claim)
+	bucket := s.bucket(claim)
+	s.must(s.client.Delete(s.t.Context(), claim), "delete the claim")
+	s.until("the Bucket's deletion is marked", func(ctx context.Context) error {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 			return err
 		}
 		if claim.DeletionTimestamp.IsZero() {
@@ -119,69 +119,69 @@ func inUse(p *play) {
 		}
 		return nil
 	})
-	p.wantObject(workload, "a", "precious")
-	p.must(workload.remove(p.t.Context(), "a"), "remove")
-	p.remove(access)
-	p.remove(claim)
-	p.remove(bucket)
+	s.wantObject(workload, "a", "precious")
+	s.must(workload.remove(s.t.Context(), "a"), "remove")
+	s.remove(access)
+	s.remove(claim)
+	s.remove(bucket)
 }
 
-func killed(p *play) {
-	claim := p.claim("bucket")
-	p.restart(p.t, "driver", p.cloud)
-	access := p.access("app", claim, cosiapi.BucketAccessModeReadWrite)
-	p.restart(p.t, "sidecar", p.cloud)
-	workload := p.granted(access)
-	if p.cloud.protocol == cosiapi.ProtocolS3 {
-		p.restart(p.t, "controller", p.cloud) // which is one for all clouds
+func killed(s *scenario) {
+	claim := s.claim("bucket")
+	s.restart(s.t, "driver", s.cloud)
+	access := s.access("app", claim, cosiapi.BucketAccessModeReadWrite)
+	s.restart(s.t, "sidecar", s.cloud)
+	workload := s.granted(access)
+	if s.cloud.protocol == cosiapi.ProtocolS3 {
+		s.restart(s.t, "controller", s.cloud) // which is one for all clouds
 	}
-	p.must(workload.put(p.t.Context(), "a", "hello"), "put")
-	p.must(workload.remove(p.t.Context(), "a"), "remove")
-	p.remove(access)
-	p.remove(claim)
+	s.must(workload.put(s.t.Context(), "a", "hello"), "put")
+	s.must(workload.remove(s.t.Context(), "a"), "remove")
+	s.remove(access)
+	s.remove(claim)
 }
 
-func rotate(p *play) {
-	claim := p.claim("bucket")
-	access := p.access("app", claim, cosiapi.BucketAccessModeReadWrite)
-	former := p.granted(access)
-	before := p.secret(access)
+func rotate(s *scenario) {
+	claim := s.claim("bucket")
+	access := s.access("app", claim, cosiapi.BucketAccessModeReadWrite)
+	former := s.granted(access)
+	before := s.secret(access)
 	patch := client.MergeFrom(access.DeepCopy())
 	metav1.SetMetaDataAnnotation(&access.ObjectMeta, cosiapi.RotateAnnotation, "1")
-	p.must(p.client.Patch(p.t.Context(), access, patch), "ask for rotation")
-	p.until("the Secret has another credential", func(context.Context) error {
-		if fmt.Sprint(p.secret(access)) == fmt.Sprint(before) {
+	s.must(s.client.Patch(s.t.Context(), access, patch), "ask for rotation")
+	s.until("the Secret has another credential", func(context.Context) error {
+		if fmt.Sprint(s.secret(access)) == fmt.Sprint(before) {
 			return fmt.Errorf("the Secret of %s has not changed", access.Name)
 		}
 		return nil
 	})
-	latter := p.dataOf(p.secret(access))
-	p.must(former.put(p.t.Context(), "a", "hello"), "put with the former credential")
-	p.wantObject(latter, "a", "hello")
-	p.must(latter.remove(p.t.Context(), "a"), "remove")
-	p.remove(access)
-	p.remove(claim)
+	latter := s.dataOf(s.secret(access))
+	s.must(former.put(s.t.Context(), "a", "hello"), "put with the former credential")
+	s.wantObject(latter, "a", "hello")
+	s.must(latter.remove(s.t.Context(), "a"), "remove")
+	s.remove(access)
+	s.remove(claim)
 }
 
 // withoutAccounts is what can be done on a store without accounts.
-func withoutAccounts(p *play) {
-	claim := p.claim("bucket")
-	p.await(claim)
-	access := p.access("app", claim, cosiapi.BucketAccessModeReadWrite)
-	p.awaitCondition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue)
+func withoutAccounts(s *scenario) {
+	claim := s.claim("bucket")
+	s.await(claim)
+	access := s.access("app", claim, cosiapi.BucketAccessModeReadWrite)
+	s.awaitCondition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue)
 	if said := fmt.Sprint(access.Status.Conditions); !strings.Contains(said, "without accounts") {
-		p.t.Errorf("the access does not say why it fails: %s", said)
+		s.t.Errorf("the access does not say why it fails: %s", said)
 	}
-	p.remove(access)
-	p.remove(claim)
-	p.remove(p.bucket(claim))
+	s.remove(access)
+	s.remove(claim)
+	s.remove(s.bucket(claim))
 }
 
-func (p *play) until(what string, check func(ctx context.Context) error) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), waitTimeout)
+func (s *scenario) until(what string, check func(ctx context.Context) error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
 	if err := controlplane.Until(ctx, check); err != nil {
-		p.t.Fatalf("waiting until %s: %v", what, err)
+		s.t.Fatalf("waiting until %s: %v", what, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -123,6 +124,7 @@ func gcsDriver(t *testing.T, store containers.GCS) driverkit.Driver {
 // containersOnFakes is a system in containers, on our fakes in containers.
 func containersOnFakes(t *testing.T) *world {
 	t.Helper()
+	fulltest.Only(t, "the same in containers")
 	network := containers.NewNetwork(t)
 	gcs := containers.FakeGCS(t, network)
 	w := inContainers(t, network, containers.FakeS3(t, network).Driver(), containers.FakeAzure(t, network).Driver(), gcs.Driver())
@@ -133,6 +135,7 @@ func containersOnFakes(t *testing.T) *world {
 // containersOnRealStores is the same on stores of others.
 func containersOnRealStores(t *testing.T) *world {
 	t.Helper()
+	fulltest.Only(t, "the same in containers, on stores of others")
 	containers.Require(t, containers.MinIOImage(), containers.AzuriteImage(), containers.FakeGCSServerImage())
 	network := containers.NewNetwork(t)
 	w := inContainers(t, network, containers.MinIO(t, network).Driver(), containers.Azurite(t, network).Driver(), containers.FakeGCSServer(t, network).Driver())

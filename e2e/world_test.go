@@ -59,8 +59,8 @@ func clouds() []cloud {
 	}
 }
 
-// play is one scenario on one cloud: it has names of its own.
-type play struct {
+// scenario is one scenario on one cloud: it has names of its own.
+type scenario struct {
 	*world
 
 	t     *testing.T
@@ -69,113 +69,113 @@ type play struct {
 	ns    string
 }
 
-// newPlay creates the classes, and a namespace where the world does not give one.
-func newPlay(t *testing.T, w *world, c cloud) *play {
+// newScenario creates the classes, and a namespace where the world does not give one.
+func newScenario(t *testing.T, w *world, c cloud) *scenario {
 	t.Helper()
-	p := &play{world: w, t: t, cloud: c, name: "play-" + strings.ToLower(rand.Text()[:8]), ns: w.namespace}
-	if p.ns == "" {
-		p.ns = p.name
-		p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.ns}})
+	s := &scenario{world: w, t: t, cloud: c, name: "e2e-" + strings.ToLower(rand.Text()[:8]), ns: w.namespace}
+	if s.ns == "" {
+		s.ns = s.name
+		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}})
 	}
-	p.create(&cosiapi.BucketClass{
-		ObjectMeta: metav1.ObjectMeta{Name: p.name},
+	s.create(&cosiapi.BucketClass{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name},
 		Spec:       cosiapi.BucketClassSpec{DriverName: c.driver, DeletionPolicy: cosiapi.DeletionPolicyDelete},
 	})
-	p.create(&cosiapi.BucketAccessClass{
-		ObjectMeta: metav1.ObjectMeta{Name: p.name},
+	s.create(&cosiapi.BucketAccessClass{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name},
 		Spec:       cosiapi.BucketAccessClassSpec{DriverName: c.driver, AuthenticationType: cosiapi.AuthenticationTypeKey},
 	})
-	return p
+	return s
 }
 
-func (p *play) create(object client.Object) {
-	p.t.Helper()
-	if err := p.client.Create(p.t.Context(), object); err != nil {
-		p.t.Fatalf("create %T %s: %v", object, object.GetName(), err)
+func (s *scenario) create(object client.Object) {
+	s.t.Helper()
+	if err := s.client.Create(s.t.Context(), object); err != nil {
+		s.t.Fatalf("create %T %s: %v", object, object.GetName(), err)
 	}
 }
 
 // claim claims a bucket and does not wait for it.
-func (p *play) claim(name string) *cosiapi.BucketClaim {
-	p.t.Helper()
+func (s *scenario) claim(name string) *cosiapi.BucketClaim {
+	s.t.Helper()
 	claim := &cosiapi.BucketClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.name + "-" + name},
-		Spec:       cosiapi.BucketClaimSpec{BucketClassName: p.name, Protocols: []cosiapi.Protocol{p.cloud.protocol}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: s.name + "-" + name},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: s.name, Protocols: []cosiapi.Protocol{s.cloud.protocol}},
 	}
-	p.create(claim)
+	s.create(claim)
 	return claim
 }
 
 // access asks for a credential and does not wait for it.
-func (p *play) access(name string, claim *cosiapi.BucketClaim, mode cosiapi.BucketAccessMode) *cosiapi.BucketAccess {
-	p.t.Helper()
+func (s *scenario) access(name string, claim *cosiapi.BucketClaim, mode cosiapi.BucketAccessMode) *cosiapi.BucketAccess {
+	s.t.Helper()
 	access := &cosiapi.BucketAccess{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: p.name + "-" + name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: s.name + "-" + name},
 		Spec: cosiapi.BucketAccessSpec{
-			BucketAccessClassName: p.name, Protocol: p.cloud.protocol,
+			BucketAccessClassName: s.name, Protocol: s.cloud.protocol,
 			BucketClaims: []cosiapi.BucketClaimAccess{{
-				BucketClaimName: claim.Name, AccessSecretName: p.name + "-" + name, AccessModes: cosiapi.BucketAccessModes{ObjectData: mode},
+				BucketClaimName: claim.Name, AccessSecretName: s.name + "-" + name, AccessModes: cosiapi.BucketAccessModes{ObjectData: mode},
 			}},
 		},
 	}
-	p.create(access)
+	s.create(access)
 	return access
 }
 
 // await waits until a claim or an access is provisioned.
-func (p *play) await(object client.Object) {
-	p.t.Helper()
-	p.awaitCondition(object, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+func (s *scenario) await(object client.Object) {
+	s.t.Helper()
+	s.awaitCondition(object, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-func (p *play) awaitCondition(object client.Object, condition string, status metav1.ConditionStatus) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), waitTimeout)
+func (s *scenario) awaitCondition(object client.Object, condition string, status metav1.ConditionStatus) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
-	if err := system.WaitCondition(ctx, p.client, object, condition, status); err != nil {
-		p.t.Fatal(err)
+	if err := system.WaitCondition(ctx, s.client, object, condition, status); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
 // granted waits for an access and returns a client with its credential.
-func (p *play) granted(access *cosiapi.BucketAccess) data {
-	p.t.Helper()
-	p.await(access)
-	return p.dataOf(p.secret(access))
+func (s *scenario) granted(access *cosiapi.BucketAccess) data {
+	s.t.Helper()
+	s.await(access)
+	return s.dataOf(s.secret(access))
 }
 
 // secret reads the Secret of an access.
-func (p *play) secret(access *cosiapi.BucketAccess) map[string]string {
-	p.t.Helper()
+func (s *scenario) secret(access *cosiapi.BucketAccess) map[string]string {
+	s.t.Helper()
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: p.ns, Name: access.Spec.BucketClaims[0].AccessSecretName}
-	if err := p.client.Get(p.t.Context(), key, &secret); err != nil {
-		p.t.Fatal(err)
+	key := client.ObjectKey{Namespace: s.ns, Name: access.Spec.BucketClaims[0].AccessSecretName}
+	if err := s.client.Get(s.t.Context(), key, &secret); err != nil {
+		s.t.Fatal(err)
 	}
 	values := map[string]string{}
 	for name, value := range maps.All(secret.Data) {
 		values[name] = string(value)
 	}
-	if p.watch != nil {
-		p.watch.see(values)
+	if s.watch != nil {
+		s.watch.see(values)
 	}
 	return values
 }
 
 // remove deletes an object and waits until it is gone.
-func (p *play) remove(object client.Object) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), waitTimeout)
+func (s *scenario) remove(object client.Object) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
-	if err := client.IgnoreNotFound(p.client.Delete(ctx, object)); err != nil {
-		p.t.Fatalf("delete %s: %v", object.GetName(), err)
+	if err := client.IgnoreNotFound(s.client.Delete(ctx, object)); err != nil {
+		s.t.Fatalf("delete %s: %v", object.GetName(), err)
 	}
-	if err := system.WaitGone(ctx, p.client, object); err != nil {
-		p.t.Fatal(err)
+	if err := system.WaitGone(ctx, s.client, object); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
 // bucket is the Bucket of a claim that is bound.
-func (p *play) bucket(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
+func (s *scenario) bucket(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	return &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}}
 }

@@ -232,7 +232,7 @@ func (t *target) call(ctx context.Context, client *http.Client, method, path str
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read the response: %w", err)
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return fmt.Errorf("%s %s: %s", method, path, resp.Status)

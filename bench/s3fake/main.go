@@ -239,7 +239,7 @@ func hundred() []string {
 	return out
 }
 
-// list lists all prefixes in pages of 1000 keys and returns how long that takes until every answer is read. The XML is
+// list lists all prefixes in pages of 1000 keys and returns how long that takes until every response is read. The XML is
 // not decoded: decoding takes a client several times as long as the store needs, whichever store it is.
 func (t *target) list(ctx context.Context, c *minio.Core, clients int, prefixes []string, want int) (time.Duration, error) {
 	var (

@@ -20,7 +20,7 @@ const (
 	secret = "benchbenchbenchbench"
 )
 
-// process starts a store as a program of its own and waits until it answers. dir is removed with it.
+// process starts a store as a program of its own and waits until it responds. dir is removed with it.
 func process(ctx context.Context, name, program string, env []string, args func(address, dir string) []string) (*target, error) {
 	if program == "" {
 		return nil, nil
@@ -45,14 +45,14 @@ func process(ctx context.Context, name, program string, env []string, args func(
 		_ = cmd.Wait()                          // killed: always an error
 		return os.RemoveAll(dir)
 	}}
-	if err := answer(ctx, t.url); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s does not answer: %w", name, err), t.stop())
+	if err := responds(ctx, t.url); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s does not respond: %w", name, err), t.stop())
 	}
 	t.started = time.Since(begin)
 	return t, nil
 }
 
-func answer(ctx context.Context, url string) error {
+func responds(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)

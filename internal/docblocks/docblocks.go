@@ -30,7 +30,7 @@ const (
 	// Output is a block in the language text or output: what a command prints.
 	Output Kind = "output"
 	// RunWith is a block marked `<!-- run with: program -->`: run where the program
-	// answers, by a test that knows how to ask it. Script leaves it out.
+	// is there, by a test that knows how to ask it. Script leaves it out.
 	RunWith Kind = "run with"
 	// NotRun is a block marked `<!-- not run: reason -->`.
 	NotRun Kind = "not run"

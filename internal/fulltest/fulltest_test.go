@@ -66,8 +66,8 @@ func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 			times := map[string]int{}
 			for _, full := range []string{"", "rest", "1"} {
 				run(t, full, "")
-				draws[full] = fulltest.Sample(t, matrix, size.short, size.full)
-				times[full] = fulltest.Times(t, size.short, size.full)
+				draws[full] = fulltest.Sample(&played{TB: t}, matrix, size.short, size.full)
+				times[full] = fulltest.Times(&played{TB: t}, size.short, size.full)
 			}
 			if !slices.IsSorted(draws["1"]) {
 				t.Errorf("not in order: %v", draws["1"])
@@ -92,14 +92,16 @@ func TestTheSoakTriesAll(t *testing.T) {
 	fulltest.Only(t, "never said")
 }
 
-// skipped is a test that records that it is skipped, and does not count as one.
-type skipped struct {
+// played is a test that keeps to itself what it says, and that it is skipped.
+type played struct {
 	testing.TB
 
 	reason string
 }
 
-func (s *skipped) Skip(args ...any) { s.reason = fmt.Sprint(args...) }
+func (p *played) Skip(args ...any) { p.reason = fmt.Sprint(args...) }
+
+func (p *played) Logf(string, ...any) {}
 
 func TestWhatIsLeftIsListed(t *testing.T) {
 	tests := map[string]struct {
@@ -117,7 +119,7 @@ func TestWhatIsLeftIsListed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, full := range []string{"", "rest", "1"} {
 				run(t, full, "")
-				test := &skipped{TB: t}
+				test := &played{TB: t}
 				tc.leave(test)
 				short := full == ""
 				if got := test.reason == "left to make test-full: it takes long"; got != (tc.skips && short) {

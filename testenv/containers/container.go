@@ -34,7 +34,7 @@ type spec struct {
 	port        int               // TCP port to publish; 0 for none
 	hostPort    int               // where; 0 for a free port
 	volumes     map[string]string // of volumes to directories
-	// ready is a path that answers 200 on the port; probe is a command that exits 0
+	// ready is a path that returns 200 on the port; probe is a command that exits 0
 	// when the container is ready. One of them is set.
 	ready string
 	probe []string

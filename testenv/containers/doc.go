@@ -5,7 +5,7 @@
 // that the in-process fakes have (S3, Azure, GCS), and everything that a cluster
 // would run, on a network of its own.
 //
-// Docker must run on this machine. Where it does not answer, or an image can be
+// Docker must run on this machine. Where it does not respond, or an image can be
 // neither found nor pulled, the test is skipped and says why; with
 // COOPER_REQUIRE_CONTAINERS=1 it fails. Images are those of the environment
 // variables in Images, or else what `make images` and `make store-images` have

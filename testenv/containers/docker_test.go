@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
@@ -23,10 +24,11 @@ const waitTimeout = 3 * time.Minute
 // root is the directory of compose.yaml, seen from this package's.
 const root = "../.."
 
-// needs skips the test, or fails it, unless Docker with Compose answers and has the
-// images that make images builds.
+// needs leaves a test to the full run, and there skips it, or fails it, unless Docker
+// with Compose responds and has the images that make images builds.
 func needs(t *testing.T, images ...string) {
 	t.Helper()
+	fulltest.Only(t, "a whole system of containers")
 	var ours []containers.Image
 	for _, name := range images {
 		ours = append(ours, containers.Ours(name))

@@ -99,7 +99,7 @@ func need(tb testing.TB) *engine {
 	tb.Helper()
 	e, err := connect()
 	if err != nil {
-		absent(tb, "Docker does not answer: %v", err)
+		absent(tb, "Docker does not respond: %v", err)
 	}
 	return e
 }
@@ -113,7 +113,7 @@ func absent(tb testing.TB, format string, args ...any) {
 	tb.Skipf(format, args...)
 }
 
-// Require skips the test, or fails it, unless Docker answers and has the images or
+// Require skips the test, or fails it, unless Docker responds and has the images or
 // can pull them.
 func Require(tb testing.TB, images ...Image) {
 	tb.Helper()

@@ -68,13 +68,13 @@ func TestNothingIsLeftAfterAPanic(t *testing.T) {
 	t.Logf("before the panic the child %s; afterwards there is nothing", had)
 }
 
-// TestWithoutDocker runs a test of this package where Docker does not answer.
+// TestWithoutDocker runs a test of this package where Docker does not respond.
 func TestWithoutDocker(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(panicVariable) != "" {
 		return
 	}
-	const reason = "Docker does not answer: "
+	const reason = "Docker does not respond: "
 	nowhere := "DOCKER_HOST=unix:///nowhere/docker.sock"
 	out, err := child(t, "TestStoresKeepWhatTheyHoldWhenTheyAreKilled/MinIO", nowhere, containers.RequireVariable+"=")
 	if err != nil || !strings.Contains(out, "--- SKIP") || !strings.Contains(out, reason) {

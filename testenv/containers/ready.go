@@ -29,7 +29,7 @@ const probeInterval = 250 * time.Millisecond
 type probing struct{ command []string }
 
 // WaitUntilReady implements wait.Strategy. A container that is just restarting, which
-// cannot run a command, is not ready yet. The error says what the last run told.
+// cannot run a command, is not ready yet. The error says what the last run printed.
 func (p *probing) WaitUntilReady(ctx context.Context, target wait.StrategyTarget) error {
 	return controlplane.UntilEvery(ctx, probeInterval, func(ctx context.Context) error { return p.once(ctx, target) })
 }

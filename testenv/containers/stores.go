@@ -74,7 +74,7 @@ const (
 	rootKey    = "AKIACOOPERCONTAINERS"
 	rootSecret = "only-for-tests-on-this-machine"
 	azureKey   = "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"
-	// noProject is what a Cloud Storage without accounts is told; it takes any.
+	// noProject is what a Cloud Storage without accounts gets; it takes any.
 	noProject = "cooper-real"
 )
 

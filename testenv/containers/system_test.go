@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -21,6 +22,7 @@ import (
 // after its driver was cut off from the store. TestCompose kills all the others.
 func TestASystemInContainers(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "a whole system of containers")
 	network := containers.NewNetwork(t)
 	store := containers.FakeS3(t, network)
 	sample := store.Driver()
