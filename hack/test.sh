@@ -1,25 +1,43 @@
 #!/usr/bin/env bash
-# Runs the tests with totals at the end: hack/test.sh [go test flags] packages
-# The kube-apiserver that the tests need is built first, so that no test's
-# deadline has to hold the minutes of that build.
+# Runs tests with the race detector and with totals at the end:
+#   hack/test.sh [go test flags] packages
+# This is the short run; COOPER_FULL=1 makes it the full one. With COOPER_FULL=rest it runs, of all packages, what the
+# short run has left: that one must have had the same COOPER_SEED, and the file named by COOPER_LEFT to list it in.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Everything but tests is compiled in one way, so that the programs of make up, of the images, of the tests and of this
+# script share what is compiled.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
+# This is silent, where go build would print a line for each module.
+go mod download
+go mod download -modfile=tools/gotestsum/go.mod
+
+# The kube-apiserver that the tests need is built first, so that no test's deadline has to hold the minutes of that build.
 go run ./hack/controlplane
 
-# MinIO, versitygw and fake-gcs-server, if `go run ./hack/stores` has built them: without them the
-# tests that compare with them are skipped.
+# MinIO, versitygw and fake-gcs-server, if `go run ./hack/stores` has built them: without them the tests that compare
+# with them are skipped.
 stores=$(go run ./hack/stores --found)
 set -a
 eval "$stores"
 set +a
 
-# A package that takes longer than the timeout hangs. Tests wait for an API
-# server far more than they compute: twice as many of them run at once as a
-# small machine has cores.
-exec go run ./hack/testtotals \
-  --part lifecycle=lifecycle,controller,sidecar,testenv/system \
-  --part conformance=sanity,drivers \
-  --part containers=testenv/containers,e2e \
-  --show TestCompose,TestComposeReal,TestNothingIsLeftAfterAPanic,TestASystemInContainers \
-  -- -p 2 -parallel 4 -timeout 20m "$@"
+tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath) # how a test binary is called: it builds programs, too
+if [ "${COOPER_FULL:-}" = rest ]; then
+  mapfile -t dirs < <(cut -f 1 "$COOPER_LEFT" | sort -u)
+  [ "${#dirs[@]}" -gt 0 ] || { echo '0 passed, 0 failed, 0 skipped'; exit; }
+  tested+=("$PWD/hack/left.sh")
+  set -- "$@" "${dirs[@]}"
+fi
+
+# Tests wait for an API server far more than they compute: more of them run at once than there are cores. A package that
+# takes longer than the timeout hangs. make verify vets.
+at_once=$((2 * $(nproc)))
+events=$(mktemp)
+trap 'rm -f "$events"' EXIT
+status=0
+go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped,output --jsonfile="$events" \
+  --raw-command -- env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "$@" || status=$?
+awk -f hack/totals/totals.awk "$events"
+exit "$status"

@@ -4,6 +4,9 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+# As in the Makefile: what is compiled for one check is there for the others.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
+
 failed=0
 check() { # check <name> <command...>: quiet when it passes
   local name=$1 start=$SECONDS out
