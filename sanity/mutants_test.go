@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // sampleShare is the part of the mutants that an ordinary test run tries: one in so many. With

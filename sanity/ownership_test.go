@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // crowded is a backend in which somebody is quicker: the bucket is there when the hook comes.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // small are the limits of runs in which only the suite itself is tested.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // crashingProber ends the run, as kill -9 would, at the first object that is put.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // TestKilledRunIsSwept kills the command with SIGKILL while the store holds things of its run, and

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // Variables that turn the test binary into a driver, the state of its store and its defects, and

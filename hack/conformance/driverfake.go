@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // fakeTarget tests the driver that our own tests of the sidecar use, with the process around it

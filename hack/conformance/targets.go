@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
 // target is a driver of this repository with the storage system it is tested on.
@@ -48,8 +48,8 @@ func (o outcome) failures() string {
 func targets() []target {
 	return []target{
 		{"driverfake", "fakes/driverfake: S3 and Azure, keys and service accounts; its backend cannot be made to fail", fakeTarget},
-		{"memdriver-wide", "fakes/driverfake/memdriver: S3 and Azure, keys and service accounts, one credential for several buckets", memory(memdriver.Wide())},
-		{"memdriver-narrow", "fakes/driverfake/memdriver: GCS, keys, one bucket at a time", memory(memdriver.Narrow())},
+		{"memdriver-wide", "sanity/memdriver: S3 and Azure, keys and service accounts, one credential for several buckets", memory(memdriver.Wide())},
+		{"memdriver-narrow", "sanity/memdriver: GCS, keys, one bucket at a time", memory(memdriver.Narrow())},
 		{"example", "drivers/driverkit/example, as a process; it has no data plane", example},
 		{"s3driver", "cmd/cosi-driver-s3, as a process, on fakes/s3fake with S3 and IAM", s3OnFake},
 		{"s3driver-workloads", "the same with service accounts too, which EKS Pod Identity gives a role", s3Workloads},

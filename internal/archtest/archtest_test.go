@@ -27,6 +27,7 @@ func TestThisModule(t *testing.T) {
 	report(t, sourceFiles(t))
 	pkgs := list(t)
 	report(t, Imports(module, pkgs))
+	report(t, Libraries(module, pkgs))
 	report(t, Naming(pkgs))
 	report(t, Documented(pkgs))
 	report(t, Requirements(required(t)))

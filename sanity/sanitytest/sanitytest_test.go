@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake/memdriver"
 	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
