@@ -218,6 +218,34 @@ func noteSources(t *testing.T) {
 	}
 }
 
+// TestContributingNamesWhatThereIs looks for the packages, tests and targets of the table of commands.
+func TestContributingNamesWhatThereIs(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(read(t, "CONTRIBUTING.md"), "| command | what it does |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	makefile := read(t, "Makefile")
+	for _, command := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(table, -1) {
+		words := strings.Fields(strings.ReplaceAll(command[1], "'", ""))
+		switch {
+		case words[0] == "make":
+			if !strings.Contains(makefile, "\n"+words[1]+": ") {
+				t.Errorf("%s: there is no such target", command[1])
+			}
+		case words[0] == "go" && len(words) > 4:
+			function, _, _ := strings.Cut(words[4], "/")
+			var sources strings.Builder
+			for _, page := range pages(t, words[2]+"/*_test.go") {
+				sources.WriteString(read(t, page))
+			}
+			if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(function, "Test")).MatchString(sources.String()) {
+				t.Errorf("%s: there is no such test", command[1])
+			}
+		case words[0] == "go":
+			pages(t, words[2]+"/*_test.go")
+		}
+	}
+}
+
 // TestREADMEIsShort holds it to two screens of 50 lines.
 func TestREADMEIsShort(t *testing.T) {
 	t.Parallel()
