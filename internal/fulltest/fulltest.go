@@ -88,13 +88,14 @@ func share(tb testing.TB, short, full int) (from, to int) {
 
 // random returns the source that a test draws from: another one for each name of a test, the same one in each run.
 func random(tb testing.TB, seed uint64) *rand.Rand {
+	tb.Helper()
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(tb.Name()))             // never fails
 	return rand.New(rand.NewPCG(seed, name.Sum64())) //nolint:gosec // a choice of tests
 }
 
 // chance is the seed of a test binary to which nobody has given one.
-var chance = sync.OnceValue(func() uint64 { return uint64(rand.Uint32()) })
+var chance = sync.OnceValue(func() uint64 { return uint64(rand.Uint32()) }) //nolint:gosec // a choice of tests
 
 // Seed returns COOPER_SEED, or a seed that this test binary draws at random. Who draws with it logs it.
 func Seed(tb testing.TB) uint64 {

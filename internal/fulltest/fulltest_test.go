@@ -3,7 +3,9 @@
 package fulltest_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
-// run sets which run this is; these tests cannot be parallel.
+// run sets which run this is.
 func run(t *testing.T, full, soak string) {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -29,7 +31,7 @@ func run(t *testing.T, full, soak string) {
 func listed(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(os.Getenv("COOPER_LEFT"))
-	if err != nil && !os.IsNotExist(err) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	dir, err := os.Getwd()
@@ -47,6 +49,7 @@ func listed(t *testing.T) []string {
 	return names
 }
 
+//nolint:paralleltest // it sets variables of the process
 func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 	matrix := make([]int, 100)
 	for i := range matrix {
@@ -66,8 +69,8 @@ func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 			times := map[string]int{}
 			for _, full := range []string{"", "rest", "1"} {
 				run(t, full, "")
-				draws[full] = fulltest.Sample(&played{TB: t}, matrix, size.short, size.full)
-				times[full] = fulltest.Times(&played{TB: t}, size.short, size.full)
+				draws[full] = fulltest.Sample(&recorder{TB: t}, matrix, size.short, size.full)
+				times[full] = fulltest.Times(&recorder{TB: t}, size.short, size.full)
 			}
 			if !slices.IsSorted(draws["1"]) {
 				t.Errorf("not in order: %v", draws["1"])
@@ -84,6 +87,7 @@ func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 	}
 }
 
+//nolint:paralleltest // it sets variables of the process
 func TestTheSoakTriesAll(t *testing.T) {
 	run(t, "", "1")
 	if got := fulltest.Sample(t, []int{3, 1, 2}, 1, 2); !slices.Equal(got, []int{3, 1, 2}) {
@@ -92,34 +96,50 @@ func TestTheSoakTriesAll(t *testing.T) {
 	fulltest.Only(t, "never said")
 }
 
-// played is a test that keeps to itself what it says, and that it is skipped.
-type played struct {
+// recorder is a test that keeps to itself what it says, and that it is skipped.
+type recorder struct {
 	testing.TB
 
 	reason string
 }
 
-func (p *played) Skip(args ...any) { p.reason = fmt.Sprint(args...) }
+func (r *recorder) Skip(args ...any) { r.reason = fmt.Sprint(args...) }
 
-func (p *played) Logf(string, ...any) {}
+func (r *recorder) Logf(string, ...any) {}
 
+//nolint:paralleltest // it sets variables of the process
 func TestWhatIsLeftIsListed(t *testing.T) {
 	tests := map[string]struct {
 		leave func(testing.TB)
 		skips bool
 		left  bool
 	}{
-		"a test of the full run alone": {func(tb testing.TB) { fulltest.Only(tb, "it takes long") }, true, true},
-		"a sample":                     {func(tb testing.TB) { fulltest.Sample(tb, []int{1, 2, 3}, 1, 2) }, false, true},
-		"a whole matrix":               {func(tb testing.TB) { fulltest.Sample(tb, []int{1, 2, 3}, 3, 4) }, false, false},
-		"fewer repetitions":            {func(tb testing.TB) { fulltest.Times(tb, 1, 2) }, false, true},
-		"all repetitions":              {func(tb testing.TB) { fulltest.Times(tb, 2, 2) }, false, false},
+		"a test of the full run alone": {func(tb testing.TB) {
+			tb.Helper()
+			fulltest.Only(tb, "it takes long")
+		}, true, true},
+		"a sample": {func(tb testing.TB) {
+			tb.Helper()
+			fulltest.Sample(tb, []int{1, 2, 3}, 1, 2)
+		}, false, true},
+		"a whole matrix": {func(tb testing.TB) {
+			tb.Helper()
+			fulltest.Sample(tb, []int{1, 2, 3}, 3, 4)
+		}, false, false},
+		"fewer repetitions": {func(tb testing.TB) {
+			tb.Helper()
+			fulltest.Times(tb, 1, 2)
+		}, false, true},
+		"all repetitions": {func(tb testing.TB) {
+			tb.Helper()
+			fulltest.Times(tb, 2, 2)
+		}, false, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			for _, full := range []string{"", "rest", "1"} {
 				run(t, full, "")
-				test := &played{TB: t}
+				test := &recorder{TB: t}
 				tc.leave(test)
 				short := full == ""
 				if got := test.reason == "left to make test-full: it takes long"; got != (tc.skips && short) {
