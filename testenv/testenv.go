@@ -48,6 +48,8 @@ type Env struct {
 
 	tb     testing.TB
 	scheme *runtime.Scheme
+	// began is the end of the audit log when the test began.
+	began int64
 }
 
 // shared is the control plane of the test binary. Its processes end with the test binary in any case (see
@@ -90,7 +92,7 @@ func Start(tb testing.TB, o Options) *Env {
 	if err != nil {
 		tb.Fatalf("testenv: %v", err)
 	}
-	e := &Env{Plane: plane, tb: tb, scheme: scheme}
+	e := &Env{Plane: plane, tb: tb, scheme: scheme, began: plane.AuditEnd()}
 	e.Client = e.ClientFor(plane.Config())
 	return e
 }
@@ -186,10 +188,11 @@ func (e *Env) Kubeconfig(config *rest.Config, namespace string) string {
 	return path
 }
 
-// Audit returns the recorded requests that f selects, oldest first. A request is recorded just after its answer: wait
-// with Eventually for the event of an answer that has only just come.
+// Audit returns the requests recorded since Start that f selects, oldest first. A request is recorded just after its
+// response: wait with Eventually for the event of a response that has only just come.
 func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 	e.tb.Helper()
+	f.From = max(f.From, e.began)
 	events, err := e.Plane.AuditEvents(f)
 	if err != nil {
 		e.tb.Fatalf("testenv: %v", err)

@@ -210,6 +210,9 @@ func TestTheAuditLogTellsWhoWroteWhat(t *testing.T) {
 	if len(writes) != 1 || writes[0].Verb != "create" || writes[0].Name != "written" || writes[0].Code != 201 {
 		t.Errorf("writes: %+v, want the one create", writes)
 	}
+	if got := testenv.Start(t, testenv.Options{}).Audit(controlplane.AuditFilter{User: "writer", Namespace: ns}); len(got) != 0 {
+		t.Errorf("events from before Start: %+v, want none", got)
+	}
 }
 
 func gone(e *testenv.Env, object client.Object) func(context.Context) error {

@@ -49,6 +49,8 @@ type AuditFilter struct {
 	Resources       []string
 	// WritesOnly leaves out what changed nothing: reads, and writes that were refused.
 	WritesOnly bool
+	// From is an earlier result of AuditEnd: what was recorded before it is not even read.
+	From int64
 }
 
 // Matches reports whether the filter selects the event.
@@ -78,13 +80,33 @@ func (p *Plane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	return readAudit(file, f)
+	if f.From > 0 {
+		// The rest of a line that was being written then belongs to what came before.
+		if _, err := file.Seek(f.From-1, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+	}
+	lines := bufio.NewReader(file)
+	if f.From > 0 {
+		if _, err := lines.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("audit log: %w", err)
+		}
+	}
+	return readAudit(lines, f)
+}
+
+// AuditEnd returns how long the audit log is now, for AuditFilter.From.
+func (p *Plane) AuditEnd() int64 {
+	info, err := os.Stat(p.auditLog)
+	if err != nil {
+		return 0 // there is none yet
+	}
+	return info.Size()
 }
 
 // readAudit reads whole lines; the last one may still be in the writing.
-func readAudit(log io.Reader, f AuditFilter) ([]AuditEvent, error) {
+func readAudit(lines *bufio.Reader, f AuditFilter) ([]AuditEvent, error) {
 	var selected []AuditEvent
-	lines := bufio.NewReader(log)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {

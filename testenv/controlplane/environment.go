@@ -76,6 +76,7 @@ func (p *Plane) apiServer(o Options) (*envtest.APIServer, error) {
 	arguments.Set("audit-policy-file", p.layout.auditPolicy())
 	arguments.Set("audit-log-path", p.auditLog)
 	arguments.Set("audit-log-mode", "blocking")
+	arguments.Set("audit-log-maxsize", "1000000") // MB: a log that is rotated loses what AuditEvents has not read
 	return server, nil
 }
 
