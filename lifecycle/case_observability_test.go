@@ -9,13 +9,16 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -36,30 +39,46 @@ import (
 func TestFailuresOfProvisioning(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "provisioned-stays-true", "retryable-or-not")
+	w := start(t, setup{})
+	var called sync.Map
+	driverfake.On(w.driver, func(_ context.Context, r *cosi.DriverCreateBucketRequest) error {
+		if _, again := called.LoadOrStore(r.GetBucketId(), true); again {
+			return nil
+		}
+		code, err := strconv.ParseUint(r.GetParameters()["code"], 10, 32)
+		if err != nil {
+			return err
+		}
+		return status.Error(codes.Code(code), "no room left")
+	})
+	claims := map[codes.Code]*cosiapi.BucketClaim{}
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		t.Run(code.String(), func(t *testing.T) {
-			t.Parallel()
-			w := start(t, setup{})
-			w.newClass("fast")
-			w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "told so"})
-			claim := w.newClaim("photos", "fast")
-			bucket := w.bucketOf(claim)
-			status := metav1.ConditionUnknown
-			if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
-				status = metav1.ConditionFalse
+		name := fmt.Sprintf("code-%d", code)
+		w.newClass(name, func(c *cosiapi.BucketClassSpec) { c.Parameters = map[string]string{"code": fmt.Sprint(uint32(code))} })
+		claims[code] = w.newClaim(name, name)
+	}
+	for code, claim := range claims {
+		want := metav1.ConditionUnknown
+		if cosi.VerdictFor(cosi.Provisioner_DriverCreateBucket_FullMethodName, code) == cosi.Terminal {
+			want = metav1.ConditionFalse
+		}
+		for _, obj := range []client.Object{w.bucketOf(claim), claim} {
+			w.condition(obj, cosiapi.ConditionProvisioned, want)
+			if message := w.condition(obj, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue); !strings.Contains(message, "no room left") {
+				t.Errorf("%s: the driver's words are lost: %s", code, message)
 			}
-			for _, obj := range []client.Object{bucket, claim} {
-				w.condition(obj, cosiapi.ConditionProvisioned, status)
-				if message := w.condition(obj, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue); !strings.Contains(message, "told so") {
-					t.Errorf("the driver's words are lost: %s", message)
-				}
-			}
-			w.settled()
-			w.called(driverfake.CreateBucket, 1)
-			w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
-			w.ready(claim)
-			w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
-		})
+		}
+	}
+	w.settled()
+	for code, claim := range claims {
+		if n := len(w.driver.CallsFor(bucketFor(claim).Name, driverfake.CreateBucket)); n != 1 {
+			t.Errorf("%s: want 1 call, got %d", code, n)
+		}
+	}
+	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "fixed" })
+	for _, claim := range claims {
+		w.ready(claim)
+		w.condition(claim, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 	}
 }
 
@@ -330,14 +349,14 @@ func TestEventsOfTheStraightPath(t *testing.T) {
 func TestPersistentAPIProblem(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "api-problem-is-an-event")
-	for _, status := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
-		t.Run(http.StatusText(status), func(t *testing.T) {
+	for _, code := range []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{backoff: patient()})
 			w.newClass("fast")
 			strikes := []func(){
-				w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: status}),
-				w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Times: always, Status: status}),
+				w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: code}),
+				w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Times: always, Status: code}),
 			}
 			claim := w.newClaim("photos", "fast")
 			w.untilEvent(w.namespace, claim, events.FailedAPICall)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -47,19 +48,16 @@ func (w *world) disturbances(points []point) []disturbance {
 // a sample of them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for name, f := range flows() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
-			w.newClass("fast")
-			w.newAccessClass("keys", multiBucket)
-			for _, d := range sample(t, w.disturbances(pointsOf(w.undisturbed(f))), sampledFaults) {
-				if !t.Run(fmt.Sprintf("%s at %s no. %d", d.what, d.request, d.Skip+1), func(t *testing.T) { w.with(t).disturbed(f, d) }) {
-					return
-				}
+	eachFlow(t, flowNames(), func(t *testing.T, f flow) {
+		w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
+		w.newClass("fast")
+		w.newAccessClass("keys", multiBucket)
+		for _, d := range fulltest.Sample(t, w.disturbances(pointsOf(w.undisturbed(f))), 4, 8) {
+			if !t.Run(fmt.Sprintf("%s at %s no. %d", d.what, d.request, d.Skip+1), func(t *testing.T) { w.with(t).disturbed(f, d) }) {
+				return
 			}
-		})
-	}
+		}
+	})
 }
 
 // disturbed runs a flow under a fault. A flow that does not come to its point
@@ -194,41 +192,38 @@ func TestLag(t *testing.T) {
 		{theSidecar, []string{"bucketaccesses"}},
 		{theSidecar, []string{"buckets", "bucketaccesses"}},
 	}
-	for name, f := range flows() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
-			w.newClass("fast")
-			w.newAccessClass("keys", multiBucket)
-			for _, lag := range sample(t, lags, sampledLags) {
-				ok := t.Run(lag.who+" and "+strings.Join(lag.kinds, ", "), func(t *testing.T) {
-					w := w.with(t)
-					s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
-					w.settled()
-					var releases []func()
-					for _, kind := range lag.kinds {
-						release := w.lags.lag(lag.who, kind)
-						t.Cleanup(release)
-						releases = append(releases, release)
-					}
-					f.act(w, s)
-					w.quiet()
-					for _, release := range releases {
-						release()
-					}
-					f.reached(w, s)
-					w.consistent()
-					w.clear(s)
-				})
-				if !ok {
-					return
+	eachFlow(t, flowNames(), func(t *testing.T, f flow) {
+		w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
+		w.newClass("fast")
+		w.newAccessClass("keys", multiBucket)
+		for _, lag := range fulltest.Sample(t, lags, 1, 2) {
+			ok := t.Run(lag.who+" and "+strings.Join(lag.kinds, ", "), func(t *testing.T) {
+				w := w.with(t)
+				s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+				w.settled()
+				var releases []func()
+				for _, kind := range lag.kinds {
+					release := w.lags.lag(lag.who, kind)
+					t.Cleanup(release)
+					releases = append(releases, release)
 				}
+				f.act(w, s)
+				w.quiet()
+				for _, release := range releases {
+					release()
+				}
+				f.reached(w, s)
+				w.consistent()
+				w.clear(s)
+			})
+			if !ok {
+				return
 			}
-			if n := w.driver.MaxConcurrency(""); n > 1 {
-				t.Errorf("%d calls for one ID ran at once", n)
-			}
-		})
-	}
+		}
+		if n := w.driver.MaxConcurrency(""); n > 1 {
+			t.Errorf("%d calls for one ID ran at once", n)
+		}
+	})
 }
 
 // quiet waits until nobody has made a request for a few looks in a row.

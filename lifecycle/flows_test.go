@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +106,20 @@ func flows() map[string]flow {
 				})
 			},
 		},
+	}
+}
+
+// flowNames returns the names of all flows, sorted.
+func flowNames() []string { return slices.Sorted(maps.Keys(flows())) }
+
+// eachFlow runs a test with each of these flows, in parallel.
+func eachFlow(t *testing.T, names []string, test func(*testing.T, flow)) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, flows()[name])
+		})
 	}
 }
 

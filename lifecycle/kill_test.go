@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,11 +19,13 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// kills is how many points of each flow are tried with real processes.
-const kills = 10
+// kills is how many points of each flow the soak tries with real processes, and
+// sampledKills how many of them any other run draws.
+const kills, sampledKills = 10, 2
 
 // programs are controller and sidecar as they are shipped, built once.
 var programs struct {
@@ -55,25 +58,27 @@ func build(t *testing.T) string {
 // programs themselves and kill -9.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	for name, f := range flows() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			build(t)
-			w := start(t, setup{leases: true, programs: true})
-			w.newClass("fast")
-			w.newAccessClass("keys", multiBucket)
-			all := pointsOf(w.undisturbed(f))
-			points := make([]point, 0, kills)
-			for i := range min(kills, len(all)) {
-				points = append(points, all[i*len(all)/min(kills, len(all))])
+	eachFlow(t, fulltest.Sample(t, flowNames(), 2, len(flows())), func(t *testing.T, f flow) {
+		build(t)
+		w := start(t, setup{leases: true, programs: true})
+		w.newClass("fast")
+		w.newAccessClass("keys", multiBucket)
+		all := pointsOf(w.undisturbed(f))
+		points := make([]point, 0, kills)
+		for i := range min(kills, len(all)) {
+			points = append(points, all[i*len(all)/min(kills, len(all))])
+		}
+		if !fulltest.Soak() {
+			random := rand.New(rand.NewPCG(fulltest.Seed(t), 1))
+			random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+			points = points[:min(sampledKills, len(points))]
+		}
+		for _, p := range points {
+			if !t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) }) {
+				return
 			}
-			for _, p := range sample(t, points, sampledKills) {
-				if !t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) }) {
-					return
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // freeAddress is one that nobody listens at.

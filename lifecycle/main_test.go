@@ -25,9 +25,16 @@ func patience() time.Duration {
 	return 3 * time.Minute
 }
 
+// worldsAtOnce is how many worlds share the API server unless -parallel says
+// otherwise: most of the time, all that a world does is wait.
+const worldsAtOnce = "8"
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // each process has a logger of its own
 	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
+		_ = parallel.Value.Set(worldsAtOnce) // a number
+	}
 	testenv.Main(m)
 	if programs.dir != "" {
 		_ = os.RemoveAll(programs.dir) // a temporary directory

@@ -21,15 +21,16 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 const (
-	// defaultWorlds is how many random runs CI makes, and defaultSteps the
-	// length of each; COOPER_LIFECYCLE_WORLDS and COOPER_LIFECYCLE_STEPS set
-	// others.
-	defaultWorlds = 4
-	defaultSteps  = 500
+	// The short run makes shortWorlds random runs, each of shortSteps, and what is
+	// left of worlds runs has steps each; COOPER_LIFECYCLE_STEPS sets another
+	// length.
+	shortWorlds, worlds = 2, 6
+	shortSteps, steps   = 150, 500
 	// round is how many steps are made before everybody is waited for.
 	round = 30
 	// names is how many claims, and how many accesses, there are at most.
@@ -83,16 +84,21 @@ type model struct {
 // TestModel does what users, administrators and accidents do, in random order,
 // in several worlds at a time, with and without the right to watch Secrets, some
 // with two controllers, and compares what comes of it with a small model of the
-// KEP. The seed of each world is printed; COOPER_LIFECYCLE_SEED repeats it as
-// the first one.
+// KEP. COOPER_SEED repeats what the seed draws.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	steps := environment("COOPER_LIFECYCLE_STEPS", defaultSteps)
-	first := seed()
-	for i := range uint64(environment("COOPER_LIFECYCLE_WORLDS", defaultWorlds)) {
-		t.Run(fmt.Sprintf("COOPER_LIFECYCLE_SEED=%d", first+i), func(t *testing.T) {
+	length := steps
+	if fulltest.Short() {
+		length = shortSteps
+	}
+	if given, err := strconv.Atoi(os.Getenv("COOPER_LIFECYCLE_STEPS")); err == nil {
+		length = given
+	}
+	for i := range fulltest.Times(t, shortWorlds, worlds) {
+		seed := fulltest.Seed(t) + uint64(i)
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			randomly(t, first+i, steps)
+			randomly(t, seed, length)
 		})
 	}
 }
@@ -138,13 +144,6 @@ func (m *model) calmDown() {
 		m.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
 		m.refused = false
 	}
-}
-
-func environment(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return otherwise
 }
 
 // step does one thing, and reports whether that was possible.

@@ -9,6 +9,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // TestSkewOfTwoControllers replays each flow with two controllers at work at
@@ -16,40 +17,37 @@ import (
 // everything late. Nothing is created twice, and nothing is left.
 func TestSkewOfTwoControllers(t *testing.T) {
 	t.Parallel()
-	for name, f := range flows() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := start(t, setup{backoff: patient(), poll: patient().Max})
-			w.newClass("fast")
-			w.newAccessClass("keys", multiBucket)
-			late := w.beside()
-			for _, blind := range [][]string{nil, {"buckets"}, {"bucketclaims", "bucketaccesses"}} {
-				mark := w.tape.mark()
-				s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
-				w.settled()
-				var releases []func()
-				for _, kind := range blind {
-					releases = append(releases, late.lags.lag(theController, kind))
-				}
-				f.act(w, s)
-				f.reached(w, s)
-				for _, release := range releases {
-					release()
-				}
-				w.settled()
-				w.consistent()
-				created := w.tape.done(func(e entry) bool { return e.Began > mark && e.What == "create buckets" })
-				wanted := len(s.claims)
-				if s.imported != nil {
-					wanted = 0
-				}
-				if len(created) != wanted {
-					t.Errorf("late on %v: %d Buckets were created for %d claims", blind, len(created), wanted)
-				}
-				w.clear(s)
+	eachFlow(t, fulltest.Sample(t, flowNames(), 3, len(flows())), func(t *testing.T, f flow) {
+		w := start(t, setup{backoff: patient(), poll: patient().Max})
+		w.newClass("fast")
+		w.newAccessClass("keys", multiBucket)
+		late := w.beside()
+		for _, blind := range [][]string{nil, {"buckets"}, {"bucketclaims", "bucketaccesses"}} {
+			mark := w.tape.mark()
+			s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+			w.settled()
+			var releases []func()
+			for _, kind := range blind {
+				releases = append(releases, late.lags.lag(theController, kind))
 			}
-		})
-	}
+			f.act(w, s)
+			f.reached(w, s)
+			for _, release := range releases {
+				release()
+			}
+			w.settled()
+			w.consistent()
+			created := w.tape.done(func(e entry) bool { return e.Began > mark && e.What == "create buckets" })
+			wanted := len(s.claims)
+			if s.imported != nil {
+				wanted = 0
+			}
+			if len(created) != wanted {
+				t.Errorf("late on %v: %d Buckets were created for %d claims", blind, len(created), wanted)
+			}
+			w.clear(s)
+		}
+	})
 }
 
 // beside starts a second controller, whose watches can be held back by
