@@ -18,7 +18,7 @@ const cases = 69
 
 // writeCoverage writes the page that says which test proves each case, and
 // which mutations make that test fail.
-func writeCoverage(root, page string, results map[string][]string) error {
+func writeCoverage(root, page string, ms []mutation, results map[string][]string) error {
 	tests, err := lifecycleTests(filepath.Join(root, "lifecycle"))
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func writeCoverage(root, page string, results map[string][]string) error {
 	for number := 1; number <= cases; number++ {
 		of := slices.DeleteFunc(slices.Clone(tests), func(test string) bool { return !caseOf(number).MatchString(test) })
 		var found []string
-		for _, m := range all() {
+		for _, m := range ms {
 			if slices.Contains(m.Cases, number) && slices.ContainsFunc(results[m.Name], func(test string) bool { return proves(test, number) }) {
 				found = append(found, m.Name)
 			}

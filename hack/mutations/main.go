@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mutations tests the lifecycle tests: it builds in one named defect
-// after the other and asserts that the tests of the cases listed for it fail.
-// The source tree is never changed; go test gets each defect as an overlay.
+// Program mutations tests the lifecycle tests: it builds in one defect of
+// patches/ after the other and asserts that the tests of the cases listed for it
+// fail. The source tree is never changed; go test gets each defect as an overlay.
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
 //	go run ./hack/mutations -sample 5       # five of them, drawn by the printed seed
 //	go run ./hack/mutations -only rotation  # those whose name holds the word
+//	go run ./hack/mutations -refresh        # write the patches again, with the code around them as it is now
 //
 // It exits 1 if a defect was not found.
 package main
@@ -55,6 +56,7 @@ func run(ctx context.Context) error {
 	sample := flag.Int("sample", 0, "try only this many mutations; 0 means all")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
 	only := flag.String("only", "", "try only mutations whose name holds this text, or one of several between |")
+	refresh := flag.Bool("refresh", false, "write each patch again with the lines around it as they are now, and run no test")
 	buildOnly := flag.Bool("build", false, "build each mutation in, and run no test")
 	jobs := flag.Int("jobs", 1, "how many mutations to try at a time")
 	record := flag.String("record", "", "file of the results: what it holds is not tried again, and what is tried is added")
@@ -64,7 +66,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	chosen := all()
+	chosen, err := all(root)
+	if err != nil {
+		return err
+	}
 	if *only != "" {
 		chosen = slices.DeleteFunc(chosen, func(m mutation) bool { return !holdsOne(m.Name, strings.Split(*only, "|")) })
 	}
@@ -77,8 +82,14 @@ func run(ctx context.Context) error {
 			chosen[i].Crash = "" // all crash points of a flow take a minute
 		}
 	}
+	if *refresh {
+		return each(chosen, func(m mutation, dir string) error { return m.refresh(ctx, root, dir) })
+	}
 	if *buildOnly {
-		return buildAll(ctx, root, chosen)
+		return each(chosen, func(m mutation, dir string) error {
+			_, err := m.build(ctx, root, dir)
+			return err
+		})
 	}
 	known, err := readResults(*record)
 	if err != nil {
@@ -98,10 +109,10 @@ func run(ctx context.Context) error {
 	if *sample > 0 || *only != "" {
 		return nil
 	}
-	return writeCoverage(root, *coverage, results)
+	return writeCoverage(root, *coverage, chosen, results)
 }
 
-// holdsOne tells whether a name holds one of some texts.
+// holdsOne reports whether a name holds one of some texts.
 func holdsOne(name string, texts []string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(name, text) })
 }
@@ -132,7 +143,7 @@ func tryAll(ctx context.Context, root string, chosen []mutation, known map[strin
 		}
 		group.Go(func() error {
 			began := time.Now()
-			failed, err := m.try(ctx, root, patternsOf([]mutation{m}))
+			failed, err := m.try(ctx, root)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -208,7 +219,7 @@ func caseOf(number int) *regexp.Regexp {
 	return regexp.MustCompile(fmt.Sprintf(`^TestCase(\d\d_)*%02d_`, number))
 }
 
-// proves tells whether a test that failed is one of a case. A subtest that names
+// proves reports whether a test that failed is one of a case. A subtest that names
 // its own case in a test of several stands for that one alone.
 func proves(failed string, number int) bool {
 	test, sub, _ := strings.Cut(failed, "/")
@@ -219,44 +230,43 @@ func proves(failed string, number int) bool {
 	return len(named) < 2 || named[1] == strconv.Itoa(number)
 }
 
-// try builds the mutation in, runs the tests that match a pattern, if there is
-// one, and returns the names of those that failed.
-func (m mutation) try(ctx context.Context, root string, patterns []string) ([]string, error) {
-	dir, err := os.MkdirTemp("", "mutation-")
-	if err != nil {
-		return nil, fmt.Errorf("directory for the overlay: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	overlay, err := m.overlay(root, dir)
-	if err != nil {
-		return nil, err
-	}
-	if output, err := build(ctx, root, overlay); err != nil {
-		return nil, fmt.Errorf("mutation %q does not build: %w\n%s", m.Name, err, output)
-	}
-	if patterns == nil {
-		return nil, nil
-	}
-	failed, err := test(ctx, root, overlay, patience, patterns)
-	if err != nil {
-		return nil, fmt.Errorf("mutation %q: %w", m.Name, err)
-	}
-	return failed, nil
+// try builds the mutation in, runs the tests that must find it, and returns the
+// names of those that failed.
+func (m mutation) try(ctx context.Context, root string) (failed []string, err error) {
+	err = each([]mutation{m}, func(m mutation, dir string) error {
+		overlay, err := m.build(ctx, root, dir)
+		if err != nil {
+			return err
+		}
+		failed, err = test(ctx, root, overlay, patience, patternsOf([]mutation{m}))
+		return err
+	})
+	return failed, err
 }
 
-// build builds controller and sidecar with a defect.
-func build(ctx context.Context, root, overlay string) ([]byte, error) {
+// build builds controller and sidecar with the mutation, and returns the overlay.
+func (m mutation) build(ctx context.Context, root, dir string) (string, error) {
+	overlay, err := m.overlay(ctx, root, dir)
+	if err != nil {
+		return "", err
+	}
 	command := exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "./controller/...", "./sidecar/...")
 	command.Dir = root
-	return command.CombinedOutput()
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s does not build: %w\n%s", m.patch, err, output)
+	}
+	return overlay, nil
 }
 
-// buildAll asserts that every mutation builds, which takes a second each.
-func buildAll(ctx context.Context, root string, chosen []mutation) error {
+// each does something with each mutation in a directory of its own.
+func each(ms []mutation, do func(m mutation, dir string) error) error {
 	var errs []error
-	for _, m := range chosen {
-		_, err := m.try(ctx, root, nil)
-		errs = append(errs, err)
+	for _, m := range ms {
+		dir, err := os.MkdirTemp("", "mutation-")
+		if err != nil {
+			return fmt.Errorf("directory for a mutation: %w", err)
+		}
+		errs = append(errs, do(m, dir), os.RemoveAll(dir))
 	}
 	return errors.Join(errs...)
 }

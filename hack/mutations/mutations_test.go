@@ -11,13 +11,17 @@ import (
 // when a case has none.
 func TestEveryMutationFitsTheCode(t *testing.T) {
 	t.Parallel()
+	ms, err := all("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	covered, names := map[int]bool{}, map[string]bool{}
-	for _, m := range all() {
+	for _, m := range ms {
 		if names[m.Name] {
 			t.Errorf("two mutations are called %q", m.Name)
 		}
 		names[m.Name] = true
-		if _, err := m.apply("../.."); err != nil {
+		if err := m.apply(t.Context(), "../..", t.TempDir()); err != nil {
 			t.Error(err)
 		}
 		for _, number := range m.Cases {
