@@ -24,7 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-func TestAccess_case_12_13_14_both_phases(t *testing.T) {
+func TestAccessIsGrantedInTwoPhases(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	one, two := s.readyBucket(), s.readyBucket()
@@ -75,7 +75,7 @@ func sorted(a, b string) []string {
 	return []string{a, b}
 }
 
-func TestAccess_case_13_revoked_whenever_it_has_an_ID(t *testing.T) {
+func TestAccessWithAccountIDIsRevoked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fails driverfake.RPC
@@ -105,7 +105,7 @@ func TestAccess_case_13_revoked_whenever_it_has_an_ID(t *testing.T) {
 	}
 }
 
-func TestAccess_case_6_13_deleted_before_the_ID_is_stored(t *testing.T) {
+func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -122,7 +122,7 @@ func TestAccess_case_6_13_deleted_before_the_ID_is_stored(t *testing.T) {
 	}
 }
 
-func TestAccess_case_15_57_refused_in_either_phase(t *testing.T) {
+func TestAccessRefusedInEitherPhase(t *testing.T) {
 	t.Parallel()
 	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
 		t.Run(string(rpc), func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAccess_case_15_57_refused_in_either_phase(t *testing.T) {
 	}
 }
 
-func TestAccess_case_42_a_Bucket_that_cannot_be_used(t *testing.T) {
+func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		bucket func(*cosiapi.Bucket)
@@ -196,7 +196,7 @@ func TestAccess_case_42_a_Bucket_that_cannot_be_used(t *testing.T) {
 	}
 }
 
-func TestAccess_case_8_waits_for_a_Bucket_that_is_only_identified(t *testing.T) {
+func TestAccessWaitsForBucketThatIsOnlyIdentified(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	hold := make(chan struct{})
@@ -219,7 +219,7 @@ func TestAccess_case_8_waits_for_a_Bucket_that_is_only_identified(t *testing.T) 
 	s.ready(a)
 }
 
-func TestAccess_case_40_a_Bucket_that_starts_deleting(t *testing.T) {
+func TestAccessToBucketThatStartsDeleting(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -235,7 +235,7 @@ func TestAccess_case_40_a_Bucket_that_starts_deleting(t *testing.T) {
 	}
 }
 
-func TestAccess_case_45_service_accounts(t *testing.T) {
+func TestAccessOfServiceAccount(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		authentication cosiapi.AuthenticationType
@@ -278,7 +278,7 @@ func TestAccess_case_45_service_accounts(t *testing.T) {
 	}
 }
 
-func TestAccess_case_49_two_claims_of_one_backend_bucket(t *testing.T) {
+func TestAccessToTwoClaimsOfOneBackendBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	if err := s.driver.AddBucket("shared"); err != nil {
@@ -312,7 +312,7 @@ func TestAccess_case_49_two_claims_of_one_backend_bucket(t *testing.T) {
 	}
 }
 
-func TestAccess_case_50_answers_that_break_the_contract(t *testing.T) {
+func TestAccessResponsesThatBreakContract(t *testing.T) {
 	t.Parallel()
 	info := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{
 		BucketId: "x", Endpoint: "https://s3.example.com", Region: "r", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
@@ -337,12 +337,12 @@ func TestAccess_case_50_answers_that_break_the_contract(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
 			b := s.readyBucket()
-			answer := &cosi.DriverGrantBucketAccessResponse{
+			response := &cosi.DriverGrantBucketAccessResponse{
 				Buckets:     []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{BucketId: b.Name, BucketInfo: proto.CloneOf(info)}},
 				Credentials: proto.CloneOf(keys),
 			}
-			tc.spoil(answer)
-			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer, Times: driverfake.Always})
+			tc.spoil(response)
+			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
 			a := s.access(b)
 			s.handOff(a, b)
 			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
@@ -356,7 +356,7 @@ func TestAccess_case_50_answers_that_break_the_contract(t *testing.T) {
 	}
 }
 
-func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
+func TestOrderOfAccessDeletion(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -397,7 +397,7 @@ func TestAccess_case_52_53_order_of_the_deletion(t *testing.T) {
 }
 
 // An access may be made of the manifest of one that was on its way out.
-func TestAccess_case_52_that_says_from_the_start_that_it_is_cleaned_up(t *testing.T) {
+func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -418,7 +418,7 @@ func TestAccess_case_52_that_says_from_the_start_that_it_is_cleaned_up(t *testin
 
 // A Bucket that somebody deleted under its claim stays, and so does what was
 // granted to it.
-func TestAccess_case_40_of_a_Bucket_that_is_held_for_its_claim(t *testing.T) {
+func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	b := s.readyBucket()
@@ -450,7 +450,7 @@ func TestAccess_case_40_of_a_Bucket_that_is_held_for_its_claim(t *testing.T) {
 	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
 }
 
-func TestAccess_case_63_two_writers_of_ResourcesValidated(t *testing.T) {
+func TestTwoWritersOfResourcesValidated(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()

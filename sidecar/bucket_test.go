@@ -28,7 +28,7 @@ func (s *system) live(ctx context.Context, name string) (*cosiapi.Bucket, error)
 	return b, s.Client.Get(ctx, client.ObjectKey{Name: name}, b)
 }
 
-func TestBucket_case_1_2_5_17_both_phases(t *testing.T) {
+func TestBucketIsCreatedInTwoPhases(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
@@ -60,7 +60,7 @@ func TestBucket_case_1_2_5_17_both_phases(t *testing.T) {
 	}
 }
 
-func TestBucket_case_3_no_phase_1_after_the_ID_is_stored(t *testing.T) {
+func TestStoredBucketIDIsNotGeneratedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	stop := s.run()
@@ -77,7 +77,7 @@ func TestBucket_case_3_no_phase_1_after_the_ID_is_stored(t *testing.T) {
 	}
 }
 
-func TestBucket_case_4_a_conflict_at_the_ID(t *testing.T) {
+func TestConflictAtBucketIDStartsAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
@@ -102,7 +102,7 @@ func TestBucket_case_4_a_conflict_at_the_ID(t *testing.T) {
 	}
 }
 
-func TestBucket_case_6_deleted_before_the_ID_is_stored(t *testing.T) {
+func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
@@ -118,7 +118,7 @@ func TestBucket_case_6_deleted_before_the_ID_is_stored(t *testing.T) {
 	}
 }
 
-func TestBucket_case_7_deleted_though_never_created(t *testing.T) {
+func TestBucketThatMayExistIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal, Times: driverfake.Always})
@@ -140,17 +140,17 @@ func (s *system) static(id string) *cosiapi.Bucket {
 	return b
 }
 
-func TestBucket_case_9_static(t *testing.T) {
+func TestImportedBucketIsVerified(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
-	if err := s.driver.AddBucket("brown.field"); err != nil {
+	if err := s.driver.AddBucket("existing.bucket"); err != nil {
 		t.Fatal(err)
 	}
-	b := s.static("brown.field")
+	b := s.static("existing.bucket")
 	name := b.Name
 	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverGetBucketRequest) error {
 		now, err := s.live(ctx, name)
-		if err == nil && now.Status.BucketID != "brown.field" {
+		if err == nil && now.Status.BucketID != "existing.bucket" {
 			t.Errorf("the bucket is looked up while status.bucketID is %q", now.Status.BucketID)
 		}
 		return err
@@ -167,15 +167,15 @@ func TestBucket_case_9_static(t *testing.T) {
 	}
 }
 
-func TestBucket_case_10_11_answers_that_break_the_contract(t *testing.T) {
+func TestBucketResponsesThatBreakContract(t *testing.T) {
 	t.Parallel()
 	s3 := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}}
 	for name, tc := range map[string]struct {
-		rpc     driverfake.RPC
-		answer  proto.Message
-		want    []driverfake.RPC
-		message string
-		deletes bool
+		rpc      driverfake.RPC
+		response proto.Message
+		want     []driverfake.RPC
+		message  string
+		deletes  bool
 	}{
 		"an ID with forbidden characters": {
 			driverfake.GenerateBucketID, &cosi.DriverGenerateBucketIdResponse{BucketId: "arn:aws:s3:::x"},
@@ -208,7 +208,7 @@ func TestBucket_case_10_11_answers_that_break_the_contract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
-			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.answer, Times: driverfake.Always})
+			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
 			b := s.bucket()
 			s.Create(b)
 			message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
@@ -238,7 +238,7 @@ func (s *system) callsFor(b *cosiapi.Bucket) []driverfake.RPC {
 	return rpcs
 }
 
-func TestBucket_case_26_a_protocol_that_the_driver_lacks(t *testing.T) {
+func TestBucketOfProtocolThatDriverLacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
@@ -255,7 +255,7 @@ func TestBucket_case_26_a_protocol_that_the_driver_lacks(t *testing.T) {
 	s.ready(b)
 }
 
-func TestBucket_case_27_another_driver(t *testing.T) {
+func TestBucketOfAnotherDriverIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.bucket()
@@ -268,7 +268,7 @@ func TestBucket_case_27_another_driver(t *testing.T) {
 	}
 }
 
-func TestBucket_case_32_33_deletion_needs_both_signs(t *testing.T) {
+func TestBucketDeletionNeedsBothSigns(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		first, second func(*system, *cosiapi.Bucket)
@@ -307,7 +307,7 @@ func TestBucket_case_32_33_deletion_needs_both_signs(t *testing.T) {
 	}
 }
 
-func TestBucket_case_34_35_retain(t *testing.T) {
+func TestRetainedBucket(t *testing.T) {
 	t.Parallel()
 	retain := func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
 	s := newSystem(t, driverfake.Options{})
@@ -342,7 +342,7 @@ func TestBucket_case_34_35_retain(t *testing.T) {
 	}
 }
 
-func TestBucket_case_36_a_deletion_that_fails(t *testing.T) {
+func TestBucketDeletionThatFails(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		code   codes.Code
@@ -376,7 +376,7 @@ func TestBucket_case_36_a_deletion_that_fails(t *testing.T) {
 
 // A Bucket that is being deleted says what it waits for now, not what it waited
 // for before.
-func TestBucket_case_36_what_a_deletion_waits_for(t *testing.T) {
+func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -390,7 +390,7 @@ func TestBucket_case_36_what_a_deletion_waits_for(t *testing.T) {
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
 	change(s, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
-	s.Eventually("COSI has let go of the Bucket", func(context.Context) error {
+	s.Eventually("COSI has released the Bucket", func(context.Context) error {
 		if cosiapi.HasProtection(get(s, b)) {
 			return errors.New("it has not")
 		}
@@ -400,13 +400,13 @@ func TestBucket_case_36_what_a_deletion_waits_for(t *testing.T) {
 	s.Gone(b)
 }
 
-func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {
+func TestBucketProvisioningThatFails(t *testing.T) {
 	t.Parallel()
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
-			s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "told so"})
+			s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: code, Message: "no such luck"})
 			b := s.bucket()
 			s.Create(b)
 			status, reason := metav1.ConditionUnknown, conditions.Retrying
@@ -418,7 +418,7 @@ func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {
 			}
 			s.untilCondition(b, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, reason)
 			message := s.untilCondition(b, cosiapi.ConditionProvisioned, status, reason)
-			if !strings.Contains(message, "told so") || !strings.Contains(message, "DriverCreateBucket") {
+			if !strings.Contains(message, "no such luck") || !strings.Contains(message, "DriverCreateBucket") {
 				t.Errorf("the message lacks the driver's words or the name of the call: %s", message)
 			}
 			s.settled()
@@ -432,8 +432,8 @@ func TestBucket_case_56_57_failures_of_provisioning(t *testing.T) {
 	}
 }
 
-// A status that somebody edited is found out from the driver anew.
-func TestBucket_case_56_a_status_that_lost_its_protocols(t *testing.T) {
+// A status that somebody edited is found out from the driver again.
+func TestBucketStatusThatLostItsProtocols(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -447,7 +447,7 @@ func TestBucket_case_56_a_status_that_lost_its_protocols(t *testing.T) {
 	})
 }
 
-func TestBucket_case_60_no_two_calls_for_one_ID(t *testing.T) {
+func TestNoTwoCallsForOneBucketID(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	if err := s.driver.AddBucket("shared"); err != nil {
@@ -477,7 +477,7 @@ func TestBucket_case_60_no_two_calls_for_one_ID(t *testing.T) {
 	s.ready(two)
 }
 
-func TestBucket_case_61_bucketInfo(t *testing.T) {
+func TestBucketInfo(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE}})
 	b := s.bucket()

@@ -26,20 +26,20 @@ type ConnectOptions struct {
 	Address string
 	// Deadline bounds each RPC; zero means DefaultDeadline.
 	Deadline time.Duration
-	// InfoInterval is how often DriverGetInfo is asked anew while connected;
+	// InfoInterval is how often DriverGetInfo is asked again while connected;
 	// zero means a minute.
 	InfoInterval time.Duration
 	// Registerer gets the metrics of the RPCs; nil drops them.
 	Registerer prometheus.Registerer
 	// TracerProvider gets a span for each RPC but DriverGetInfo, and the driver
-	// is told to which trace it belongs; nil means OpenTelemetry's global one.
+	// learns to which trace it belongs; nil means OpenTelemetry's global one.
 	TracerProvider trace.TracerProvider
 	// Logger gets RPCs, without their secrets, and what becomes of the
 	// connection.
 	Logger logr.Logger
 }
 
-// A Driver is a driver that answered once. It reconnects by itself.
+// A Driver is a driver that responded once. It reconnects by itself.
 type Driver struct {
 	conn     *driver.Driver
 	deadline time.Duration
@@ -73,15 +73,15 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
 	}
-	answered := conn.Info().Name
-	name.Store(&answered)
+	known := conn.Info().Name
+	name.Store(&known)
 	return &Driver{conn: conn, deadline: o.Deadline}, nil
 }
 
-// Name is the driver's name, which never changes.
+// Name returns the driver's name, which never changes.
 func (d *Driver) Name() string { return d.conn.Info().Name }
 
-// Connected returns nil while the driver answers, else why it does not.
+// Connected returns nil while the driver is connected, else why it is not.
 func (d *Driver) Connected() error { return d.conn.Connected() }
 
 // Close ends the connection and all RPCs in flight. Close it after the manager

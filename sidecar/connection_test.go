@@ -55,7 +55,7 @@ func (l *lines) count(part string) int {
 	return n
 }
 
-func TestConnect_address(t *testing.T) {
+func TestConnectAddress(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ address, message string }{
 		"none":              {"", "is empty"},
@@ -78,7 +78,7 @@ func TestConnect_address(t *testing.T) {
 	}
 }
 
-func TestConnect_waits_for_a_driver_and_says_so_once(t *testing.T) {
+func TestConnectWaitsForDriverAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
 	log := &lines{more: make(chan struct{}, 1)}
@@ -118,7 +118,7 @@ func TestConnect_waits_for_a_driver_and_says_so_once(t *testing.T) {
 	}
 }
 
-func TestConnect_gives_up_with_its_context(t *testing.T) {
+func TestConnectGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -129,7 +129,7 @@ func TestConnect_gives_up_with_its_context(t *testing.T) {
 	}
 }
 
-func TestDriver_restarts(t *testing.T) {
+func TestDriverRestarts(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	s.readyBucket()
@@ -141,9 +141,9 @@ func TestDriver_restarts(t *testing.T) {
 	s.ready(b)
 }
 
-// A driver that is told to stop ends the calls that run, as the pod of a driver
+// A driver that has to stop ends the calls that run, as the pod of a driver
 // does. What they did is recorded, and they are not made again.
-func TestDriver_that_stops_ends_its_calls_first(t *testing.T) {
+func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	log := &lines{more: make(chan struct{}, 1)}
@@ -199,7 +199,7 @@ func TestDriver_that_stops_ends_its_calls_first(t *testing.T) {
 	}
 }
 
-func TestDriver_comes_back_under_another_name(t *testing.T) {
+func TestDriverComesBackUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	name := s.driver.Name()
@@ -223,7 +223,7 @@ func TestDriver_comes_back_under_another_name(t *testing.T) {
 	s.ready(b)
 }
 
-func TestDriver_of_another_version(t *testing.T) {
+func TestDriverOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.options.Resync = 50 * time.Millisecond
@@ -247,7 +247,7 @@ func TestDriver_of_another_version(t *testing.T) {
 	s.ready(b)
 }
 
-func TestDriver_that_hangs_delays_nothing_else(t *testing.T) {
+func TestHangingDriverDelaysNothingElse(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	hold := make(chan struct{})
@@ -264,7 +264,7 @@ func TestDriver_that_hangs_delays_nothing_else(t *testing.T) {
 	s.ready(slow)
 }
 
-func TestDriver_that_hangs_meets_the_deadline(t *testing.T) {
+func TestHangingDriverMeetsDeadline(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.deadline = 300 * time.Millisecond
@@ -278,7 +278,7 @@ func TestDriver_that_hangs_meets_the_deadline(t *testing.T) {
 	}
 }
 
-func TestHandOver_records_the_call_that_runs(t *testing.T) {
+func TestHandOverRecordsCallThatRuns(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	stop := s.run()

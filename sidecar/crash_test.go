@@ -4,10 +4,7 @@ package sidecar_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -76,109 +74,100 @@ func interfered(t *testing.T, i *interference, prepare func(*system)) {
 	}
 }
 
-// sampled is how many crashes of each matrix an ordinary run tries.
-// COOPER_SOAK=1 tries all.
-const sampled = 4
+// drawnShort and drawnFull are how many crashes of each matrix the short and the full run
+// try.
+const drawnShort, drawnFull = 2, 4
 
-// draw chooses among a number of crashes. The seed is printed;
-// COOPER_LIFECYCLE_SEED repeats one.
-func draw(t *testing.T, crashes int) map[int]bool {
-	t.Helper()
-	seed, err := strconv.ParseUint(os.Getenv("COOPER_LIFECYCLE_SEED"), 10, 64)
-	if err != nil {
-		seed = uint64(time.Now().UnixNano() % 1e9)
-	}
-	order := rand.New(rand.NewPCG(seed, 1)).Perm(crashes)
-	if os.Getenv("COOPER_SOAK") != "1" {
-		order = order[:min(sampled, crashes)]
-	}
-	t.Logf("%d of %d: COOPER_LIFECYCLE_SEED=%d repeats them, COOPER_SOAK=1 takes all", len(order), crashes, seed)
-	drawn := map[int]bool{}
-	for _, n := range order {
-		drawn[n] = true
-	}
-	return drawn
+// A crash is one of the matrices below: what is struck, and whether it has its
+// effect before the Sidecar dies.
+type crash[T any] struct {
+	struck T
+	effect bool
 }
 
-// place is the number of a crash among those before and after n requests.
-func place(n int, after bool) int {
-	if after {
-		return 2*n + 1
+func (c crash[T]) String() string {
+	if c.effect {
+		return fmt.Sprint("after ", c.struck)
 	}
-	return 2 * n
+	return fmt.Sprint("before ", c.struck)
 }
 
-func TestCrash_at_every_write(t *testing.T) {
+// crashes are those before and after each of what may be struck.
+func crashes[T any](struck []T) []crash[T] {
+	var all []crash[T]
+	for _, s := range struck {
+		all = append(all, crash[T]{s, false}, crash[T]{s, true})
+	}
+	return all
+}
+
+func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	drawn := draw(t, 2*flowWrites)
-	for n := 1; n <= flowWrites; n++ {
-		for name, lost := range map[string]bool{"before": false, "after": true} {
-			if !drawn[place(n-1, lost)] {
-				continue
+	writes := make([]int, flowWrites)
+	for i := range writes {
+		writes[i] = i + 1
+	}
+	for _, c := range fulltest.Sample(t, crashes(writes), drawnShort, drawnFull) {
+		t.Run(fmt.Sprintf("%v. write", c), func(t *testing.T) {
+			t.Parallel()
+			i := &interference{write: c.struck, lost: c.effect, crash: true}
+			interfered(t, i, nil)
+			if len(i.struck) != 1 {
+				t.Errorf("the flow has no write %d: it made %d", c.struck, i.seen)
 			}
-			t.Run(fmt.Sprintf("%s write %d", name, n), func(t *testing.T) {
-				t.Parallel()
-				i := &interference{write: n, lost: lost, crash: true}
-				interfered(t, i, nil)
-				if len(i.struck) != 1 {
-					t.Errorf("the flow has no write %d: it made %d", n, i.seen)
-				}
-			})
-		}
+		})
 	}
 }
 
-func TestCrash_at_every_call(t *testing.T) {
+func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
 	rpcs := []driverfake.RPC{
 		driverfake.GenerateBucketID, driverfake.CreateBucket, driverfake.GenerateAccessID, driverfake.GrantAccess,
 		driverfake.RevokeAccess, driverfake.DeleteBucket,
 	}
-	drawn := draw(t, 2*len(rpcs))
-	for n, rpc := range rpcs {
-		for name, effect := range map[string]bool{"before": false, "after": true} {
-			if !drawn[place(n, effect)] {
-				continue
+	for _, c := range fulltest.Sample(t, crashes(rpcs), drawnShort, drawnFull) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			i := &interference{crash: true}
+			interfered(t, i, func(s *system) { i.strikeCall(s.driver, c.struck, c.effect) })
+			if !i.fenced {
+				t.Error("the flow has no such call")
 			}
-			t.Run(fmt.Sprintf("%s %s", name, rpc), func(t *testing.T) {
-				t.Parallel()
-				i := &interference{crash: true}
-				interfered(t, i, func(s *system) { i.strikeCall(s.driver, rpc, effect) })
-				if !i.fenced {
-					t.Error("the flow has no such call")
-				}
-			})
-		}
+		})
 	}
 }
 
-func TestFaults_of_the_API(t *testing.T) {
+// faults are those of every second write from the first or second one on.
+func faults() []*interference {
+	var all []*interference
+	for _, first := range []int{1, 2} {
+		all = append(all,
+			&interference{write: first, alternate: true, status: http.StatusConflict},
+			&interference{write: first, alternate: true, status: http.StatusInternalServerError},
+			&interference{write: first, alternate: true}, // no response
+			&interference{write: first, alternate: true, lost: true})
+	}
+	return all
+}
+
+func TestFaultsOfAPI(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]func() *interference{
-		"conflicts":     func() *interference { return &interference{status: http.StatusConflict} },
-		"server errors": func() *interference { return &interference{status: http.StatusInternalServerError} },
-		"no answers":    func() *interference { return &interference{} },
-		"lost answers":  func() *interference { return &interference{lost: true} },
-	} {
-		for first := 1; first <= 2; first++ {
-			t.Run(fmt.Sprintf("%s from write %d on", name, first), func(t *testing.T) {
-				t.Parallel()
-				i := fault()
-				i.write, i.alternate = first, true
-				interfered(t, i, nil)
-				if len(i.struck) < flowWrites/2 {
-					t.Errorf("only %d writes of %d were struck", len(i.struck), i.seen)
-				}
-			})
-		}
+	for _, i := range fulltest.Sample(t, faults(), 4, 8) {
+		t.Run(fmt.Sprintf("status %d, effect %v, from write %d on", i.status, i.lost, i.write), func(t *testing.T) {
+			t.Parallel()
+			interfered(t, i, nil)
+			if len(i.struck) < flowWrites/2 {
+				t.Errorf("only %d writes of %d were struck", len(i.struck), i.seen)
+			}
+		})
 	}
 }
 
-func TestCrash_covers_every_write_of_the_flow(t *testing.T) {
+func TestCrashCoversEveryWrite(t *testing.T) {
 	t.Parallel()
 	i := &interference{}
 	interfered(t, i, nil)
 	if i.seen != flowWrites {
-		t.Errorf("the flow makes %d writes, and TestCrash_at_every_write covers %d: set flowWrites", i.seen, flowWrites)
+		t.Errorf("the flow makes %d writes, and TestCrashAtEveryWrite covers %d: set flowWrites", i.seen, flowWrites)
 	}
 }

@@ -62,7 +62,7 @@ type system struct {
 	wrap func(*rest.Config) *rest.Config
 	// quota says that a quota refuses requests, which looks like a lack of rights.
 	quota bool
-	// cancel tells the Sidecar that run started last to stop.
+	// cancel stops the Sidecar that run started last.
 	cancel context.CancelFunc
 }
 
@@ -113,7 +113,7 @@ func (s *system) judge() {
 	}
 }
 
-// serve lets the driver answer on its socket until stopServing or the test's
+// serve lets the driver serve on its socket until stopServing or the test's
 // end.
 func (s *system) serve() {
 	s.t.Helper()
@@ -213,13 +213,13 @@ func (s *system) bindLeader() {
 	})
 }
 
-// get reads an object anew and returns it.
+// get reads an object again and returns it.
 func get[T client.Object](s *system, obj T) T {
 	s.t.Helper()
 	return testenv.Get(s.Env, obj)
 }
 
-// change reads an object anew, lets change alter it, and writes it.
+// change reads an object again, lets change alter it, and writes it.
 func change[T client.Object](s *system, obj T, change func(T)) {
 	s.t.Helper()
 	testenv.Change(s.Env, obj, change)

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 )
 
-// errLost is what a request ends with that never got an answer.
+// errLost is what a request ends with that never got a response.
 var errLost = errors.New("the connection was lost")
 
 // interference strikes one write of a Sidecar to the API, or one of its calls.
@@ -29,9 +29,9 @@ type interference struct {
 	alternate bool
 	// always strikes all writes from there on, until relent.
 	always bool
-	// status is answered instead of the API server, without an effect.
+	// status is returned instead of what the API server would, without an effect.
 	status int
-	// lost lets the write take effect and loses the answer.
+	// lost lets the write take effect and loses the response.
 	lost bool
 	// crash kills the Sidecar: from here on none of its requests leaves.
 	crash bool
@@ -122,7 +122,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errLost
 }
 
-// strikeCall kills the Sidecar at its first call of an RPC, whose answer is
+// strikeCall kills the Sidecar at its first call of an RPC, whose response is
 // lost; effect says whether the call reaches the backend.
 func (i *interference) strikeCall(d *driverfake.Driver, rpc driverfake.RPC, effect bool) {
 	d.Script(driverfake.Fault{RPC: rpc, AfterEffect: effect, Code: codes.Unavailable})

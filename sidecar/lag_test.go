@@ -118,7 +118,7 @@ func (s *system) readAfter(resource, name string, change func()) {
 	})
 }
 
-func TestLag_nothing_is_created_for_a_Bucket_that_is_gone(t *testing.T) {
+func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable, Times: driverfake.Always})
@@ -140,7 +140,7 @@ func TestLag_nothing_is_created_for_a_Bucket_that_is_gone(t *testing.T) {
 	}
 }
 
-func TestLag_case_35_a_policy_that_changed_is_honoured(t *testing.T) {
+func TestPolicyThatChangedIsHonoured(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
 	b := s.readyBucket()
@@ -159,7 +159,7 @@ func TestLag_case_35_a_policy_that_changed_is_honoured(t *testing.T) {
 	}
 }
 
-func TestLag_an_access_that_is_being_deleted_is_not_granted(t *testing.T) {
+func TestAccessThatIsBeingDeletedIsNotGranted(t *testing.T) {
 	t.Parallel()
 	s, l := lagSystem(t)
 	b := s.readyBucket()
@@ -178,7 +178,7 @@ func TestLag_an_access_that_is_being_deleted_is_not_granted(t *testing.T) {
 	}
 }
 
-func TestEvents_case_65_a_persistent_API_problem(t *testing.T) {
+func TestEventOfPersistentAPIProblem(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]int{"conflicts": http.StatusConflict, "server errors": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {

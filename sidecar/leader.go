@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/events"
-	leases "github.com/cooper-cosi/cooper/internal/lease"
 	"github.com/cooper-cosi/cooper/internal/metrics"
 )
 
@@ -36,9 +36,9 @@ const OwnerAnnotation = "cooper.dev/owner"
 // foreverSeconds is the lease duration that a foreign owner is shown with.
 const foreverSeconds = 24 * 60 * 60
 
-// LeaseName is the Lease by which the sidecars of one driver elect the one that
+// LeaseName returns the Lease by which the sidecars of one driver elect the one that
 // works, and by which a driver name belongs to one deployment.
-func LeaseName(driverName string) string { return leases.OfDriver(driverName) }
+func LeaseName(driverName string) string { return cosiapi.LeaseNameFor(driverName) }
 
 // lease is the lock of the leader election. Unlike the one of client-go it
 // knows whom the name belongs to: while that is somebody else, it shows the
@@ -51,9 +51,9 @@ type lease struct {
 	metrics               *metrics.Sidecar
 	log                   logr.Logger
 
-	mu      sync.Mutex
-	current *coordinationv1.Lease
-	told    string // the foreign owner that was reported last
+	mu       sync.Mutex
+	current  *coordinationv1.Lease
+	reported string // the foreign owner that was reported last
 }
 
 func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
@@ -87,7 +87,7 @@ func newLease(config *rest.Config, o ManagerOptions) (*lease, error) {
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	found, err := l.leases.Get(ctx, l.name, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the election tells a missing Lease by this error
+		return nil, nil, err //nolint:wrapcheck // the election recognizes a missing Lease by this error
 	}
 	l.mu.Lock()
 	l.current = found
@@ -104,7 +104,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	}
 	raw, err := json.Marshal(record)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode the record of Lease %s: %w", l.name, err)
+		return nil, nil, fmt.Errorf("encode the record of Lease %q: %w", l.name, err)
 	}
 	return record, raw, nil
 }
@@ -125,7 +125,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	current := l.current.DeepCopy()
 	l.mu.Unlock()
 	if current == nil {
-		return fmt.Errorf("the Lease %s was not read yet", l.name)
+		return fmt.Errorf("Lease %q was not read yet", l.name)
 	}
 	current.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
 	metav1.SetMetaDataAnnotation(&current.ObjectMeta, OwnerAnnotation, l.owner)
@@ -135,7 +135,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 
 func (l *lease) store(made *coordinationv1.Lease, err error) error {
 	if err != nil {
-		return fmt.Errorf("write Lease %s: %w", l.name, err)
+		return fmt.Errorf("write Lease %q: %w", l.name, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,14 +158,14 @@ func (l *lease) Describe() string { return l.name }
 func (l *lease) refuse(ctx context.Context, found *coordinationv1.Lease, owner string) {
 	l.metrics.NameTaken(l.driverName, true)
 	l.mu.Lock()
-	known := l.told == owner
-	l.told = owner
+	known := l.reported == owner
+	l.reported = owner
 	l.mu.Unlock()
 	if known {
 		return
 	}
-	message := fmt.Sprintf("The driver name %s belongs to the deployment %s, so the sidecar of %s stays passive. Give the driver another name, or, "+
-		"if the name shall belong to %s, remove the annotation %s from Lease %s in namespace %s.",
+	message := fmt.Sprintf("The driver name %q belongs to the deployment %q, so the sidecar of %q stays passive. Give the driver another name, or, "+
+		"if the name shall belong to %q, remove the annotation %s from Lease %q in namespace %q.",
 		l.driverName, owner, l.owner, l.owner, OwnerAnnotation, found.Name, found.Namespace)
 	l.log.Info("The driver name is taken", "reason", message)
 	now := metav1.NewTime(time.Now())
@@ -187,5 +187,5 @@ func (l *lease) accept() {
 	l.metrics.NameTaken(l.driverName, false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told = ""
+	l.reported = ""
 }

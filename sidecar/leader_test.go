@@ -44,7 +44,7 @@ func (s *system) untilHolder(identity string) *coordinationv1.Lease {
 	})
 }
 
-func TestLeader_hands_over(t *testing.T) {
+func TestLeaderHandsOver(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.bindLeader()
@@ -61,7 +61,7 @@ func TestLeader_hands_over(t *testing.T) {
 	s.readyBucket()
 }
 
-func TestLeader_stays_passive_while_the_name_belongs_to_another_deployment(t *testing.T) {
+func TestSidecarIsPassiveWhileAnotherDeploymentHasTheName(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.bindLeader()
@@ -102,7 +102,7 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 	s.readyBucket()
 }
 
-func TestLeader_needs_an_owner(t *testing.T) {
+func TestLeaderNeedsOwner(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	driver, err := sidecar.Connect(t.Context(), sidecar.ConnectOptions{Address: s.endpoint})

@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 )
 
-func TestLifecycle_of_a_Bucket_and_its_access(t *testing.T) {
+func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()

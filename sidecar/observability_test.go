@@ -42,7 +42,7 @@ func (s *system) untilEvent(namespace, kind, name, reason string) eventsv1.Event
 	return found
 }
 
-func TestEvents_case_64_of_a_Bucket_are_seen_on_its_claim(t *testing.T) {
+func TestEventsOfBucketAreSeenOnItsClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -63,7 +63,7 @@ func TestEvents_case_64_of_a_Bucket_are_seen_on_its_claim(t *testing.T) {
 	}
 }
 
-func TestEvents_case_64_of_an_access(t *testing.T) {
+func TestEventsOfAccess(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	hold := make(chan struct{})
@@ -89,7 +89,7 @@ func TestEvents_case_64_of_an_access(t *testing.T) {
 	s.untilEvent(s.namespace, "BucketAccess", a.Name, "FailedRevokeAccess")
 }
 
-func TestMetrics_case_59_66(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Code: codes.InvalidArgument})
@@ -110,7 +110,7 @@ func TestMetrics_case_59_66(t *testing.T) {
 cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="Bucket",status="Succeeded"} 1
 cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="BucketAccess",status="Succeeded"} 1
 cosi_operation_count{driver_name=%[1]q,operation="Delete",resource_kind="Bucket",status="Succeeded"} 1
-# HELP cosi_sidecar_operation_errors_total Number of RPCs to the driver that did not answer OK.
+# HELP cosi_sidecar_operation_errors_total Number of RPCs to the driver that did not return OK.
 # TYPE cosi_sidecar_operation_errors_total counter
 cosi_sidecar_operation_errors_total{driver_name=%[1]q,method_name="DriverGenerateBucketAccessId"} 1
 `, name)
@@ -147,7 +147,7 @@ cosi_sidecar_operation_errors_total{driver_name=%[1]q,method_name="DriverGenerat
 	}
 }
 
-func TestHygiene_case_58_no_credential_outside_its_Secret(t *testing.T) {
+func TestCredentialIsNowhereButInItsSecret(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	log := &lines{}
@@ -157,12 +157,12 @@ func TestHygiene_case_58_no_credential_outside_its_Secret(t *testing.T) {
 	a := s.readyAccess(b)
 	data := get(s, s.secrets(a)[0]).Data
 	canaries := []string{string(data["AWS_SECRET_ACCESS_KEY"])}
-	answer := &cosi.DriverGrantBucketAccessResponse{Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-answer"}}}
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer})
+	response := &cosi.DriverGrantBucketAccessResponse{Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-response"}}}
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response})
 	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
 	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
 	s.ready(a)
-	canaries = append(canaries, "canary-in-a-bad-answer")
+	canaries = append(canaries, "canary-in-a-bad-response")
 	for _, account := range s.driver.Inventory().Accounts {
 		for _, key := range account.Keys {
 			canaries = append(canaries, key.Secret)
@@ -197,7 +197,7 @@ func (s *system) searchObjects(text string) {
 	}
 }
 
-func TestRights_case_37(t *testing.T) {
+func TestRights(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()

@@ -18,8 +18,8 @@ import (
 )
 
 // A grant or a revocation may take so long that the Controller writes to the
-// access meanwhile. What the driver answered counts all the same.
-func TestAccess_a_call_is_not_repeated_because_the_Controller_wrote_meanwhile(t *testing.T) {
+// access meanwhile. What the driver returned counts all the same.
+func TestGrantIsNotRepeatedBecauseControllerWrote(t *testing.T) {
 	t.Parallel()
 	t.Run("a grant", func(t *testing.T) {
 		t.Parallel()
@@ -62,7 +62,7 @@ func TestAccess_a_call_is_not_repeated_because_the_Controller_wrote_meanwhile(t 
 }
 
 // The same with a Bucket, to which people write.
-func TestBucket_a_call_is_not_repeated_because_somebody_wrote_meanwhile(t *testing.T) {
+func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 	t.Parallel()
 	t.Run("a creation", func(t *testing.T) {
 		t.Parallel()
@@ -98,9 +98,9 @@ func TestBucket_a_call_is_not_repeated_because_somebody_wrote_meanwhile(t *testi
 }
 
 // The Controller binds an imported Bucket when a claim for it comes, which may be
-// before, while or after the driver refuses the Bucket. The driver is not told of
+// before, while or after the driver refuses the Bucket. The driver hears nothing of
 // the claim.
-func TestBucket_a_refused_import_is_not_repeated_because_a_claim_was_bound(t *testing.T) {
+func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 	t.Parallel()
 	bind := func(s *system, b *cosiapi.Bucket) {
 		change(s, b, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
@@ -146,9 +146,9 @@ func (s *system) labels(name string) {
 	change(s, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"team": "blue"} })
 }
 
-// What the user asks for while the call runs is something else: the answer is
+// What the user asks for while the call runs is something else: the response is
 // to the old question.
-func TestAccess_a_call_is_repeated_when_the_user_asks_for_something_else_meanwhile(t *testing.T) {
+func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()

@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-func TestRegrant_case_16_rotation(t *testing.T) {
+func TestRotationGrantsAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	a := s.readyAccess(s.readyBucket())
@@ -42,7 +42,7 @@ func TestRegrant_case_16_rotation(t *testing.T) {
 	s.ready(a)
 }
 
-func TestRegrant_case_16_another_revision(t *testing.T) {
+func TestAnotherRevisionGrantsAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{Revision: "1"})
 	a := s.readyAccess(s.readyBucket())
@@ -60,7 +60,7 @@ func TestRegrant_case_16_another_revision(t *testing.T) {
 	}
 }
 
-func TestRegrant_case_16_no_reason_no_grant(t *testing.T) {
+func TestNothingNewGrantsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.options.Resync = 20 * time.Millisecond
@@ -89,7 +89,7 @@ func TestRegrant_case_16_no_reason_no_grant(t *testing.T) {
 	}
 }
 
-func TestRegrant_interval(t *testing.T) {
+func TestRegrantInterval(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.options.RegrantInterval = 50 * time.Millisecond
@@ -98,11 +98,11 @@ func TestRegrant_interval(t *testing.T) {
 	version := get(s, s.secrets(a)[0]).ResourceVersion
 	s.await(driverfake.GrantAccess, 3)
 	if get(s, s.secrets(a)[0]).ResourceVersion != version {
-		t.Error("a Secret was written although the driver answered the same")
+		t.Error("a Secret was written although the driver returned the same")
 	}
 }
 
-func TestRegrant_before_the_credential_expires(t *testing.T) {
+func TestGrantBeforeCredentialExpires(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_AZURE}})
 	b := s.bucket()
@@ -111,7 +111,7 @@ func TestRegrant_before_the_credential_expires(t *testing.T) {
 	s.ready(b)
 	a := s.access(b)
 	a.Spec.Protocol = cosiapi.ProtocolAzure
-	answer := func(expiry time.Time) *cosi.DriverGrantBucketAccessResponse {
+	response := func(expiry time.Time) *cosi.DriverGrantBucketAccessResponse {
 		return &cosi.DriverGrantBucketAccessResponse{
 			Buckets: []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{
 				BucketId: b.Name, BucketInfo: &cosi.ObjectProtocolAndBucketInfo{Azure: &cosi.AzureBucketInfo{StorageAccount: "acct"}},
@@ -122,7 +122,7 @@ func TestRegrant_before_the_credential_expires(t *testing.T) {
 		}
 	}
 	expiry := time.Now().Add(90 * 24 * time.Hour)
-	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: answer(expiry), Times: driverfake.Always})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response(expiry), Times: driverfake.Always})
 	s.handOff(a, b)
 	s.ready(a)
 	secret := get(s, s.secrets(a)[0])
@@ -137,7 +137,7 @@ func TestRegrant_before_the_credential_expires(t *testing.T) {
 	s.await(driverfake.GrantAccess, 2)
 }
 
-func TestRestart_of_a_settled_sidecar_costs_nothing(t *testing.T) {
+func TestRestartCallsNothingAgain(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{Revision: "1"})
 	stop := s.run()

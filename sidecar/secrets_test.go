@@ -40,7 +40,7 @@ func startWatching(t *testing.T, watch bool) *system {
 	return s
 }
 
-func TestSecrets_case_46_a_name_that_is_taken(t *testing.T) {
+func TestSecretNameThatIsTaken(t *testing.T) {
 	t.Parallel()
 	for name, watch := range secretModes() {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestSecrets_case_46_a_name_that_is_taken(t *testing.T) {
 	}
 }
 
-func TestSecrets_case_47_a_Secret_of_an_access_of_the_same_name(t *testing.T) {
+func TestSecretOfEarlierAccessOfTheSameName(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	b := s.readyBucket()
@@ -90,7 +90,7 @@ func TestSecrets_case_47_a_Secret_of_an_access_of_the_same_name(t *testing.T) {
 
 // An access that went without the sidecar, because somebody took its finalizer
 // off, leaves a Secret that only our own finalizer keeps.
-func TestSecrets_case_47_a_Secret_that_nobody_else_would_let_go(t *testing.T) {
+func TestSecretOfAccessThatIsGoneIsReleased(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		alter func(s *system, secret *corev1.Secret)
@@ -143,7 +143,7 @@ func TestSecrets_case_47_a_Secret_that_nobody_else_would_let_go(t *testing.T) {
 	}
 }
 
-func TestSecrets_case_48_a_name_of_another_access(t *testing.T) {
+func TestSecretNameOfAnotherAccess(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -160,7 +160,7 @@ func TestSecrets_case_48_a_name_of_another_access(t *testing.T) {
 	s.ready(second)
 }
 
-func TestSecrets_case_51_edited_and_deleted(t *testing.T) {
+func TestSecretEditedAndDeleted(t *testing.T) {
 	t.Parallel()
 	for name, watch := range secretModes() {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func checkMarks(t *testing.T, secret *corev1.Secret, a *cosiapi.BucketAccess, b 
 	}
 }
 
-func TestSecrets_case_67_keys_of_each_protocol(t *testing.T) {
+func TestSecretKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		protocol cosiapi.Protocol
@@ -260,7 +260,7 @@ func TestSecrets_case_67_keys_of_each_protocol(t *testing.T) {
 	}
 }
 
-func TestSecrets_of_an_access_deleted_as_an_orphan_are_deleted(t *testing.T) {
+func TestSecretsOfAccessDeletedAsOrphanAreDeleted(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
@@ -272,7 +272,7 @@ func TestSecrets_of_an_access_deleted_as_an_orphan_are_deleted(t *testing.T) {
 	s.Gone(secret)
 }
 
-func TestSecrets_that_the_API_refuses(t *testing.T) {
+func TestSecretsThatAPIRefuses(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	s.quota = true
@@ -301,7 +301,7 @@ func TestSecrets_that_the_API_refuses(t *testing.T) {
 	s.ready(a)
 }
 
-func TestSecrets_held_by_a_foreign_finalizer_are_made_anew_once_they_are_gone(t *testing.T) {
+func TestSecretHeldByForeignFinalizerIsMadeAgainOnceGone(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	a := s.readyAccess(s.readyBucket())
@@ -315,13 +315,13 @@ func TestSecrets_held_by_a_foreign_finalizer_are_made_anew_once_they_are_gone(t 
 	change(s, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = nil })
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
 	if again := get(s, s.secrets(a)[0]); again.UID == original.UID || len(again.Data) != len(original.Data) {
-		t.Errorf("the Secret is not made anew: %+v", again.ObjectMeta)
+		t.Errorf("the Secret is not made again: %+v", again.ObjectMeta)
 	}
 }
 
 // What cannot be written is said before the driver is asked for it, and a Secret
 // that is in order needs no write.
-func TestSecrets_that_somebody_made_immutable(t *testing.T) {
+func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	a := s.readyAccess(s.readyBucket())
@@ -337,7 +337,7 @@ func TestSecrets_that_somebody_made_immutable(t *testing.T) {
 	}
 	s.settled()
 	if n := len(s.driver.Calls(driverfake.GrantAccess)); n != 1 {
-		t.Errorf("DriverGrantBucketAccess: want 1 call before there is a place for the answer, got %d", n)
+		t.Errorf("DriverGrantBucketAccess: want 1 call before there is a place for the response, got %d", n)
 	}
 	s.ready(a)
 	s.Delete(sealed)
@@ -348,7 +348,7 @@ func TestSecrets_that_somebody_made_immutable(t *testing.T) {
 	s.await(driverfake.GrantAccess, 2)
 }
 
-func TestSecrets_held_by_a_foreign_finalizer_stop_the_revocation(t *testing.T) {
+func TestSecretHeldByForeignFinalizerStopsRevocation(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	b := s.readyBucket()

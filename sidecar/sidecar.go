@@ -17,30 +17,23 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/scope"
-	"github.com/cooper-cosi/cooper/internal/written"
-	"github.com/cooper-cosi/cooper/sidecar/internal/attempts"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
-	"github.com/cooper-cosi/cooper/sidecar/internal/objects"
-	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
-	"github.com/cooper-cosi/cooper/sidecar/internal/wake"
 )
 
 const (
 	// DefaultResync is the Resync of Options that set none.
-	DefaultResync = 10 * time.Minute
+	DefaultResync = kit.DefaultResync
 	// DefaultWorkers is the Workers of Options that set none.
-	DefaultWorkers = 10
+	DefaultWorkers = kit.DefaultWorkers
 	// DefaultSecretPoll is the SecretPoll of Options that set none.
 	DefaultSecretPoll = 30 * time.Second
 	// DefaultRegrantInterval is what cmd/cosi-sidecar sets as RegrantInterval
@@ -78,7 +71,7 @@ type Options struct {
 	// SecretPoll is how often an access that waits for a Secret looks again.
 	// Zero means DefaultSecretPoll.
 	SecretPoll time.Duration
-	// RegrantInterval is how often each access is granted anew although nothing
+	// RegrantInterval is how often each access is granted again although nothing
 	// changed, made longer at random by up to a fifth. Zero means never.
 	RegrantInterval time.Duration
 	// WatchSecrets makes changes of Secrets known at once. It needs the right
@@ -94,9 +87,6 @@ type Options struct {
 // api/v1alpha2 and whose cache should be limited by CacheOptions. A manager
 // takes one Sidecar.
 func Add(mgr ctrl.Manager, o Options) error {
-	if o.Registerer == nil {
-		return errors.New("sidecar: Options.Registerer is not set: pass the registry that is scraped")
-	}
 	if o.Driver == nil {
 		return errors.New("sidecar: Options.Driver is not set: pass what Connect returned")
 	}
@@ -123,98 +113,45 @@ func withDefaults(o Options) Options {
 	if o.Name == "" {
 		o.Name = o.Driver.Name()
 	}
-	if o.Resync == 0 {
-		o.Resync = DefaultResync
-	}
-	if o.Workers == 0 {
-		o.Workers = DefaultWorkers
-	}
 	if o.SecretPoll == 0 {
 		o.SecretPoll = DefaultSecretPoll
 	}
 	return o
 }
 
-// parts is what the reconcilers of one Sidecar share.
+// parts are what a Sidecar is made of.
 type parts struct {
-	mgr        ctrl.Manager
-	options    Options
-	operations *metrics.Controller
-	steps      *metrics.Steps
-	events     events.Recorder
-	inFlight   *inflight.Keys
-	buckets    *wake.Bell
-	accesses   *wake.Bell
+	mgr      ctrl.Manager
+	options  Options
+	buckets  calls.Kit
+	accesses calls.Kit
 }
 
 func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
-	operations, err := metrics.NewController(o.Registerer)
+	of, err := kit.New(mgr, kit.Options{
+		Component: component, Name: o.Name, Scope: o.Scope, Registerer: o.Registerer,
+		Resync: o.Resync, Workers: o.Workers, Backoff: o.Backoff, TracerProvider: o.TracerProvider,
+	})
 	if err != nil {
 		return nil, err
 	}
-	steps, err := metrics.NewSteps(o.Registerer)
-	if err != nil {
-		return nil, err
+	inFlight := &inflight.Keys{} // for both kinds: a call about an access uses its buckets
+	forCalls := func(k kit.Kit) calls.Kit {
+		return calls.Kit{
+			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
+			Bell: &calls.Bell{}, StepLimit: o.Driver.deadline + apiTime,
+		}
 	}
-	return &parts{
-		mgr: mgr, options: o, operations: operations, steps: steps,
-		events:   events.Recorder{Events: mgr.GetEventRecorder("cosi-" + component)},
-		inFlight: &inflight.Keys{}, buckets: &wake.Bell{}, accesses: &wake.Bell{},
-	}, nil
+	return &parts{mgr: mgr, options: o, buckets: forCalls(of(metrics.KindBucket)), accesses: forCalls(of(metrics.KindBucketAccess))}, nil
 }
 
 func (p *parts) addBuckets() error {
-	run := p.runner(metrics.KindBucket)
-	return p.watchBuckets(run, &bucket.Reconciler{
-		Calls: p.calls(turn.Calls{Kind: metrics.KindBucket, Bell: p.buckets, Asks: bucket.Asks, Same: bucket.SameOrder}),
-		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
-		Scope: p.options.Scope, Runner: run,
-		Events: p.events, Metrics: p.operations, Now: time.Now, StepLimit: p.stepLimit(),
-	})
+	return p.watchBuckets(&bucket.Reconciler{Kit: p.buckets, Driver: p.options.Driver.conn})
 }
 
 func (p *parts) addAccesses() error {
-	run := p.runner(metrics.KindBucketAccess)
-	return p.watchAccesses(run, &bucketaccess.Reconciler{
-		Calls: p.calls(turn.Calls{Kind: metrics.KindBucketAccess, Bell: p.accesses, Asks: bucketaccess.Asks, Same: bucketaccess.SameOrder}),
-		Cache: p.mgr.GetClient(), Driver: p.options.Driver.conn, Info: p.options.Driver.conn.Info,
-		Secrets: bucketaccess.Secrets{Writer: p.mgr.GetClient(), Live: p.mgr.GetAPIReader()},
-		Scope:   p.options.Scope, Runner: run,
+	return p.watchAccesses(&bucketaccess.Reconciler{
+		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: bucketaccess.NewSecrets(p.accesses.Client, p.accesses.Live),
 		Schedule: &bucketaccess.Schedule{Interval: p.options.RegrantInterval}, SecretPoll: p.options.SecretPoll,
-		Events: p.events, Metrics: p.operations, Now: time.Now, StepLimit: p.stepLimit(),
 	})
-}
-
-// stepLimit bounds a step: a call to the driver and its record in the API.
-func (p *parts) stepLimit() time.Duration { return p.options.Driver.deadline + apiTime }
-
-// calls completes what the reconcilers of one kind share.
-func (p *parts) calls(of turn.Calls) turn.Calls {
-	of.Store, of.InFlight, of.Attempts = p.store(), p.inFlight, p.ledger()
-	return of
-}
-
-func (p *parts) store() objects.Store {
-	return objects.Store{Writer: p.mgr.GetClient(), Live: p.mgr.GetAPIReader(), Written: &written.Log{}}
-}
-
-func (p *parts) ledger() *attempts.Ledger {
-	return attempts.NewLedger(attempts.Options{Backoff: p.options.Backoff, Resync: p.options.Resync})
-}
-
-func (p *parts) runner(kind string) *runner.Runner {
-	return runner.New(runner.Options{
-		Component: component, Kind: kind, Resync: p.options.Resync, Backoff: p.options.Backoff, Steps: p.steps, Events: p.events,
-		TracerProvider: p.options.TracerProvider,
-	})
-}
-
-// controllerOptions leaves the check for unique names out: it is global to the
-// process, and a manager that was stopped would keep its names forever.
-func (p *parts) controllerOptions(run *runner.Runner) ctrlcontroller.Options {
-	return ctrlcontroller.Options{
-		MaxConcurrentReconciles: p.options.Workers,
-		RateLimiter:             run.Limiter(),
-		SkipNameValidation:      ptr.To(true),
-	}
 }

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/runner"
 )
 
 // Indexes of BucketAccesses in the cache.
@@ -58,26 +57,26 @@ func secretNames(a *cosiapi.BucketAccess) []string {
 	return names
 }
 
-func (p *parts) watchBuckets(run *runner.Runner, r reconcile.Reconciler) error {
+func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-" + p.options.Name).
 		For(&cosiapi.Bucket{}).
-		WatchesRawSource(p.buckets).
-		WithOptions(p.controllerOptions(run)).
+		WatchesRawSource(p.buckets.Bell).
+		WithOptions(p.buckets.Controller()).
 		Complete(r)
 }
 
 // watchAccesses wakes an access when it, one of its Buckets or, with
 // WatchSecrets, one of its Secrets changes, and when another access that has
 // its eye on the same Secret name does.
-func (p *parts) watchAccesses(run *runner.Runner, r reconcile.Reconciler) error {
+func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(p.mgr).Named("bucketaccess-"+p.options.Name).
 		For(&cosiapi.BucketAccess{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return p.find(ctx, client.MatchingFields{byBucket: obj.GetName()})
 		})).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.rivals)).
-		WatchesRawSource(p.accesses).
-		WithOptions(p.controllerOptions(run))
+		WatchesRawSource(p.accesses.Bell).
+		WithOptions(p.accesses.Controller())
 	if p.options.WatchSecrets {
 		b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
@@ -86,7 +85,7 @@ func (p *parts) watchAccesses(run *runner.Runner, r reconcile.Reconciler) error 
 	return b.Complete(r)
 }
 
-// rivals are the other accesses that name a Secret of this one.
+// rivals returns the other accesses that name a Secret of this one.
 func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
 	if !ok {
@@ -107,7 +106,7 @@ func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Reque
 func (p *parts) find(ctx context.Context, by ...client.ListOption) []reconcile.Request {
 	var list cosiapi.BucketAccessList
 	if err := p.mgr.GetClient().List(ctx, &list, by...); err != nil {
-		// The cache answers from memory; it fails only while it stops.
+		// The cache reads from memory; it fails only while it stops.
 		log.FromContext(ctx).V(1).Info("Cannot look up accesses", "reason", err.Error())
 		return nil
 	}
@@ -118,8 +117,8 @@ func (p *parts) find(ctx context.Context, by ...client.ListOption) []reconcile.R
 	return requests
 }
 
-// driverWatcher reconciles everything when the driver came back or answers
-// something new.
+// driverWatcher reconciles everything when the driver came back or returns
+// another DriverGetInfo.
 func (p *parts) driverWatcher() manager.Runnable {
 	changed := make(chan struct{}, 1)
 	p.options.Driver.conn.OnChange(func() {
@@ -134,8 +133,8 @@ func (p *parts) driverWatcher() manager.Runnable {
 			case <-ctx.Done():
 				return nil
 			case <-changed:
-				p.accesses.Ring(p.find(ctx)...)
-				p.buckets.Ring(p.allBuckets(ctx)...)
+				p.accesses.Bell.Ring(p.find(ctx)...)
+				p.buckets.Bell.Ring(p.allBuckets(ctx)...)
 			}
 		}
 	})

@@ -92,6 +92,10 @@ func BucketNameFor(claimUID types.UID) string { return BucketNamePrefix + string
 // BucketAccess with the given UID: "ba-<UID>".
 func AccountNameFor(accessUID types.UID) string { return AccountNamePrefix + string(accessUID) }
 
+// LeaseNameFor returns the name of the Lease that the sidecar of a driver holds
+// while it works: "cosi-driver-<driver name>".
+func LeaseNameFor(driverName string) string { return "cosi-driver-" + driverName }
+
 // misspelledGroup is how the KEP's control flows spell the group in some
 // annotation names. Nothing here writes it, but a component that took the text
 // literally does, so it counts as present when read.

@@ -61,7 +61,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time")
 	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "longest time between two looks at an object that nobody changed")
 	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "how often an access that waits for a Secret looks again")
-	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted anew although nothing changed; 0 means never")
+	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted again although nothing changed; 0 means never")
 	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "repair access Secrets at once; needs the role "+deploy.SidecarWatchSecretsRole)
 }
 

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestServes starts the sidecar before its driver, on the socket that a dead
-// driver left, and sees it wait, work, tell how it is, and end.
+// driver left, and sees it wait, work, report how it is, and end.
 func TestServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})

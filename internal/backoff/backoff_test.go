@@ -28,7 +28,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-func TestJitter_zero_stays_zero(t *testing.T) {
+func TestJitterOfZero(t *testing.T) {
 	t.Parallel()
 	if got := backoff.Jitter(0); got != 0 {
 		t.Errorf("got %v", got)

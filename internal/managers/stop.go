@@ -13,7 +13,7 @@ import (
 )
 
 // New is ctrl.NewManager for a manager that can be stopped at any time. One of
-// controller-runtime (v0.25) that is told to stop before its caches are filled,
+// controller-runtime (v0.25) that has to stop before its caches are filled,
 // because the API server is away or refuses to list, waits for them for ever, at
 // full speed. o.NewCache must not be set.
 func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
@@ -33,7 +33,7 @@ func New(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) {
 	return &manager{Manager: mgr, stop: stop}, nil
 }
 
-// A manager tells its cache when it is to stop.
+// A manager signals its cache when it is to stop.
 type manager struct {
 	ctrl.Manager
 
@@ -51,13 +51,13 @@ func (m *manager) Start(ctx context.Context) error {
 type yielding struct {
 	cache.Cache
 
-	stopping context.Context //nolint:containedctx // the life of the manager, which nothing else tells
+	stopping context.Context //nolint:containedctx // the life of the manager, which nothing else shows
 	passed   atomic.Bool
 }
 
 // WaitForCacheSync implements cache.Cache. The first call that may wait for ever
 // is that of the manager itself, which starts nothing that reads before: when the
-// manager is to stop, that call alone is told that the cache is filled, though it
+// manager is to stop, that call alone returns as if the cache were filled, though it
 // is not.
 func (c *yielding) WaitForCacheSync(ctx context.Context) bool {
 	if _, bounded := ctx.Deadline(); bounded || c.passed.Swap(true) {

@@ -32,7 +32,7 @@ const (
 	DriverUnknown = "unknown"
 )
 
-// boundaries are the histogram buckets of KEP-1979, in seconds.
+// boundaries returns the histogram buckets of KEP-1979, in seconds.
 func boundaries() []float64 {
 	return []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
 }
@@ -105,7 +105,7 @@ func NewSidecar(r prometheus.Registerer) (*Sidecar, error) {
 	}
 	failures, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cosi_sidecar_operation_errors_total",
-		Help: "Number of RPCs to the driver that did not answer OK.",
+		Help: "Number of RPCs to the driver that did not return OK.",
 	}, []string{"driver_name", "method_name"}))
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/metrics"
 )
 
-func TestController_names_labels_and_buckets_of_the_KEP(t *testing.T) {
+func TestControllerMetricsOfKEP(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	m, err := metrics.NewController(registry)
@@ -47,7 +47,7 @@ cosi_operation_total_seconds_count{driver_name="s3.example.com",operation="Creat
 	}
 }
 
-func TestSidecar_counts_only_failures_as_errors(t *testing.T) {
+func TestSidecarCountsOnlyFailuresAsErrors(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	m, err := metrics.NewSidecar(registry)
@@ -57,7 +57,7 @@ func TestSidecar_counts_only_failures_as_errors(t *testing.T) {
 	m.Called("s3.example.com", "DriverCreateBucket", "OK", time.Second)
 	m.Called("s3.example.com", "DriverCreateBucket", "Unavailable", time.Second)
 	want := `
-# HELP cosi_sidecar_operation_errors_total Number of RPCs to the driver that did not answer OK.
+# HELP cosi_sidecar_operation_errors_total Number of RPCs to the driver that did not return OK.
 # TYPE cosi_sidecar_operation_errors_total counter
 cosi_sidecar_operation_errors_total{driver_name="s3.example.com",method_name="DriverCreateBucket"} 1
 `

@@ -163,7 +163,7 @@ func (p *patch) list(path, key string, stored, before, after []any) {
 	}
 }
 
-// identity is what two items of a list have in common if they are the same.
+// identity returns what two items of a list have in common if they are the same.
 func (p *patch) identity(path, key string, value any) string {
 	members, isObject := value.(map[string]any)
 	if !isObject {
@@ -186,7 +186,7 @@ func (p *patch) put(path string, value any) {
 
 func (p *patch) add(o operation) { p.operations = append(p.operations, o) }
 
-// guarded is the patch as the API server takes it: refused as a conflict if
+// guarded returns the patch as the API server takes it: refused as a conflict if
 // the object has another version than the given one.
 func (p *patch) guarded(version string) ([]byte, error) {
 	guard, err := json.Marshal(version)

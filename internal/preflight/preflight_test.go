@@ -28,25 +28,25 @@ func TestKinds(t *testing.T) {
 		"/apis/objectstorage.k8s.io/v1alpha2": kinds,
 	}
 	for name, tc := range map[string]struct {
-		answers map[string]any
-		status  int
-		ask     string
-		want    string
+		responses map[string]any
+		status    int
+		ask       string
+		want      string
 	}{
-		"all kinds are there": {answers: complete, ask: "BucketClaim"},
+		"all kinds are there": {responses: complete, ask: "BucketClaim"},
 		"a kind is missing": {
-			answers: complete, ask: "BucketAccess", want: "has no kind BucketAccess in objectstorage.k8s.io/v1alpha2: install the CRDs of COSI",
+			responses: complete, ask: "BucketAccess", want: "has no kind BucketAccess in objectstorage.k8s.io/v1alpha2: install the CRDs of COSI",
 		},
 		"the CRDs are not installed": {
-			answers: map[string]any{"/api": complete["/api"], "/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps"}}}},
-			ask:     "BucketClaim", want: "has no kind BucketClaim in objectstorage.k8s.io/v1alpha2",
+			responses: map[string]any{"/api": complete["/api"], "/apis": metav1.APIGroupList{Groups: []metav1.APIGroup{{Name: "apps"}}}},
+			ask:       "BucketClaim", want: "has no kind BucketClaim in objectstorage.k8s.io/v1alpha2",
 		},
-		"nobody is let in": {status: http.StatusUnauthorized, ask: "BucketClaim", want: "refuses to tell its kinds"},
+		"nobody is let in": {status: http.StatusUnauthorized, ask: "BucketClaim", want: "refuses to list its kinds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				answer, ok := tc.answers[r.URL.Path]
+				response, ok := tc.responses[r.URL.Path]
 				switch {
 				case tc.status != 0:
 					w.WriteHeader(tc.status)
@@ -54,7 +54,7 @@ func TestKinds(t *testing.T) {
 					http.NotFound(w, r)
 				default:
 					w.Header().Set("Content-Type", "application/json")
-					if err := json.NewEncoder(w).Encode(answer); err != nil {
+					if err := json.NewEncoder(w).Encode(response); err != nil {
 						t.Error(err)
 					}
 				}
@@ -72,7 +72,7 @@ func TestKinds(t *testing.T) {
 }
 
 // The text begins with what is wrong, and not with what was tried to find out.
-func TestKinds_of_an_API_server_that_is_silent(t *testing.T) {
+func TestKindsOfSilentAPIServer(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

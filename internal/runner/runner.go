@@ -9,6 +9,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -69,11 +70,11 @@ func New(o Options) *Runner {
 	return &Runner{options: o, tracer: tracer, failures: backoff.NewLimiter(o.Backoff), conflicts: backoff.NewLimiter(o.Backoff)}
 }
 
-// Limiter is the rate limiter that the controller of this kind must use, so
+// Limiter returns the rate limiter that the controller of this kind must use, so
 // that both count the same failures.
 func (r *Runner) Limiter() workqueue.TypedRateLimiter[reconcile.Request] { return r.failures }
 
-// Once is the Runner for an object that does not exist: it is not looked at
+// Once returns the Runner for an object that does not exist: it is not looked at
 // again when nothing changes, as every other one is at the resync. What failed
 // or conflicted is repeated all the same.
 func (r *Runner) Once() *Runner {
@@ -107,11 +108,11 @@ func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj clien
 		return reconcile.Result{RequeueAfter: wait}, nil
 	default:
 		r.report(obj, r.failures.NumRequeues(req)+1, err)
-		return reconcile.Result{}, fmt.Errorf("reconcile %s %s: %w", r.options.Kind, req.NamespacedName, err)
+		return reconcile.Result{}, fmt.Errorf("reconcile %s %q: %w", r.options.Kind, strings.TrimPrefix(req.String(), "/"), err)
 	}
 }
 
-// next is the time until the object is looked at again in any case.
+// next returns the time until the object is looked at again in any case.
 func (r *Runner) next(v step.Verdict) time.Duration {
 	resync := backoff.Jitter(r.options.Resync)
 	if after := v.After(); after > 0 && (resync == 0 || after < resync) {
@@ -126,7 +127,7 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 		return
 	}
 	r.options.Events.Warn(obj, events.FailedAPICall, "Reconcile",
-		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v", failures, err))
+		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v.", failures, err))
 }
 
 // enter begins the span of a step.

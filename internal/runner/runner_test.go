@@ -59,7 +59,7 @@ func TestRun(t *testing.T) {
 			if (err != nil) != tc.failed {
 				t.Errorf("error: %v", err)
 			}
-			if tc.failed && !strings.Contains(err.Error(), "BucketClaim team/photos: only: broken") {
+			if tc.failed && !strings.Contains(err.Error(), `BucketClaim "team/photos": only: broken`) {
 				t.Errorf("the error must name kind, object and step: %v", err)
 			}
 			if got.RequeueAfter < tc.min || got.RequeueAfter > tc.max {
@@ -91,7 +91,7 @@ func TestOnce(t *testing.T) {
 }
 
 // A persistent API problem is one Event, and no other problem is.
-func TestRun_reports_a_persistent_API_problem_once(t *testing.T) {
+func TestPersistentAPIProblemIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err  error
@@ -121,7 +121,7 @@ func TestRun_reports_a_persistent_API_problem_once(t *testing.T) {
 	}
 }
 
-func TestRun_counts_anew_after_a_success(t *testing.T) {
+func TestSuccessStartsCountAgain(t *testing.T) {
 	t.Parallel()
 	recorder := kevents.NewFakeRecorder(10)
 	r := runner.New(runner.Options{Kind: metrics.KindBucketClaim, Events: events.Recorder{Events: recorder}})

@@ -25,7 +25,7 @@ type Step[T any] interface {
 	// short and unique among the steps of a reconcile.
 	Name() string
 	// Run establishes the step's fact. It is called only when all steps before
-	// it answered Next, and must be safe to repeat. An error is retried with
+	// it returned Next, and must be safe to repeat. An error is retried with
 	// backoff and means that nothing can be said of the fact.
 	Run(ctx context.Context, work T) (Verdict, error)
 }
@@ -80,14 +80,14 @@ func (v Verdict) Goes() bool { return v.kind == kindNext }
 // Waits reports whether the reconcile waits for somebody else.
 func (v Verdict) Waits() bool { return v.kind == kindWait }
 
-// After is the longest time until the reconcile must run again; zero means
+// After returns the longest time until the reconcile must run again; zero means
 // that only a watch or the resync starts it.
 func (v Verdict) After() time.Duration { return v.after }
 
-// Reason says what is waited for; it is empty for Next and Done.
+// Reason returns what is waited for; it is empty for Next and Done.
 func (v Verdict) Reason() string { return v.reason }
 
-// String is the verdict as logs and metrics show it.
+// String returns the verdict as logs and metrics show it.
 func (v Verdict) String() string {
 	switch v.kind {
 	case kindNext:
@@ -123,11 +123,11 @@ func (f *Failed) Unwrap() error { return f.Err }
 
 // A Runner runs steps in order.
 type Runner[T any] struct {
-	// Steps run in this order until one does not answer Next.
+	// Steps run in this order until one does not return Next.
 	Steps []Step[T]
 	// Now is the clock of the durations in an Outcome; nil means time.Now.
 	Now func() time.Time
-	// Observe is told of each step that ran; nil means nobody is.
+	// Observe is called for each step that ran; nil observes none.
 	Observe func(Outcome)
 	// Enter is called before each step and returns the context that it runs in,
 	// and what is to be called with its outcome; nil changes nothing.

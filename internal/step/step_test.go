@@ -32,7 +32,7 @@ func TestRunner(t *testing.T) {
 		err     string
 	}{
 		"a runner without steps is done": {verdict: "done"},
-		"all steps run when each answers next": {
+		"all steps run when each returns Next": {
 			steps:   []step.Step[*[]string]{named("a", step.Next(), nil), named("b", step.Next(), nil)},
 			ran:     []string{"a", "b"},
 			verdict: "next",

@@ -9,7 +9,7 @@ import (
 
 // Uninterrupted returns steps that, once begun, run to their end although the
 // context is cancelled, each for at most limit. A component that stops thereby
-// never leaves an answer unrecorded for its successor. Steps of BeforeStop do
+// never leaves an outcome unrecorded for its successor. Steps of BeforeStop do
 // not begin any more.
 func Uninterrupted[T any](limit time.Duration, steps ...Step[T]) []Step[T] {
 	wrapped := make([]Step[T], len(steps))

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/cooper-cosi/cooper/internal/lease"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
 // Leases are the Leases of the sidecars of a cluster.
@@ -41,7 +41,7 @@ func (l Leases) Missing(ctx context.Context, driver string) string {
 		return ""
 	}
 	held := &coordinationv1.Lease{}
-	key := types.NamespacedName{Namespace: l.Namespace, Name: lease.OfDriver(driver)}
+	key := types.NamespacedName{Namespace: l.Namespace, Name: cosiapi.LeaseNameFor(driver)}
 	err := l.Live.Get(ctx, key, held)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -11,21 +11,15 @@ package bucket
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/runner"
-	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 )
 
 // Provisioner is the part of a driver that makes and removes buckets. Its
@@ -39,48 +33,33 @@ type Provisioner interface {
 
 // Reconciler reconciles Buckets. All fields are required.
 type Reconciler struct {
-	turn.Calls
+	calls.Kit
 
-	// Cache reads Buckets from the sidecar's cache.
-	Cache client.Reader
-	// Driver makes and removes the backend buckets; Info is its latest answer
-	// to DriverGetInfo.
+	// Driver makes and removes the backend buckets.
 	Driver Provisioner
-	Info   func() driver.Info
-	// Scope limits the work to the claims of some namespaces.
-	Scope scope.Scope
-	// Runner runs the steps.
-	Runner *runner.Runner
-	// Events and Metrics get what happened.
-	Events  events.Recorder
-	Metrics *metrics.Controller
-	// Now is the clock.
-	Now func() time.Time
-	// StepLimit bounds a step; it must be longer than the deadline of a call.
-	StepLimit time.Duration
 }
 
 // work is the state of one reconcile.
 type work struct {
-	turn.Turn
+	calls.Turn
 
 	bucket *cosiapi.Bucket
-	// answer is what the driver said of the provisioned bucket.
-	answer *cosi.ObjectProtocolAndBucketInfo
+	// response is what the driver said of the provisioned bucket.
+	response *cosi.ObjectProtocolAndBucketInfo
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	b := &cosiapi.Bucket{}
-	if err := r.Cache.Get(ctx, req.NamespacedName, b); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Attempts.Clear(req)
+			r.Failures.Forget(req)
 			return reconcile.Result{}, nil
 		}
-		return reconcile.Result{}, fmt.Errorf("read Bucket %s: %w", req.Name, err)
+		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
-	w := &work{Turn: turn.Turn{Req: req, Object: b, Info: r.Info()}, bucket: b}
-	if b.Spec.DriverName != w.Info.Name || !r.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
+	w := &work{Turn: calls.Turn{Req: req, Object: b, Asks: asks(b), Info: r.Info()}, bucket: b}
+	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	steps := r.provisioning(b)
@@ -99,10 +78,11 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 		obtain = named("verify", r.verify)
 	}
 	return step.Uninterrupted(r.StepLimit,
-		shared("seen", r.Seen),
+		named("seen", r.seen),
 		named("validate", r.validate),
 		named("protect", r.protect),
-		named("attempt", r.attempt),
+		named("due", r.due),
+		shared("reread", r.Reread),
 		step.BeforeStop(named("identify", r.identify)),
 		step.BeforeStop(obtain),
 		named("report", r.report),
@@ -113,10 +93,10 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 // being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		shared("seen", r.Seen),
+		named("seen", r.seen),
 		shared("reread", r.Reread),
 		named("hold", r.hold),
-		shared("attempt", r.Attempt),
+		shared("due", r.Due),
 		step.BeforeStop(named("delete", r.delete)),
 		named("unprotect", r.unprotect),
 	)
@@ -127,6 +107,11 @@ func named(name string, do func(context.Context, *work) (step.Verdict, error)) s
 }
 
 // shared names a step that the reconcilers of both kinds share.
-func shared(name string, do func(context.Context, *turn.Turn) (step.Verdict, error)) step.Step[*work] {
+func shared(name string, do func(context.Context, *calls.Turn) (step.Verdict, error)) step.Step[*work] {
 	return named(name, func(ctx context.Context, w *work) (step.Verdict, error) { return do(ctx, &w.Turn) })
+}
+
+// seen waits until the cache holds what we wrote last.
+func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
+	return r.Seen(w.bucket), nil
 }

@@ -5,12 +5,8 @@ package bucket
 import (
 	"context"
 
-	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
 )
 
 // delete establishes that the backend bucket is gone, if that is the Bucket's
@@ -23,14 +19,14 @@ func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) 
 	if fateOf(b) != remove {
 		return step.Next(), nil
 	}
-	verdict, err := r.exclusively(w, b.Status.BucketID, func() error {
-		return r.Driver.DeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: b.Status.BucketID, Parameters: b.Spec.Parameters})
-	})
-	if err != nil {
-		return r.Failed(ctx, &w.Turn, err, func(f *driver.Failure) {
-			conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // nothing holds it any more
-			turn.DeprovisionFailed(&b.Status.Conditions, f, b.Generation)
-		}, func(note string) { r.warn(b, events.FailedDeleteBucket, "DeleteBucket", note) })
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
 	}
-	return verdict, nil
+	defer end()
+	err := r.Driver.DeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: b.Status.BucketID, Parameters: b.Spec.Parameters})
+	if err != nil {
+		return r.deleteFailed(ctx, w, err)
+	}
+	return step.Next(), nil
 }

@@ -23,7 +23,7 @@ func (r *Reconciler) hold(ctx context.Context, w *work) (step.Verdict, error) {
 		}
 		return step.Next(), nil
 	case hold:
-		_, err := r.Store.PatchStatus(ctx, b, func() {
+		_, err := r.PatchStatus(ctx, b, func() {
 			held := conditions.Change{
 				Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.ClaimStillBound,
 				Message: holdMessage(b), Generation: b.Generation,

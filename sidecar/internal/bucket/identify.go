@@ -24,11 +24,11 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 			Name: b.Name, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 		})
 		if err != nil {
-			return r.provisioningFailed(ctx, w, err)
+			return r.provisionFailed(ctx, w, err)
 		}
-		r.Attempts.Clear(w.Req)
+		r.Failures.Forget(w.Req)
 	}
-	_, err := r.Store.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
+	_, err := r.PatchStatus(ctx, b, func() { b.Status.BucketID = id })
 	w.Fresh = true
 	return step.Next(), err
 }

@@ -12,7 +12,7 @@ import (
 // protect establishes that the Bucket carries our finalizer, so that from the
 // first call to the driver on it cannot disappear behind our back.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	changed, err := r.Store.Patch(ctx, w.bucket, func() { cosiapi.AddProtection(w.bucket) })
+	changed, err := r.Patch(ctx, w.bucket, func() { cosiapi.AddProtection(w.bucket) })
 	w.Fresh = w.Fresh || changed
 	return step.Next(), err
 }

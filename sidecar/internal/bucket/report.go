@@ -14,13 +14,12 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// report establishes that the Bucket says what the driver answered.
+// report establishes that the Bucket says what the driver returned.
 func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	r.Attempts.Clear(w.Req)
+	r.Failures.Forget(w.Req)
 	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
-	err := r.Record(ctx, &w.Turn, func() (bool, error) { return r.Store.PatchStatus(ctx, b, func() { answered(w) }) })
-	if err != nil {
+	if err := r.RecordStatus(ctx, b, sameOrder, func() { obtained(w) }); err != nil {
 		return step.Verdict{}, err
 	}
 	if first {
@@ -29,19 +28,19 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 	return step.Done(), nil
 }
 
-// answered puts into the status what the driver answered.
-func answered(w *work) {
+// obtained puts into the status what the driver returned.
+func obtained(w *work) {
 	b := w.bucket
-	b.Status.Protocols = secretkeys.Protocols(w.answer)
-	b.Status.BucketInfo = secretkeys.BucketInfo(w.answer)
+	b.Status.Protocols = secretkeys.Protocols(w.response)
+	b.Status.BucketInfo = secretkeys.BucketInfo(w.response)
 	conditions.Set(&b.Status.Conditions, validated(b, w.Info))
 	conditions.Set(&b.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-		Message: "The backend has the bucket", Generation: b.Generation,
+		Message: "The backend has the bucket.", Generation: b.Generation,
 	})
 	conditions.Set(&b.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-		Message: "The last call to the driver succeeded", Generation: b.Generation,
+		Message: "The last call to the driver succeeded.", Generation: b.Generation,
 	})
 }
 

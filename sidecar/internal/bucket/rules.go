@@ -59,26 +59,22 @@ func fateOf(b *cosiapi.Bucket) fate {
 	}
 }
 
-// Asks is what the spec of a Bucket asks of the driver. The UID of its claim is
+// asks returns what the spec of a Bucket asks of the driver. The UID of its claim is
 // no part of that: the Controller adds it when it binds a Bucket that an
-// administrator made (KEP-1979, "Accessing an Existing OSP Bucket"), and no request carries
-// it.
-func Asks(obj client.Object) any {
-	b, isBucket := obj.(*cosiapi.Bucket)
-	if !isBucket {
-		return nil
-	}
-	spec := b.Spec.DeepCopy()
+// administrator made (KEP-1979, "Accessing an Existing OSP Bucket"), and no
+// request carries it.
+func asks(b *cosiapi.Bucket) cosiapi.BucketSpec {
+	spec := *b.Spec.DeepCopy()
 	spec.BucketClaimRef.UID = ""
 	return spec
 }
 
-// SameOrder reports whether two states of a Bucket ask the same of the driver.
+// sameOrder reports whether two states of a Bucket ask the same of the driver.
 // Conditions, finalizers, labels and annotations of others ask nothing.
-func SameOrder(before, now client.Object) bool {
+func sameOrder(before, now client.Object) bool {
 	was, wasBucket := before.(*cosiapi.Bucket)
 	is, isBucket := now.(*cosiapi.Bucket)
-	if !wasBucket || !isBucket || was.UID != is.UID || !equality.Semantic.DeepEqual(Asks(was), Asks(is)) || fateOf(was) != fateOf(is) {
+	if !wasBucket || !isBucket || was.UID != is.UID || !equality.Semantic.DeepEqual(asks(was), asks(is)) || fateOf(was) != fateOf(is) {
 		return false
 	}
 	old, recent := was.Status, is.Status
@@ -89,7 +85,7 @@ func SameOrder(before, now client.Object) bool {
 // unclaimed reports whether no claim ever bound to the Bucket.
 func unclaimed(b *cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.UID == "" }
 
-// holdMessage tells how a held Bucket comes free.
+// holdMessage returns the message of a held Bucket: how it comes free.
 func holdMessage(b *cosiapi.Bucket) string {
 	claim := b.Spec.BucketClaimRef.Namespace + "/" + b.Spec.BucketClaimRef.Name
 	if unclaimed(b) {
@@ -97,7 +93,7 @@ func holdMessage(b *cosiapi.Bucket) string {
 			"agreed to the loss of the data. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
 			cosiapi.BucketClaimBeingDeletedAnnotation, b.Status.BucketID)
 	}
-	return fmt.Sprintf("The Bucket is being deleted while BucketClaim %s is bound to it. It stays until that claim is deleted.", claim)
+	return fmt.Sprintf("The Bucket is being deleted while BucketClaim %q is bound to it. It stays until that claim is deleted.", claim)
 }
 
 // unsupported returns the protocols that the Bucket must have and the driver
@@ -112,7 +108,7 @@ func unsupported(b *cosiapi.Bucket, info driver.Info) []cosiapi.Protocol {
 	return missing
 }
 
-// wanted are the Bucket's protocols as the driver gets them. Both phases call
+// wanted returns the Bucket's protocols as the driver gets them. Both phases call
 // it on the same immutable spec, so they send the same.
 func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	protocols := make([]*cosi.ObjectProtocol, 0, len(b.Spec.Protocols))
@@ -139,18 +135,18 @@ func settled(b *cosiapi.Bucket) bool {
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// validated is the verdict on the Bucket's spec against the driver.
+// validated returns the verdict on the Bucket's spec against the driver.
 func validated(b *cosiapi.Bucket, info driver.Info) conditions.Change {
 	if missing := unsupported(b, info); len(missing) > 0 {
 		return conditions.Change{
 			Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.DriverLacksProtocol,
-			Message: fmt.Sprintf("The Bucket must support %s, which driver %s does not serve. Use a BucketClass of another driver, or claim other protocols.",
+			Message: fmt.Sprintf("The Bucket must support %s, which driver %q does not serve. Use a BucketClass of another driver, or claim other protocols.",
 				names(missing), info.Name),
 			Generation: b.Generation,
 		}
 	}
 	return conditions.Change{
 		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,
-		Message: "The Bucket is valid", Generation: b.Generation,
+		Message: "The Bucket is valid.", Generation: b.Generation,
 	}
 }

@@ -59,7 +59,7 @@ func TestFateOf(t *testing.T) {
 	}
 }
 
-func TestHoldMessage_tells_what_to_do(t *testing.T) {
+func TestHoldMessage(t *testing.T) {
 	t.Parallel()
 	b := &cosiapi.Bucket{}
 	b.Spec.BucketClaimRef = cosiapi.BucketClaimReference{Namespace: "ns", Name: "claim", UID: "uid"}

@@ -20,16 +20,13 @@ import (
 func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	deleted := *b.DeletionTimestamp
-	err := r.Record(ctx, &w.Turn, func() (bool, error) {
-		if err := r.recover(ctx, b); err != nil {
-			return false, err
-		}
-		return r.Store.Patch(ctx, b, func() { cosiapi.RemoveProtection(b) })
-	})
-	if err != nil {
+	if err := r.recover(ctx, b); err != nil {
 		return step.Verdict{}, err
 	}
-	r.Attempts.Clear(w.Req)
+	if err := r.Record(ctx, b, sameOrder, func() { cosiapi.RemoveProtection(b) }); err != nil {
+		return step.Verdict{}, err
+	}
+	r.Failures.Forget(w.Req)
 	r.finished(b, metrics.OperationDelete, deleted)
 	if !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		r.Metrics.Reconciled(metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: metrics.OperationCreate}, metrics.StatusCanceled)
@@ -44,11 +41,10 @@ func (r *Reconciler) recover(ctx context.Context, b *cosiapi.Bucket) error {
 	if said == nil || len(b.Finalizers) < 2 {
 		return nil
 	}
-	_, err := r.Store.PatchStatus(ctx, b, func() {
+	return r.RecordStatus(ctx, b, sameOrder, func() {
 		conditions.Set(&b.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "COSI is done with the Bucket, which stays until others take their finalizers off", Generation: b.Generation,
+			Message: "COSI is done with the Bucket, which stays until others take their finalizers off.", Generation: b.Generation,
 		})
 	})
-	return err
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) validate(ctx context.Context, w *work) (step.Verdict, error
 	if valid && !settled(w.bucket) {
 		return step.Next(), nil
 	}
-	_, err := r.Store.PatchStatus(ctx, w.bucket, func() {
+	_, err := r.PatchStatus(ctx, w.bucket, func() {
 		status := &w.bucket.Status
 		conditions.Set(&status.Conditions, verdict)
 		switch {
@@ -39,7 +39,7 @@ func (r *Reconciler) validate(ctx context.Context, w *work) (step.Verdict, error
 	}
 	if !valid {
 		r.warn(w.bucket, events.FailedCreateBucket, "CreateBucket", verdict.Message)
-		return step.Wait("another answer of the driver to DriverGetInfo"), nil
+		return step.Wait("another response of the driver to DriverGetInfo"), nil
 	}
 	return step.Done(), nil
 }

@@ -13,14 +13,17 @@ import (
 // imports (static provisioning). It creates nothing.
 func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	verdict, err := r.exclusively(w, b.Status.BucketID, func() (err error) {
-		w.answer, err = r.Driver.GetBucket(ctx, &cosi.DriverGetBucketRequest{
-			BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
-		})
-		return err
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	response, err := r.Driver.GetBucket(ctx, &cosi.DriverGetBucketRequest{
+		BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 	})
 	if err != nil {
-		return r.provisioningFailed(ctx, w, err)
+		return r.provisionFailed(ctx, w, err)
 	}
-	return verdict, nil
+	w.response = response
+	return step.Next(), nil
 }

@@ -17,18 +17,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/runner"
-	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 )
 
 // Provisioner is the part of a driver that makes and removes accesses. Its
@@ -37,9 +33,9 @@ type Provisioner interface {
 	GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error)
 	GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error)
 	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
-	// Conceal tells of secrets of an account that must not be repeated when the
-	// driver says them.
-	Conceal(account string, secrets []string)
+	// Redact takes secrets of an account out of what the driver says from now
+	// on.
+	Redact(account string, secrets []string)
 }
 
 // SecretStore keeps the access Secrets; Secrets is the one in the Kubernetes
@@ -53,86 +49,75 @@ type SecretStore interface {
 
 // Reconciler reconciles BucketAccesses. All fields are required.
 type Reconciler struct {
-	turn.Calls
+	calls.Kit
 
-	// Cache reads accesses and Buckets from the sidecar's cache.
-	Cache client.Reader
 	// Secrets keeps the access Secrets.
 	Secrets SecretStore
-	// Driver makes and removes accesses; Info is its latest answer to
-	// DriverGetInfo.
+	// Driver makes and removes accesses.
 	Driver Provisioner
-	Info   func() driver.Info
-	// Scope limits the work to some namespaces.
-	Scope scope.Scope
-	// Schedule says when accesses are granted anew although nothing changed.
+	// Schedule says when accesses are granted again although nothing changed.
 	Schedule *Schedule
-	// Runner runs the steps.
-	Runner *runner.Runner
-	// Events and Metrics get what happened.
-	Events  events.Recorder
-	Metrics *metrics.Controller
 	// SecretPoll is how often a reconcile that waits for a Secret looks again.
 	SecretPoll time.Duration
-	// Now is the clock.
-	Now func() time.Time
-	// StepLimit bounds a step; it must be longer than the deadline of a call.
-	StepLimit time.Duration
 }
 
 // work is the state of one reconcile.
 type work struct {
-	turn.Turn
+	calls.Turn
 
 	access *cosiapi.BucketAccess
+	// order is what the driver is asked for.
+	order order
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
-	// flaw is what is wrong with an access that is kept in order all the same.
-	flaw *problem
-	// answer is what the driver granted.
-	answer *cosi.DriverGrantBucketAccessResponse
+	// flaw is what is wrong with an access that goes on to work all the same.
+	flaw *conditions.Problem
+	// response is what the driver granted.
+	response *cosi.DriverGrantBucketAccessResponse
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	a := &cosiapi.BucketAccess{}
-	if err := r.Cache.Get(ctx, req.NamespacedName, a); err != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, a); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Attempts.Clear(req)
+			r.Failures.Forget(req)
 			r.Schedule.Forget(req)
 			return reconcile.Result{}, nil
 		}
-		return reconcile.Result{}, fmt.Errorf("read BucketAccess %s: %w", req.NamespacedName, err)
+		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
 	}
-	w := &work{Turn: turn.Turn{Req: req, Object: a, Info: r.Info()}, access: a}
+	w := &work{Turn: calls.Turn{Req: req, Object: a, Asks: a.Spec, Info: r.Info()}, access: a}
 	if !r.concerns(w) {
 		return reconcile.Result{}, nil
 	}
-	steps := r.provisioning()
-	if a.DeletionTimestamp != nil {
-		steps = r.deprovisioning()
+	steps := r.deprovisioning()
+	if a.DeletionTimestamp == nil {
+		w.order = orderOf(a, w.Info.Revision)
+		steps = r.provisioning()
 	}
 	return runner.Run(ctx, r.Runner, req, a, steps, w)
 }
 
 // concerns reports whether there is anything to do for the access here: the
-// Controller handed it to our driver, and we have not given it back.
+// Controller handed it to our driver, and we have not returned it.
 func (r *Reconciler) concerns(w *work) bool {
 	a := w.access
-	givenBack := a.DeletionTimestamp != nil && cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation)
-	return a.Status.DriverName == w.Info.Name && r.Scope.Includes(a.Namespace) && !givenBack
+	returned := a.DeletionTimestamp != nil && cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation)
+	return a.Status.DriverName == w.Info.Name && r.Options.Scope.Includes(a.Namespace) && !returned
 }
 
 // provisioning are the steps for an access that is wanted.
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		shared("seen", r.Seen),
+		named("seen", r.seen),
 		named("validate", r.validate),
 		named("protect", r.protect),
 		named("buckets", r.buckets),
 		named("reserve", r.reserve),
 		named("settle", r.settle),
-		shared("attempt", r.Attempt),
+		shared("due", r.Due),
+		shared("reread", r.Reread),
 		step.BeforeStop(named("identify", r.identify)),
 		step.BeforeStop(named("grant", r.grant)),
 		named("deliver", r.deliver),
@@ -143,12 +128,12 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 // deprovisioning are the steps for an access that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		shared("seen", r.Seen),
+		named("seen", r.seen),
 		shared("reread", r.Reread),
 		named("release", r.release),
-		shared("attempt", r.Attempt),
+		shared("due", r.Due),
 		step.BeforeStop(named("revoke", r.revoke)),
-		named("handback", r.handback),
+		named("finish", r.markCleanupFinished),
 	)
 }
 
@@ -157,6 +142,11 @@ func named(name string, do func(context.Context, *work) (step.Verdict, error)) s
 }
 
 // shared names a step that the reconcilers of both kinds share.
-func shared(name string, do func(context.Context, *turn.Turn) (step.Verdict, error)) step.Step[*work] {
+func shared(name string, do func(context.Context, *calls.Turn) (step.Verdict, error)) step.Step[*work] {
 	return named(name, func(ctx context.Context, w *work) (step.Verdict, error) { return do(ctx, &w.Turn) })
+}
+
+// seen waits until the cache holds what we wrote last.
+func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
+	return r.Seen(w.access), nil
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -29,24 +30,24 @@ func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error)
 		if p == nil {
 			continue
 		}
-		if p.waits {
-			r.Events.Inform(a, events.WaitingForBucket, "GrantAccess", p.message)
+		if p.Policy == conditions.Waits {
+			r.Events.Inform(a, events.WaitingForBucket, "GrantAccess", p.Message)
 		} else {
-			r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", p.message)
+			r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", p.Message)
 		}
-		if p.kept {
+		if p.Policy == conditions.Degrades {
 			w.flaw = p
 			continue
 		}
-		return step.Wait("a change of Bucket " + accessed.BucketName), r.tell(ctx, w, p)
+		return step.Wait(fmt.Sprintf("a change of Bucket %q", accessed.BucketName)), r.reportProblem(ctx, w, p)
 	}
 	return step.Next(), nil
 }
 
-func (r *Reconciler) look(ctx context.Context, a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket) (*problem, error) {
-	reader := r.Cache
+func (r *Reconciler) look(ctx context.Context, a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket) (*conditions.Problem, error) {
+	reader := client.Reader(r.Client)
 	if !provisioned(a) {
-		reader = r.Store.Live
+		reader = r.Live
 	}
 	b := &cosiapi.Bucket{}
 	err := reader.Get(ctx, client.ObjectKey{Name: accessed.BucketName}, b)
@@ -54,7 +55,7 @@ func (r *Reconciler) look(ctx context.Context, a *cosiapi.BucketAccess, accessed
 		return missingBucket(a, accessed.BucketName), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read Bucket %s: %w", accessed.BucketName, err)
+		return nil, fmt.Errorf("read Bucket %q: %w", accessed.BucketName, err)
 	}
 	return bucketProblem(a, accessed, b), nil
 }

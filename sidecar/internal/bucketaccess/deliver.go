@@ -14,16 +14,15 @@ import (
 // bucket of its own claim, and the one credential that all of them share.
 func (r *Reconciler) deliver(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	r.Attempts.Clear(w.Req)
+	r.Failures.Forget(w.Req)
 	infos := map[string]*cosi.ObjectProtocolAndBucketInfo{}
-	for _, granted := range w.answer.GetBuckets() {
+	for _, granted := range w.response.GetBuckets() {
 		infos[granted.GetBucketId()] = granted.GetBucketInfo()
 	}
-	request, ids := grantRequest(a), idOf(a)
-	grant := grantDigest(request, w.Info.Revision)
+	ids := idOf(a)
 	for i, claim := range a.Spec.BucketClaims {
-		data := secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.answer.GetCredentials())
-		content := Content{Data: data, Notes: bookkeeping(grant, request.GetRotation(), data, r.Now())}
+		data := secretkeys.Data(a.Spec.Protocol, infos[ids[claim.BucketClaimName]], w.response.GetCredentials())
+		content := Content{Data: data, Notes: bookkeeping(w.order, data, r.Now())}
 		if err := r.Secrets.Write(ctx, a, w.secrets[i], content); err != nil {
 			return r.blocked(ctx, w, err)
 		}

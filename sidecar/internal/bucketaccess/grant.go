@@ -11,12 +11,15 @@ import (
 // grant establishes that the backend has the account with exactly the asked
 // access: phase 2, repeated whenever settle finds it due.
 func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
-	verdict, err := r.exclusively(w, func() (err error) {
-		w.answer, err = r.Driver.GrantAccess(ctx, grantRequest(w.access))
-		return err
-	})
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	response, err := r.Driver.GrantAccess(ctx, w.order.request)
 	if err != nil {
 		return r.grantFailed(ctx, w, err)
 	}
-	return verdict, nil
+	w.response = response
+	return step.Next(), nil
 }

@@ -16,19 +16,17 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 	if a.Status.AccountID != "" {
 		return step.Next(), nil
 	}
-	var id string
-	verdict, err := r.exclusively(w, func() (err error) {
-		id, err = r.Driver.GenerateAccountID(ctx, idRequest(a))
-		return err
-	})
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
+	}
+	defer end()
+	id, err := r.Driver.GenerateAccountID(ctx, idRequest(a))
 	if err != nil {
 		return r.grantFailed(ctx, w, err)
 	}
-	if !verdict.Goes() {
-		return verdict, nil
-	}
-	r.Attempts.Clear(w.Req)
-	_, err = r.Store.PatchStatus(ctx, a, func() { a.Status.AccountID = id })
-	w.Fresh = true
+	r.Failures.Forget(w.Req)
+	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID = id })
+	w.Fresh, w.order = true, orderOf(a, w.Info.Revision)
 	return step.Next(), err
 }

@@ -12,9 +12,9 @@ import (
 // protect establishes that the access carries the finalizer, which the
 // Controller has set as a rule, and does not say that we are done with it: an
 // access that is made of the manifest of one on its way out, as from a backup,
-// would be let go with its account and its Secrets left behind.
+// would be released with its account and its Secrets left behind.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	changed, err := r.Store.Patch(ctx, w.access, func() {
+	changed, err := r.Patch(ctx, w.access, func() {
 		cosiapi.AddProtection(w.access)
 		cosiapi.RemoveAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation)
 	})

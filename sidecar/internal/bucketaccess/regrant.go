@@ -19,7 +19,7 @@ import (
 )
 
 // Annotations by which an access Secret says what it was made of, so that a
-// sidecar that starts anew sees whether anything changed without a call to the
+// sidecar that starts sees whether anything changed without a call to the
 // driver. They are bookkeeping and hold no credential.
 const (
 	// ownerAnnotation is the UID of the access that the Secret was made for.
@@ -29,8 +29,8 @@ const (
 	grantAnnotation = "cooper.dev/grant"
 	// dataAnnotation is a digest of the data as it was delivered.
 	dataAnnotation = "cooper.dev/data"
-	// deliveredAnnotation is the value of the rotate annotation that the data
-	// answers.
+	// deliveredAnnotation is the value of the rotate annotation that the data was
+	// delivered for.
 	deliveredAnnotation = "cooper.dev/delivered-rotation"
 	// renewAnnotation is when a credential that expires is asked for again,
 	// RFC 3339.
@@ -47,8 +47,16 @@ const (
 	minRenewal = time.Minute
 )
 
-// grantDigest identifies what a grant depends on.
-func grantDigest(request *cosi.DriverGrantBucketAccessRequest, revision string) string {
+// An order is what the driver is asked to grant.
+type order struct {
+	request *cosi.DriverGrantBucketAccessRequest
+	// digest identifies what the grant depends on.
+	digest string
+}
+
+// orderOf returns what a driver of that revision is asked to grant for an access.
+func orderOf(a *cosiapi.BucketAccess, revision string) order {
+	request := grantRequest(a)
 	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
 	parts := struct {
 		Account, Protocol, Authentication, Namespace, ServiceAccount, Rotation, Revision string
@@ -67,7 +75,7 @@ func grantDigest(request *cosi.DriverGrantBucketAccessRequest, revision string) 
 			b.GetObjectMetadataAccessMode().GetMode().String(), b.GetBucketMetadataAccessMode().GetMode().String(),
 		})
 	}
-	return digest(parts)
+	return order{request: request, digest: digest(parts)}
 }
 
 // dataDigest identifies the data of a Secret.
@@ -82,10 +90,10 @@ func digest(v any) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// bookkeeping are the annotations of a Secret that is delivered now.
-func bookkeeping(grant, rotation string, data map[string][]byte, now time.Time) map[string]string {
+// bookkeeping returns the annotations of a Secret that is delivered now.
+func bookkeeping(o order, data map[string][]byte, now time.Time) map[string]string {
 	notes := map[string]string{
-		grantAnnotation: grant, dataAnnotation: dataDigest(data), deliveredAnnotation: rotation, renewAnnotation: "",
+		grantAnnotation: o.digest, dataAnnotation: dataDigest(data), deliveredAnnotation: o.request.GetRotation(), renewAnnotation: "",
 	}
 	if expiry, ok := secretkeys.Expiry(data); ok {
 		notes[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
@@ -93,7 +101,7 @@ func bookkeeping(grant, rotation string, data map[string][]byte, now time.Time) 
 	return notes
 }
 
-// renewal is when a credential that expires is asked for again.
+// renewal returns when a credential that expires is asked for again.
 func renewal(now, expiry time.Time) time.Time {
 	reserve := min(expiry.Sub(now)/renewShare, maxReserve)
 	at := expiry.Add(-reserve)
@@ -103,7 +111,7 @@ func renewal(now, expiry time.Time) time.Time {
 	return at
 }
 
-// due says why the driver must be asked for the access (again); empty means
+// due returns why the driver must be asked for the access (again); empty means
 // that everything is as it should be until at the latest next, which is zero
 // if no time is set.
 func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, periodic, now time.Time) (why string, next time.Time) {
@@ -128,28 +136,28 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, period
 	return "", next
 }
 
-// stale says why a Secret must be written anew; empty means that it need not.
+// stale returns why a Secret must be written again; empty means that it need not.
 func stale(s *corev1.Secret, grant string, now time.Time) string {
 	switch at, ok := renewalOf(s); {
 	case s.Annotations[dataAnnotation] != dataDigest(s.Data):
-		return fmt.Sprintf("the data of Secret %s is not what was delivered", s.Name)
+		return fmt.Sprintf("the data of Secret %q is not what was delivered", s.Name)
 	case s.Annotations[grantAnnotation] != grant:
-		return fmt.Sprintf("Secret %s was delivered for another request, rotation or configuration of the driver", s.Name)
+		return fmt.Sprintf("Secret %q was delivered for another request, rotation or configuration of the driver", s.Name)
 	case ok && !now.Before(at):
-		return fmt.Sprintf("the credential in Secret %s expires soon", s.Name)
+		return fmt.Sprintf("the credential in Secret %q expires soon", s.Name)
 	default:
 		return ""
 	}
 }
 
-// renewalOf is when the credential in a Secret is asked for again; ok is false
+// renewalOf returns when the credential in a Secret is asked for again; ok is false
 // if it does not expire.
 func renewalOf(s *corev1.Secret) (at time.Time, ok bool) {
 	at, err := time.Parse(time.RFC3339, s.Annotations[renewAnnotation])
 	return at, err == nil
 }
 
-// sealed is the name of a Secret that must be written anew and cannot be, since
+// sealed returns the name of a Secret that must be written again and cannot be, since
 // somebody made it immutable; empty means that there is none.
 func sealed(secrets []*corev1.Secret, grant string, now time.Time) string {
 	for _, s := range secrets {

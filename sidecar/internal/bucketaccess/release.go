@@ -23,7 +23,7 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 		if taken, ok := errors.AsType[*TakenError](err); ok {
 			message := taken.Error() + ". Access is revoked once it is gone."
 			r.Events.Warn(a, events.FailedRevokeAccess, "DeleteSecret", message)
-			_, err := r.Store.PatchStatus(ctx, a, func() {
+			_, err := r.PatchStatus(ctx, a, func() {
 				conditions.Set(&a.Status.Conditions, conditions.Change{
 					Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue,
 					Reason: conditions.SecretNotWritable, Message: message, Generation: a.Generation,

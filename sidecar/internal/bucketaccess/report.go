@@ -17,8 +17,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	first := !provisioned(a)
-	err := r.Record(ctx, &w.Turn, func() (bool, error) { return r.Store.PatchStatus(ctx, a, func() { delivered(w) }) })
-	if err != nil {
+	if err := r.RecordStatus(ctx, a, sameOrder, func() { delivered(w) }); err != nil {
 		return step.Verdict{}, err
 	}
 	if first {
@@ -32,13 +31,13 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 // delivered puts into the conditions that the access was granted and delivered.
 func delivered(w *work) {
 	a := w.access
-	conditions.Merge(&a.Status.Conditions, w.verdict())
+	conditions.Merge(&a.Status.Conditions, w.validated())
 	conditions.Set(&a.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-		Message: "The access is granted and its Secrets are written", Generation: a.Generation,
+		Message: "The access is granted and its Secrets are written.", Generation: a.Generation,
 	})
 	conditions.Set(&a.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-		Message: "The last call to the driver succeeded", Generation: a.Generation,
+		Message: "The last call to the driver succeeded.", Generation: a.Generation,
 	})
 }

@@ -5,7 +5,6 @@ package bucketaccess
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
@@ -24,7 +23,7 @@ func (r *Reconciler) reserve(ctx context.Context, w *work) (step.Verdict, error)
 			return r.blocked(ctx, w, err)
 		}
 		w.secrets = append(w.secrets, secret)
-		r.Driver.Conceal(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
+		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
 	}
 	return step.Next(), nil
 }
@@ -36,30 +35,26 @@ func (r *Reconciler) blocked(ctx context.Context, w *work, err error) (step.Verd
 	if p == nil {
 		return step.Verdict{}, err
 	}
-	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.message)
-	return step.WaitAtMost(r.SecretPoll, p.message), r.tell(ctx, w, p)
+	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.Message)
+	return step.WaitAtMost(r.SecretPoll, p.Message), r.reportProblem(ctx, w, p)
 }
 
-// secretProblem is the problem behind an error of the SecretStore; nil if the
+// secretProblem returns the problem behind an error of the SecretStore; nil if the
 // error may pass by itself.
-func secretProblem(err error) *problem {
+func secretProblem(err error) *conditions.Problem {
 	taken, isTaken := errors.AsType[*TakenError](err)
 	seal, isSealed := errors.AsType[*SealedError](err)
 	switch {
 	case isTaken && taken.Held:
-		return &problem{reason: conditions.SecretTaken, message: taken.Error() + ". COSI makes it anew once it is gone."}
+		return conditions.Block(conditions.SecretTaken, "%v. COSI makes it again once it is gone.", taken)
 	case isTaken:
-		return &problem{
-			reason:  conditions.SecretTaken,
-			message: taken.Error() + ". COSI does not touch it. Delete that Secret, or create a new BucketAccess with another accessSecretName.",
-		}
+		return conditions.Block(conditions.SecretTaken,
+			"%v. COSI does not touch it. Delete that Secret, or create a new BucketAccess with another accessSecretName.", taken)
 	case isSealed:
-		return &problem{
-			reason:  conditions.SecretNotWritable,
-			message: fmt.Sprintf("Secret %q is immutable, so that COSI cannot write the access to it. Delete it: COSI makes it anew.", seal.Name),
-		}
+		return conditions.Block(conditions.SecretNotWritable,
+			"Secret %q is immutable, so that COSI cannot write the access to it. Delete it: COSI makes it again.", seal.Name)
 	case refused(err):
-		return &problem{reason: conditions.SecretNotWritable, message: fmt.Sprintf("The Kubernetes API refuses an access Secret: %v", err)}
+		return conditions.Block(conditions.SecretNotWritable, "The Kubernetes API refuses an access Secret: %v.", err)
 	default:
 		return nil
 	}

@@ -5,10 +5,7 @@ package bucketaccess
 import (
 	"context"
 
-	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/step"
-	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
-	"github.com/cooper-cosi/cooper/sidecar/internal/turn"
 )
 
 // revoke establishes that the backend has no such account. Without an account
@@ -19,11 +16,13 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) 
 	if a.Status.AccountID == "" {
 		return step.Next(), nil
 	}
-	verdict, err := r.exclusively(w, func() error { return r.Driver.RevokeAccess(ctx, revokeRequest(a)) })
-	if err != nil {
-		return r.Failed(ctx, &w.Turn, err, func(f *driver.Failure) {
-			turn.DeprovisionFailed(&a.Status.Conditions, f, a.Generation)
-		}, func(note string) { r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", note) })
+	end, wait := r.begin(w)
+	if end == nil {
+		return wait, nil
 	}
-	return verdict, nil
+	defer end()
+	if err := r.Driver.RevokeAccess(ctx, revokeRequest(a)); err != nil {
+		return r.revokeFailed(ctx, w, err)
+	}
+	return step.Next(), nil
 }

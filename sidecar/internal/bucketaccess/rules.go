@@ -4,7 +4,6 @@ package bucketaccess
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,34 +18,14 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
 
-// A problem is why an access cannot be served.
-type problem struct {
-	reason  conditions.Reason
-	message string
-	// waits says that the problem passes when something else happens; the
-	// access is then neither valid nor invalid.
-	waits bool
-	// kept says that the access was granted, and goes on to work.
-	kept bool
-}
-
 // provisioned reports whether the access was granted and delivered once.
 func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-// Asks is what the spec of an access asks of the driver: all of it.
-func Asks(obj client.Object) any {
-	a, isAccess := obj.(*cosiapi.BucketAccess)
-	if !isAccess {
-		return nil
-	}
-	return a.Spec
-}
-
-// SameOrder reports whether two states of an access ask the same of the driver.
+// sameOrder reports whether two states of an access ask the same of the driver.
 // Conditions, finalizers, labels and annotations of others ask nothing.
-func SameOrder(before, now client.Object) bool {
+func sameOrder(before, now client.Object) bool {
 	was, wasAccess := before.(*cosiapi.BucketAccess)
 	is, isAccess := now.(*cosiapi.BucketAccess)
 	if !wasAccess || !isAccess || was.UID != is.UID || !equality.Semantic.DeepEqual(was.Spec, is.Spec) ||
@@ -61,7 +40,7 @@ func SameOrder(before, now client.Object) bool {
 
 // inconsistency checks what the Controller handed over against the spec and
 // the driver; nil means that the access can be served.
-func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *problem {
+func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Problem {
 	handed := map[string]bool{}
 	for _, b := range a.Status.AccessedBuckets {
 		handed[b.BucketClaimName] = true
@@ -86,73 +65,70 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *problem {
 		return degraded("the access authenticates by ServiceAccount, but spec.serviceAccountName is empty")
 	}
 	if !info.Supports(terms.ProtocolType(a.Spec.Protocol)) {
-		return &problem{reason: conditions.DriverLacksProtocol, message: fmt.Sprintf(
-			"Driver %s does not serve protocol %s. Create a new BucketAccess with another protocol or class.", info.Name, a.Spec.Protocol)}
+		return conditions.Refuse(conditions.DriverLacksProtocol,
+			"Driver %q does not serve protocol %s. Create a new BucketAccess with another protocol or class.", info.Name, a.Spec.Protocol)
 	}
 	return nil
 }
 
-func degraded(format string, args ...any) *problem {
-	return &problem{reason: conditions.StatusDegraded, message: "The BucketAccess contradicts itself: " + fmt.Sprintf(format, args...) +
-		". Delete it and create it anew."}
+func degraded(format string, args ...any) *conditions.Problem {
+	return conditions.Refuse(conditions.StatusDegraded, "The BucketAccess contradicts itself: "+format+". Delete it and create it again.", args...)
 }
 
-// missingBucket is the problem of a Bucket that does not exist.
-func missingBucket(a *cosiapi.BucketAccess, name string) *problem {
-	return &problem{
-		reason: conditions.BucketNotUsable, waits: !provisioned(a),
-		message: fmt.Sprintf("Bucket %s does not exist. If it is lost, delete this BucketAccess.", name),
+// missingBucket returns the problem of a Bucket that does not exist.
+func missingBucket(a *cosiapi.BucketAccess, name string) *conditions.Problem {
+	const message = "Bucket %q does not exist. If it is lost, delete this BucketAccess."
+	if provisioned(a) {
+		return conditions.Refuse(conditions.BucketNotUsable, message, name)
 	}
+	return conditions.Wait(conditions.BucketNotUsable, message, name)
 }
 
 // bucketProblem checks one Bucket of an access; nil means that it can be used.
-func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *problem {
+func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
 	ref := b.Spec.BucketClaimRef
 	switch {
 	case b.Spec.DriverName != a.Status.DriverName:
-		return unusable("Bucket %s belongs to driver %s and the access to driver %s. Use a BucketAccessClass of the Bucket's driver.",
+		return unusable("Bucket %q belongs to driver %q and the access to driver %q. Use a BucketAccessClass of the Bucket's driver.",
 			b.Name, b.Spec.DriverName, a.Status.DriverName)
 	case ref.Namespace != a.Namespace || ref.Name != accessed.BucketClaimName:
-		return unusable("Bucket %s belongs to BucketClaim %s/%s and not to %s/%s. Delete this BucketAccess.",
-			b.Name, ref.Namespace, ref.Name, a.Namespace, accessed.BucketClaimName)
+		return unusable("Bucket %q belongs to BucketClaim %q and not to %q. Delete this BucketAccess.",
+			b.Name, ref.Namespace+"/"+ref.Name, a.Namespace+"/"+accessed.BucketClaimName)
 	case b.DeletionTimestamp != nil || cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation):
 		return leaving(a, accessed, b)
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
-		return &problem{
-			reason: conditions.WaitingForProvisionedBucket, waits: true,
-			message: fmt.Sprintf("Waiting for Bucket %s to be provisioned", b.Name),
-		}
+		return conditions.Wait(conditions.WaitingForProvisionedBucket, "Waiting for Bucket %q to be provisioned.", b.Name)
 	case b.Status.BucketID != accessed.BucketID:
-		return unusable("Bucket %s has the bucket ID %q and not %q, as it had when access was asked for. Delete this BucketAccess and create it anew.",
+		return unusable("Bucket %q has the bucket ID %q and not %q, as it had when access was asked for. Delete this BucketAccess and create it again.",
 			b.Name, b.Status.BucketID, accessed.BucketID)
 	case !slices.Contains(b.Status.Protocols, a.Spec.Protocol):
-		return unusable("Bucket %s does not support protocol %s; it supports %v. Create a new BucketAccess with one of these.",
+		return unusable("Bucket %q does not support protocol %s; it supports %v. Create a new BucketAccess with one of these.",
 			b.Name, a.Spec.Protocol, b.Status.Protocols)
 	default:
 		return nil
 	}
 }
 
-// leaving is the problem of a Bucket that is on its way out. One that somebody
+// leaving returns the problem of a Bucket that is on its way out. One that somebody
 // deleted under its claim stays until the claim is deleted, too, and so does what
 // was granted on it.
-func leaving(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *problem {
+func leaving(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
 	released := cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation)
 	if released || !provisioned(a) || b.Status.BucketID != accessed.BucketID {
-		return unusable("Bucket %s or its BucketClaim %s is being deleted. Delete this BucketAccess, and create one for another claim.",
+		return unusable("Bucket %q or its BucketClaim %q is being deleted. Delete this BucketAccess, and create one for another claim.",
 			b.Name, accessed.BucketClaimName)
 	}
-	p := unusable("Bucket %s is being deleted and stays only until its BucketClaim %s is deleted. The access works until then. "+
+	p := unusable("Bucket %q is being deleted and stays only until its BucketClaim %q is deleted. The access works until then. "+
 		"Create one for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
-	p.kept = true
+	p.Policy = conditions.Degrades
 	return p
 }
 
-func unusable(format string, args ...any) *problem {
-	return &problem{reason: conditions.BucketNotUsable, message: fmt.Sprintf(format, args...)}
+func unusable(format string, args ...any) *conditions.Problem {
+	return conditions.Refuse(conditions.BucketNotUsable, format, args...)
 }
 
-// bucketIDs are the IDs of the access's backend buckets, each once, in order.
+// bucketIDs returns the IDs of the access's backend buckets, each once, in order.
 func bucketIDs(a *cosiapi.BucketAccess) []string {
 	ids := make([]string, 0, len(a.Status.AccessedBuckets))
 	for _, b := range a.Status.AccessedBuckets {
@@ -171,7 +147,7 @@ func idOf(a *cosiapi.BucketAccess) map[string]string {
 	return ids
 }
 
-// grantedBuckets are the buckets of the access as the driver gets them, in the
+// grantedBuckets returns the buckets of the access as the driver gets them, in the
 // order of their IDs. Claims that share a backend bucket make one entry with
 // the modes of all of them.
 func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
@@ -194,7 +170,7 @@ func grantedBuckets(a *cosiapi.BucketAccess) []*cosi.AccessedBucket {
 	return buckets
 }
 
-// serviceAccount is the namespace and name of the ServiceAccount that the
+// serviceAccount returns the namespace and name of the ServiceAccount that the
 // driver gets; both are empty unless the access authenticates by it.
 func serviceAccount(a *cosiapi.BucketAccess) (namespace, name string) {
 	if a.Status.AuthenticationType != cosiapi.AuthenticationTypeServiceAccount {
@@ -247,29 +223,14 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 	return request
 }
 
-// verdict is the one on an access that is granted, or about to be.
-func (w *work) verdict() conditions.Change {
+// validated returns what ResourcesValidated says of an access that is granted, or
+// about to be.
+func (w *work) validated() conditions.Change {
 	if w.flaw != nil {
-		return invalid(w.access, w.flaw)
+		return w.flaw.Validated(w.access.Generation)
 	}
-	return valid(w.access)
-}
-
-// valid is the verdict on an access without problems.
-func valid(a *cosiapi.BucketAccess) conditions.Change {
 	return conditions.Change{
 		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,
-		Message: "The Buckets and Secrets of the access are valid", Generation: a.Generation,
-	}
-}
-
-// invalid is the verdict on an access with a problem.
-func invalid(a *cosiapi.BucketAccess, p *problem) conditions.Change {
-	status := metav1.ConditionFalse
-	if p.waits {
-		status = metav1.ConditionUnknown
-	}
-	return conditions.Change{
-		Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: p.reason, Message: p.message, Generation: a.Generation,
+		Message: "The Buckets and Secrets of the access are valid.", Generation: w.access.Generation,
 	}
 }

@@ -70,10 +70,10 @@ func TestInconsistency(t *testing.T) {
 			tc.change(a)
 			got := inconsistency(a, info)
 			if got == nil {
-				got = &problem{}
+				got = &conditions.Problem{}
 			}
-			if got.reason != tc.reason || !strings.Contains(got.message, tc.part) {
-				t.Errorf("want %q naming %s, got %q: %s", tc.reason, tc.part, got.reason, got.message)
+			if got.Reason != tc.reason || !strings.Contains(got.Message, tc.part) {
+				t.Errorf("want %q naming %s, got %q: %s", tc.reason, tc.part, got.Reason, got.Message)
 			}
 		})
 	}
@@ -106,13 +106,13 @@ func TestDue(t *testing.T) {
 			why: "failed",
 		},
 		"a value was changed": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: "data of Secret s1",
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: `data of Secret "s1"`,
 		},
 		"a key was added": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: "data of Secret s1",
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: `data of Secret "s1"`,
 		},
 		"the Secret is new": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: "data of Secret s1",
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: `data of Secret "s1"`,
 		},
 		"another request": {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request",
@@ -134,7 +134,7 @@ func TestDue(t *testing.T) {
 			t.Parallel()
 			a, data := granted(), map[string][]byte{"AWS_ACCESS_KEY_ID": []byte("AK")}
 			secret := &corev1.Secret{
-				ObjectMeta: metav1.ObjectMeta{Name: "s1", Annotations: bookkeeping("digest", "", data, now)}, Data: data,
+				ObjectMeta: metav1.ObjectMeta{Name: "s1", Annotations: bookkeeping(order{digest: "digest"}, data, now)}, Data: data,
 			}
 			if tc.change != nil {
 				tc.change(a, secret)
@@ -150,12 +150,12 @@ func TestDue(t *testing.T) {
 	}
 }
 
-func TestGrantDigest(t *testing.T) {
+func TestOrderOf(t *testing.T) {
 	t.Parallel()
 	digestOf := func(revision string, change func(*cosiapi.BucketAccess)) string {
 		a := granted()
 		change(a)
-		return grantDigest(grantRequest(a), revision)
+		return orderOf(a, revision).digest
 	}
 	same := digestOf("1", func(*cosiapi.BucketAccess) {})
 	for name, tc := range map[string]struct {
@@ -226,7 +226,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-func TestRevokeRequest_names_each_bucket_once(t *testing.T) {
+func TestRevokeRequestNamesEachBucketOnce(t *testing.T) {
 	t.Parallel()
 	a := granted()
 	a.Status.AccessedBuckets[0].BucketID = "id1"

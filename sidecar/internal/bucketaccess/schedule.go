@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 )
 
-// A Schedule says when each access is granted anew although nothing changed.
-// It is kept in memory: a sidecar that starts anew spreads the first time over
+// A Schedule says when each access is granted again although nothing changed.
+// It is kept in memory: a sidecar that starts spreads the first time over
 // half the interval, so that not all accesses come at once.
 type Schedule struct {
 	// Interval is the time between two grants; zero means never.
@@ -23,7 +23,7 @@ type Schedule struct {
 	next map[reconcile.Request]time.Time
 }
 
-// Next is when the access is granted anew; zero means never.
+// Next returns when the access is granted again; zero means never.
 func (s *Schedule) Next(req reconcile.Request, now time.Time) time.Time {
 	if s.Interval == 0 {
 		return time.Time{}

@@ -9,26 +9,26 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/objects"
 )
 
 // conflictTries is how often a write to a Secret is tried when somebody else
 // writes to it at the same time.
 const conflictTries = 3
 
-// Secrets is the SecretStore in the Kubernetes API. Both fields are required.
-type Secrets struct {
-	// Writer writes Secrets.
-	Writer client.Client
-	// Live reads them, one by one and past every cache: the sidecar may
-	// neither list nor watch Secrets.
-	Live client.Reader
+// Secrets is the SecretStore in the Kubernetes API. Use NewSecrets.
+type Secrets struct{ store objects.Store }
+
+// NewSecrets returns the SecretStore that writes with c. It reads Secrets one by
+// one and past every cache: the sidecar may neither list nor watch them.
+func NewSecrets(c client.Client, live client.Reader) Secrets {
+	return Secrets{store: objects.NewStore(c, live)}
 }
 
 // A TakenError says that the name of an access Secret is not free.
@@ -57,8 +57,8 @@ func (e *SealedError) Error() string { return fmt.Sprintf("Secret %q is immutabl
 
 // Reserve makes sure that the Secret of one claim exists, belongs to the access
 // and has its finalizer and references. What it holds stays as it is. A Secret
-// that belongs to somebody else is left alone and answered with a *TakenError,
-// unless our finalizer alone keeps it for an access that is gone.
+// that belongs to somebody else is left alone, for which Reserve returns a
+// *TakenError, unless our finalizer alone keeps it for an access that is gone.
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
 	key := client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName}
 	var taken TakenError
@@ -72,9 +72,9 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 		case secret == nil:
 			secret, err = s.create(ctx, a, claim)
 		case !owns(a, secret):
-			err = s.bury(ctx, secret)
+			err = s.forceRelease(ctx, secret)
 		case secret.DeletionTimestamp != nil:
-			err = s.letGo(ctx, secret)
+			err = s.removeProtection(ctx, secret)
 		default:
 			err = s.repair(ctx, a, claim, secret)
 		}
@@ -104,16 +104,16 @@ type Content struct {
 // writes nothing if it does already.
 func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error {
 	for range conflictTries {
-		before := secret.DeepCopy()
-		secret.Data = content.Data
-		for key, value := range content.Notes {
-			if value == "" {
-				delete(secret.Annotations, key)
-			} else {
-				metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
+		_, err := s.store.Patch(ctx, secret, func() {
+			secret.Data = content.Data
+			for key, value := range content.Notes {
+				if value == "" {
+					delete(secret.Annotations, key)
+				} else {
+					metav1.SetMetaDataAnnotation(&secret.ObjectMeta, key, value)
+				}
 			}
-		}
-		err := s.patch(ctx, before, secret)
+		})
 		if !apierrors.IsConflict(err) {
 			return err
 		}
@@ -138,24 +138,24 @@ func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name stri
 	if err != nil || secret == nil || !owns(a, secret) {
 		return err
 	}
-	if err := s.letGo(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.removeProtection(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	uid := secret.UID
 	var deleted error
 	if secret.DeletionTimestamp == nil {
-		deleted = s.Writer.Delete(ctx, secret, client.Preconditions{UID: &uid})
+		deleted = s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &uid})
 	}
 	// A conflict is no failure if the name has another Secret by now.
 	if deleted != nil && !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted) {
-		return fmt.Errorf("delete Secret %s: %w", key, deleted)
+		return fmt.Errorf("delete Secret %q: %w", key, deleted)
 	}
 	left, err := s.get(ctx, key)
 	if err != nil || left == nil || left.UID != uid {
 		return err
 	}
 	if len(left.Finalizers) == 0 && deleted != nil {
-		return fmt.Errorf("delete Secret %s: %w", key, deleted)
+		return fmt.Errorf("delete Secret %q: %w", key, deleted)
 	}
 	return &TakenError{Name: name, Why: fmt.Sprintf("cannot go because of its finalizers %v", left.Finalizers)}
 }
@@ -163,12 +163,12 @@ func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name stri
 // get returns nil for a Secret that does not exist.
 func (s Secrets) get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := s.Live.Get(ctx, key, secret)
+	err := s.store.Live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // absence is no error here
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read Secret %s: %w", key, err)
+		return nil, fmt.Errorf("read Secret %q: %w", key, err)
 	}
 	return secret, nil
 }
@@ -179,17 +179,16 @@ func (s Secrets) create(ctx context.Context, a *cosiapi.BucketAccess, claim cosi
 		Type:       corev1.SecretTypeOpaque,
 	}
 	mark(a, claim, secret)
-	if err := s.Writer.Create(ctx, secret); err != nil {
-		return nil, fmt.Errorf("create Secret %s/%s: %w", a.Namespace, claim.AccessSecretName, err)
+	if err := s.store.Client.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("create %s: %w", objects.Name(secret), err)
 	}
 	return secret, nil
 }
 
 // repair gives an own Secret back what somebody took off it.
 func (s Secrets) repair(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) error {
-	before := secret.DeepCopy()
-	mark(a, claim, secret)
-	return s.patch(ctx, before, secret)
+	_, err := s.store.Patch(ctx, secret, func() { mark(a, claim, secret) })
+	return err
 }
 
 // owns reports whether the Secret was made for the very access: by its
@@ -215,36 +214,34 @@ func mark(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *core
 	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
 }
 
-// letGo takes our finalizer off.
-func (s Secrets) letGo(ctx context.Context, secret *corev1.Secret) error {
-	before := secret.DeepCopy()
-	cosiapi.RemoveProtection(secret)
-	return s.patch(ctx, before, secret)
+func (s Secrets) removeProtection(ctx context.Context, secret *corev1.Secret) error {
+	_, err := s.store.Patch(ctx, secret, func() { cosiapi.RemoveProtection(secret) })
+	return err
 }
 
-// bury takes our finalizer off a Secret of somebody else that is being deleted,
-// if the access that it was made for is gone: whoever took the finalizer off that
-// access left nobody who would. Every other Secret is left alone and answered
-// with a *TakenError.
-func (s Secrets) bury(ctx context.Context, secret *corev1.Secret) error {
+// forceRelease takes our finalizer off a Secret of somebody else that is being
+// deleted, if the access that it was made for is gone: whoever took the finalizer
+// off that access left nobody who would. For every other Secret it does nothing
+// and returns a *TakenError.
+func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error {
 	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret)}
 	name, uid := madeFor(secret)
 	if secret.DeletionTimestamp == nil || !cosiapi.HasProtection(secret) || name == "" {
 		return taken
 	}
 	access := &cosiapi.BucketAccess{}
-	err := s.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
+	err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
 	switch {
 	case err == nil && access.UID == uid:
 		return taken
 	case err != nil && !apierrors.IsNotFound(err):
-		return fmt.Errorf("read BucketAccess %s/%s: %w", secret.Namespace, name, err)
+		return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
 	default:
-		return s.letGo(ctx, secret)
+		return s.removeProtection(ctx, secret)
 	}
 }
 
-// madeFor is the name and UID of the access that a Secret was made for, by its
+// madeFor returns the name and UID of the access that a Secret was made for, by its
 // controller or, if it has none, by what mark noted on it. The name is empty if
 // it was made for none.
 func madeFor(secret *corev1.Secret) (name string, uid types.UID) {
@@ -263,30 +260,18 @@ func madeFor(secret *corev1.Secret) (name string, uid types.UID) {
 	}
 }
 
-// ofAccess tells whether an owner is a BucketAccess.
+// ofAccess reports whether an owner is a BucketAccess.
 func ofAccess(owner *metav1.OwnerReference) bool {
 	return strings.HasPrefix(owner.APIVersion, cosiapi.GroupName+"/") && owner.Kind == "BucketAccess"
 }
 
-// patch writes the difference between the two, if any, unless the Secret
-// changed meanwhile.
-func (s Secrets) patch(ctx context.Context, before, after *corev1.Secret) error {
-	if equality.Semantic.DeepEqual(before, after) {
-		return nil
-	}
-	if err := s.Writer.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("write Secret %s/%s: %w", after.Namespace, after.Name, err)
-	}
-	return nil
-}
-
-// ownerOf says for a message whom a Secret belongs to.
+// ownerOf returns, for a message, whom a Secret belongs to.
 func ownerOf(secret *corev1.Secret) string {
 	if owner := metav1.GetControllerOf(secret); owner != nil {
 		if ofAccess(owner) {
-			return fmt.Sprintf("another BucketAccess named %s (UID %s)", owner.Name, owner.UID)
+			return fmt.Sprintf("another BucketAccess %q with UID %s", owner.Name, owner.UID)
 		}
-		return fmt.Sprintf("%s %s", owner.Kind, owner.Name)
+		return fmt.Sprintf("%s %q", owner.Kind, owner.Name)
 	}
 	return "somebody else: it was not made for this BucketAccess"
 }

@@ -14,23 +14,22 @@ import (
 
 // settle ends the reconcile of an access that is in order: granted for what it
 // asks now, delivered, and not to be renewed yet. One that is not is not granted
-// before there is a place for the answer.
+// before there is a place for the response.
 func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) {
 	a, now := w.access, r.Now()
-	grant := grantDigest(grantRequest(a), w.Info.Revision)
-	why, next := due(a, w.secrets, grant, r.Schedule.Next(w.Req, now), now)
+	why, next := due(a, w.secrets, w.order.digest, r.Schedule.Next(w.Req, now), now)
 	if why != "" {
-		if name := sealed(w.secrets, grant, now); name != "" {
+		if name := sealed(w.secrets, w.order.digest, now); name != "" {
 			return r.blocked(ctx, w, &SealedError{Name: name})
 		}
 		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
 		return step.Next(), nil
 	}
-	_, err := r.Store.PatchStatus(ctx, a, func() {
-		conditions.Merge(&a.Status.Conditions, w.verdict())
+	_, err := r.PatchStatus(ctx, a, func() {
+		conditions.Merge(&a.Status.Conditions, w.validated())
 	})
 	if err != nil || next.IsZero() {
 		return step.Done(), err
 	}
-	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access anew"), nil
+	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again"), nil
 }

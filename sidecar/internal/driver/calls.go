@@ -17,36 +17,36 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// errAway stands for a driver that never said why it is away.
+// errAway stands for a driver that is away for no known reason.
 var errAway = errors.New("the driver is not connected")
 
 // GenerateBucketID is phase 1 of a new bucket.
 func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error) {
-	answer, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketId_FullMethodName, request,
+	response, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketId_FullMethodName, request,
 		cosi.ProvisionerClient.DriverGenerateBucketId)
-	return answer.GetBucketId(), err
+	return response.GetBucketId(), err
 }
 
-// CreateBucket is phase 2 of a new bucket. The answer names at least one
+// CreateBucket is phase 2 of a new bucket. The response names at least one
 // protocol, all that were asked for, and none that the driver does not serve.
 func (d *Driver) CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	const method = cosi.Provisioner_DriverCreateBucket_FullMethodName
-	answer, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket)
+	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket)
 	if err != nil {
 		return nil, err
 	}
-	return answer.GetProtocols(), d.checkServed(method, answer.GetProtocols())
+	return response.GetProtocols(), d.checkServed(method, response.GetProtocols())
 }
 
-// GetBucket describes a bucket that exists already; its answer is checked as
+// GetBucket describes a bucket that exists already; its response is checked as
 // that of CreateBucket.
 func (d *Driver) GetBucket(ctx context.Context, request *cosi.DriverGetBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
 	const method = cosi.Provisioner_DriverGetBucket_FullMethodName
-	answer, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGetBucket)
+	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGetBucket)
 	if err != nil {
 		return nil, err
 	}
-	return answer.GetProtocols(), d.checkServed(method, answer.GetProtocols())
+	return response.GetProtocols(), d.checkServed(method, response.GetProtocols())
 }
 
 // DeleteBucket removes a bucket.
@@ -58,12 +58,12 @@ func (d *Driver) DeleteBucket(ctx context.Context, request *cosi.DriverDeleteBuc
 
 // GenerateAccountID is phase 1 of an access.
 func (d *Driver) GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error) {
-	answer, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName, request,
+	response, err := provision(ctx, d, cosi.Provisioner_DriverGenerateBucketAccessId_FullMethodName, request,
 		cosi.ProvisionerClient.DriverGenerateBucketAccessId)
-	return answer.GetAccountId(), err
+	return response.GetAccountId(), err
 }
 
-// GrantAccess is phase 2 of an access. The answer names exactly the buckets
+// GrantAccess is phase 2 of an access. The response names exactly the buckets
 // that were asked for and has everything that a workload needs.
 func (d *Driver) GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error) {
 	return provision(ctx, d, cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, request,
@@ -75,15 +75,14 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 	_, err := provision(ctx, d, cosi.Provisioner_DriverRevokeBucketAccess_FullMethodName, request,
 		cosi.ProvisionerClient.DriverRevokeBucketAccess)
 	if err == nil {
-		d.vault.forget(request.GetAccountId())
+		d.secrets.forget(request.GetAccountId())
 	}
 	return err
 }
 
-// Conceal tells of secrets that an account has from before this Driver was
-// connected: they are taken out of what the driver says, as are those in its
-// answers.
-func (d *Driver) Conceal(account string, secrets []string) { d.vault.learn(account, secrets) }
+// Redact takes secrets that an account has from before this Driver was connected
+// out of what the driver says, as those in its responses are.
+func (d *Driver) Redact(account string, secrets []string) { d.secrets.learn(account, secrets) }
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
 func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {
@@ -120,7 +119,7 @@ func provision[Q, A proto.Message](
 		})
 }
 
-// call makes one call within the deadline and checks its answer.
+// call makes one call within the deadline and checks its response.
 func call[Q, A proto.Message](
 	ctx context.Context, deadline time.Duration, method string, request Q,
 	rpc func(context.Context, Q, ...grpc.CallOption) (A, error),
@@ -128,12 +127,12 @@ func call[Q, A proto.Message](
 	var none A
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	answer, err := rpc(ctx, request)
+	response, err := rpc(ctx, request)
 	if err != nil {
 		return none, failed(method, err)
 	}
-	if err := cosi.ValidateResponse(request, answer); err != nil {
+	if err := cosi.ValidateResponse(request, response); err != nil {
 		return none, broken(method, err)
 	}
-	return answer, nil
+	return response, nil
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package driver is the sidecar's connection to its driver: it finds the
-// socket, asks who answers, keeps watch over both, and makes every RPC with a
-// deadline, a metric, a redacted log line and a check of the answer.
+// socket, asks for the driver's name, keeps watch over both, and makes every RPC
+// with a deadline, a metric, a redacted log line and a check of the response.
 //
 // It must not know Kubernetes objects, nor decide what is called when.
 package driver
@@ -37,7 +37,7 @@ type Options struct {
 	Address string
 	// Deadline bounds each RPC; zero means DefaultDeadline.
 	Deadline time.Duration
-	// InfoInterval is how often DriverGetInfo is asked anew while connected, so
+	// InfoInterval is how often DriverGetInfo is asked again while connected, so
 	// that a changed configuration is seen; zero means DefaultInfoInterval.
 	InfoInterval time.Duration
 	// Interceptors see every RPC, the first one outermost. They may be nil.
@@ -48,7 +48,7 @@ type Options struct {
 	Log logr.Logger
 }
 
-// Info is what a driver answered to DriverGetInfo, and when.
+// Info is what DriverGetInfo of a driver returned, and when.
 type Info struct {
 	// Name is the driver's name; it never changes within a Driver.
 	Name string
@@ -56,7 +56,7 @@ type Info struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Revision changes with the driver's configuration; empty if it says none.
 	Revision string
-	// Epoch grows whenever the driver reconnected or answered anything new.
+	// Epoch grows whenever the driver reconnected or returned anything new.
 	Epoch uint64
 }
 
@@ -74,7 +74,7 @@ type Driver struct {
 	stop    context.CancelFunc
 	stopped chan struct{}
 	parting sync.WaitGroup // sessions that are over, but for calls that run
-	vault   vault
+	secrets secretValues
 
 	mu       sync.Mutex
 	session  *session // nil while the driver is away
@@ -83,7 +83,7 @@ type Driver struct {
 	watchers []func()
 }
 
-// Connect waits until a driver answers at the address and returns it. It says
+// Connect waits until a driver responds at the address and returns it. It logs
 // once for each reason why it waits. It fails only when the address breaks a
 // rule or ctx ends. The Driver reconnects by itself until Close.
 func Connect(ctx context.Context, options Options) (*Driver, error) {
@@ -114,14 +114,14 @@ func (d *Driver) Close() {
 	<-d.stopped
 }
 
-// Info is the latest answer to DriverGetInfo.
+// Info returns the latest response to DriverGetInfo.
 func (d *Driver) Info() Info {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.info
 }
 
-// Connected returns nil while the driver answers, else why it does not.
+// Connected returns nil while the driver is connected, else why it is not.
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,8 +157,8 @@ func (d *Driver) keep(ctx context.Context, s *session) {
 	}
 }
 
-// part closes a session that is over. A driver that was told to stop takes no
-// new calls and ends those that run: their answers still come.
+// part closes a session that is over. A driver that is stopping takes no new
+// calls and ends those that run: their responses still come.
 func (d *Driver) part(ctx context.Context, s *session) {
 	s.ended(ctx)
 	if err := s.close(); err != nil {
@@ -166,7 +166,7 @@ func (d *Driver) part(ctx context.Context, s *session) {
 	}
 }
 
-// attend asks a connected driver now and then whether its answer changed, and
+// attend asks a connected driver now and then for its information again, and
 // returns why the session is over.
 func (d *Driver) attend(ctx context.Context, s *session) error {
 	lost := s.lost(ctx)
@@ -179,19 +179,19 @@ func (d *Driver) attend(ctx context.Context, s *session) error {
 		case <-lost:
 			return errSpent
 		case <-tick.C:
-			answer, err := s.info(ctx, d.options.Deadline)
+			response, err := s.info(ctx, d.options.Deadline)
 			if err != nil {
 				d.options.Log.Info("The driver does not say who it is", "reason", err.Error())
 				continue
 			}
-			if err := d.enter(s, answer, false); err != nil {
+			if err := d.enter(s, response, false); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// open tries until a driver of the right name answers.
+// open tries until a driver of the right name responds.
 func (d *Driver) open(ctx context.Context) (*session, error) {
 	pause, said := firstPause, ""
 	for {
@@ -218,18 +218,18 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
 	around := []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(d.options.Interceptors...), grpc.WithChainUnaryInterceptor(d.vault.intercept),
+		grpc.WithChainUnaryInterceptor(d.options.Interceptors...), grpc.WithChainUnaryInterceptor(d.secrets.intercept),
 	}
 	if d.options.Stats != nil {
-		around = append(around, grpc.WithStatsHandler(discreet{d.options.Stats, &d.vault}))
+		around = append(around, grpc.WithStatsHandler(redacting{d.options.Stats, &d.secrets}))
 	}
 	s, err := dial(limited, d.socket, around...)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.info(ctx, d.options.Deadline)
+	response, err := s.info(ctx, d.options.Deadline)
 	if err == nil {
-		err = d.enter(s, answer, true)
+		err = d.enter(s, response, true)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -238,9 +238,9 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 }
 
 // enter makes the session the current one if the driver has the right name.
-func (d *Driver) enter(s *session, answer *cosi.DriverGetInfoResponse, reconnected bool) error {
-	next := Info{Name: answer.GetName(), Revision: answer.GetRevision()}
-	for _, protocol := range answer.GetSupportedProtocols() {
+func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
+	next := Info{Name: response.GetName(), Revision: response.GetRevision()}
+	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
 	}
 	d.mu.Lock()
@@ -267,7 +267,7 @@ func (d *Driver) leave(reason error) {
 	d.session, d.away = nil, reason
 }
 
-// enlist is the session for a call, which must say so when it is done; nil while
+// enlist returns the session for a call, which must say so when it is done; nil while
 // the driver is away.
 func (d *Driver) enlist() (*session, error) {
 	d.mu.Lock()

@@ -19,33 +19,42 @@ import (
 const maxDetail = 1024
 
 // A Failure is a call to the driver that did not do what it should: the driver
-// answered another code than OK, could not be reached, or answered OK with
-// something that breaks the contract. It never holds a credential.
+// returned another code than OK, could not be reached, or returned OK with a
+// response that breaks the contract. It never holds a credential.
 type Failure struct {
 	// Method is the bare name of the RPC, such as DriverCreateBucket.
 	Method string
-	// Outcome is the row of the contract's table for method and code. For an
-	// answer that breaks the contract its code is OK and its verdict Terminal.
+	// Outcome is the row of the contract's table for method and code. For a
+	// response that breaks the contract its code is OK and its verdict Terminal.
 	Outcome cosi.Outcome
-	// Detail is the driver's message, or the rule that its answer breaks.
+	// Detail is the driver's message, or the rule that its response breaks.
 	Detail string
 }
 
-// Terminal reports that repeating the call cannot help before the object or
+// Terminal reports whether repeating the call cannot help before the object or
 // the driver changes.
 func (f *Failure) Terminal() bool { return f.Outcome.Verdict == cosi.Terminal }
 
-// UntilReconnect reports that not even a resync may repeat the call.
+// UntilReconnect reports whether not even a resync may repeat the call.
 func (f *Failure) UntilReconnect() bool { return f.Outcome.UntilReconnect }
 
-// InvalidAnswer reports that the driver answered OK and broke the contract.
-func (f *Failure) InvalidAnswer() bool { return f.Outcome.Code == codes.OK }
+// InvalidResponse reports whether the driver returned OK and broke the contract.
+func (f *Failure) InvalidResponse() bool { return f.Outcome.Code == codes.OK }
 
-// Error implements error with a sentence for the end user.
+// Message returns the failure as whole sentences, for the end user.
+func (f *Failure) Message() string {
+	text := f.Error()
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// Error implements error.
 func (f *Failure) Error() string {
 	switch {
-	case f.InvalidAnswer():
-		return fmt.Sprintf("the driver's answer to %s breaks the COSI contract: %s", f.Method, f.Detail)
+	case f.InvalidResponse():
+		return fmt.Sprintf("the driver's response to %s breaks the COSI contract: %s", f.Method, f.Detail)
 	case f.Outcome.Code == codes.Unimplemented:
 		return fmt.Sprintf("the driver does not implement %s: it is not a two-phase COSI v1alpha2 driver. "+
 			"Install a version of the driver that is; COSI tries again when the driver reconnects. The driver says: %s", f.Method, f.Detail)
@@ -65,15 +74,15 @@ func AsFailure(err error) (*Failure, bool) {
 
 // failed makes a Failure of what a call of the gRPC library returned.
 func failed(method string, err error) error {
-	answer := status.Convert(err)
+	response := status.Convert(err)
 	return &Failure{
 		Method:  path.Base(method),
-		Outcome: cosi.OutcomeOf(method, answer.Code()),
-		Detail:  printable(answer.Message()),
+		Outcome: cosi.OutcomeOf(method, response.Code()),
+		Detail:  printable(response.Message()),
 	}
 }
 
-// broken makes a Failure of an OK answer that breaks the contract.
+// broken makes a Failure of an OK response that breaks the contract.
 func broken(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),

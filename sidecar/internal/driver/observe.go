@@ -22,7 +22,7 @@ import (
 
 // Measure returns an interceptor that reports every RPC to m under the name
 // that driverName returns at that moment, and one that asks for the name under
-// the name that is the answer.
+// the name in the response.
 func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -34,14 +34,14 @@ func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInter
 	}
 }
 
-// nameIn is the name that a driver just gave itself, or else what is known.
+// nameIn returns the name that a driver just gave itself, or else what is known.
 func nameIn(request, reply any, err error, known func() string) string {
 	asked, ok := request.(*cosi.DriverGetInfoRequest)
-	answer, isInfo := reply.(*cosi.DriverGetInfoResponse)
-	if err != nil || !ok || !isInfo || cosi.ValidateResponse(asked, answer) != nil {
+	response, isInfo := reply.(*cosi.DriverGetInfoResponse)
+	if err != nil || !ok || !isInfo || cosi.ValidateResponse(asked, response) != nil {
 		return known()
 	}
-	return answer.GetName()
+	return response.GetName()
 }
 
 // Trace returns a handler that makes a span of every RPC, within that of the

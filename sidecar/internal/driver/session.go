@@ -65,7 +65,7 @@ func dial(ctx context.Context, socket string, options ...grpc.DialOption) (*sess
 	return &session{conn: conn}, nil
 }
 
-// info asks for the driver's identity and checks the answer.
+// info asks for the driver's identity and checks the response.
 func (s *session) info(ctx context.Context, deadline time.Duration) (*cosi.DriverGetInfoResponse, error) {
 	return call(ctx, deadline, cosi.Identity_DriverGetInfo_FullMethodName, &cosi.DriverGetInfoRequest{},
 		cosi.NewIdentityClient(s.conn).DriverGetInfo)

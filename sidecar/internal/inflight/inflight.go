@@ -2,7 +2,7 @@
 
 // Package inflight keeps the promise of the COSI contract that no two calls
 // about one bucket ID or account ID run at once, also when several objects
-// share an ID. It never blocks: who comes second is told when to come again.
+// share an ID. It never blocks: who comes second is called back.
 //
 // A grant or revocation is about its account, and uses its buckets: calls of
 // several accounts may use one bucket at once, so that one that hangs does not
@@ -14,10 +14,10 @@ import (
 	"sync"
 )
 
-// BucketID is the key of a bucket ID.
+// BucketID returns the key of a bucket ID.
 func BucketID(id string) string { return "bucket/" + id }
 
-// AccountID is the key of an account ID.
+// AccountID returns the key of an account ID.
 func AccountID(id string) string { return "account/" + id }
 
 // A Call is what a call needs.

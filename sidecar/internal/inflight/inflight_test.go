@@ -13,7 +13,7 @@ func about(keys ...string) inflight.Call { return inflight.Call{About: keys} }
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	var keys inflight.Keys
-	never := func() { t.Error("told to come again although it got its keys") }
+	never := func() { t.Error("called back although it got its keys") }
 	release := keys.Try(about("a", "b", "a"), never)
 	if release == nil {
 		t.Fatal("free keys were refused")
@@ -21,19 +21,19 @@ func TestKeys(t *testing.T) {
 	if keys.Try(about("c"), never) == nil {
 		t.Error("a key that nobody holds was refused")
 	}
-	told := 0
-	if keys.Try(about("d", "b"), func() { told++ }) != nil {
+	calledBack := 0
+	if keys.Try(about("d", "b"), func() { calledBack++ }) != nil {
 		t.Fatal("a taken key was given twice")
 	}
 	if keys.Try(about("d"), never) == nil {
 		t.Error("a refused call kept one of its keys")
 	}
-	if told != 0 {
-		t.Error("told to come again while the key is taken")
+	if calledBack != 0 {
+		t.Error("called back while the key is taken")
 	}
 	release()
-	if told != 1 {
-		t.Errorf("told to come again %d times, want once", told)
+	if calledBack != 1 {
+		t.Errorf("called back %d times, want once", calledBack)
 	}
 	if keys.Try(about("a", "b"), never) == nil {
 		t.Error("released keys were refused")
@@ -42,11 +42,11 @@ func TestKeys(t *testing.T) {
 
 // Grants for several accounts use one bucket at once; a call about the bucket
 // itself waits for the last of them, and keeps further ones out.
-func TestKeys_that_are_shared(t *testing.T) {
+func TestSharedKeys(t *testing.T) {
 	t.Parallel()
 	var keys inflight.Keys
-	told := 0
-	free := func() { told++ }
+	calledBack := 0
+	free := func() { calledBack++ }
 	first := keys.Try(inflight.Call{About: []string{"account 1"}, Using: []string{"bucket"}}, free)
 	second := keys.Try(inflight.Call{About: []string{"account 2"}, Using: []string{"bucket", "bucket"}}, free)
 	if first == nil || second == nil {
@@ -56,12 +56,12 @@ func TestKeys_that_are_shared(t *testing.T) {
 		t.Fatal("a bucket was given away while it is used")
 	}
 	first()
-	if told != 0 || keys.Try(about("bucket"), free) != nil {
+	if calledBack != 0 || keys.Try(about("bucket"), free) != nil {
 		t.Fatal("a bucket was given away while the second account uses it")
 	}
 	second()
-	if told != 2 {
-		t.Errorf("told to come again %d times, want twice", told)
+	if calledBack != 2 {
+		t.Errorf("called back %d times, want twice", calledBack)
 	}
 	release := keys.Try(about("bucket"), free)
 	if release == nil {
@@ -74,7 +74,7 @@ func TestKeys_that_are_shared(t *testing.T) {
 		t.Error("a refused call kept its account")
 	}
 	release()
-	if told != 3 {
-		t.Errorf("told to come again %d times, want three times", told)
+	if calledBack != 3 {
+		t.Errorf("called back %d times, want three times", calledBack)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// ProtocolType is a protocol, or UNKNOWN for one that the contract lacks.
+// ProtocolType returns the type of a protocol, or UNKNOWN for one that the contract lacks.
 func ProtocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
 	switch protocol {
 	case cosiapi.ProtocolS3:
@@ -24,12 +24,12 @@ func ProtocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
 	}
 }
 
-// Protocol is a protocol as requests hold it.
+// Protocol returns a protocol as requests hold it.
 func Protocol(protocol cosiapi.Protocol) *cosi.ObjectProtocol {
 	return &cosi.ObjectProtocol{Type: ProtocolType(protocol)}
 }
 
-// AccessMode is an access mode. A category that the user left open is an
+// AccessMode returns an access mode. A category that the user left open is an
 // explicit ANY.
 func AccessMode(mode cosiapi.BucketAccessMode) *cosi.AccessMode {
 	term := cosi.AccessMode_ANY
@@ -44,7 +44,7 @@ func AccessMode(mode cosiapi.BucketAccessMode) *cosi.AccessMode {
 	return &cosi.AccessMode{Mode: term}
 }
 
-// Authentication is an authentication type; one that is not chosen is KEY.
+// Authentication returns an authentication type; one that is not chosen is KEY.
 func Authentication(chosen cosiapi.AuthenticationType) *cosi.AuthenticationType {
 	if chosen == cosiapi.AuthenticationTypeServiceAccount {
 		return &cosi.AuthenticationType{Type: cosi.AuthenticationType_SERVICE_ACCOUNT}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package turn
+package calls
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,13 +33,13 @@ func DeprovisionFailed(list *[]metav1.Condition, f *driver.Failure, generation i
 
 func failed(conditionType string, f *driver.Failure, generation int64) conditions.Change {
 	return conditions.Change{
-		Type: conditionType, Status: metav1.ConditionTrue, Reason: reason(f), Message: f.Error(), Generation: generation,
+		Type: conditionType, Status: metav1.ConditionTrue, Reason: reason(f), Message: f.Message(), Generation: generation,
 	}
 }
 
 func reason(f *driver.Failure) conditions.Reason {
 	switch {
-	case f.InvalidAnswer():
+	case f.InvalidResponse():
 		return conditions.DriverAnswerInvalid
 	case f.UntilReconnect():
 		return conditions.DriverIncompatible

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package attempts_test
+package calls_test
 
 import (
 	"testing"
@@ -12,54 +12,59 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/backoff"
-	"github.com/cooper-cosi/cooper/sidecar/internal/attempts"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
 func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-func TestLedger(t *testing.T) {
+func TestFailures(t *testing.T) {
 	t.Parallel()
-	before := attempts.State{Object: "o1", Driver: 1}
+	before := calls.State{Object: "o1", Driver: 1}
+	retryable := &driver.Failure{}
+	terminal := &driver.Failure{Outcome: cosi.Outcome{Verdict: cosi.Terminal}}
+	untilReconnect := &driver.Failure{Outcome: cosi.Outcome{Verdict: cosi.Terminal, UntilReconnect: true}}
 	for name, tc := range map[string]struct {
-		failure  attempts.Failure
-		now      attempts.State
+		failure  *driver.Failure
+		now      calls.State
 		min, max time.Duration
 	}{
-		"a retryable failure waits for its backoff":            {attempts.Failure{}, before, 59 * time.Minute, 72 * time.Minute},
-		"a terminal failure waits for the resync":              {attempts.Failure{Terminal: true}, before, 119 * time.Minute, 144 * time.Minute},
-		"an unimplemented call waits for a change only":        {attempts.Failure{Terminal: true, UntilReconnect: true}, before, attempts.Forever, attempts.Forever},
-		"a change of the object allows the call":               {attempts.Failure{Terminal: true, UntilReconnect: true}, attempts.State{Object: "o2", Driver: 1}, 0, 0},
-		"a driver that reconnected allows the call":            {attempts.Failure{Terminal: true, UntilReconnect: true}, attempts.State{Object: "o1", Driver: 2}, 0, 0},
-		"a change allows the call after a retryable one, also": {attempts.Failure{}, attempts.State{Object: "o1", Driver: 2}, 0, 0},
+		"a retryable failure waits for its backoff":            {retryable, before, 59 * time.Minute, 72 * time.Minute},
+		"a terminal failure waits for the resync":              {terminal, before, 119 * time.Minute, 144 * time.Minute},
+		"an unimplemented call waits for a change only":        {untilReconnect, before, calls.Forever, calls.Forever},
+		"a change of the object allows the call":               {untilReconnect, calls.State{Object: "o2", Driver: 1}, 0, 0},
+		"a driver that reconnected allows the call":            {untilReconnect, calls.State{Object: "o1", Driver: 2}, 0, 0},
+		"a change allows the call after a retryable one, also": {retryable, calls.State{Object: "o1", Driver: 2}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ledger := attempts.NewLedger(attempts.Options{Resync: 2 * time.Hour, Backoff: backoff.Options{Base: time.Hour, Max: time.Hour}})
-			ledger.Failed(request("a"), before, tc.failure)
-			if got := ledger.Wait(request("a"), tc.now); got < tc.min || got > tc.max {
+			failures := calls.NewFailures(backoff.Options{Base: time.Hour, Max: time.Hour}, 2*time.Hour)
+			failures.Note(request("a"), before, tc.failure)
+			if got := failures.Wait(request("a"), tc.now); got < tc.min || got > tc.max {
 				t.Errorf("wait: want between %v and %v, got %v", tc.min, tc.max, got)
 			}
-			if got := ledger.Wait(request("b"), before); got != 0 {
+			if got := failures.Wait(request("b"), before); got != 0 {
 				t.Errorf("another object waits: %v", got)
 			}
 		})
 	}
 }
 
-func TestLedger_Clear_starts_the_backoff_anew(t *testing.T) {
+func TestForgottenFailureStartsBackoffAgain(t *testing.T) {
 	t.Parallel()
-	ledger := attempts.NewLedger(attempts.Options{Backoff: backoff.Options{Base: time.Hour, Max: 100 * time.Hour}})
-	state := attempts.State{Object: "o"}
+	failures := calls.NewFailures(backoff.Options{Base: time.Hour, Max: 100 * time.Hour}, 0)
+	state := calls.State{Object: "o"}
 	for range 5 {
-		ledger.Failed(request("a"), state, attempts.Failure{})
+		failures.Note(request("a"), state, &driver.Failure{})
 	}
-	ledger.Clear(request("a"))
-	if got := ledger.Wait(request("a"), state); got != 0 {
-		t.Errorf("a cleared object waits: %v", got)
+	failures.Forget(request("a"))
+	if got := failures.Wait(request("a"), state); got != 0 {
+		t.Errorf("an object without a failure waits: %v", got)
 	}
-	if got := ledger.Failed(request("a"), state, attempts.Failure{}); got > 2*time.Hour {
+	if got := failures.Note(request("a"), state, &driver.Failure{}); got > 2*time.Hour {
 		t.Errorf("the first wait after a success: want at most 2h, got %v", got)
 	}
 }
@@ -69,7 +74,7 @@ func TestFingerprint(t *testing.T) {
 	object := func(change func(*cosiapi.Bucket)) string {
 		b := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{UID: "u", Generation: 1, Annotations: map[string]string{"a": "1"}}}
 		change(b)
-		return attempts.Fingerprint(b, b.Spec)
+		return calls.Fingerprint(b, b.Spec)
 	}
 	same := object(func(*cosiapi.Bucket) {})
 	for name, tc := range map[string]struct {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wake starts reconciles for reasons that no watch reports: the driver
-// came back, or an ID that another object used is free. It must not know the
-// reasons.
-package wake
+package calls
 
 import (
 	"context"
@@ -13,9 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A Bell is a source of a controller that puts requests into its queue. The
-// zero value is ready to use; what is rung before the controller starts is
-// dropped, since it looks at every object then anyway.
+// A Bell is a source of a controller for what no watch reports: the driver came
+// back, or an ID that another object used is free. The zero value is ready to
+// use; what is rung before the controller starts is dropped, since it looks at
+// every object then anyway.
 type Bell struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]

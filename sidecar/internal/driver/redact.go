@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// concealed stands for a credential that a driver put into a message.
-	concealed = "[redacted]"
+	// redacted stands for a credential that a driver put into a message.
+	redacted = "[redacted]"
 	// minSecret is the length below which a value is part of too many words.
 	minSecret = 8
 	// keptSecrets is how many secrets of an account are known: after a rotation
@@ -30,10 +30,10 @@ const (
 	keptSecrets = 8
 )
 
-// A vault knows the secrets that the driver gave out. A driver must not put one
-// into a message, and one that does must not bring it into conditions, Events,
-// logs and traces.
-type vault struct {
+// secretValues are the secrets that the driver gave out. A driver must not put
+// one into a message, and one that does must not bring it into conditions,
+// Events, logs and traces.
+type secretValues struct {
 	mu    sync.Mutex
 	known map[string][]string // by account ID, the newest last
 }
@@ -41,7 +41,7 @@ type vault struct {
 // ofAccount is the key of the account ID in the context of a call.
 type ofAccount struct{}
 
-// about returns the context for a call, which tells of which account it is.
+// about returns the context for a call, which says what account it is about.
 func about(ctx context.Context, request any) context.Context {
 	if named, ok := request.(interface{ GetAccountId() string }); ok {
 		return context.WithValue(ctx, ofAccount{}, named.GetAccountId())
@@ -57,7 +57,7 @@ func accountIn(ctx context.Context) string {
 	return account
 }
 
-func (v *vault) learn(account string, secrets []string) {
+func (v *secretValues) learn(account string, secrets []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, secret := range secrets {
@@ -72,14 +72,14 @@ func (v *vault) learn(account string, secrets []string) {
 	}
 }
 
-func (v *vault) forget(account string) {
+func (v *secretValues) forget(account string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.known, account)
 }
 
-// conceal returns the error of a call without the secrets of its account.
-func (v *vault) conceal(ctx context.Context, err error) error {
+// redact returns the error of a call without the secrets of its account.
+func (v *secretValues) redact(ctx context.Context, err error) error {
 	v.mu.Lock()
 	secrets := slices.Clone(v.known[accountIn(ctx)])
 	v.mu.Unlock()
@@ -87,7 +87,7 @@ func (v *vault) conceal(ctx context.Context, err error) error {
 	text := said.Message()
 	for _, secret := range secrets {
 		for _, form := range forms(secret) {
-			text = strings.ReplaceAll(text, form, concealed)
+			text = strings.ReplaceAll(text, form, redacted)
 		}
 	}
 	if text == said.Message() {
@@ -96,7 +96,7 @@ func (v *vault) conceal(ctx context.Context, err error) error {
 	return status.Error(said.Code(), text)
 }
 
-// forms are the ways to write a secret in a message.
+// forms returns the ways to write a secret in a message.
 func forms(secret string) []string {
 	quoted := strconv.Quote(secret)
 	all := []string{
@@ -109,33 +109,33 @@ func forms(secret string) []string {
 	return all
 }
 
-// intercept learns the secrets in answers and takes them out of errors.
-func (v *vault) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+// intercept learns the secrets in responses and takes them out of errors.
+func (v *secretValues) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	err := invoke(ctx, method, request, reply, conn, options...)
 	if err != nil {
-		return v.conceal(ctx, err)
+		return v.redact(ctx, err)
 	}
-	if answer, ok := reply.(proto.Message); ok {
-		v.learn(accountIn(ctx), cosi.SecretsIn(answer))
+	if response, ok := reply.(proto.Message); ok {
+		v.learn(accountIn(ctx), cosi.SecretsIn(response))
 	}
 	return nil
 }
 
-// discreet tells a handler the outcome of calls without secrets.
-type discreet struct {
+// redacting passes the outcome of calls on to a handler without secrets.
+type redacting struct {
 	stats.Handler
 
-	vault *vault
+	secrets *secretValues
 }
 
 // HandleRPC implements stats.Handler.
-func (d discreet) HandleRPC(ctx context.Context, what stats.RPCStats) {
+func (r redacting) HandleRPC(ctx context.Context, what stats.RPCStats) {
 	if end, ok := what.(*stats.End); ok && end.Error != nil {
 		without := *end
-		without.Error = d.vault.conceal(ctx, end.Error)
+		without.Error = r.secrets.redact(ctx, end.Error)
 		what = &without
 	}
-	d.Handler.HandleRPC(ctx, what)
+	r.Handler.HandleRPC(ctx, what)
 }

@@ -13,18 +13,16 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// handback tells the Controller that the sidecar is done with the access. The
-// write is refused if the access asks for something else since it was compared
-// with the API server, so that an account ID that somebody stored meanwhile is
-// revoked.
-func (r *Reconciler) handback(ctx context.Context, w *work) (step.Verdict, error) {
-	err := r.Record(ctx, &w.Turn, func() (bool, error) {
-		if err := r.recover(ctx, w.access); err != nil {
-			return false, err
-		}
-		return r.Store.Patch(ctx, w.access, func() { cosiapi.SetAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation, "") })
-	})
-	r.Attempts.Clear(w.Req)
+// markCleanupFinished returns the access to the Controller. The write is refused
+// if the access asks for something else since it was compared with the API
+// server, so that an account ID that somebody stored meanwhile is revoked.
+func (r *Reconciler) markCleanupFinished(ctx context.Context, w *work) (step.Verdict, error) {
+	a := w.access
+	if err := r.recover(ctx, a); err != nil {
+		return step.Verdict{}, err
+	}
+	err := r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
+	r.Failures.Forget(w.Req)
 	return step.Done(), err
 }
 
@@ -35,11 +33,10 @@ func (r *Reconciler) recover(ctx context.Context, a *cosiapi.BucketAccess) error
 	if said == nil || said.Status == metav1.ConditionFalse {
 		return nil
 	}
-	_, err := r.Store.PatchStatus(ctx, a, func() {
+	return r.RecordStatus(ctx, a, sameOrder, func() {
 		conditions.Set(&a.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "The access is revoked and its Secrets are deleted", Generation: a.Generation,
+			Message: "The access is revoked and its Secrets are deleted.", Generation: a.Generation,
 		})
 	})
-	return err
 }

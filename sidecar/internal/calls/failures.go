@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package calls
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
+)
+
+// Forever is the wait of a call that only a change of object or driver repeats.
+const Forever = time.Duration(math.MaxInt64)
+
+// A State is what a failure is bound to: if it differs, the call may be tried
+// at once.
+type State struct {
+	// Object is the Fingerprint of the object.
+	Object string
+	// Driver is the epoch of the driver's response to DriverGetInfo.
+	Driver uint64
+}
+
+// Failures remembers for which objects of a kind the driver failed, so that
+// neither the sidecar's own status writes nor other noise repeat a call before
+// its time. A terminal failure waits for the object, the driver or the resync;
+// every other one for its backoff. Nothing is stored: a sidecar that starts
+// tries everything once. The methods may be called by several goroutines.
+type Failures struct {
+	resync  time.Duration
+	limiter workqueue.TypedRateLimiter[reconcile.Request]
+
+	mu     sync.Mutex
+	failed map[reconcile.Request]failure
+}
+
+// A failure is the last one of an object.
+type failure struct {
+	state State
+	until time.Time
+	never bool
+}
+
+// NewFailures returns Failures without any. A retryable one waits for its
+// backoff, a terminal one for the resync, made longer at random by up to a
+// fifth.
+func NewFailures(retry backoff.Options, resync time.Duration) *Failures {
+	return &Failures{resync: resync, limiter: backoff.NewLimiter(retry), failed: map[reconcile.Request]failure{}}
+}
+
+// Wait returns how long a call for the object must still wait: zero if it may
+// be made now, Forever if only a change allows it.
+func (fs *Failures) Wait(req reconcile.Request, now State) time.Duration {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	last, ok := fs.failed[req]
+	if !ok {
+		return 0
+	}
+	if last.state != now {
+		delete(fs.failed, req)
+		fs.limiter.Forget(req)
+		return 0
+	}
+	if last.never {
+		return Forever
+	}
+	return max(0, time.Until(last.until))
+}
+
+// Note notes a failure and returns how long the next call must wait.
+func (fs *Failures) Note(req reconcile.Request, state State, f *driver.Failure) time.Duration {
+	wait := Forever
+	switch {
+	case f.UntilReconnect():
+	case f.Terminal():
+		if fs.resync > 0 {
+			wait = backoff.Jitter(fs.resync)
+		}
+	default:
+		wait = fs.limiter.When(req)
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	last := failure{state: state, never: wait == Forever}
+	if !last.never {
+		last.until = time.Now().Add(wait)
+	}
+	fs.failed[req] = last
+	return wait
+}
+
+// Forget forgets the failures of an object, because a call succeeded or the
+// object is gone.
+func (fs *Failures) Forget(req reconcile.Request) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	delete(fs.failed, req)
+	fs.limiter.Forget(req)
+}
+
+// Fingerprint returns a digest of what a user or administrator can change of an
+// object to make another try worthwhile, which its status, finalizers and
+// bookkeeping are no part of. asks is what the spec asks of the driver, which is
+// less than all of it, so the generation does not do; it must be possible to
+// write it as JSON.
+func Fingerprint(obj client.Object, asks any) string {
+	seen := struct {
+		UID         string            `json:"uid"`
+		Asks        any               `json:"asks"`
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+		Deleting    bool              `json:"deleting"`
+	}{string(obj.GetUID()), asks, obj.GetLabels(), obj.GetAnnotations(), obj.GetDeletionTimestamp() != nil}
+	text, err := json.Marshal(seen)
+	if err != nil {
+		// Strings, maps of strings and specs always marshal.
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
