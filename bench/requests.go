@@ -27,7 +27,7 @@ type requests struct {
 func (s *system) requests() (requests, error) {
 	found := requests{byKind: map[string]int{}}
 	for _, user := range []string{controllerUser, sidecarUser} {
-		entries, err := s.plane.AuditEvents(controlplane.AuditFilter{User: user})
+		entries, err := s.controlPlane.AuditEvents(controlplane.AuditFilter{User: user})
 		if err != nil {
 			return found, err
 		}
@@ -114,7 +114,7 @@ type moment struct {
 func (s *system) timeline(pairs []span) error {
 	var all []controlplane.AuditEvent
 	for _, user := range []string{controllerUser, sidecarUser} {
-		entries, err := s.plane.AuditEvents(controlplane.AuditFilter{User: user})
+		entries, err := s.controlPlane.AuditEvents(controlplane.AuditFilter{User: user})
 		if err != nil {
 			return err
 		}

@@ -43,12 +43,12 @@ const grace = 40 * time.Second
 
 // A system is all processes of a bench.
 type system struct {
-	plane    *controlplane.Plane
-	client   client.WithWatch
-	bare     client.Client // with the rights that controller and sidecar have
-	dir      string
-	programs map[string]*exec.Cmd
-	order    []string
+	controlPlane *controlplane.ControlPlane
+	client       client.WithWatch
+	bare         client.Client // with the rights that controller and sidecar have
+	dir          string
+	programs     map[string]*exec.Cmd
+	order        []string
 	// used is the CPU time of the programs that ended, and of the build.
 	used time.Duration
 }
@@ -64,14 +64,14 @@ func start(ctx context.Context) (*system, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.plane, err = controlplane.Start(ctx, controlplane.Options{CRDs: crds, Audit: true}); err != nil {
+	if s.controlPlane, err = controlplane.Start(ctx, controlplane.Options{CRDs: crds, Audit: true}); err != nil {
 		return s, err
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
 		return s, fmt.Errorf("scheme: %w", err)
 	}
-	config := s.plane.Config()
+	config := s.controlPlane.Config()
 	config.QPS = -1
 	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return s, fmt.Errorf("client: %w", err)
@@ -79,7 +79,7 @@ func start(ctx context.Context) (*system, error) {
 	if err := s.allow(ctx); err != nil {
 		return s, err
 	}
-	if config, err = s.plane.User(bareUser); err != nil {
+	if config, err = s.controlPlane.User(bareUser); err != nil {
 		return s, err
 	}
 	config.QPS = -1
@@ -117,7 +117,7 @@ func (s *system) launchSidecar(metrics string) error {
 
 // launchAs starts a program that reaches the API server as a user.
 func (s *system) launchAs(user, name, path string, arguments ...string) error {
-	config, err := s.plane.User(user)
+	config, err := s.controlPlane.User(user)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,8 @@ func (s *system) stop() error {
 	for _, v := range slices.Backward(s.order) {
 		errs = append(errs, s.end(v))
 	}
-	if s.plane != nil {
-		errs = append(errs, s.plane.Stop())
+	if s.controlPlane != nil {
+		errs = append(errs, s.controlPlane.Stop())
 	}
 	printRest(s.used)
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)

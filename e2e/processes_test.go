@@ -43,7 +43,7 @@ func asProcesses(t *testing.T) *world {
 	watch := newHygiene(t)
 	b.collector = watch.collector
 	t.Cleanup(func() { watch.search(t, b.processes, env.Client) }) // when all have ended
-	accounts, err := system.Install(t.Context(), env.Plane, containers.S3DriverName, containers.AzureDriverName, containers.GCSDriverName)
+	accounts, err := system.Install(t.Context(), env.ControlPlane, containers.S3DriverName, containers.AzureDriverName, containers.GCSDriverName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ type Options struct {
 // Env is one test's view of a control plane.
 type Env struct {
 	// Plane is the control plane; a test may stop it only if it is private.
-	Plane *controlplane.Plane
+	ControlPlane *controlplane.ControlPlane
 	// Client acts as an administrator who may do everything. It has no cache.
 	Client client.Client
 
@@ -57,8 +57,8 @@ type Env struct {
 var shared struct {
 	sync.Mutex
 
-	plane *controlplane.Plane
-	err   error
+	controlPlane *controlplane.ControlPlane
+	err          error
 }
 
 // quietOnce gives the libraries a logger. Without one, controller-runtime prints a stack trace once the test binary is
@@ -72,10 +72,10 @@ func Main(m *testing.M) {
 	m.Run()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.plane == nil {
+	if shared.controlPlane == nil {
 		return
 	}
-	if err := shared.plane.Stop(); err != nil {
+	if err := shared.controlPlane.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 	}
 }
@@ -84,7 +84,7 @@ func Main(m *testing.M) {
 // the first of a user builds it, which is told on standard error.
 func Start(tb testing.TB, o Options) *Env {
 	tb.Helper()
-	plane, err := planeFor(tb, o)
+	cp, err := controlPlaneFor(tb, o)
 	if err != nil {
 		tb.Fatalf("testenv: %v", err)
 	}
@@ -92,34 +92,34 @@ func Start(tb testing.TB, o Options) *Env {
 	if err != nil {
 		tb.Fatalf("testenv: %v", err)
 	}
-	e := &Env{Plane: plane, tb: tb, scheme: scheme, began: plane.AuditEnd()}
-	e.Client = e.ClientFor(plane.Config())
+	e := &Env{ControlPlane: cp, tb: tb, scheme: scheme, began: cp.AuditEnd()}
+	e.Client = e.ClientFor(cp.Config())
 	return e
 }
 
-func planeFor(tb testing.TB, o Options) (*controlplane.Plane, error) {
+func controlPlaneFor(tb testing.TB, o Options) (*controlplane.ControlPlane, error) {
 	tb.Helper()
 	if o.Private {
-		plane, err := startPlane(tb.Context())
+		cp, err := startControlPlane(tb.Context())
 		if err == nil {
 			tb.Cleanup(func() {
-				if err := plane.Stop(); err != nil {
+				if err := cp.Stop(); err != nil {
 					tb.Errorf("testenv: %v", err)
 				}
 			})
 		}
-		return plane, err
+		return cp, err
 	}
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.plane == nil && shared.err == nil {
+	if shared.controlPlane == nil && shared.err == nil {
 		// It outlives the test that happens to be the first.
-		shared.plane, shared.err = startPlane(context.WithoutCancel(tb.Context()))
+		shared.controlPlane, shared.err = startControlPlane(context.WithoutCancel(tb.Context()))
 	}
-	return shared.plane, shared.err
+	return shared.controlPlane, shared.err
 }
 
-func startPlane(ctx context.Context) (*controlplane.Plane, error) {
+func startControlPlane(ctx context.Context) (*controlplane.ControlPlane, error) {
 	crds, err := deploy.CRDs()
 	if err != nil {
 		return nil, err
@@ -138,12 +138,12 @@ func startPlane(ctx context.Context) (*controlplane.Plane, error) {
 func (e *Env) Scheme() *runtime.Scheme { return e.scheme }
 
 // Config is how an administrator reaches the API server.
-func (e *Env) Config() *rest.Config { return e.Plane.Config() }
+func (e *Env) Config() *rest.Config { return e.ControlPlane.Config() }
 
 // User is how the user name in groups reaches the API server. It may do nothing but what RBAC grants.
 func (e *Env) User(name string, groups ...string) *rest.Config {
 	e.tb.Helper()
-	config, err := e.Plane.User(name, groups...)
+	config, err := e.ControlPlane.User(name, groups...)
 	if err != nil {
 		e.tb.Fatalf("testenv: %v", err)
 	}
@@ -193,7 +193,7 @@ func (e *Env) Kubeconfig(config *rest.Config, namespace string) string {
 func (e *Env) Audit(f controlplane.AuditFilter) []controlplane.AuditEvent {
 	e.tb.Helper()
 	f.From = max(f.From, e.began)
-	events, err := e.Plane.AuditEvents(f)
+	events, err := e.ControlPlane.AuditEvents(f)
 	if err != nil {
 		e.tb.Fatalf("testenv: %v", err)
 	}

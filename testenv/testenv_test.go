@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func TestAllTestsOfABinaryShareOneControlPlane(t *testing.T) {
 	t.Parallel()
-	if one, two := testenv.Start(t, testenv.Options{}), testenv.Start(t, testenv.Options{}); one.Plane != two.Plane {
+	if one, two := testenv.Start(t, testenv.Options{}), testenv.Start(t, testenv.Options{}); one.ControlPlane != two.ControlPlane {
 		t.Errorf("two control planes: %s and %s", one.Config().Host, two.Config().Host)
 	}
 }
@@ -36,7 +36,7 @@ func TestAPrivateControlPlaneIsAnotherOne(t *testing.T) {
 	if shared.Config().Host == private.Config().Host {
 		t.Fatalf("both are %s", shared.Config().Host)
 	}
-	if err := private.Plane.Stop(); err != nil {
+	if err := private.ControlPlane.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	if err := private.Client.List(t.Context(), &corev1.NamespaceList{}); err == nil {
@@ -177,7 +177,7 @@ func TestKubectlReadsTheKubeconfig(t *testing.T) {
 	if err := e.Client.Create(t.Context(), configMap(ns, "here")); err != nil {
 		t.Fatal(err)
 	}
-	kubectl := exec.CommandContext(t.Context(), e.Plane.Kubectl(),
+	kubectl := exec.CommandContext(t.Context(), e.ControlPlane.Kubectl(),
 		"--kubeconfig", e.Kubeconfig(e.Config(), ns), "--cache-dir", t.TempDir(), "get", "configmaps", "-o", "name")
 	output, err := kubectl.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "configmap/here") {

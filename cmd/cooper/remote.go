@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/plane"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/standalone"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
@@ -24,18 +24,18 @@ import (
 const sampleTimeout = 2 * time.Minute
 
 func prepareControlPlane(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer) error {
-	o := plane.Options{}
+	o := standalone.Options{}
 	flags.StringVar(&o.Data, "data", "", "directory that keeps the state for the next start; empty keeps none")
 	flags.IntVar(&o.Port, "port", 0, "port of the API server; 0 means a free one")
 	flags.BoolVar(&o.AllInterfaces, "all-interfaces", false, "listen on every address, as in a container, and not on 127.0.0.1 alone")
 	flags.StringVar(&o.Kubeconfigs, "kubeconfigs", "", "directory that gets a kubeconfig for each component")
 	flags.StringVar(&o.Server, "server", "", "host and port by which components reach the API server; empty means where it listens")
-	flags.StringVar(&o.HostServer, "host-server", "", "host and port by which people outside of the components' network reach it, for the file "+plane.HostFile)
+	flags.StringVar(&o.HostServer, "host-server", "", "host and port by which people outside of the components' network reach it, for the file "+standalone.HostFile)
 	flags.StringSliceVar(&o.Drivers, "driver", []string{tutorial.DriverName}, "name of a driver whose sidecar may work; repeat it for several")
 	flags.StringVar(&o.HealthAddress, "health-address", "", "TCP address that serves /readyz; empty serves none")
 	return func(ctx context.Context, _, stderr io.Writer) error {
 		o.Progress = stderr
-		return plane.Run(ctx, o)
+		return standalone.Run(ctx, o)
 	}
 }
 

@@ -18,8 +18,8 @@ type image struct {
 	name string
 	// program is the command of ours in it.
 	program string
-	// plane adds the programs of the control plane.
-	plane bool
+	// controlPlane adds the programs of the control plane.
+	controlPlane bool
 	// state are directories that belong to the user the image runs as. An empty
 	// volume mounted there takes over the owner.
 	state []string
@@ -36,7 +36,7 @@ func images() []image {
 		{name: "cosi-driver-gcs", program: "cosi-driver-gcs", state: []string{sockets, "data"}},
 		{name: "cooper", program: "cooper", state: []string{"data", "keys"}},
 		{name: "cosi-sanity", program: "cosi-sanity", state: []string{sockets}},
-		{name: "control-plane", program: "cooper", plane: true, state: []string{"data", "kube"}},
+		{name: "control-plane", program: "cooper", controlPlane: true, state: []string{"data", "kube"}},
 	}
 }
 
@@ -67,8 +67,8 @@ func (l layout) lay(ctx context.Context, i image) error {
 	if err := l.compile(ctx, i.program, filepath.Join(root, i.program)); err != nil {
 		return err
 	}
-	if i.plane {
-		programs, err := planePrograms(ctx)
+	if i.controlPlane {
+		programs, err := controlPlanePrograms(ctx)
 		if err != nil {
 			return err
 		}

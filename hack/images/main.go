@@ -129,7 +129,7 @@ func labels(ctx context.Context) ([]string, error) {
 }
 
 // programs of Kubernetes in the image of the control plane.
-func planePrograms(ctx context.Context) ([]string, error) {
+func controlPlanePrograms(ctx context.Context) ([]string, error) {
 	b, err := controlplane.FindBinaries(ctx, controlplane.BinaryOptions{
 		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
 	})

@@ -38,10 +38,10 @@ type Driver struct {
 // A System is a control plane, the controller, and a sidecar for each driver, each
 // in a container of one network.
 type System struct {
-	// Plane, Controller, Sidecars and Drivers are its containers; the latter two by
+	// ControlPlane, Controller, Sidecars and Drivers are its containers; the latter two by
 	// the name of the driver.
-	Plane, Controller *Container
-	Sidecars, Drivers map[string]*Container
+	ControlPlane, Controller *Container
+	Sidecars, Drivers        map[string]*Container
 
 	tb     testing.TB
 	config *rest.Config
@@ -65,7 +65,7 @@ func StartSystem(tb testing.TB, on *Network, drivers ...Driver) *System {
 	Require(tb, images...)
 	s := &System{tb: tb, Sidecars: map[string]*Container{}, Drivers: map[string]*Container{}}
 	kube := newVolume(tb, "kube")
-	s.startPlane(on, kube, drivers)
+	s.startControlPlane(on, kube, drivers)
 	s.Controller = start(tb, spec{
 		name: "controller", image: Ours("cosi-controller"), network: on,
 		environment: map[string]string{"KUBECONFIG": kubeDirectory + "/cosi-controller.kubeconfig", "COOPER_HEALTH_ADDRESS": healthAddress},
@@ -80,14 +80,14 @@ func StartSystem(tb testing.TB, on *Network, drivers ...Driver) *System {
 	return s
 }
 
-func (s *System) startPlane(on *Network, kube string, drivers []Driver) {
+func (s *System) startControlPlane(on *Network, kube string, drivers []Driver) {
 	s.tb.Helper()
 	var names []string
 	for _, d := range drivers {
 		names = append(names, d.Name)
 	}
 	port := FreePort(s.tb)
-	s.Plane = start(s.tb, spec{
+	s.ControlPlane = start(s.tb, spec{
 		name: "control-plane", image: Ours("control-plane"), network: on, port: 6443, hostPort: port,
 		command: []string{
 			"control-plane", "--all-interfaces", "--port=6443", "--server=control-plane:6443",
@@ -97,13 +97,13 @@ func (s *System) startPlane(on *Network, kube string, drivers []Driver) {
 		volumes: map[string]string{newVolume(s.tb, "control-plane"): "/data", kube: kubeDirectory},
 		probe:   []string{"/cooper", "probe"},
 	})
-	s.reachPlane()
+	s.reachControlPlane()
 }
 
-// reachPlane takes over how the API server is reached, which a restart changes.
-func (s *System) reachPlane() {
+// reachControlPlane takes over how the API server is reached, which a restart changes.
+func (s *System) reachControlPlane() {
 	s.tb.Helper()
-	config, err := clientcmd.RESTConfigFromKubeConfig(s.Plane.File(kubeDirectory + "/host.kubeconfig"))
+	config, err := clientcmd.RESTConfigFromKubeConfig(s.ControlPlane.File(kubeDirectory + "/host.kubeconfig"))
 	if err != nil {
 		s.tb.Fatalf("kubeconfig: %v", err)
 	}
@@ -161,7 +161,7 @@ func (s *System) Config() *rest.Config { return rest.CopyConfig(s.config) }
 // printed.
 func (s *System) Kubectl(args ...string) string {
 	s.tb.Helper()
-	return s.Plane.Run(append([]string{"kubectl"}, args...)...)
+	return s.ControlPlane.Run(append([]string{"kubectl"}, args...)...)
 }
 
 // Restart kills a container of the system and starts it again.
@@ -169,7 +169,7 @@ func (s *System) Restart(c *Container) {
 	s.tb.Helper()
 	c.Kill()
 	c.Start()
-	if c == s.Plane {
-		s.reachPlane()
+	if c == s.ControlPlane {
+		s.reachControlPlane()
 	}
 }

@@ -37,7 +37,7 @@ func TestASystemInContainers(t *testing.T) {
 	first, second, cutOff := newClaim("first"), newClaim("second"), newClaim("cut-off")
 	create(t, s, first)
 	provisioned(t, s, first)
-	s.Restart(s.Plane)
+	s.Restart(s.ControlPlane)
 	create(t, s, second)
 	provisioned(t, s, second)
 

@@ -68,11 +68,11 @@ func (e AuditEvent) wrote() bool {
 
 // AuditEvents returns the recorded requests that f selects, oldest first. The API server records a request just
 // after it answered, so wait (Until) for the event of an answer that has only just come.
-func (p *Plane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
-	if p.auditLog == "" {
+func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
+	if c.auditLog == "" {
 		return nil, errors.New("this control plane keeps no audit log; start it with Options.Audit")
 	}
-	file, err := os.Open(p.auditLog)
+	file, err := os.Open(c.auditLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -96,8 +96,8 @@ func (p *Plane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 }
 
 // AuditEnd returns how long the audit log is now, for AuditFilter.From.
-func (p *Plane) AuditEnd() int64 {
-	info, err := os.Stat(p.auditLog)
+func (c *ControlPlane) AuditEnd() int64 {
+	info, err := os.Stat(c.auditLog)
 	if err != nil {
 		return 0 // there is none yet
 	}

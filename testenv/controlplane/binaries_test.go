@@ -38,9 +38,9 @@ func TestTheUsersOwnAssetsReallyRun(t *testing.T) {
 		}
 	}
 	// What such a directory usually lacks, kube-controller-manager, is taken from the cache.
-	plane := start(t, controlplane.Options{BinaryOptions: controlplane.BinaryOptions{Assets: assets}})
-	createConfigMap(t, plane, "works")
-	if got := plane.Kubectl(); got != built.Kubectl {
+	cp := start(t, controlplane.Options{BinaryOptions: controlplane.BinaryOptions{Assets: assets}})
+	createConfigMap(t, cp, "works")
+	if got := cp.Kubectl(); got != built.Kubectl {
 		t.Errorf("kubectl is %s, want the built %s", got, built.Kubectl)
 	}
 }

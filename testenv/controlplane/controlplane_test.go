@@ -27,30 +27,30 @@ func TestMain(m *testing.M) { helpertest.Main(m, helper) }
 
 // helper starts a control plane on a data directory, says so and stays.
 func helper(dir string) {
-	plane, err := controlplane.Start(context.Background(), controlplane.Options{DataDir: dir}) //nolint:forbidigo // a main function
+	cp, err := controlplane.Start(context.Background(), controlplane.Options{DataDir: dir}) //nolint:forbidigo // a main function
 	if err != nil {
 		fmt.Println("failed:", err)
 		return
 	}
-	fmt.Println("ready", plane.Config().Host)
+	fmt.Println("ready", cp.Config().Host)
 	select {}
 }
 
 func TestStopLeavesNothingRunningAndNoFiles(t *testing.T) {
 	t.Parallel()
-	plane := start(t, controlplane.Options{})
-	dir := filepath.Dir(plane.LogDir())
+	cp := start(t, controlplane.Options{})
+	dir := filepath.Dir(cp.LogDir())
 	if got := running(t.Context(), t, dir); len(got) != 3 {
 		t.Fatalf("running: %q, want etcd, kube-apiserver and kube-controller-manager", got)
 	}
-	stop(t, plane)
+	stop(t, cp)
 	if got := running(t.Context(), t, dir); len(got) != 0 {
 		t.Errorf("still running: %q", got)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is still there (%v)", dir, err)
 	}
-	stop(t, plane)
+	stop(t, cp)
 }
 
 func TestADataDirectoryKeepsItsStateOnDiskFromOneStartToTheNext(t *testing.T) {
@@ -94,11 +94,11 @@ func TestAfterKill9TheNextStartEndsTheOrphansAndContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = holder.Wait()
-	plane := start(t, controlplane.Options{DataDir: dir})
+	cp := start(t, controlplane.Options{DataDir: dir})
 	if got := running(t.Context(), t, dir); len(got) != 3 {
 		t.Errorf("running: %q, want only those of the new start", got)
 	}
-	createConfigMap(t, plane, "works")
+	createConfigMap(t, cp, "works")
 }
 
 func TestWhenItsStarterIsKilledAControlPlaneEndsByItself(t *testing.T) {
@@ -126,14 +126,14 @@ func TestWhenItsStarterIsKilledAControlPlaneEndsByItself(t *testing.T) {
 func TestASecondStartInTheSameProcessIsRefusedToo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	plane := start(t, controlplane.Options{DataDir: dir})
+	cp := start(t, controlplane.Options{DataDir: dir})
 	_, err := controlplane.Start(t.Context(), controlplane.Options{DataDir: dir})
 	var held *controlplane.HeldError
 	if !errors.As(err, &held) || held.Holder.PID != os.Getpid() {
 		t.Errorf("%v, want that this process holds it", err)
 	}
 	holder, isHeld, err := controlplane.HolderOf(dir)
-	if err != nil || !isHeld || holder.Server != plane.Config().Host {
+	if err != nil || !isHeld || holder.Server != cp.Config().Host {
 		t.Errorf("holder: %+v, %v, %v", holder, isHeld, err)
 	}
 	if err := controlplane.EndOrphans(dir); !errors.As(err, &held) {
@@ -155,9 +155,9 @@ func TestNobodyHoldsADirectoryThatDoesNotExist(t *testing.T) {
 func TestTheAskedPortIsUsed(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)
-	plane := start(t, controlplane.Options{Port: port})
-	if want := fmt.Sprintf("127.0.0.1:%d", port); !strings.Contains(plane.Config().Host, want) {
-		t.Errorf("the API server is at %s, want %s", plane.Config().Host, want)
+	cp := start(t, controlplane.Options{Port: port})
+	if want := fmt.Sprintf("127.0.0.1:%d", port); !strings.Contains(cp.Config().Host, want) {
+		t.Errorf("the API server is at %s, want %s", cp.Config().Host, want)
 	}
 }
 
@@ -216,19 +216,19 @@ func TestACanceledStartStartsNothing(t *testing.T) {
 	}
 }
 
-func start(t *testing.T, o controlplane.Options) *controlplane.Plane {
+func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
-	plane, err := controlplane.Start(t.Context(), o)
+	cp, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t, plane) })
-	return plane
+	t.Cleanup(func() { stop(t, cp) })
+	return cp
 }
 
-func stop(t *testing.T, plane *controlplane.Plane) {
+func stop(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
-	if err := plane.Stop(); err != nil {
+	if err := cp.Stop(); err != nil {
 		t.Error(err)
 	}
 }
@@ -255,19 +255,19 @@ func running(ctx context.Context, t *testing.T, dir string) []string {
 	})
 }
 
-func clientFor(t *testing.T, plane *controlplane.Plane) kubernetes.Interface {
+func clientFor(t *testing.T, cp *controlplane.ControlPlane) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.Config())
+	client, err := kubernetes.NewForConfig(cp.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
 }
 
-func createConfigMap(t *testing.T, plane *controlplane.Plane, name string) {
+func createConfigMap(t *testing.T, cp *controlplane.ControlPlane, name string) {
 	t.Helper()
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := clientFor(t, plane).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+	if _, err := clientFor(t, cp).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -18,16 +18,16 @@ import (
 
 // environment configures envtest for the options. Every path is set, so that no environment variable of envtest
 // changes which executables run.
-func (p *Plane) environment(o Options) (*envtest.Environment, error) {
+func (c *ControlPlane) environment(o Options) (*envtest.Environment, error) {
 	crds, err := parseCRDs(o.CRDs)
 	if err != nil {
 		return nil, err
 	}
-	server, err := p.apiServer(o)
+	server, err := c.apiServer(o)
 	if err != nil {
 		return nil, err
 	}
-	store, err := p.etcd()
+	store, err := c.etcd()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (p *Plane) environment(o Options) (*envtest.Environment, error) {
 	return &envtest.Environment{
 		UseExistingCluster: &existing,
 		ControlPlane: envtest.ControlPlane{
-			APIServer: server, Etcd: store, KubectlPath: p.binaries.Kubectl,
+			APIServer: server, Etcd: store, KubectlPath: c.binaries.Kubectl,
 		},
 		CRDs:                     crds,
 		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
@@ -44,13 +44,13 @@ func (p *Plane) environment(o Options) (*envtest.Environment, error) {
 	}, nil
 }
 
-func (p *Plane) apiServer(o Options) (*envtest.APIServer, error) {
-	log, err := p.openLog(apiServer)
+func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
+	log, err := c.openLog(apiServer)
 	if err != nil {
 		return nil, err
 	}
 	server := &envtest.APIServer{
-		Path: p.layout.program(apiServer), CertDir: p.layout.certs(), Out: log, Err: log,
+		Path: c.layout.program(apiServer), CertDir: c.layout.certs(), Out: log, Err: log,
 	}
 	if o.Port != 0 {
 		server.Address, server.Port = loopback, strconv.Itoa(o.Port)
@@ -63,42 +63,42 @@ func (p *Plane) apiServer(o Options) (*envtest.APIServer, error) {
 	if o.AllInterfaces {
 		arguments.Set("bind-address", "0.0.0.0")
 	}
-	if p.auditLog == "" {
+	if c.auditLog == "" {
 		return server, nil
 	}
 	policy := o.AuditPolicy
 	if policy == "" {
 		policy = DefaultAuditPolicy
 	}
-	if err := os.WriteFile(p.layout.auditPolicy(), []byte(policy), 0o600); err != nil {
+	if err := os.WriteFile(c.layout.auditPolicy(), []byte(policy), 0o600); err != nil {
 		return nil, fmt.Errorf("audit policy: %w", err)
 	}
-	arguments.Set("audit-policy-file", p.layout.auditPolicy())
-	arguments.Set("audit-log-path", p.auditLog)
+	arguments.Set("audit-policy-file", c.layout.auditPolicy())
+	arguments.Set("audit-log-path", c.auditLog)
 	arguments.Set("audit-log-mode", "blocking")
 	arguments.Set("audit-log-maxsize", "1000000") // MB: a log that is rotated loses what AuditEvents has not read
 	return server, nil
 }
 
-func (p *Plane) etcd() (*envtest.Etcd, error) {
-	log, err := p.openLog(etcd)
+func (c *ControlPlane) etcd() (*envtest.Etcd, error) {
+	log, err := c.openLog(etcd)
 	if err != nil {
 		return nil, err
 	}
-	store := &envtest.Etcd{Path: p.layout.program(etcd), DataDir: p.layout.etcd(), Out: log, Err: log}
-	if !p.layout.temporary {
+	store := &envtest.Etcd{Path: c.layout.program(etcd), DataDir: c.layout.etcd(), Out: log, Err: log}
+	if !c.layout.temporary {
 		// envtest turns it on, as the data of a test need not survive the machine; those of a user must.
 		store.Configure().Set("unsafe-no-fsync", "false")
 	}
 	return store, nil
 }
 
-func (p *Plane) openLog(component string) (*os.File, error) {
-	log, err := os.Create(filepath.Join(p.layout.logs(), component+".log"))
+func (c *ControlPlane) openLog(component string) (*os.File, error) {
+	log, err := os.Create(filepath.Join(c.layout.logs(), component+".log"))
 	if err != nil {
 		return nil, fmt.Errorf("log of %s: %w", component, err)
 	}
-	p.logs = append(p.logs, log)
+	c.logs = append(c.logs, log)
 	return log, nil
 }
 

@@ -17,24 +17,24 @@ const managedControllers = "namespace-controller,garbage-collector-controller,re
 	"clusterrole-aggregation-controller"
 
 // startControllerManager starts the one component that envtest does not know.
-func (p *Plane) startControllerManager(ctx context.Context) error {
+func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("control plane not started: %w", context.Cause(ctx))
 	}
 	// Of the controllers' own roles only those of service accounts exist, and their tokens would need one more
 	// controller.
-	config, err := p.User("system:kube-controller-manager", "system:masters")
+	config, err := c.User("system:kube-controller-manager", "system:masters")
 	if err != nil {
 		return err
 	}
-	if err := WriteKubeconfig(p.layout.kubeconfig(), config, "default"); err != nil {
+	if err := WriteKubeconfig(c.layout.kubeconfig(), config, "default"); err != nil {
 		return err
 	}
-	log, err := p.openLog(controllerManager)
+	log, err := c.openLog(controllerManager)
 	if err != nil {
 		return err
 	}
-	p.manager, err = startProcess(log, p.layout.program(controllerManager), "--kubeconfig="+p.layout.kubeconfig(),
+	c.manager, err = startProcess(log, c.layout.program(controllerManager), "--kubeconfig="+c.layout.kubeconfig(),
 		"--controllers="+managedControllers, "--leader-elect=false", "--secure-port=0")
 	return err
 }

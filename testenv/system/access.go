@@ -102,7 +102,7 @@ func apply(ctx context.Context, admin client.Client, object *unstructured.Unstru
 
 // admit binds the roles of the identity to its user and returns how the user reaches the API server, when the API
 // server knows what the user may do.
-func admit(ctx context.Context, plane *controlplane.Plane, admin client.Client, i identity) (*rest.Config, error) {
+func admit(ctx context.Context, cp *controlplane.ControlPlane, admin client.Client, i identity) (*rest.Config, error) {
 	for _, role := range i.clusterRoles {
 		binding := &rbacv1.ClusterRoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
@@ -125,7 +125,7 @@ func admit(ctx context.Context, plane *controlplane.Plane, admin client.Client, 
 			return nil, err
 		}
 	}
-	config, err := plane.User(i.user(), i.groups()...)
+	config, err := cp.User(i.user(), i.groups()...)
 	if err != nil {
 		return nil, err
 	}

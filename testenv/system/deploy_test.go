@@ -26,19 +26,19 @@ func TestDeploy(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, env.Plane.Config(), "default"); err != nil {
+	if err := controlplane.WriteKubeconfig(kubeconfig, env.ControlPlane.Config(), "default"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3", "../../deploy/drivers/azure", "../../deploy/drivers/gcs"} {
-			cmd := exec.CommandContext(t.Context(), env.Plane.Kubectl(), "apply", "--server-side", "--force-conflicts", "-k", dir)
+			cmd := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "apply", "--server-side", "--force-conflicts", "-k", dir)
 			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+t.TempDir())
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("kubectl apply -k %s: %v\n%s", dir, err, out)
 			}
 		}
 	}
-	clients, err := kubernetes.NewForConfig(env.Plane.Config())
+	clients, err := kubernetes.NewForConfig(env.ControlPlane.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestADriverOfAnotherNameFailsTheStart(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, system.Options{})
 	_, err := system.Start(t.Context(), system.Options{
-		Plane: f.Env.Plane, Namespaces: []string{f.Namespace}, Name: "misnamed",
+		ControlPlane: f.Env.ControlPlane, Namespaces: []string{f.Namespace}, Name: "misnamed",
 		Drivers: []system.Driver{{Name: "expected.example.com", Endpoint: f.Endpoint(f.driver.Name())}},
 	})
 	wantParts(t, err, "the sidecar of expected.example.com did not start", "calls itself "+f.driver.Name())

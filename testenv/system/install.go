@@ -21,8 +21,8 @@ type Accounts struct {
 // Install makes a control plane that has Cooper's CRDs ready for components that run elsewhere: it applies the system
 // namespace and the roles of deploy/ and binds them to the accounts of the controller and of the drivers' sidecars. It
 // returns when the API server knows their rights. To install again is no error.
-func Install(ctx context.Context, plane *controlplane.Plane, drivers ...string) (Accounts, error) {
-	admin, err := adminOf(plane)
+func Install(ctx context.Context, cp *controlplane.ControlPlane, drivers ...string) (Accounts, error) {
+	admin, err := adminOf(cp)
 	if err != nil {
 		return Accounts{}, err
 	}
@@ -31,11 +31,11 @@ func Install(ctx context.Context, plane *controlplane.Plane, drivers ...string) 
 	}
 	o := Options{}
 	accounts := Accounts{Sidecars: make(map[string]*rest.Config, len(drivers))}
-	if accounts.Controller, err = admit(ctx, plane, admin, o.controllerIdentity()); err != nil {
+	if accounts.Controller, err = admit(ctx, cp, admin, o.controllerIdentity()); err != nil {
 		return Accounts{}, err
 	}
 	for _, driver := range drivers {
-		if accounts.Sidecars[driver], err = admit(ctx, plane, admin, o.sidecarIdentity(driver)); err != nil {
+		if accounts.Sidecars[driver], err = admit(ctx, cp, admin, o.sidecarIdentity(driver)); err != nil {
 			return Accounts{}, err
 		}
 	}

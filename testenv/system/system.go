@@ -28,11 +28,11 @@ import (
 
 // Options say what system to run. The zero value is a temporary control plane with a controller and no driver.
 type Options struct {
-	// Plane is a control plane that runs already, with Cooper's CRDs; Stop leaves it running. Nil means that the
-	// system starts one of its own as Controlplane says.
-	Plane *controlplane.Plane
-	// Controlplane says what control plane to start; CRDs are those of deploy/ if there are none.
-	Controlplane controlplane.Options
+	// ControlPlane is a control plane that runs already, with Cooper's CRDs; Stop leaves it running. Nil means that the
+	// system starts one of its own as ControlPlaneOptions says.
+	ControlPlane *controlplane.ControlPlane
+	// ControlPlaneOptions says what control plane to start; CRDs are those of deploy/ if there are none.
+	ControlPlaneOptions controlplane.Options
 	// Namespaces limit the system to claims and accesses in them, and to the Buckets of those claims, so that several
 	// systems can share a control plane; none means all.
 	Namespaces []string
@@ -53,12 +53,12 @@ type Options struct {
 
 // System is a running system.
 type System struct {
-	plane      *controlplane.Plane
-	ownPlane   bool
-	admin      client.Client
-	sockets    string
-	controller *Component
-	drivers    []*driverParts
+	controlPlane *controlplane.ControlPlane
+	owned        bool
+	admin        client.Client
+	sockets      string
+	controller   *Component
+	drivers      []*driverParts
 
 	stop    sync.Once
 	stopErr error
@@ -77,7 +77,7 @@ func Start(ctx context.Context, o Options) (*System, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	s := &System{plane: o.Plane}
+	s := &System{controlPlane: o.ControlPlane}
 	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -101,7 +101,7 @@ func (o Options) validate() error {
 }
 
 func (s *System) start(ctx context.Context, o Options) error {
-	if err := s.startPlane(ctx, o); err != nil {
+	if err := s.startControlPlane(ctx, o); err != nil {
 		return err
 	}
 	if err := applyRoles(ctx, s.admin); err != nil {
@@ -123,9 +123,9 @@ func (s *System) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-func (s *System) startPlane(ctx context.Context, o Options) error {
-	if s.plane == nil {
-		settings := o.Controlplane
+func (s *System) startControlPlane(ctx context.Context, o Options) error {
+	if s.controlPlane == nil {
+		settings := o.ControlPlaneOptions
 		if settings.CRDs == nil {
 			crds, err := deploy.CRDs()
 			if err != nil {
@@ -133,24 +133,24 @@ func (s *System) startPlane(ctx context.Context, o Options) error {
 			}
 			settings.CRDs = crds
 		}
-		plane, err := controlplane.Start(ctx, settings)
+		cp, err := controlplane.Start(ctx, settings)
 		if err != nil {
 			return err
 		}
-		s.plane, s.ownPlane = plane, true
+		s.controlPlane, s.owned = cp, true
 	}
 	var err error
-	s.admin, err = adminOf(s.plane)
+	s.admin, err = adminOf(s.controlPlane)
 	return err
 }
 
 // adminOf returns a client that may do everything.
-func adminOf(plane *controlplane.Plane) (client.Client, error) {
+func adminOf(cp *controlplane.ControlPlane) (client.Client, error) {
 	scheme, err := kinds.NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	admin, err := client.New(plane.Config(), client.Options{Scheme: scheme})
+	admin, err := client.New(cp.Config(), client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("client of the administrator: %w", err)
 	}
@@ -158,7 +158,7 @@ func adminOf(plane *controlplane.Plane) (client.Client, error) {
 }
 
 func (s *System) addController(ctx context.Context, o Options) error {
-	config, err := admit(ctx, s.plane, s.admin, o.controllerIdentity())
+	config, err := admit(ctx, s.controlPlane, s.admin, o.controllerIdentity())
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *System) addDriver(ctx context.Context, o Options, d Driver, index int) 
 			return err
 		}
 	}
-	config, err := admit(ctx, s.plane, s.admin, o.sidecarIdentity(d.Name))
+	config, err := admit(ctx, s.controlPlane, s.admin, o.sidecarIdentity(d.Name))
 	if err != nil {
 		return err
 	}
@@ -227,14 +227,14 @@ func (s *System) end() error {
 	if s.sockets != "" {
 		errs = append(errs, os.RemoveAll(s.sockets))
 	}
-	if s.ownPlane {
-		errs = append(errs, s.plane.Stop())
+	if s.owned {
+		errs = append(errs, s.controlPlane.Stop())
 	}
 	return errors.Join(errs...)
 }
 
-// Plane is the control plane.
-func (s *System) Plane() *controlplane.Plane { return s.plane }
+// ControlPlane is the control plane.
+func (s *System) ControlPlane() *controlplane.ControlPlane { return s.controlPlane }
 
 // Client acts as an administrator who may do everything. It has no cache.
 func (s *System) Client() client.Client { return s.admin }

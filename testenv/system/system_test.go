@@ -107,7 +107,7 @@ func TestADriverThatFailsFailsTheStart(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	_, err := system.Start(t.Context(), system.Options{
-		Plane: env.Plane, Namespaces: []string{env.Namespace()}, Name: "fails",
+		ControlPlane: env.ControlPlane, Namespaces: []string{env.Namespace()}, Name: "fails",
 		Drivers: []system.Driver{{
 			Name:  "broken.example.com",
 			Serve: func(context.Context, string) error { return errors.New("no disk") },

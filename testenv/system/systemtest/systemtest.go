@@ -45,7 +45,7 @@ func Start(tb testing.TB, o system.Options) *System {
 func StartOn(tb testing.TB, env *testenv.Env, o system.Options) *System {
 	tb.Helper()
 	s := &System{Env: env, Namespace: env.Namespace(), tb: tb}
-	o.Plane = env.Plane
+	o.ControlPlane = env.ControlPlane
 	if o.Namespaces == nil {
 		o.Namespaces = []string{s.Namespace}
 	}

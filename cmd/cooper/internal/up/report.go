@@ -50,7 +50,7 @@ func (r *running) print(documents []sample.Document, variables map[string]string
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nCooper is up after %s. Ctrl-C ends it.\n\n", time.Since(r.began).Round(100*time.Millisecond))
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(table, "Kubernetes API\t%s\n", r.system.Plane().Config().Host)
+	fmt.Fprintf(table, "Kubernetes API\t%s\n", r.system.ControlPlane().Config().Host)
 	fmt.Fprintf(table, "kubeconfig\t%s\n", r.options.Dir.Kubeconfig())
 	for _, s := range r.stores {
 		fmt.Fprintf(table, "%s\t%s\n", s.name, s.url)

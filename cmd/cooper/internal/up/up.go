@@ -2,7 +2,7 @@
 
 // Package up runs a whole COSI system on a laptop for `cooper up`: control
 // plane, controller, and for each cloud a fake store, its driver and its
-// sidecar, all in this process but the control plane. It applies a sample and
+// sidecar, all in this process but the control cp. It applies a sample and
 // says how to use what runs.
 package up
 
@@ -144,7 +144,7 @@ func (r *running) start(ctx context.Context) error {
 	// Libraries that nobody handed a logger would print to the terminal.
 	handler := apiserver.LogTo(logger)
 	options := system.Options{
-		Controlplane: controlplane.Options{
+		ControlPlaneOptions: controlplane.Options{
 			BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { r.say("%s", text) }},
 			DataDir:       r.options.Dir.ControlPlane(),
 			Port:          r.options.portOf("api", r.options.APIPort),
@@ -163,7 +163,7 @@ func (r *running) start(ctx context.Context) error {
 		if s.join == nil {
 			continue
 		}
-		if err := s.join(ctx, r.system.Plane().Config()); err != nil {
+		if err := s.join(ctx, r.system.ControlPlane().Config()); err != nil {
 			return err
 		}
 	}
@@ -173,8 +173,8 @@ func (r *running) start(ctx context.Context) error {
 // publish writes the kubeconfig, links kubectl and tells other commands what
 // runs.
 func (r *running) publish() error {
-	dir, plane := r.options.Dir, r.system.Plane()
-	if err := controlplane.WriteKubeconfig(dir.Kubeconfig(), plane.Config(), r.options.Namespace); err != nil {
+	dir, cp := r.options.Dir, r.system.ControlPlane()
+	if err := controlplane.WriteKubeconfig(dir.Kubeconfig(), cp.Config(), r.options.Namespace); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir.Bin(), 0o700); err != nil {
@@ -184,14 +184,14 @@ func (r *running) publish() error {
 	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("link kubectl: %w", err)
 	}
-	if err := os.Symlink(plane.Kubectl(), link); err != nil {
+	if err := os.Symlink(cp.Kubectl(), link); err != nil {
 		return fmt.Errorf("link kubectl: %w", err)
 	}
-	if err := r.options.keepPort("api", plane.Config().Host); err != nil {
+	if err := r.options.keepPort("api", cp.Config().Host); err != nil {
 		return err
 	}
 	return r.lease.Publish(func(i *rundir.Info) {
-		i.Services = map[string]string{"Kubernetes API": plane.Config().Host}
+		i.Services = map[string]string{"Kubernetes API": cp.Config().Host}
 		for _, s := range r.stores {
 			if s.administrator != nil {
 				i.StoreAdministrator = s.administrator

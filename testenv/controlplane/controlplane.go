@@ -47,8 +47,8 @@ const (
 	stopTimeout  = 30 * time.Second
 )
 
-// Plane is a running control plane.
-type Plane struct {
+// ControlPlane is a running control plane.
+type ControlPlane struct {
 	binaries Binaries
 	layout   layout
 	lease    *lease
@@ -68,8 +68,8 @@ type Plane struct {
 // was killed left running on DataDir is ended first.
 //
 // It returns a *HeldError if a living process uses DataDir. After any error nothing is left running. All certificates
-// are made anew by each start and are valid for a week.
-func Start(ctx context.Context, o Options) (*Plane, error) {
+// are made by each start and are valid for a week.
+func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	binaries, err := FindBinaries(ctx, o.BinaryOptions)
 	if err != nil {
 		return nil, err
@@ -82,79 +82,79 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plane{binaries: binaries, layout: layout, lease: lease}
+	c := &ControlPlane{binaries: binaries, layout: layout, lease: lease}
 	if o.Audit {
-		p.auditLog = filepath.Join(layout.logs(), "audit.log")
+		c.auditLog = filepath.Join(layout.logs(), "audit.log")
 	}
-	if err := p.start(ctx, o); err != nil {
-		return nil, errors.Join(err, p.Stop())
+	if err := c.start(ctx, o); err != nil {
+		return nil, errors.Join(err, c.Stop())
 	}
-	return p, nil
+	return c, nil
 }
 
-func (p *Plane) start(ctx context.Context, o Options) error {
-	if err := p.layout.prepare(p.binaries); err != nil {
+func (c *ControlPlane) start(ctx context.Context, o Options) error {
+	if err := c.layout.prepare(c.binaries); err != nil {
 		return err
 	}
-	if err := p.lease.holdAlive(p.layout.alive()); err != nil {
+	if err := c.lease.holdAlive(c.layout.alive()); err != nil {
 		return err
 	}
-	env, err := p.environment(o)
+	env, err := c.environment(o)
 	if err != nil {
 		return err
 	}
-	p.env = env
+	c.env = env
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("control plane not started: %w", context.Cause(ctx))
 	}
 	if _, err := env.Start(); err != nil {
-		return fmt.Errorf("cannot start the control plane: %w%s", err, p.layout.lastLogs())
+		return fmt.Errorf("cannot start the control plane: %w%s", err, c.layout.lastLogs())
 	}
-	if err := p.lease.describe(p.layout, env.Config.Host); err != nil {
+	if err := c.lease.describe(c.layout, env.Config.Host); err != nil {
 		return err
 	}
-	return p.startControllerManager(ctx)
+	return c.startControllerManager(ctx)
 }
 
 // Stop ends all processes of the control plane and, unless it has a DataDir, removes its files. Later calls return
 // what the first did.
-func (p *Plane) Stop() error {
-	p.stop.Do(func() { p.stopErr = p.end() })
-	return p.stopErr
+func (c *ControlPlane) Stop() error {
+	c.stop.Do(func() { c.stopErr = c.end() })
+	return c.stopErr
 }
 
-func (p *Plane) end() error {
+func (c *ControlPlane) end() error {
 	var errs []error
-	if p.manager != nil {
-		errs = append(errs, p.manager.stop(stopTimeout))
+	if c.manager != nil {
+		errs = append(errs, c.manager.stop(stopTimeout))
 	}
-	if p.env != nil {
-		if err := p.env.Stop(); err != nil {
+	if c.env != nil {
+		if err := c.env.Stop(); err != nil {
 			errs = append(errs, fmt.Errorf("control plane: %w", err))
 		}
 	}
 	// A component that did not end in time must not outlive the lease on its data.
-	errs = append(errs, endProcesses(p.layout))
-	for _, log := range p.logs {
+	errs = append(errs, endProcesses(c.layout))
+	for _, log := range c.logs {
 		errs = append(errs, log.Close())
 	}
-	errs = append(errs, p.layout.remove(), p.lease.release())
+	errs = append(errs, c.layout.remove(), c.lease.release())
 	return errors.Join(errs...)
 }
 
 // Config returns how to reach the API server as an administrator who may do everything. Each call returns a copy.
-func (p *Plane) Config() *rest.Config {
-	config := rest.CopyConfig(p.env.Config)
+func (c *ControlPlane) Config() *rest.Config {
+	config := rest.CopyConfig(c.env.Config)
 	config.QPS = -1
 	return config
 }
 
 // User returns how to reach the API server as the user name in groups, with a client certificate. What the user may
 // do is up to RBAC; system:authenticated is added by the API server.
-func (p *Plane) User(name string, groups ...string) (*rest.Config, error) {
-	p.users.Lock()
-	defer p.users.Unlock()
-	user, err := p.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
+func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error) {
+	c.users.Lock()
+	defer c.users.Unlock()
+	user, err := c.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
 	if err != nil {
 		return nil, fmt.Errorf("cannot add the user %s: %w", name, err)
 	}
@@ -162,10 +162,10 @@ func (p *Plane) User(name string, groups ...string) (*rest.Config, error) {
 }
 
 // Kubectl returns the path of a kubectl of the API server's version.
-func (p *Plane) Kubectl() string { return p.binaries.Kubectl }
+func (c *ControlPlane) Kubectl() string { return c.binaries.Kubectl }
 
-// LogDir returns the directory with one log per component. It is gone after Stop unless the plane has a DataDir.
-func (p *Plane) LogDir() string { return p.layout.logs() }
+// LogDir returns the directory with one log per component. It is gone after Stop unless the control plane has a DataDir.
+func (c *ControlPlane) LogDir() string { return c.layout.logs() }
 
 // checkPort tells of a busy port before the API server fails without a word about it.
 func checkPort(port int) error {
@@ -194,7 +194,7 @@ func (l layout) lease() string { return filepath.Join(l.dir, "lease") }
 func (l layout) etcd() string  { return filepath.Join(l.dir, "etcd") }
 func (l layout) logs() string  { return filepath.Join(l.dir, "logs") }
 
-// run is made anew at each start: the components are called by their paths in it, which tells them from all other
+// run is empty at each start: the components are called by their paths in it, which tells them from all other
 // processes of the machine.
 func (l layout) run() string                { return filepath.Join(l.dir, "run") }
 func (l layout) bin() string                { return filepath.Join(l.run(), "bin") }

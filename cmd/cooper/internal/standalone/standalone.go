@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plane runs the Kubernetes API alone, ready for a controller and
-// sidecars that run elsewhere, for `cooper control-plane`. It must not start a
+// Package standalone runs the Kubernetes API alone, ready for a controller and
+// sidecars that run elsewhere, for `cooper control-cp`. It must not start a
 // component of COSI.
-package plane
+package standalone
 
 import (
 	"context"
@@ -83,22 +83,22 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	plane, err := controlplane.Start(ctx, controlplane.Options{
+	cp, err := controlplane.Start(ctx, controlplane.Options{
 		BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { o.say("%s", text) }},
 		DataDir:       o.Data, Port: o.Port, AllInterfaces: o.AllInterfaces, CRDs: crds,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	accounts, err := system.Install(ctx, plane, o.Drivers...)
+	defer func() { err = errors.Join(err, cp.Stop()) }()
+	accounts, err := system.Install(ctx, cp, o.Drivers...)
 	if err != nil {
 		return err
 	}
-	if err := o.publish(plane, accounts); err != nil {
+	if err := o.publish(cp, accounts); err != nil {
 		return err
 	}
-	o.say("the API server is ready at %s", plane.Config().Host)
+	o.say("the API server is ready at %s", cp.Config().Host)
 	return o.serveHealth(ctx)
 }
 
@@ -129,8 +129,8 @@ func (o Options) say(format string, args ...any) {
 }
 
 // publish writes the kubeconfigs.
-func (o Options) publish(plane *controlplane.Plane, accounts system.Accounts) error {
-	files := map[string]*rest.Config{AdminFile: plane.Config(), ControllerFile: accounts.Controller}
+func (o Options) publish(cp *controlplane.ControlPlane, accounts system.Accounts) error {
+	files := map[string]*rest.Config{AdminFile: cp.Config(), ControllerFile: accounts.Controller}
 	for driver, config := range accounts.Sidecars {
 		files[SidecarFile(driver)] = config
 	}
@@ -143,7 +143,7 @@ func (o Options) publish(plane *controlplane.Plane, accounts system.Accounts) er
 	if server == "" {
 		server = o.Server
 	}
-	return o.write(HostFile, plane.Config(), server)
+	return o.write(HostFile, cp.Config(), server)
 }
 
 func (o Options) write(name string, config *rest.Config, server string) error {
