@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
@@ -67,9 +66,9 @@ func (p *Place) openSecrets(ctx context.Context, namespace, driver string, log *
 	if err != nil {
 		return nil, fmt.Errorf("--credential-store kubernetes: %w", err)
 	}
-	client, err := typedcorev1.NewForConfig(config)
+	secrets, err := kube.SecretsIn(config, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("--credential-store kubernetes: %w", err)
 	}
-	return kube.Open(ctx, client.Secrets(namespace), driver)
+	return kube.Open(ctx, secrets, driver)
 }

@@ -15,7 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
@@ -31,9 +34,36 @@ const (
 	namePrefix        = "cosi-credential-"
 )
 
+// Secrets are the Secrets of one namespace. The typed client of client-go implements it.
+type Secrets interface {
+	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error)
+	List(ctx context.Context, o metav1.ListOptions) (*corev1.SecretList, error)
+	Create(ctx context.Context, secret *corev1.Secret, o metav1.CreateOptions) (*corev1.Secret, error)
+	Update(ctx context.Context, secret *corev1.Secret, o metav1.UpdateOptions) (*corev1.Secret, error)
+	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
+}
+
+// SecretsIn returns the Secrets of a namespace. It knows no other kind: with the typed client, which knows all that
+// Kubernetes has, a driver would be half as large again.
+func SecretsIn(config *rest.Config, namespace string) (Secrets, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("kinds of the API: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the API server: %w", err)
+	}
+	return gentype.NewClientWithList[*corev1.Secret, *corev1.SecretList]("secrets", client, runtime.NewParameterCodec(scheme), namespace,
+		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
+}
+
 // Store is a credstore.Store of one Secret an account. Its versions are resource versions.
 type Store struct {
-	secrets typedcorev1.SecretInterface
+	secrets Secrets
 	driver  string
 	id      string
 }
@@ -42,7 +72,7 @@ var _ credstore.Store = (*Store)(nil)
 
 // Open opens the store of a driver, and makes it, with a new ID, if there is none. Secrets of
 // entries without the one with the ID are an error that wraps credstore.ErrStoreID.
-func Open(ctx context.Context, secrets typedcorev1.SecretInterface, driver string) (*Store, error) {
+func Open(ctx context.Context, secrets Secrets, driver string) (*Store, error) {
 	store := &Store{secrets: secrets, driver: driver}
 	id, err := store.readID(ctx)
 	if apierrors.IsNotFound(err) {
@@ -55,7 +85,7 @@ func Open(ctx context.Context, secrets typedcorev1.SecretInterface, driver strin
 	return store, nil
 }
 
-// ID implements credstore.Store. It reads the Secret again, so that a namespace made anew while the
+// ID implements credstore.Store. It reads the Secret again, so that a namespace made again while the
 // driver runs is noticed.
 func (s *Store) ID(ctx context.Context) (string, error) {
 	id, err := s.readID(ctx)

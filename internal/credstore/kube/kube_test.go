@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/credstore/credstoretest"
@@ -20,17 +19,17 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func newSecrets(t *testing.T) typedcorev1.SecretInterface {
+func newSecrets(t *testing.T) kube.Secrets {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{})
-	client, err := typedcorev1.NewForConfig(env.Config())
+	secrets, err := kube.SecretsIn(env.Config(), env.Namespace())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Secrets(env.Namespace())
+	return secrets
 }
 
-func open(t *testing.T, secrets typedcorev1.SecretInterface, driver string) *kube.Store {
+func open(t *testing.T, secrets kube.Secrets, driver string) *kube.Store {
 	t.Helper()
 	store, err := kube.Open(t.Context(), secrets, driver)
 	if err != nil {
