@@ -27,6 +27,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // waitTimeout is for what a test waits for; it is generous because it only delays failures.
@@ -126,11 +127,9 @@ func startControlPlane(ctx context.Context) (*controlplane.ControlPlane, error) 
 	}
 	quietOnce()
 	return controlplane.Start(ctx, controlplane.Options{
-		BinaryOptions: controlplane.BinaryOptions{
-			Progress: func(message string) { fmt.Fprintln(os.Stderr, "testenv:", message) },
-		},
-		CRDs:  crds,
-		Audit: true,
+		Binaries: binaries.Options{Progress: os.Stderr},
+		CRDs:     crds,
+		Audit:    true,
 	})
 }
 

@@ -24,8 +24,6 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
-	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
-	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
 )
 
@@ -39,7 +37,7 @@ func main() {
 // A subcommand is one verb of cooper.
 type subcommand struct {
 	name, short string
-	// logs says that the command has a log of its own for what libraries tell. Of
+	// logs says that the command has a log of its own for what libraries log. Of
 	// the others, warnings and errors go to standard error.
 	logs bool
 	// prepare defines the flags and returns what runs with them.
@@ -47,17 +45,15 @@ type subcommand struct {
 }
 
 func subcommands() []subcommand {
-	return []subcommand{
+	return append([]subcommand{
 		{name: "up", short: "run the whole system until Ctrl-C", prepare: prepareUp, logs: true},
 		{name: "env", short: "print how to reach what runs, and the granted credential, for eval", prepare: prepareEnv},
 		{name: "down", short: "end what up started", prepare: prepareDown},
 		{name: "control-plane", short: "run the Kubernetes API alone, for components that run elsewhere", prepare: prepareControlPlane},
 		{name: "apply", short: "apply manifests to a system that runs elsewhere, and print what was granted", prepare: prepareApply},
-		{name: "probe", short: "ask a health address once: exit 0 if it answers that all is well", prepare: prepareProbe},
+		{name: "probe", short: "ask a health address once: exit 0 if it reports that all is well", prepare: prepareProbe},
 		{name: "fakes s3", short: "run the S3 and IAM that up uses, alone", prepare: s3fakecmd.Prepare},
-		{name: "fakes gcs", short: "run a Cloud Storage with IAM, alone", prepare: gcsfakecmd.Prepare},
-		{name: "fakes azure", short: "run an Azure Blob service that enforces, alone", prepare: azurefakecmd.Prepare},
-	}
+	}, otherFakes()...)
 }
 
 // run is the program without its process: it returns the exit code.
@@ -88,7 +84,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func isHelp(arg string) bool { return arg == "help" || arg == "--help" || arg == "-h" }
 
-// lost answers arguments that name no command: group are the commands that
+// lost responds to arguments that name no command: group are the commands that
 // begin with the same word.
 func lost(args []string, group []subcommand, stdout, stderr io.Writer) int {
 	switch {
@@ -140,6 +136,6 @@ func usage(commands []subcommand) string {
 		fmt.Fprint(table, "  version\tprint the version\n")
 	}
 	_ = table.Flush() // a strings.Builder takes everything
-	text.WriteString("\ncooper help COMMAND lists the flags of a command.\n")
+	text.WriteString("\ncooper help COMMAND lists the flags of a command.\n" + limits)
 	return text.String()
 }

@@ -1,29 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command controlplane builds the API server and its companions for the tests,
-// if they are not in the user's cache yet, and prints where they are. The tests
-// would build them too; done before, it costs no test its deadline.
+// Command controlplane builds the executables of the control plane that tests
+// and cooper up start, those that this machine lacks and that are not in the
+// user's cache yet, and prints where they are. With -cooper it builds cooper
+// too. They would be built later all the same; done before, it costs no test
+// its deadline, and one sees how far it is.
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 
-	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/internal/gobuild"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 func main() {
+	cooper := flag.String("cooper", "", "file that gets cooper; empty builds none")
+	tags := flag.String("tags", "", "build tags of cooper")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	binaries, err := controlplane.FindBinaries(ctx, controlplane.BinaryOptions{
-		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
-	})
+	err := run(ctx, *cooper, *tags)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "controlplane:", err)
 		os.Exit(1)
 	}
-	fmt.Println("control plane:", filepath.Dir(binaries.APIServer))
+}
+
+// manyCores is from how many on both builds run at once. With fewer, one build
+// keeps all of them busy, and the other finds compiled what both have in common.
+const manyCores = 8
+
+func run(ctx context.Context, cooper, tags string) error {
+	progress := gobuild.NewProgress(os.Stderr)
+	builds := []func() error{func() error { return controlPlane(ctx, progress) }}
+	if cooper != "" {
+		builds = append(builds, func() error {
+			return gobuild.Command{Name: "cooper", Packages: []string{"./cmd/cooper"}, Output: cooper, Tags: tags}.Run(ctx, progress)
+		})
+	}
+	if runtime.NumCPU() < manyCores {
+		for _, build := range builds {
+			if err := build(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	results := make(chan error)
+	for _, build := range builds {
+		go func() { results <- build() }()
+	}
+	var errs []error
+	for range builds {
+		errs = append(errs, <-results)
+	}
+	return errors.Join(errs...)
+}
+
+// controlPlane builds what belongs to the API server, and prints where it is.
+func controlPlane(ctx context.Context, progress *gobuild.Progress) error {
+	found, err := binaries.Find(ctx, binaries.Options{Progress: progress})
+	if err != nil {
+		return err
+	}
+	fmt.Println("control plane:", filepath.Dir(found.APIServer))
+	return nil
 }

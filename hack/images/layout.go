@@ -48,7 +48,7 @@ type layout struct {
 
 func (l layout) of(i image) string { return filepath.Join(l.dir, i.name) }
 
-// lay makes the directory of one image anew. Times of files are fixed, so that
+// lay makes the directory of one image from scratch. Times of files are fixed, so that
 // the same sources give the same layers.
 func (l layout) lay(ctx context.Context, i image) error {
 	dir := l.of(i)

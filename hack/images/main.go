@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // options are what the flags came to.
@@ -36,7 +36,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
 	flag.StringVar(&o.dir, "dir", filepath.Join("dist", "images"), "where to lay out the files")
 	flag.BoolVar(&o.stage, "stage", false, "lay out the files and leave Docker alone")
-	flag.BoolVar(&o.noCache, "no-cache", false, "let Docker make every layer anew")
+	flag.BoolVar(&o.noCache, "no-cache", false, "let Docker make every layer again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx)
@@ -130,9 +130,7 @@ func labels(ctx context.Context) ([]string, error) {
 
 // programs of Kubernetes in the image of the control plane.
 func controlPlanePrograms(ctx context.Context) ([]string, error) {
-	b, err := controlplane.FindBinaries(ctx, controlplane.BinaryOptions{
-		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
-	})
+	b, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: os.Stderr})
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,9 @@ type AuditEvent struct {
 	// Group is the API group, empty for that of Secrets. Resource is the plural name ("secrets"), Subresource "status",
 	// "finalizers" or empty.
 	Group, Resource, Subresource, Namespace, Name string
-	// Code is the HTTP status of the answer.
+	// Code is the HTTP status of the response.
 	Code int
-	// Time is when the request arrived, Answered when its answer was complete.
+	// Time is when the request arrived, Answered when its response was complete.
 	Time, Answered time.Time
 }
 
@@ -67,7 +67,7 @@ func (e AuditEvent) wrote() bool {
 }
 
 // AuditEvents returns the recorded requests that f selects, oldest first. The API server records a request just
-// after it answered, so wait (Until) for the event of an answer that has only just come.
+// after it responded, so wait (Until) for the event of a response that has only just come.
 func (c *ControlPlane) AuditEvents(f AuditFilter) ([]AuditEvent, error) {
 	if c.auditLog == "" {
 		return nil, errors.New("this control plane keeps no audit log; start it with Options.Audit")

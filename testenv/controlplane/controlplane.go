@@ -16,11 +16,14 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // Options say what control plane to start. The zero value is a temporary one on free ports.
 type Options struct {
-	BinaryOptions
+	// Binaries says where the executables come from.
+	Binaries binaries.Options
 
 	// DataDir keeps the state of etcd, safely written, from one start to the next; it is created if needed and one
 	// process at a time may use it. Empty means a temporary directory, removed by Stop.
@@ -49,12 +52,12 @@ const (
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	binaries Binaries
-	layout   layout
-	lease    *lease
-	env      *envtest.Environment
-	manager  *process
-	logs     []*os.File
+	executables binaries.Paths
+	layout      layout
+	lease       *lease
+	env         *envtest.Environment
+	manager     *process
+	logs        []*os.File
 
 	auditLog string // empty if there is none
 
@@ -70,7 +73,7 @@ type ControlPlane struct {
 // It returns a *HeldError if a living process uses DataDir. After any error nothing is left running. All certificates
 // are made by each start and are valid for a week.
 func Start(ctx context.Context, o Options) (*ControlPlane, error) {
-	binaries, err := FindBinaries(ctx, o.BinaryOptions)
+	executables, err := binaries.Find(ctx, o.Binaries)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{binaries: binaries, layout: layout, lease: lease}
+	c := &ControlPlane{executables: executables, layout: layout, lease: lease}
 	if o.Audit {
 		c.auditLog = filepath.Join(layout.logs(), "audit.log")
 	}
@@ -93,7 +96,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context, o Options) error {
-	if err := c.layout.prepare(c.binaries); err != nil {
+	if err := c.layout.prepare(c.executables); err != nil {
 		return err
 	}
 	if err := c.lease.holdAlive(c.layout.alive()); err != nil {
@@ -161,13 +164,13 @@ func (c *ControlPlane) User(name string, groups ...string) (*rest.Config, error)
 	return user.Config(), nil
 }
 
-// Kubectl returns the path of a kubectl of the API server's version.
-func (c *ControlPlane) Kubectl() string { return c.binaries.Kubectl }
+// Kubectl returns the path of a kubectl that fits the API server.
+func (c *ControlPlane) Kubectl() string { return c.executables.Kubectl }
 
 // LogDir returns the directory with one log per component. It is gone after Stop unless the control plane has a DataDir.
 func (c *ControlPlane) LogDir() string { return c.layout.logs() }
 
-// checkPort tells of a busy port before the API server fails without a word about it.
+// checkPort returns an error for a busy port, of which the API server would fail without saying so.
 func checkPort(port int) error {
 	if port == 0 {
 		return nil
@@ -194,8 +197,8 @@ func (l layout) lease() string { return filepath.Join(l.dir, "lease") }
 func (l layout) etcd() string  { return filepath.Join(l.dir, "etcd") }
 func (l layout) logs() string  { return filepath.Join(l.dir, "logs") }
 
-// run is empty at each start: the components are called by their paths in it, which tells them from all other
-// processes of the machine.
+// run is empty at each start: the components are called by their paths in it, which no other process of
+// the machine has.
 func (l layout) run() string                { return filepath.Join(l.dir, "run") }
 func (l layout) bin() string                { return filepath.Join(l.run(), "bin") }
 func (l layout) program(name string) string { return filepath.Join(l.bin(), name) }
@@ -208,7 +211,7 @@ func (l layout) auditPolicy() string { return filepath.Join(l.run(), "audit-poli
 
 // prepare makes an empty run directory that links the executables. The caller holds the lease, and no process of an
 // earlier start is left.
-func (l layout) prepare(b Binaries) error {
+func (l layout) prepare(b binaries.Paths) error {
 	if err := os.RemoveAll(l.run()); err != nil {
 		return fmt.Errorf("cannot clear what an earlier start left: %w", err)
 	}
@@ -217,7 +220,9 @@ func (l layout) prepare(b Binaries) error {
 			return fmt.Errorf("cannot use the data directory: %w", err)
 		}
 	}
-	for name, path := range map[string]string{apiServer: b.APIServer, etcd: b.Etcd, controllerManager: b.ControllerManager} {
+	for name, path := range map[string]string{
+		binaries.APIServer: b.APIServer, binaries.Etcd: b.Etcd, binaries.ControllerManager: b.ControllerManager,
+	} {
 		if err := os.Symlink(path, l.program(name)); err != nil {
 			return fmt.Errorf("cannot use the data directory: %w", err)
 		}

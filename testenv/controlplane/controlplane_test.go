@@ -19,8 +19,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cooper-cosi/cooper/internal/helpertest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
-	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/helpertest"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 func TestMain(m *testing.M) { helpertest.Main(m, helper) }
@@ -53,7 +54,28 @@ func TestStopLeavesNothingRunningAndNoFiles(t *testing.T) {
 	stop(t, cp)
 }
 
-func TestADataDirectoryKeepsItsStateOnDiskFromOneStartToTheNext(t *testing.T) {
+// TestAssetsOfTheUserRun starts the executables of a directory that lacks kube-controller-manager, as most do: that comes
+// from the cache.
+func TestAssetsOfTheUserRun(t *testing.T) {
+	t.Parallel()
+	built, err := binaries.Find(t.Context(), binaries.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assets := t.TempDir()
+	for name, path := range map[string]string{"kube-apiserver": built.APIServer, "etcd": built.Etcd} {
+		if err := os.Symlink(path, filepath.Join(assets, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cp := start(t, controlplane.Options{Binaries: binaries.Options{Assets: assets}})
+	createConfigMap(t, cp, "works")
+	if got := cp.Kubectl(); got != built.Kubectl {
+		t.Errorf("kubectl is %s, want %s as without assets", got, built.Kubectl)
+	}
+}
+
+func TestDataDirectoryKeepsItsStateOnDiskFromOneStartToTheNext(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	first := start(t, controlplane.Options{DataDir: dir})
@@ -101,7 +123,7 @@ func TestAfterKill9TheNextStartEndsTheOrphansAndContinues(t *testing.T) {
 	createConfigMap(t, cp, "works")
 }
 
-func TestWhenItsStarterIsKilledAControlPlaneEndsByItself(t *testing.T) {
+func TestControlPlaneEndsWhenItsStarterIsKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	holder := startHolder(t, dir)
@@ -123,7 +145,7 @@ func TestWhenItsStarterIsKilledAControlPlaneEndsByItself(t *testing.T) {
 	}
 }
 
-func TestASecondStartInTheSameProcessIsRefusedToo(t *testing.T) {
+func TestSecondStartInTheSameProcessIsRefusedToo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cp := start(t, controlplane.Options{DataDir: dir})
@@ -152,7 +174,7 @@ func TestNobodyHoldsADirectoryThatDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestTheAskedPortIsUsed(t *testing.T) {
+func TestRequestedPortIsUsed(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)
 	cp := start(t, controlplane.Options{Port: port})
@@ -161,7 +183,7 @@ func TestTheAskedPortIsUsed(t *testing.T) {
 	}
 }
 
-func TestABusyPortIsNamed(t *testing.T) {
+func TestBusyPortIsNamed(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -173,17 +195,17 @@ func TestABusyPortIsNamed(t *testing.T) {
 	wantParts(t, err, fmt.Sprintf("cannot use port %d for the API server", port), "ask for another port")
 }
 
-func TestAComponentThatFailsShowsItsLastWords(t *testing.T) {
+func TestComponentThatFailsShowsItsLastLines(t *testing.T) {
 	t.Parallel()
 	assets, dir := t.TempDir(), t.TempDir()
-	const script = "#!/bin/sh\n[ \"$1\" = --help ] && exit 0\necho the disk is on fire >&2\nexit 1\n"
+	const script = "#!/bin/sh\n[ \"$1\" = --version ] && echo v9.9.9 && exit\n[ \"$1\" = --help ] && exit 0\necho the disk is on fire >&2\nexit 1\n"
 	for _, name := range []string{"kube-apiserver", "etcd", "kube-controller-manager", "kubectl"} {
 		if err := os.WriteFile(filepath.Join(assets, name), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, err := controlplane.Start(t.Context(), controlplane.Options{
-		BinaryOptions: controlplane.BinaryOptions{Assets: assets}, DataDir: dir,
+		Binaries: binaries.Options{Assets: assets}, DataDir: dir,
 	})
 	wantParts(t, err, "cannot start the control plane", "the last lines of etcd", "the disk is on fire")
 	if _, held, err := controlplane.HolderOf(dir); held || err != nil {
@@ -191,7 +213,7 @@ func TestAComponentThatFailsShowsItsLastWords(t *testing.T) {
 	}
 }
 
-func TestAManifestThatIsNoCRDIsNamed(t *testing.T) {
+func TestManifestThatIsNoCRDIsNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := controlplane.Start(t.Context(), controlplane.Options{
@@ -203,7 +225,7 @@ func TestAManifestThatIsNoCRDIsNamed(t *testing.T) {
 	}
 }
 
-func TestACanceledStartStartsNothing(t *testing.T) {
+func TestCanceledStartStartsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

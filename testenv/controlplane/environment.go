@@ -14,6 +14,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // environment configures envtest for the options. Every path is set, so that no environment variable of envtest
@@ -35,7 +37,7 @@ func (c *ControlPlane) environment(o Options) (*envtest.Environment, error) {
 	return &envtest.Environment{
 		UseExistingCluster: &existing,
 		ControlPlane: envtest.ControlPlane{
-			APIServer: server, Etcd: store, KubectlPath: c.binaries.Kubectl,
+			APIServer: server, Etcd: store, KubectlPath: c.executables.Kubectl,
 		},
 		CRDs:                     crds,
 		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
@@ -45,12 +47,12 @@ func (c *ControlPlane) environment(o Options) (*envtest.Environment, error) {
 }
 
 func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
-	log, err := c.openLog(apiServer)
+	log, err := c.openLog(binaries.APIServer)
 	if err != nil {
 		return nil, err
 	}
 	server := &envtest.APIServer{
-		Path: c.layout.program(apiServer), CertDir: c.layout.certs(), Out: log, Err: log,
+		Path: c.layout.program(binaries.APIServer), CertDir: c.layout.certs(), Out: log, Err: log,
 	}
 	if o.Port != 0 {
 		server.Address, server.Port = loopback, strconv.Itoa(o.Port)
@@ -81,11 +83,11 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 }
 
 func (c *ControlPlane) etcd() (*envtest.Etcd, error) {
-	log, err := c.openLog(etcd)
+	log, err := c.openLog(binaries.Etcd)
 	if err != nil {
 		return nil, err
 	}
-	store := &envtest.Etcd{Path: c.layout.program(etcd), DataDir: c.layout.etcd(), Out: log, Err: log}
+	store := &envtest.Etcd{Path: c.layout.program(binaries.Etcd), DataDir: c.layout.etcd(), Out: log, Err: log}
 	if !c.layout.temporary {
 		// envtest turns it on, as the data of a test need not survive the machine; those of a user must.
 		store.Configure().Set("unsafe-no-fsync", "false")
@@ -108,7 +110,7 @@ const shownLines = 8
 // lastLogs returns the last lines of every log, as the end of an error message.
 func (l layout) lastLogs() string {
 	var b strings.Builder
-	for _, component := range []string{etcd, apiServer, controllerManager} {
+	for _, component := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager} {
 		content, err := os.ReadFile(filepath.Join(l.logs(), component+".log"))
 		if err != nil || len(content) == 0 {
 			continue

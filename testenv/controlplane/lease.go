@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/flock"
+	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
 // temporaryPrefix begins the names of directories without a DataDir; sweepTemporary looks for it.

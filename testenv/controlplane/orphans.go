@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 const orphanTimeout = 10 * time.Second
@@ -44,7 +46,7 @@ func endProcesses(l layout) error {
 
 // processesOf returns the IDs of the processes whose program is one of the layout's.
 func processesOf(l layout) ([]int, error) {
-	programs := []string{l.program(apiServer), l.program(etcd), l.program(controllerManager)}
+	programs := []string{l.program(binaries.APIServer), l.program(binaries.Etcd), l.program(binaries.ControllerManager)}
 	var found []int
 	err := eachProcess(func(pid int, isProgram func(path string) bool) {
 		if slices.ContainsFunc(programs, isProgram) {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // TestOnlyProcessesOfTheDirectoryAreEnded runs the shell under several names: it waits for its input to end.
@@ -19,14 +21,14 @@ func TestOnlyProcessesOfTheDirectoryAreEnded(t *testing.T) {
 	}
 	own, other := layout{dir: t.TempDir()}, layout{dir: t.TempDir()}
 	for _, l := range []layout{own, other} {
-		if err := l.prepare(Binaries{APIServer: shell, Etcd: shell, ControllerManager: shell}); err != nil {
+		if err := l.prepare(binaries.Paths{APIServer: shell, Etcd: shell, ControllerManager: shell}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	orphan := startWaiting(t, own.program(etcd))
+	orphan := startWaiting(t, own.program(binaries.Etcd))
 	sameProgram := startWaiting(t, shell)
-	namesUs := startWaiting(t, shell, own.program(etcd))
-	anotherDirectory := startWaiting(t, other.program(etcd))
+	namesUs := startWaiting(t, shell, own.program(binaries.Etcd))
+	anotherDirectory := startWaiting(t, other.program(binaries.Etcd))
 
 	if err := endProcesses(own); err != nil {
 		t.Fatal(err)
@@ -45,7 +47,7 @@ func TestOnlyProcessesOfTheDirectoryAreEnded(t *testing.T) {
 	}
 }
 
-func TestTheTemporaryDirectoryOfAKilledProcessIsRemoved(t *testing.T) {
+func TestTemporaryDirectoryOfAKilledProcessIsRemoved(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	stale, used := filepath.Join(tmp, temporaryPrefix+"stale"), layout{dir: filepath.Join(tmp, temporaryPrefix+"used")}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // managedControllers are what runs of the controllers of Kubernetes. The names are those of the real
@@ -30,11 +32,11 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err := WriteKubeconfig(c.layout.kubeconfig(), config, "default"); err != nil {
 		return err
 	}
-	log, err := c.openLog(controllerManager)
+	log, err := c.openLog(binaries.ControllerManager)
 	if err != nil {
 		return err
 	}
-	c.manager, err = startProcess(log, c.layout.program(controllerManager), "--kubeconfig="+c.layout.kubeconfig(),
+	c.manager, err = startProcess(log, c.layout.program(binaries.ControllerManager), "--kubeconfig="+c.layout.kubeconfig(),
 		"--controllers="+managedControllers, "--leader-elect=false", "--secure-port=0")
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 // A directory that its owner is removing must not get a new file by somebody
 // who looks whether it is abandoned: the removal would fail.
-func TestSweepingPutsNothingIntoADirectoryThatIsBeingRemoved(t *testing.T) {
+func TestSweepPutsNothingIntoADirectoryThatIsBeingRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := takeOver(layout{dir: dir, temporary: true}); !errors.Is(err, os.ErrNotExist) {

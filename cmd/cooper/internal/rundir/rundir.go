@@ -84,7 +84,7 @@ func (d Dir) lock() string   { return filepath.Join(d.path, "lock") }
 func (d Dir) info() string   { return filepath.Join(d.path, "cooper.json") }
 func (d Dir) marker() string { return filepath.Join(d.path, "CREATED-BY-COOPER") }
 
-// Info tells other processes what runs.
+// Info is what other processes can read about what runs.
 type Info struct {
 	// PID is the process that holds the directory.
 	PID int `json:"pid"`
@@ -178,7 +178,7 @@ func lockExclusively(file *os.File) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return err //nolint:wrapcheck // the caller tells a held lock by this error
+			return err //nolint:wrapcheck // the caller recognizes a held lock by this error
 		}
 		select {
 		case <-deadline:
@@ -217,7 +217,7 @@ func (l *Lease) Clear() error {
 	return nil
 }
 
-// Publish changes what other processes are told. They see the old text or the
+// Publish changes what other processes can read. They see the old text or the
 // whole new one.
 func (l *Lease) Publish(change func(*Info)) error {
 	change(&l.held)

@@ -21,7 +21,7 @@ func at(t *testing.T, path string) rundir.Dir {
 	return dir
 }
 
-func TestAcquire_a_second_one_is_told_who_holds_the_directory(t *testing.T) {
+func TestAcquireNamesWhoHoldsTheDirectory(t *testing.T) {
 	t.Parallel()
 	dir := at(t, filepath.Join(t.TempDir(), "new", "dir"))
 	lease, err := dir.Acquire()
@@ -59,7 +59,7 @@ func TestAcquire_a_second_one_is_told_who_holds_the_directory(t *testing.T) {
 	}
 }
 
-func TestAcquire_leaves_a_foreign_directory_alone(t *testing.T) {
+func TestAcquireLeavesAForeignDirectoryAlone(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	if err := os.WriteFile(filepath.Join(path, "thesis.tex"), []byte("x"), 0o600); err != nil {
@@ -76,7 +76,7 @@ func TestAcquire_leaves_a_foreign_directory_alone(t *testing.T) {
 	}
 }
 
-func TestClear_removes_state_and_nothing_else(t *testing.T) {
+func TestClearRemovesStateAndNothingElse(t *testing.T) {
 	t.Parallel()
 	dir := at(t, t.TempDir())
 	lease, err := dir.Acquire()
@@ -101,7 +101,7 @@ func TestClear_removes_state_and_nothing_else(t *testing.T) {
 	}
 }
 
-func TestHolder_a_process_that_has_published_nothing_yet_holds_the_directory(t *testing.T) {
+func TestHolderMayHavePublishedNothingYet(t *testing.T) {
 	t.Parallel()
 	dir := at(t, t.TempDir())
 	lease, err := dir.Acquire()
@@ -119,7 +119,7 @@ func TestHolder_a_process_that_has_published_nothing_yet_holds_the_directory(t *
 	}
 }
 
-func TestAcquire_does_not_take_over_what_a_killed_process_published(t *testing.T) {
+func TestAcquireDropsWhatAKilledProcessPublished(t *testing.T) {
 	t.Parallel()
 	dir := at(t, t.TempDir())
 	lease, err := dir.Acquire()

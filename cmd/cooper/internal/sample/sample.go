@@ -38,7 +38,7 @@ const pollInterval = 100 * time.Millisecond
 
 // A Document is one object of a manifest.
 type Document struct {
-	// Source tells a person where it stands: file and document number.
+	// Source says where it stands, for a person: file and document number.
 	Source string
 	Object *unstructured.Unstructured
 }
@@ -147,23 +147,23 @@ func remember(object *unstructured.Unstructured) error {
 }
 
 // Wait waits until each BucketClaim and BucketAccess of the documents, which
-// have been applied, is provisioned. tell is called with a line whenever what
+// have been applied, is provisioned. report is called with a line whenever what
 // is waited for changes. When one cannot be provisioned, or ctx ends, the error
 // says which and why.
-func Wait(ctx context.Context, c client.Client, documents []Document, tell func(string)) error {
+func Wait(ctx context.Context, c client.Client, documents []Document, report func(string)) error {
 	for _, d := range documents {
 		kind := d.Object.GetKind()
 		if d.Object.GroupVersionKind().Group != cosiapi.GroupName || kind != "BucketClaim" && kind != "BucketAccess" {
 			continue
 		}
-		if err := waitFor(ctx, c, d.Object, tell); err != nil {
+		if err := waitFor(ctx, c, d.Object, report); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructured, tell func(string)) error {
+func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructured, report func(string)) error {
 	name := fmt.Sprintf("%s %s/%s", want.GetKind(), want.GetNamespace(), want.GetName())
 	said, failure := "", error(nil)
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
@@ -180,7 +180,7 @@ func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructur
 			return false, failure
 		}
 		if text != said {
-			tell(name + ": " + text)
+			report(name + ": " + text)
 			said = text
 		}
 		return false, nil

@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestRead_bad_input(t *testing.T) {
+func TestReadOfBadInput(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		files map[string]string
@@ -76,7 +76,7 @@ func TestRead_bad_input(t *testing.T) {
 	}
 }
 
-func TestApply_names_the_document_that_the_API_server_refuses(t *testing.T) {
+func TestApplyNamesTheDocumentThatTheAPIServerRefuses(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	for name, tc := range map[string]struct{ manifest, want string }{
@@ -101,7 +101,7 @@ func TestApply_names_the_document_that_the_API_server_refuses(t *testing.T) {
 	}
 }
 
-func TestWait_says_what_is_waited_for_and_why_it_ends(t *testing.T) {
+func TestWaitSaysWhatItWaitsForAndWhyItEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	manifest := "apiVersion: objectstorage.k8s.io/v1alpha2\nkind: BucketClaim\nmetadata: {name: nobodys}\n" +

@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
 )
 
-func TestWrite_a_shell_reads_back_what_was_written(t *testing.T) {
+func TestWriteIsReadBackByAShell(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]string{
 		"a plain word":            "AKIAIOSFODNN7EXAMPLE",
@@ -40,7 +40,7 @@ func TestWrite_a_shell_reads_back_what_was_written(t *testing.T) {
 	}
 }
 
-func TestWrite_refuses_a_name_that_no_shell_accepts(t *testing.T) {
+func TestWriteRefusesANameThatNoShellAccepts(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "1A", "A-B", "A B", "A;B"} {
 		var out bytes.Buffer

@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
@@ -84,8 +85,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	cp, err := controlplane.Start(ctx, controlplane.Options{
-		BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { o.say("%s", text) }},
-		DataDir:       o.Data, Port: o.Port, AllInterfaces: o.AllInterfaces, CRDs: crds,
+		Binaries: binaries.Options{Progress: o.Progress},
+		DataDir:  o.Data, Port: o.Port, AllInterfaces: o.AllInterfaces, CRDs: crds,
 	})
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func (o Options) write(name string, config *rest.Config, server string) error {
 	return controlplane.WriteKubeconfig(filepath.Join(o.Kubeconfigs, name), config, "default")
 }
 
-// serveHealth tells that everything is in place, until ctx ends.
+// serveHealth reports that everything is in place, until ctx ends.
 func (o Options) serveHealth(ctx context.Context) error {
 	if o.HealthAddress == "" {
 		<-ctx.Done()
@@ -163,7 +164,7 @@ func (o Options) serveHealth(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "ok\n") // a caller that has gone needs no answer
+		_, _ = io.WriteString(w, "ok\n") // a caller that has gone needs no response
 	})
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.HealthAddress)
 	if err != nil {

@@ -42,8 +42,8 @@ func Apply(ctx context.Context, o ApplyOptions) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.SampleTimeout, fmt.Errorf("gave up after %s, as --timeout says", o.SampleTimeout))
 	defer cancel()
-	tell := func(line string) { fmt.Fprintf(o.Progress, "cooper: %s\n", line) }
-	if err := sample.Wait(ctx, c, documents, tell); err != nil {
+	report := func(line string) { fmt.Fprintf(o.Progress, "cooper: %s\n", line) }
+	if err := sample.Wait(ctx, c, documents, report); err != nil {
 		return err
 	}
 	for _, key := range accessSecrets(documents) {

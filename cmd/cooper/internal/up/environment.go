@@ -137,7 +137,7 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no Secret %s: kubectl get bucketaccess -n %s tells whether its access is provisioned: %w", key, key.Namespace, err)
+		return fmt.Errorf("there is no Secret %s: kubectl get bucketaccess -n %s says whether its access is provisioned: %w", key, key.Namespace, err)
 	}
 	if err != nil {
 		return fmt.Errorf("read Secret %s: %w", key, err)
@@ -147,6 +147,14 @@ func addSecret(ctx context.Context, c client.Client, key types.NamespacedName, v
 	}
 	return nil
 }
+
+const (
+	// gcsName is what the report calls the fake of Google Cloud.
+	gcsName = "Cloud Storage and IAM"
+	// gcsEndpointKey is a variable beside those of a GCS access Secret, which has no URL: clients know
+	// Google's, and need that of a fake.
+	gcsEndpointKey = "GCS_ENDPOINT_URL"
+)
 
 // addEndpoint adds the URL that a GCS access Secret does not have.
 func addEndpoint(info rundir.Info, variables map[string]string) {
@@ -173,7 +181,7 @@ func (r *running) awaitCurrent(ctx context.Context, key types.NamespacedName) er
 		return endpoint == "" || served[endpoint], nil
 	})
 	if err != nil {
-		return fmt.Errorf("Secret %s names the endpoint %q of an earlier run and is not brought up to date: %w; %s tells more",
+		return fmt.Errorf("Secret %s names the endpoint %q of an earlier run and is not brought up to date: %w; %s says more",
 			key, endpoint, err, r.options.Dir.Log())
 	}
 	return nil

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !s3only
+
 package up
 
 import (
@@ -24,15 +26,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
-const (
-	// gcsName is what the report calls the fake of Google Cloud.
-	gcsName = "Cloud Storage and IAM"
-	// gcsEndpointKey is a variable beside those of a GCS access Secret, which has no URL: clients know
-	// Google's, and have to be told that of a fake.
-	gcsEndpointKey = "GCS_ENDPOINT_URL"
-	// gcsPool is the workload identity pool of this cluster, named as GKE does.
-	gcsPool = gcsfake.DefaultProject + ".svc.id.goog"
-)
+// gcsPool is the workload identity pool of this cluster, named as GKE does.
+const gcsPool = gcsfake.DefaultProject + ".svc.id.goog"
 
 // apiServer is the way of the fake to the API server, whose tokens workloads exchange: there the fake fetches the keys
 // to verify them. It starts first, and so learns the way later.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// GrantedVariable tells the next Environment in the same shell which variables came from which access Secret:
+// GrantedVariable says to the next Environment in the same shell which variables came from which access Secret:
 // "<namespace>/<secret>:NAME,NAME <namespace>/<secret>:NAME".
 const GrantedVariable = "COOPER_GRANTED"
 
@@ -47,7 +47,7 @@ func printGranted(all []granted) string {
 }
 
 // replace says what a shell has after now is added to what it had, and which variables it must give up: those of now's
-// Secret that are no more, and those of Secrets for which exists answers false. A variable belongs to the Secret that set
+// Secret that are no more, and those of Secrets for which exists returns false. A variable belongs to the Secret that set
 // it last.
 func replace(before []granted, now granted, exists func(types.NamespacedName) (bool, error)) (after []granted, unset []string, err error) {
 	for _, one := range before {

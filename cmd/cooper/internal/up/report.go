@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
 )
 
-// report prints what runs and how to use it, and tells other commands.
+// report prints what runs and how to use it, for a person and for other commands.
 func (r *running) report(ctx context.Context, documents []sample.Document) error {
 	secrets := accessSecrets(documents)
 	var names []string

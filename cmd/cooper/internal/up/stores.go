@@ -28,7 +28,7 @@ type store struct {
 	driver system.Driver
 	// administrator, unless nil, are the variables by which clients act as root.
 	administrator map[string]string
-	// join, unless nil, tells the store of the API server, once that answers.
+	// join, unless nil, introduces the store to the API server, once that serves.
 	join func(ctx context.Context, config *rest.Config) error
 	stop func() error
 }

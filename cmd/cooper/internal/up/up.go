@@ -28,6 +28,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
 
@@ -133,7 +134,7 @@ func (r *running) start(ctx context.Context) error {
 	}
 	r.log = log
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	for _, start := range []func(context.Context, Options, *slog.Logger) (*store, error){startS3, startAzure, startGCS} {
+	for _, start := range clouds() {
 		s, err := start(ctx, r.options, logger)
 		if err != nil {
 			return err
@@ -145,9 +146,9 @@ func (r *running) start(ctx context.Context) error {
 	handler := apiserver.LogTo(logger)
 	options := system.Options{
 		ControlPlaneOptions: controlplane.Options{
-			BinaryOptions: controlplane.BinaryOptions{Progress: func(text string) { r.say("%s", text) }},
-			DataDir:       r.options.Dir.ControlPlane(),
-			Port:          r.options.portOf("api", r.options.APIPort),
+			Binaries: binaries.Options{Progress: r.options.Progress},
+			DataDir:  r.options.Dir.ControlPlane(),
+			Port:     r.options.portOf("api", r.options.APIPort),
 		},
 		Logger: &handler,
 	}
@@ -170,7 +171,7 @@ func (r *running) start(ctx context.Context) error {
 	return r.publish()
 }
 
-// publish writes the kubeconfig, links kubectl and tells other commands what
+// publish writes the kubeconfig, links kubectl and publishes for other commands what
 // runs.
 func (r *running) publish() error {
 	dir, cp := r.options.Dir, r.system.ControlPlane()
@@ -236,7 +237,7 @@ func (r *running) applySample(ctx context.Context, documents []sample.Document) 
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.SampleTimeout,
-		fmt.Errorf("gave up after %s, as --sample-timeout says; %s tells more", r.options.SampleTimeout, r.options.Dir.Log()))
+		fmt.Errorf("gave up after %s, as --sample-timeout says; %s says more", r.options.SampleTimeout, r.options.Dir.Log()))
 	defer cancel()
 	return sample.Wait(ctx, c, documents, func(line string) { r.say("%s", line) })
 }
@@ -261,7 +262,7 @@ func (r *running) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case part := <-ended:
-		return fmt.Errorf("%s ended by itself: %w; %s tells more", part.Name(), part.Stop(), r.options.Dir.Log())
+		return fmt.Errorf("%s ended by itself: %w; %s says more", part.Name(), part.Stop(), r.options.Dir.Log())
 	}
 }
 

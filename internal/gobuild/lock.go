@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cooper-cosi/cooper/testenv/controlplane/internal/flock"
+	"github.com/cooper-cosi/cooper/internal/flock"
 )
 
 // pollInterval is how often a waiting process looks whether the lock is free. A blocking lock could not be given up
@@ -23,7 +23,7 @@ func lock(ctx context.Context, path string, waiting func(holder string)) (releas
 	if err != nil {
 		return nil, err
 	}
-	for told := false; ; {
+	for said := false; ; {
 		got, err := flock.Try(file)
 		if err != nil {
 			return nil, closing(file, err)
@@ -31,8 +31,8 @@ func lock(ctx context.Context, path string, waiting func(holder string)) (releas
 		if got {
 			break
 		}
-		if !told {
-			told = true
+		if !said {
+			said = true
 			waiting(holderOf(path))
 		}
 		select {
@@ -41,7 +41,7 @@ func lock(ctx context.Context, path string, waiting func(holder string)) (releas
 		case <-time.After(pollInterval):
 		}
 	}
-	// Only told to those who wait: a failure to write it must not fail the build.
+	// Only for those who wait: a failure to write it must not fail the build.
 	if file.Truncate(0) == nil {
 		_, _ = fmt.Fprintf(file, "process %d", os.Getpid())
 	}

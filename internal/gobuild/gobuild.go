@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gobuild builds programs from a Go module that exists only as a template, once per user.
+// Package gobuild builds Go programs and says how far it is: those of a module that exists only as a template, once
+// per user, and those of a module on this machine.
 //
-// It must not know what it builds: the control plane is one module among others, and the tests build a tiny one.
+// It must not know what it builds: the control plane is one module among others, and the tests build a tiny one. It
+// uses the standard library alone, so that a program that only builds is itself there within seconds.
 package gobuild
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -26,75 +26,73 @@ type Module struct {
 	// Template holds the files of the module. Each is named as in the module plus ".txt", with go.mod and go.sum named
 	// gomod.txt and gosum.txt: a directory with a real go.mod could not be embedded.
 	Template fs.FS
-	// Programs are directories of main packages below the module's root. Each becomes an executable of that base name.
-	Programs []string
-	// LinkFlags is the value of -ldflags.
+	// LinkFlags are added to -ldflags.
 	LinkFlags string
-	// Expect says how long the build takes, for the progress message: "about 3 minutes".
-	Expect string
 }
 
 // Options say where and how to build.
 type Options struct {
 	// CacheDir receives one directory per module and version. It is created if needed.
 	CacheDir string
-	// Progress is told in one short sentence what takes long. It may be nil.
-	Progress func(string)
+	// Progress shows what takes long. It may be nil.
+	Progress *Progress
 	// Path is searched for the go command; empty means the PATH of this process.
 	Path string
 }
 
-// ErrNoGo says that there is no go command to build with.
-var ErrNoGo = errors.New("no go command found")
-
-// Build returns the directory that holds the programs of m, building them first if no process of this user did
-// before. Several processes may call it at once: one builds, the others wait. An error says what to do next; after an
-// error or the end of ctx nothing half-built is left where a later call would take it for complete.
-func Build(ctx context.Context, m Module, o Options) (string, error) {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	key, err := m.key()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(o.CacheDir, key)
-	if isDir(dir) {
-		return dir, nil
+// Build returns the directory that holds the programs of m, building those that no process of this user has built
+// before. Each program is a directory with a main package below the module's root, and becomes an executable of that
+// name.
+//
+// Several processes may call it at once: one builds, the others wait. An error says what to do next; after an error or
+// the end of ctx nothing half-built is left where a later call would take it for complete.
+func Build(ctx context.Context, m Module, o Options, programs ...string) (string, error) {
+	dir, missing, err := m.missing(o.CacheDir, programs)
+	if err != nil || len(missing) == 0 {
+		return dir, err
 	}
 	if err := os.MkdirAll(o.CacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("cannot keep the programs of %s: %w; make the directory writable or name another one", m.Name, err)
 	}
 	release, err := lock(ctx, dir+".lock", func(holder string) {
-		o.Progress(fmt.Sprintf("waiting for %s, which builds %s", holder, m.Name))
+		o.Progress.Say("waiting for %s, which builds %s", holder, m.Name)
 	})
 	if err != nil {
 		return "", fmt.Errorf("cannot lock the build of %s: %w", m.Name, err)
 	}
 	defer release()
-	if isDir(dir) {
-		return dir, nil
+	if dir, missing, err = m.missing(o.CacheDir, programs); err != nil || len(missing) == 0 {
+		return dir, err
 	}
-	if err := m.build(ctx, dir, o); err != nil {
+	if err := m.build(ctx, dir, o, missing); err != nil {
 		return "", err
 	}
 	return dir, nil
 }
 
-// Built returns the directory that holds the programs of m, and whether they are built.
-func Built(m Module, cacheDir string) (string, bool) {
+// Dir returns the directory where Build puts the programs of m.
+func (m Module) Dir(cacheDir string) (string, error) {
 	key, err := m.key()
-	if err != nil {
-		return "", false
+	return filepath.Join(cacheDir, key), err
+}
+
+// missing returns the directory of m's programs, and which of them it lacks.
+func (m Module) missing(cacheDir string, programs []string) (dir string, missing []string, err error) {
+	if dir, err = m.Dir(cacheDir); err != nil {
+		return "", nil, err
 	}
-	dir := filepath.Join(cacheDir, key)
-	return dir, isDir(dir)
+	for _, program := range programs {
+		if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+			missing = append(missing, program)
+		}
+	}
+	return dir, missing, nil
 }
 
 // key names one version of the module for one platform: whatever changes the result changes the key.
 func (m Module) key() (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, m.LinkFlags, m.Programs)
+	fmt.Fprintln(h, m.LinkFlags)
 	err := m.walk(func(name string, content []byte) error {
 		fmt.Fprintln(h, name, len(content))
 		_, err := h.Write(content)
@@ -132,8 +130,8 @@ func realName(path string) string {
 	}
 }
 
-// build makes dir appear complete, by a rename, or not at all. The caller holds the lock of dir.
-func (m Module) build(ctx context.Context, dir string, o Options) error {
+// build makes each program appear complete in dir, by a rename, or not at all. The caller holds the lock of dir.
+func (m Module) build(ctx context.Context, dir string, o Options, programs []string) error {
 	if err := removeLeftovers(dir); err != nil {
 		return err
 	}
@@ -146,15 +144,24 @@ func (m Module) build(ctx context.Context, dir string, o Options) error {
 	if err := m.write(src); err != nil {
 		return fmt.Errorf("cannot write the source of %s: %w", m.Name, err)
 	}
-	o.Progress(fmt.Sprintf("building %s %s (%s, once)", strings.Join(baseNames(m.Programs), ", "), m.Version, m.Expect))
-	if err := m.compile(ctx, src, bin, o.Path); err != nil {
+	o.Progress.Say("building %s %s, once", strings.Join(programs, ", "), m.Version)
+	command := Command{
+		Name: m.Name, Dir: src, LinkFlags: m.LinkFlags, Path: o.Path,
+		Output: bin + string(os.PathSeparator),
+	}
+	for _, program := range programs {
+		command.Packages = append(command.Packages, "./"+program)
+	}
+	if err := command.Run(ctx, o.Progress); err != nil {
 		return err
 	}
-	if err := os.Chmod(bin, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot finish the build of %s: %w", m.Name, err)
 	}
-	if err := os.Rename(bin, dir); err != nil {
-		return fmt.Errorf("cannot finish the build of %s: %w", m.Name, err)
+	for _, program := range programs {
+		if err := os.Rename(filepath.Join(bin, program), filepath.Join(dir, program)); err != nil {
+			return fmt.Errorf("cannot finish the build of %s: %w", m.Name, err)
+		}
 	}
 	return nil
 }
@@ -181,17 +188,4 @@ func (m Module) write(dir string) error {
 		}
 		return os.WriteFile(path, content, 0o600)
 	})
-}
-
-func baseNames(programs []string) []string {
-	names := slices.Clone(programs)
-	for i, p := range names {
-		names[i] = filepath.Base(p)
-	}
-	return names
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

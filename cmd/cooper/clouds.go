@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !s3only
+
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
+)
+
+// limits says for help what this cooper lacks.
+const limits = ""
+
+// otherFakes returns the commands that run the stores of clouds besides S3.
+func otherFakes() []subcommand {
+	return []subcommand{
+		{name: "fakes gcs", short: "run a Cloud Storage with IAM, alone", prepare: gcsfakecmd.Prepare},
+		{name: "fakes azure", short: "run an Azure Blob service that enforces, alone", prepare: azurefakecmd.Prepare},
+	}
+}
+
+// otherPorts defines the flags of up for clouds besides S3.
+func otherPorts(flags *pflag.FlagSet, o *up.Options) {
+	flags.IntVar(&o.AzurePort, "azure-port", 0, "port of the fake Azure Blob service on 127.0.0.1; 0 means a free one")
+	flags.IntVar(&o.GCSPort, "gcs-port", 0, "port of the fake Cloud Storage and IAM on 127.0.0.1; 0 means a free one")
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build s3only
+
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
+)
+
+// A cooper that is built with the tag s3only has nothing of other clouds: their SDKs are a fifth of its packages.
+
+const limits = `
+This one has the store of S3 alone. With those of Azure and Google Cloud it is built by
+  make bin/cooper CLOUDS=all
+`
+
+func otherFakes() []subcommand { return nil }
+
+func otherPorts(*pflag.FlagSet, *up.Options) {}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gobuild
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// shownLines is how many of the last lines of a failed build its error repeats.
+const shownLines = 15
+
+// tick is how often the time of a build that goes on is shown again.
+const tick = time.Second
+
+// ErrNoGo says that there is no go command to build with.
+var ErrNoGo = errors.New("no go command found")
+
+// A Command is one run of go build, static and without traces of this machine. All of them compile a package with the
+// same flags, so that what one has compiled is not compiled again by the next.
+type Command struct {
+	// Name says in messages what is built.
+	Name string
+	// Dir is a directory of the module.
+	Dir string
+	// Packages are main packages of the module, as go build takes them.
+	Packages []string
+	// Output is a file, or a directory if the path ends in a slash.
+	Output string
+	// LinkFlags are added to -ldflags.
+	LinkFlags string
+	// Tags are build tags, separated by commas.
+	Tags string
+	// Path is searched for the go command; empty means the PATH of this process.
+	Path string
+}
+
+// Run builds, and shows how many of the packages that must be compiled are, if there are any. The end of ctx
+// ends the build.
+func (c Command) Run(ctx context.Context, progress *Progress) error {
+	goCommand, err := findGo(c.Path)
+	if err != nil {
+		return fmt.Errorf("cannot build %s: %w", c.Name, err)
+	}
+	b := &build{command: c, goCommand: goCommand, began: time.Now(), task: progress.start(c.Name)}
+	if err := b.run(ctx); err != nil {
+		b.task.end("failed")
+		return err
+	}
+	if b.done == 0 {
+		b.task.end("done in %s", b.elapsed())
+		return nil
+	}
+	b.task.end("%d packages in %s", b.done, b.elapsed())
+	return nil
+}
+
+// build is a Command while it runs.
+type build struct {
+	command   Command
+	goCommand string
+	began     time.Time
+	task      *task
+	stale     map[string]bool // the packages by path, true for those that must be compiled
+	total     int             // how many those are
+	done      int
+	downloads int
+}
+
+func (b *build) run(ctx context.Context) error {
+	b.task.set("looking what is there already")
+	// A main package is stale for the go command until it is installed, which ours never are.
+	const format = `{{.ImportPath}} {{if ne .Name "main"}}{{.Stale}}{{end}}`
+	list, err := b.exec(ctx, []string{"list", "-deps", "-f", format}, nil)
+	if err != nil {
+		return err
+	}
+	b.stale = map[string]bool{}
+	for line := range strings.Lines(list) {
+		path, stale, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b.stale[path] = stale == "true"
+		if b.stale[path] {
+			b.total++
+		}
+	}
+	args := []string{"build", "-v", "-ldflags", strings.TrimSpace("-s -w " + b.command.LinkFlags), "-o", b.command.Output}
+	_, err = b.exec(ctx, args, b.compiled)
+	return err
+}
+
+// compiled takes a line of go build -v, and reports whether it names a package.
+func (b *build) compiled(line string) bool {
+	stale, known := b.stale[line]
+	if stale {
+		b.done++
+	}
+	return known
+}
+
+func (b *build) elapsed() time.Duration { return time.Since(b.began).Round(time.Second) }
+
+func (b *build) show() {
+	switch {
+	case b.total > 0:
+		b.task.set("%d of %d packages, %s", b.done, b.total, b.elapsed())
+	case b.downloads > 0:
+		b.task.set("%d modules downloaded, %s", b.downloads, b.elapsed())
+	}
+}
+
+// exec runs the go command and returns its output. Lines of its standard error that taken takes, and those on
+// downloads, are no part of the error of a run that fails.
+func (b *build) exec(ctx context.Context, args []string, taken func(line string) bool) (string, error) {
+	cmd := exec.CommandContext(ctx, b.goCommand, append(append(args, "-trimpath", "-tags", b.command.Tags), b.command.Packages...)...)
+	cmd.Dir, cmd.Env = b.command.Dir, buildEnv(os.Environ())
+	// The go command starts compilers; a group of their own lets all of them be ended together.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	var output strings.Builder
+	cmd.Stdout = &output
+	reader, writer := io.Pipe()
+	cmd.Stderr = writer
+	said := make(chan []string)
+	go func() { said <- b.follow(reader, taken) }()
+	err := cmd.Run()
+	_ = writer.Close() // of a pipe in this process: never an error
+	messages := <-said
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("the build of %s was interrupted: %w", b.command.Name, context.Cause(ctx))
+	case err != nil:
+		return "", fmt.Errorf("cannot build %s: %s %s: %w; the last lines of its output:\n%s",
+			b.command.Name, b.goCommand, args[0], err, strings.Join(messages[max(0, len(messages)-shownLines):], "\n"))
+	}
+	return output.String(), nil
+}
+
+// follow shows what the go command does until its standard error ends, and returns the messages in it.
+func (b *build) follow(from io.Reader, taken func(line string) bool) []string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(from); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var messages []string
+	for {
+		select {
+		case line, ok := <-lines:
+			switch {
+			case !ok:
+				return messages
+			case strings.HasPrefix(line, "go: downloading "):
+				b.downloads++
+			case taken == nil || !taken(line):
+				messages = append(messages, line)
+			}
+		case <-ticker.C:
+		}
+		b.show()
+	}
+}
+
+func findGo(path string) (string, error) {
+	if path == "" {
+		path = os.Getenv("PATH")
+	}
+	for _, dir := range filepath.SplitList(path) {
+		candidate := filepath.Join(dir, "go")
+		if info, err := os.Stat(candidate); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return filepath.Abs(candidate)
+		}
+	}
+	return "", fmt.Errorf("%w in PATH %q; install Go (https://go.dev/dl) or add its bin directory to PATH", ErrNoGo, path)
+}
+
+// buildEnv is env without what would make the result depend on the caller's own module or platform settings.
+func buildEnv(env []string) []string {
+	const ours = " GOFLAGS GOWORK GO111MODULE GOOS GOARCH CGO_ENABLED GOEXPERIMENT "
+	kept := make([]string, 0, len(env))
+	for _, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		if !strings.Contains(ours, " "+name+" ") {
+			kept = append(kept, e)
+		}
+	}
+	return append(kept, "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gobuild
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		terminal bool
+		want     string
+	}{
+		"on a terminal keeps one line current, below those that stay": {terminal: true, want: "" +
+			clearLine + "one: 1 of 2" +
+			clearLine + "one: 1 of 2; two: 3 of 4" +
+			clearLine + "a fact\n" + clearLine + "one: 1 of 2; two: 3 of 4" +
+			clearLine + "one: 2 of 2; two: 3 of 4" +
+			clearLine + "one: ready\n" + clearLine + "two: 3 of 4" +
+			clearLine + "two: failed\n" +
+			clearLine + "quick: 1 of 1" + clearLine},
+		"elsewhere says little, and nothing of what takes no time": {
+			want: "a fact\none: 2 of 2\none: ready\ntwo: failed\n",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said bytes.Buffer
+			now := time.Unix(0, 0)
+			p := &Progress{out: &said, terminal: tc.terminal, now: func() time.Time { return now }}
+			one, two := p.start("one"), p.start("two")
+			one.set("%d of 2", 1)
+			two.set("%d of 4", 3)
+			if n, err := p.Write([]byte("a fact\n")); n != 7 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+			now = now.Add(worthALine)
+			one.set("%d of 2", 2)
+			one.end("ready")
+			two.end("failed")
+			quick := p.start("quick")
+			quick.set("%d of 1", 1)
+			quick.end("ready")
+			if diff := cmp.Diff(tc.want, said.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNewProgress(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	p := NewProgress(&said)
+	if again := NewProgress(p); again != p {
+		t.Error("a Progress that is passed on as a writer is another one")
+	}
+	silent := NewProgress(nil)
+	silent.Say("nothing")
+	task := silent.start("nothing")
+	task.set("of")
+	task.end("it")
+	if said.Len() > 0 {
+		t.Errorf("said %q", said.String())
+	}
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+)
+
+// allPrograms are what a directory needs so that nothing is built.
+var allPrograms = []string{"kube-apiserver", "etcd", "kube-controller-manager", "kubectl"}
+
+func TestFind(t *testing.T) {
+	const newer, older = "v1.99.0", "v1.31.9"
+	tests := map[string]struct {
+		// assets, setupEnvtest and path are the versions of executables in the directory of KUBEBUILDER_ASSETS, in those
+		// of setup-envtest, and on the PATH.
+		assets       map[string]string
+		setupEnvtest map[string]string
+		path         map[string]string
+		// want is the directory of each program, wantSaid what is said of them.
+		want     map[string]string
+		wantSaid []string
+		wantErr  []string
+	}{
+		"uses all that KUBEBUILDER_ASSETS has": {
+			assets:   versions(newer, allPrograms...),
+			want:     map[string]string{"kube-apiserver": "assets", "etcd": "assets", "kube-controller-manager": "assets", "kubectl": "assets"},
+			wantSaid: []string{"using the kube-apiserver and etcd of", "assets"},
+		},
+		"prefers KUBEBUILDER_ASSETS to what lies elsewhere": {
+			assets:       versions(newer, "kube-apiserver", "etcd", "kube-controller-manager"),
+			setupEnvtest: versions(newer, allPrograms...),
+			path:         versions(newer, "kubectl"),
+			want:         map[string]string{"kube-apiserver": "assets", "etcd": "assets", "kube-controller-manager": "assets", "kubectl": "path"},
+			wantSaid:     []string{"using the kube-apiserver and etcd of", "using the kubectl of this machine"},
+		},
+		"uses what setup-envtest has downloaded": {
+			setupEnvtest: versions(newer, allPrograms...),
+			want:         map[string]string{"kube-apiserver": "setup-envtest", "etcd": "setup-envtest", "kube-controller-manager": "setup-envtest", "kubectl": "setup-envtest"},
+			wantSaid:     []string{"using the kube-apiserver and etcd of", "kubebuilder-envtest"},
+		},
+		"refuses KUBEBUILDER_ASSETS that are too old": {
+			assets:  versions(older, allPrograms...),
+			wantErr: []string{"assets directory", "kube-apiserver is version 1.31, and 1.32 is the oldest that will do", "unset KUBEBUILDER_ASSETS"},
+		},
+		"refuses KUBEBUILDER_ASSETS without kube-apiserver": {
+			assets:  versions(newer, "etcd"),
+			wantErr: []string{"assets directory", "there is no executable kube-apiserver", "unset KUBEBUILDER_ASSETS"},
+		},
+		"refuses KUBEBUILDER_ASSETS without etcd": {
+			assets:  versions(newer, "kube-apiserver"),
+			wantErr: []string{"there is no executable etcd", "unset KUBEBUILDER_ASSETS"},
+		},
+		"without Go names both ways out": {
+			path:     versions(newer, "kubectl"),
+			wantSaid: []string{"using the kubectl of this machine"},
+			wantErr:  []string{"no go command found", "install Go", "KUBEBUILDER_ASSETS can name a directory"},
+		},
+		"passes over what setup-envtest has if that is too old, and a kubectl that is": {
+			setupEnvtest: versions(older, allPrograms...),
+			path:         versions("v1.30.0", "kubectl"),
+			wantSaid: []string{
+				"not using", "kube-apiserver is version 1.31, and 1.32 is the oldest",
+				"kubectl is version 1.30, and 1.31 is the oldest",
+				"building kube-apiserver, etcd, kube-controller-manager, kubectl v",
+			},
+			wantErr: []string{"cannot build control-plane", "no go command found"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			installed := filepath.Join(root, "data", "kubebuilder-envtest", "k8s", "1.99.0-"+runtime.GOOS+"-"+runtime.GOARCH)
+			dirs := map[string]string{"assets": filepath.Join(root, "assets"), "path": filepath.Join(root, "path"), "setup-envtest": installed}
+			t.Setenv("PATH", dirs["path"])
+			t.Setenv("XDG_DATA_HOME", filepath.Join(root, "data"))
+			t.Setenv("KUBEBUILDER_ASSETS", "")
+			if tc.assets != nil {
+				t.Setenv("KUBEBUILDER_ASSETS", dirs["assets"])
+			}
+			for dir, programs := range map[string]map[string]string{"assets": tc.assets, "path": tc.path, "setup-envtest": tc.setupEnvtest} {
+				install(t, dirs[dir], programs)
+			}
+			var said bytes.Buffer
+			got, err := binaries.Find(t.Context(), binaries.Options{CacheDir: t.TempDir(), Progress: &said})
+			wantParts(t, said.String(), tc.wantSaid...)
+			if tc.wantErr != nil {
+				if err == nil {
+					t.Fatalf("no error, want one with %q", tc.wantErr)
+				}
+				wantParts(t, err.Error(), tc.wantErr...)
+				return
+			}
+			in := func(program string) string { return filepath.Join(dirs[tc.want[program]], program) }
+			want := binaries.Paths{
+				APIServer: in("kube-apiserver"), Etcd: in("etcd"), ControllerManager: in("kube-controller-manager"), Kubectl: in("kubectl"),
+			}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestFindWithoutAHomeDirectorySaysWhatToSet(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	_, err := binaries.Find(t.Context(), binaries.Options{Own: true})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	wantParts(t, err.Error(), "cannot tell where to keep the control plane", "set HOME or XDG_CACHE_HOME")
+}
+
+// versions are programs of one version.
+func versions(version string, programs ...string) map[string]string {
+	all := map[string]string{}
+	for _, program := range programs {
+		all[program] = version
+	}
+	return all
+}
+
+// install puts programs into dir that do nothing but tell their version.
+func install(t *testing.T, dir string, programs map[string]string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, version := range programs {
+		if name == "etcd" {
+			version = "3.6.1"
+		}
+		script := fmt.Sprintf("#!/bin/sh\necho %s %s\n", name, version)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func wantParts(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q lacks %q", text, part)
+		}
+	}
+}
