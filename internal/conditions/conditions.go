@@ -2,9 +2,10 @@
 
 // Package conditions sets the status conditions of COSI objects.
 //
-// It holds the closed list of reasons with the component that owns each, and
-// the one rule by which two components share a condition. It must not read or
-// write objects: callers persist the slice they pass in.
+// It holds the closed list of reasons with the component that owns each, the
+// one rule by which two components share a condition, and how objects are named
+// in what users read. It must not read or write objects: callers persist the
+// slice they pass in.
 package conditions
 
 import (
@@ -33,10 +34,19 @@ type Change struct {
 }
 
 // Set puts the change into conds and reports whether anything differs now.
-// lastTransitionTime moves only when the status does. Set is for conditions
-// with one writer; see Merge for the others.
+// lastTransitionTime moves only when the status does, and at the first change
+// of a condition that the CRD made. Set is for conditions with one writer; see
+// Merge for the others.
 func Set(conds *[]metav1.Condition, c Change) bool {
-	return meta.SetStatusCondition(conds, c.condition())
+	if !meta.SetStatusCondition(conds, c.condition()) {
+		return false
+	}
+	// The CRD cannot know the time: its conditions are Unknown since the epoch,
+	// and the first thing that anybody says may be Unknown as well.
+	if now := meta.FindStatusCondition(*conds, c.Type); now.LastTransitionTime.Unix() <= 0 {
+		now.LastTransitionTime = metav1.Now()
+	}
+	return true
 }
 
 // Merge puts the change into conds unless the condition that stands there

@@ -55,7 +55,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestMerge_both_causes_cleared_in_either_order(t *testing.T) {
+func TestMergeShowsACauseUntilBothAreCleared(t *testing.T) {
 	t.Parallel()
 	bad := []conditions.Change{change(metav1.ConditionFalse, conditions.SecretTaken), change(metav1.ConditionFalse, conditions.BindingInvalid)}
 	good := []conditions.Change{change(metav1.ConditionTrue, conditions.SidecarValidated), change(metav1.ConditionTrue, conditions.ControllerValidated)}
@@ -97,7 +97,72 @@ func TestSet(t *testing.T) {
 	}
 }
 
-func TestIs_a_missing_condition_is_Unknown(t *testing.T) {
+func TestTransitionTime(t *testing.T) {
+	t.Parallel()
+	epoch, earlier := metav1.Unix(0, 0), metav1.Unix(1_700_000_000, 0)
+	for name, tc := range map[string]struct {
+		before metav1.Condition
+		change conditions.Change
+		kept   bool
+	}{
+		"the first change of a condition that the CRD made sets it": {
+			metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial), LastTransitionTime: epoch},
+			change(metav1.ConditionUnknown, conditions.WaitingForClass), false,
+		},
+		"the first change sets it, if the status differs too": {
+			metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial), LastTransitionTime: epoch},
+			change(metav1.ConditionTrue, conditions.ControllerValidated), false,
+		},
+		"another reason for the same status keeps it": {
+			metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForClass), LastTransitionTime: earlier},
+			change(metav1.ConditionUnknown, conditions.WaitingForBucket), true,
+		},
+		"another status moves it": {
+			metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForClass), LastTransitionTime: earlier},
+			change(metav1.ConditionTrue, conditions.ControllerValidated), false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := metav1.Now()
+			conds := []metav1.Condition{tc.before}
+			if !conditions.Set(&conds, tc.change) {
+				t.Fatal("nothing changed")
+			}
+			got := conds[0].LastTransitionTime
+			if tc.kept && !got.Equal(&tc.before.LastTransitionTime) {
+				t.Errorf("lastTransitionTime: want %s, got %s", tc.before.LastTransitionTime, got)
+			}
+			if !tc.kept && got.Before(&began) {
+				t.Errorf("lastTransitionTime: want the time of the change, got %s", got)
+			}
+		})
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		kind  string
+		names []string
+		want  string
+	}{
+		"one object":                     {"BucketAccess", []string{"a"}, `BucketAccess "a"`},
+		"several objects of one kind":    {"BucketClaim", []string{"a", "b"}, `BucketClaims "a", "b"`},
+		"the plural of an s":             {"BucketAccess", []string{"a", "b"}, `BucketAccesses "a", "b"`},
+		"no more than five are named":    {"Bucket", []string{"a", "b", "c", "d", "e", "f", "g"}, `Buckets "a", "b", "c", "d", "e" and 2 more`},
+		"an object of another namespace": {"Bucket", []string{"other/a"}, `Bucket "other/a"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := conditions.Names(tc.kind, tc.names...); got != tc.want {
+				t.Errorf("want %s, got %s", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestMissingConditionIsUnknown(t *testing.T) {
 	t.Parallel()
 	if !conditions.Is(nil, kind, metav1.ConditionUnknown) || conditions.Is(nil, kind, metav1.ConditionTrue) {
 		t.Error("a condition that is not there must be Unknown")

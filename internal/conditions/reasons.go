@@ -76,11 +76,11 @@ const (
 	// Terminal: the driver refused; COSI tries again only when the object or
 	// the driver changes, or at the resync.
 	Terminal Reason = "Refused"
-	// RPCSucceeded: the last RPC of that kind answered OK.
+	// RPCSucceeded: the last RPC of that kind succeeded.
 	RPCSucceeded Reason = "Succeeded"
 	// DriverIncompatible: the driver speaks another version of the contract.
 	DriverIncompatible Reason = "DriverIncompatible"
-	// DriverAnswerInvalid: the driver answered OK with an invalid answer.
+	// DriverAnswerInvalid: the driver returned OK with an invalid response.
 	DriverAnswerInvalid Reason = "DriverAnswerInvalid"
 	// DriverLacksProtocol: the driver does not advertise a protocol that the
 	// Bucket or access must have.
@@ -102,7 +102,7 @@ const (
 	ClaimStillBound Reason = "ClaimStillBound"
 )
 
-// Owner is the component that owns the reason.
+// Owner returns the component that owns the reason.
 func (r Reason) Owner() Owner {
 	switch r {
 	case ControllerValidated, WaitingForClass, WaitingForBucketClaim, WaitingForBucket, WaitingForBucketAccess,

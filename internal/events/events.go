@@ -32,7 +32,7 @@ const (
 	FailedGrantAccess Reason = "FailedGrantAccess"
 	// FailedRevokeAccess: access could not be revoked.
 	FailedRevokeAccess Reason = "FailedRevokeAccess"
-	// BucketReleased: a claim has let go of its Bucket, which is deleted or
+	// BucketReleased: a claim has released its Bucket, which is deleted or
 	// retained as its policy says.
 	BucketReleased Reason = "BucketReleased"
 	// FailedAPICall: the Kubernetes API refused COSI again and again.
@@ -78,7 +78,7 @@ func (r Recorder) emit(object runtime.Object, kind string, reason Reason, action
 	r.Events.Eventf(withoutVersion(object), nil, kind, string(reason), action, "%s", cut(note))
 }
 
-// withoutVersion is the object without its resourceVersion. The recorder keeps
+// withoutVersion returns the object without its resourceVersion. The recorder keeps
 // one Event for all repetitions on one reference, and a failure that is also
 // written to the status would make another reference each time.
 func withoutVersion(object runtime.Object) runtime.Object {

@@ -26,7 +26,7 @@ func (r *recorded) Eventf(regarding, _ runtime.Object, _, _, _, note string, arg
 	r.object, r.note = regarding, fmt.Sprintf(note, args...)
 }
 
-func TestWarn_refers_to_the_object_and_not_to_a_version_of_it(t *testing.T) {
+func TestWarnRefersToNoVersionOfTheObject(t *testing.T) {
 	t.Parallel()
 	got := &recorded{}
 	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}}
@@ -46,7 +46,7 @@ func TestWarn_refers_to_the_object_and_not_to_a_version_of_it(t *testing.T) {
 	}
 }
 
-func TestWarn_cuts_a_note_to_what_the_API_takes(t *testing.T) {
+func TestWarnCutsLongNotes(t *testing.T) {
 	t.Parallel()
 	for _, note := range []string{strings.Repeat("é", 2000), strings.Repeat("x", 2000), strings.Repeat("x", 1020) + "ééé"} {
 		got := &recorded{}
@@ -57,7 +57,7 @@ func TestWarn_cuts_a_note_to_what_the_API_takes(t *testing.T) {
 	}
 }
 
-func TestRecorder_without_a_manager_drops_Events(t *testing.T) {
+func TestRecorderWithoutManagerDropsEvents(t *testing.T) {
 	t.Parallel()
 	events.Recorder{}.Inform(&corev1.Secret{}, events.WaitingForBucket, "GrantAccess", "x")
 }
