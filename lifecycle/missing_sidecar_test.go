@@ -66,7 +66,7 @@ func TestDriverWithoutASidecar(t *testing.T) {
 // driver, and where it is.
 func (w *world) names(message, text string) {
 	w.t.Helper()
-	for _, want := range []string{text, sidecar.LeaseName(w.driver.Name()), "namespace " + w.namespace, w.driver.Name()} {
+	for _, want := range []string{text, `Lease "` + w.namespace + "/" + sidecar.LeaseName(w.driver.Name()) + `"`, w.driver.Name()} {
 		if !strings.Contains(message, want) {
 			w.t.Errorf("the message does not say %q: %s", want, message)
 		}

@@ -126,7 +126,7 @@ type BucketStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// bucketID is the unique ID of the bucket in the backend. It is set before

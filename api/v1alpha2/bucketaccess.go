@@ -129,7 +129,7 @@ type BucketAccessStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI",lastTransitionTime:"1970-01-01T00:00:00Z"}}
+	// +kubebuilder:default={{type:"Provisioned",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ResourcesValidated",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"},{type:"ProvisionFailed",status:"Unknown",reason:"Pending",message:"Waiting for COSI.",lastTransitionTime:"1970-01-01T00:00:00Z"}}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// accountID is the unique ID of the account in the backend. It is set

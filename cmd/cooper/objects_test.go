@@ -110,7 +110,7 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 		},
 		"a claim of a class that is not there": {
 			"bucketclaim/classless", "Provisioned", "Unknown", "WaitingForClass",
-			[]string{`Waiting for BucketClass "forgotten", which does not exist`},
+			[]string{`Waiting for BucketClass "forgotten" to exist.`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,3 +32,15 @@ func Names(kind string, names ...string) string {
 	}
 	return text
 }
+
+// List returns the values of a field as users read them: S3, GCS.
+func List[T ~string](values []T) string {
+	if len(values) == 0 {
+		return "nothing"
+	}
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return strings.Join(list, ", ")
+}

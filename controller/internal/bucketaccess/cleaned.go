@@ -23,11 +23,11 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 		return step.Next(), nil
 	default:
 		return r.linger(ctx, w, conditions.WaitingForSidecar, func() string {
-			message := fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets and revoke the access", w.access.Status.DriverName)
+			message := fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets and revoke the access. ", w.access.Status.DriverName)
 			if missing := r.Sidecars.Missing(ctx, w.access.Status.DriverName); missing != "" {
-				return message + ". " + missing
+				return message + missing
 			}
-			return message + ". If this lasts, see whether such a driver is installed and running"
+			return message + "If this lasts, see whether such a driver is installed and running."
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// degraded tells whether the claims of an access that was handed over are
+// degraded reports whether the claims of an access that was handed over are
 // still what they were. It takes nothing away from the access: Provisioned is
 // the sidecar's.
 func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error) {
@@ -24,7 +24,7 @@ func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error
 		p = checkHandedOff(w.access, w.facts)
 	}
 	if p == nil {
-		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, "Class and claims are valid")
+		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
 	} else {
 		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.reason, p.message)
 	}

@@ -78,7 +78,7 @@ func gatherFrom(ctx context.Context, reader client.Reader, access *cosiapi.Bucke
 	return f, nil
 }
 
-// get reads one object and tells whether it exists.
+// get reads one object and reports whether it exists.
 func get(ctx context.Context, reader client.Reader, key types.NamespacedName, obj client.Object) (bool, error) {
 	err := reader.Get(ctx, key, obj)
 	if apierrors.IsNotFound(err) {

@@ -29,7 +29,7 @@ func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error)
 	}
 	fill(w.access, w.facts)
 	w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
-	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, "Class and claims are valid")
+	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
 	return step.Wait("sidecar of driver " + w.access.Status.DriverName), r.saveStatus(ctx, w)
 }
 

@@ -24,6 +24,9 @@ type problem struct {
 	confirm bool
 }
 
+// validMessage is said of an access that nothing speaks against.
+const validMessage = "The class and the claims are valid."
+
 func refusal(reason conditions.Reason, format string, args ...any) *problem {
 	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
 }
@@ -35,17 +38,17 @@ func checkClass(access *cosiapi.BucketAccess, f facts) *problem {
 	switch {
 	case class == nil:
 		name := access.Spec.BucketAccessClassName
-		return &problem{reason: conditions.WaitingForClass, wait: true, confirm: true, message: fmt.Sprintf("Waiting for BucketAccessClass %q, which does not exist: create it, or delete this access and make one of another class", name)}
+		return &problem{reason: conditions.WaitingForClass, wait: true, confirm: true, message: fmt.Sprintf("Waiting for BucketAccessClass %q to exist. Create it, or delete this BucketAccess and create one of another class.", name)}
 	case len(access.Spec.BucketClaims) > 1 && class.Spec.MultiBucketAccess != cosiapi.MultiBucketAccessMultipleBuckets:
 		return refusal(conditions.MultiBucketDisallowed,
-			"BucketAccessClass %q allows one BucketClaim for each access, and this one asks for %d. Create one access for each claim, or use a class with multiBucketAccess: MultipleBuckets",
+			"BucketAccessClass %q allows one BucketClaim for each BucketAccess, and this one asks for %d. Create one BucketAccess for each claim, or use a class with multiBucketAccess: MultipleBuckets.",
 			class.Name, len(access.Spec.BucketClaims))
 	case authenticationType(class) == cosiapi.AuthenticationTypeServiceAccount && access.Spec.ServiceAccountName == "":
 		return refusal(conditions.ServiceAccountRequired,
-			"BucketAccessClass %q authenticates by ServiceAccount. Create the access anew with spec.serviceAccountName", class.Name)
+			"BucketAccessClass %q authenticates by ServiceAccount. Delete this BucketAccess and create it again with spec.serviceAccountName.", class.Name)
 	}
 	if name := repeatedSecret(access); name != "" {
-		return refusal(conditions.SpecInvalid, "Secret %q is named for two claims. Create the access anew with one accessSecretName for each claim", name)
+		return refusal(conditions.SpecInvalid, "Secret %q is named for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", name)
 	}
 	for _, c := range access.Spec.BucketClaims {
 		if p := checkModes(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {
@@ -91,14 +94,14 @@ func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessMode
 	} {
 		if category.mode != "" && slices.Contains(category.never, category.mode) {
 			return refusal(conditions.AccessModeDisallowed,
-				"BucketAccessClass %q does not allow %s: %s, which the access asks for on %s. Create the access anew with another mode, or use another class",
+				"BucketAccessClass %q does not allow %s: %s, which this BucketAccess asks for on %s. Delete this BucketAccess and create it again with another mode or class.",
 				class.Name, category.name, category.mode, of)
 		}
 	}
 	return nil
 }
 
-// checkClaims tells whether all claims exist and are there to stay.
+// checkClaims reports whether all claims exist and are there to stay.
 func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
 	missing := false
 	for _, c := range access.Spec.BucketClaims {
@@ -108,7 +111,7 @@ func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
 			continue
 		}
 		if !claim.DeletionTimestamp.IsZero() {
-			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted: no access to it can be granted. Delete this access, or create the claim again", claim.Name)
+			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted, so no access to it can be granted. Delete this BucketAccess and create one for another claim.", claim.Name)
 		}
 	}
 	if missing {
@@ -126,32 +129,32 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *problem {
 	for _, c := range access.Spec.BucketClaims {
 		switch claim := f.claims[c.BucketClaimName]; {
 		case claim == nil:
-			missing = append(missing, fmt.Sprintf("%q", c.BucketClaimName))
+			missing = append(missing, c.BucketClaimName)
 		case !provisioned(claim):
-			unready = append(unready, fmt.Sprintf("%q", c.BucketClaimName))
+			unready = append(unready, c.BucketClaimName)
 		}
 	}
 	var messages []string
 	if len(missing) > 0 {
-		messages = append(messages, fmt.Sprintf("Waiting for BucketClaim %s, which does not exist: create it, or delete this access", strings.Join(missing, ", ")))
+		messages = append(messages, fmt.Sprintf("Waiting for %s to exist. Create what is missing, or delete this BucketAccess.", conditions.Names("BucketClaim", missing...)))
 	}
 	if len(unready) > 0 {
-		messages = append(messages, fmt.Sprintf("Waiting for BucketClaim %s to be provisioned; its conditions say what that waits for", strings.Join(unready, ", ")))
+		messages = append(messages, fmt.Sprintf("Waiting for %s to be provisioned. The conditions there say what that waits for.", conditions.Names("BucketClaim", unready...)))
 	}
 	if len(messages) == 0 {
 		return nil
 	}
-	return &problem{reason: conditions.WaitingForBucketClaim, wait: true, confirm: len(missing) > 0, message: strings.Join(messages, ". ")}
+	return &problem{reason: conditions.WaitingForBucketClaim, wait: true, confirm: len(missing) > 0, message: strings.Join(messages, " ")}
 }
 
-// provisioned tells whether a claim has a Bucket that its backend has made.
+// provisioned reports whether a claim has a Bucket that its backend has made.
 // A Bucket ID alone does not say so: it is there before the bucket.
 func provisioned(claim *cosiapi.BucketClaim) bool {
 	return claim != nil && claim.Status.BoundBucketName != "" &&
 		conditions.Is(claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
 }
 
-// checkBuckets tells whether the Buckets of all claims are provisioned, belong
+// checkBuckets reports whether the Buckets of all claims are provisioned, belong
 // to their claims and to the driver of the class, and offer what is asked for.
 func checkBuckets(access *cosiapi.BucketAccess, f facts) *problem {
 	if p := waitForClaims(access, f); p != nil {
@@ -170,25 +173,25 @@ func checkBuckets(access *cosiapi.BucketAccess, f facts) *problem {
 func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *problem {
 	switch {
 	case bucket == nil:
-		return refusal(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist any more. An administrator must restore it", claim.Status.BoundBucketName, claim.Name)
+		return refusal(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist. An administrator must restore it.", claim.Status.BoundBucketName, claim.Name)
 	case !bound(claim, bucket):
-		return refusal(conditions.BindingInvalid, "Bucket %q does not belong to BucketClaim %q any more. An administrator must correct that", bucket.Name, claim.Name)
+		return refusal(conditions.BindingInvalid, "Bucket %q does not belong to BucketClaim %q any more. An administrator must correct that.", bucket.Name, claim.Name)
 	case !bucket.DeletionTimestamp.IsZero() || cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
-		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete the claim", bucket.Name, claim.Name)
+		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete the claim.", bucket.Name, claim.Name)
 	case bucket.Status.BucketID == "":
-		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it", bucket.Name, claim.Name)
+		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it.", bucket.Name, claim.Name)
 	case !slices.Contains(claim.Status.Protocols, access.Spec.Protocol):
-		return refusal(conditions.ProtocolUnsupported, "BucketClaim %q does not support protocol %s. Create the access anew with one of: %s",
-			claim.Name, access.Spec.Protocol, joinProtocols(claim.Status.Protocols))
+		return refusal(conditions.ProtocolUnsupported, "BucketClaim %q supports %s and not %s, which this BucketAccess asks for. Delete this BucketAccess and create it again with another protocol or claim.",
+			claim.Name, conditions.List(claim.Status.Protocols), access.Spec.Protocol)
 	case bucket.Spec.DriverName != class.Spec.DriverName:
-		return refusal(conditions.DriverMismatch, "BucketClaim %q is served by driver %q, and BucketAccessClass %q is for driver %q. Use a class for the driver of the claim",
+		return refusal(conditions.DriverMismatch, "BucketClaim %q is served by driver %q, and BucketAccessClass %q is for driver %q. Delete this BucketAccess and create it again with a class of the claim's driver.",
 			claim.Name, bucket.Spec.DriverName, class.Name, class.Spec.DriverName)
 	default:
 		return nil
 	}
 }
 
-// bound tells whether Bucket and claim name each other.
+// bound reports whether Bucket and claim name each other.
 func bound(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	ref := bucket.Spec.BucketClaimRef
 	return claim.Status.BoundBucketName == bucket.Name && ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
@@ -206,12 +209,12 @@ func checkMerged(access *cosiapi.BucketAccess, f facts) *problem {
 		id := f.buckets[c.BucketClaimName].Status.BucketID
 		sum := byID[id]
 		sum.modes = accessmode.Merge(sum.modes, c.AccessModes)
-		sum.claims = append(sum.claims, fmt.Sprintf("%q", c.BucketClaimName))
+		sum.claims = append(sum.claims, c.BucketClaimName)
 		byID[id] = sum
 		if len(sum.claims) < 2 {
 			continue
 		}
-		of := fmt.Sprintf("BucketClaims %s together, which share bucket %q", strings.Join(sum.claims, ", "), id)
+		of := fmt.Sprintf("%s together, which share bucket %q", conditions.Names("BucketClaim", sum.claims...), id)
 		if p := checkModes(f.class, sum.modes, of); p != nil {
 			return p
 		}
@@ -219,31 +222,20 @@ func checkMerged(access *cosiapi.BucketAccess, f facts) *problem {
 	return nil
 }
 
-// checkHandedOff tells whether the claims of an access that was handed over
+// checkHandedOff reports whether the claims of an access that was handed over
 // still are what was handed over.
 func checkHandedOff(access *cosiapi.BucketAccess, f facts) *problem {
 	for _, b := range access.Status.AccessedBuckets {
 		claim := f.claims[b.BucketClaimName]
 		switch {
 		case claim == nil:
-			return refusal(conditions.BucketClaimMissing, "BucketClaim %q does not exist any more. Delete this access", b.BucketClaimName)
+			return refusal(conditions.BucketClaimMissing, "BucketClaim %q does not exist. Delete this BucketAccess.", b.BucketClaimName)
 		case !claim.DeletionTimestamp.IsZero():
-			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted and waits for this access. Delete this access too", claim.Name)
+			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted and waits for this BucketAccess. Delete this BucketAccess, too.", claim.Name)
 		case claim.Status.BoundBucketName != b.BucketName:
 			return refusal(conditions.BindingInvalid,
-				"BucketClaim %q is not the one that the access was granted for: it is not bound to Bucket %q. Delete this access and create it again", claim.Name, b.BucketName)
+				"BucketClaim %q is not bound to Bucket %q, which this BucketAccess was granted for. Delete this BucketAccess and create it again.", claim.Name, b.BucketName)
 		}
 	}
 	return nil
-}
-
-func joinProtocols(protocols []cosiapi.Protocol) string {
-	if len(protocols) == 0 {
-		return "(none)"
-	}
-	names := make([]string, 0, len(protocols))
-	for _, p := range protocols {
-		names = append(names, string(p))
-	}
-	return strings.Join(names, ", ")
 }

@@ -184,7 +184,7 @@ func TestCheckBuckets(t *testing.T) {
 		"a protocol is not offered": {
 			func(_ *cosiapi.BucketAccess, f *facts) {
 				f.claims["films"].Status.Protocols = []cosiapi.Protocol{cosiapi.ProtocolGCS}
-			}, conditions.ProtocolUnsupported, false, "one of: GCS",
+			}, conditions.ProtocolUnsupported, false, "supports GCS and not S3",
 		},
 		"a Bucket of another driver": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].Spec.DriverName = "gcs" },
@@ -218,7 +218,7 @@ func TestCheckHandedOff(t *testing.T) {
 		"nothing changed":            {alter: func(*cosiapi.BucketAccess, *facts) {}},
 		"a claim is gone":            {func(_ *cosiapi.BucketAccess, f *facts) { delete(f.claims, "films") }, conditions.BucketClaimMissing, false, `"films"`},
 		"a claim goes":               {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].DeletionTimestamp = &now }, conditions.BucketClaimDeleting, false, `"films"`},
-		"a claim was created anew":   {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].Status.BoundBucketName = "" }, conditions.BindingInvalid, false, "bucket-of-films"},
+		"a claim was created again":  {func(_ *cosiapi.BucketAccess, f *facts) { f.claims["films"].Status.BoundBucketName = "" }, conditions.BindingInvalid, false, "bucket-of-films"},
 		"a claim's Bucket is gone":   {alter: func(_ *cosiapi.BucketAccess, f *facts) { delete(f.buckets, "films") }},
 		"the class changed its mind": {alter: func(_ *cosiapi.BucketAccess, f *facts) { f.class = nil }},
 	} {
@@ -247,20 +247,20 @@ func TestWaitForClaims(t *testing.T) {
 	}{
 		"one is missing": {
 			func(f facts) { missing(f, "films") },
-			`Waiting for BucketClaim "films", which does not exist: create it, or delete this access`, true,
+			`Waiting for BucketClaim "films" to exist. Create what is missing, or delete this BucketAccess.`, true,
 		},
 		"both are missing": {
 			func(f facts) { missing(f, "photos"); missing(f, "films") },
-			`Waiting for BucketClaim "photos", "films", which does not exist: create it, or delete this access`, true,
+			`Waiting for BucketClaims "photos", "films" to exist. Create what is missing, or delete this BucketAccess.`, true,
 		},
 		"one is not provisioned": {
 			func(f facts) { unready(f, "films") },
-			`Waiting for BucketClaim "films" to be provisioned; its conditions say what that waits for`, false,
+			`Waiting for BucketClaim "films" to be provisioned. The conditions there say what that waits for.`, false,
 		},
 		"one is missing and one not provisioned": {
 			func(f facts) { missing(f, "photos"); unready(f, "films") },
-			`Waiting for BucketClaim "photos", which does not exist: create it, or delete this access. ` +
-				`Waiting for BucketClaim "films" to be provisioned; its conditions say what that waits for`, true,
+			`Waiting for BucketClaim "photos" to exist. Create what is missing, or delete this BucketAccess. ` +
+				`Waiting for BucketClaim "films" to be provisioned. The conditions there say what that waits for.`, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

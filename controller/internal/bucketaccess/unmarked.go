@@ -37,7 +37,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 		}
 		if len(inuse.Holders(accesses.Items, claim.Name)) == 0 {
 			return r.linger(ctx, w, conditions.WaitingForBucketClaim, func() string {
-				return fmt.Sprintf("The access is revoked. Waiting for BucketClaim %q, which is still marked as in use; its Events say why", claim.Name)
+				return fmt.Sprintf("The access is revoked. Waiting for BucketClaim %q, which is still marked as in use. Its Events say why.", claim.Name)
 			})
 		}
 	}

@@ -30,7 +30,7 @@ func (r *Reconciler) unserved(ctx context.Context, w *work) (step.Verdict, error
 	missing := r.Sidecars.Missing(ctx, w.access.Status.DriverName)
 	switch {
 	case missing != "":
-		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar, "Waiting for access to be granted. "+missing)
+		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar, waitsForGrant(w.access)+" "+missing)
 	case waits.Reason == string(conditions.WaitingForSidecar):
 		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
 	}
@@ -39,5 +39,5 @@ func (r *Reconciler) unserved(ctx context.Context, w *work) (step.Verdict, error
 
 // waitsForGrant is said of an access that is handed over.
 func waitsForGrant(access *cosiapi.BucketAccess) string {
-	return fmt.Sprintf("Waiting for the sidecar of driver %q to grant the access", access.Status.DriverName)
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to grant the access.", access.Status.DriverName)
 }

@@ -26,7 +26,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	class := &cosiapi.BucketClass{}
 	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
 	if apierrors.IsNotFound(err) {
-		w.holdOff(conditions.WaitingForClass, fmt.Sprintf("Waiting for BucketClass %q, which does not exist: create it, or delete this claim and make one of another class", name))
+		w.holdOff(conditions.WaitingForClass, fmt.Sprintf("Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create one of another class.", name))
 		return step.Wait("BucketClass " + name), r.saveStatus(ctx, w)
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.Buc
 		return step.Next(), nil
 	case apierrors.IsInvalid(err):
 		return step.Done(), r.refuse(ctx, w, conditions.ClassRejected, fmt.Sprintf(
-			"BucketClass %q does not make a valid Bucket; an administrator must create it anew: %v", class.Name, err))
+			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", class.Name, err))
 	default:
 		return step.Verdict{}, fmt.Errorf("create Bucket %s: %w", bucket.Name, err)
 	}

@@ -55,12 +55,12 @@ func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent 
 
 // awaited is for a Bucket to import that does not exist yet.
 func (r *Reconciler) awaited(ctx context.Context, w *work, name string) (step.Verdict, error) {
-	w.holdOff(conditions.WaitingForBucket, fmt.Sprintf("Waiting for Bucket %q, which an administrator must create", name))
+	w.holdOff(conditions.WaitingForBucket, fmt.Sprintf("Waiting for Bucket %q to exist. An administrator must create it.", name))
 	return step.Wait("Bucket " + name), r.saveStatus(ctx, w)
 }
 
 // lost is for a Bucket that the claim is bound to and that is gone.
 func (r *Reconciler) lost(ctx context.Context, w *work, name string) (step.Verdict, error) {
 	return step.Done(), r.refuse(ctx, w, conditions.BucketMissing, fmt.Sprintf(
-		"Bucket %q, which this claim is bound to, does not exist any more. COSI does not create it again. Restore the Bucket object, or delete this claim", name))
+		"Bucket %q, which this BucketClaim is bound to, does not exist. COSI does not create it again. An administrator must restore it, or delete this BucketClaim.", name))
 }

@@ -43,7 +43,7 @@ func (r *Reconciler) overdue(ctx context.Context, w *work) time.Duration {
 	}
 	if missing := r.Sidecars.Missing(ctx, w.bucket.Spec.DriverName); missing != "" {
 		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar,
-			fmt.Sprintf("Waiting for Bucket %q. %s", w.bucket.Name, missing))
+			fmt.Sprintf("Waiting for Bucket %q to be provisioned. %s", w.bucket.Name, missing))
 	}
 	return 0
 }

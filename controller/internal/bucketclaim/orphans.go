@@ -36,7 +36,7 @@ func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error)
 	return step.Next(), nil
 }
 
-// released tells whether nothing is left for the Controller to do on a Bucket
+// released reports whether nothing is left for the Controller to do on a Bucket
 // whose claim is gone.
 func released(bucket *cosiapi.Bucket) bool {
 	policy, marked := bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation]

@@ -48,12 +48,12 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 // tells them later: the claim goes, and a Bucket without a sidecar says
 // nothing.
 func (r *Reconciler) farewell(ctx context.Context, bucket *cosiapi.Bucket) string {
-	message := fmt.Sprintf("Bucket %q is released; its deletion policy is %s", bucket.Name, bucket.Spec.DeletionPolicy)
+	message := fmt.Sprintf("Bucket %q is released. Its deletionPolicy is %s.", bucket.Name, bucket.Spec.DeletionPolicy)
 	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !cosiapi.HasProtection(bucket) {
 		return message
 	}
 	if missing := r.Sidecars.Missing(ctx, bucket.Spec.DriverName); missing != "" {
-		message += ". What the backend holds stays until a sidecar deletes it. " + missing
+		message += " What the backend holds stays until a sidecar deletes it. " + missing
 	}
 	return message
 }
@@ -65,9 +65,8 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 	if w.claim.Status.BoundBucketName == "" {
 		return step.Next(), nil
 	}
-	message := fmt.Sprintf("Bucket %q, which this claim is bound to, names BucketClaim %s/%s with UID %q. COSI deletes neither. "+
-		"An administrator must delete that Bucket object, or remove the finalizer of this claim",
-		bucket.Name, bucket.Spec.BucketClaimRef.Namespace, bucket.Spec.BucketClaimRef.Name, bucket.Spec.BucketClaimRef.UID)
+	message := fmt.Sprintf("Bucket %q, which this BucketClaim is bound to, belongs to %s. COSI deletes neither. "+
+		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim.", bucket.Name, owner(bucket))
 	isNew := !meta.IsStatusConditionTrue(w.stored.Conditions, cosiapi.ConditionDeprovisionFailed)
 	w.invalid(conditions.BindingInvalid, message)
 	w.set(cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.BindingInvalid, message)

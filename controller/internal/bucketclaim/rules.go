@@ -5,7 +5,6 @@ package bucketclaim
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,7 +50,13 @@ func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass) *cosiapi.
 	}
 }
 
-// owns tells whether the Bucket is bound to this very claim.
+// owner names the claim that a Bucket is bound to.
+func owner(bucket *cosiapi.Bucket) string {
+	ref := bucket.Spec.BucketClaimRef
+	return fmt.Sprintf("BucketClaim %q with UID %q", ref.Namespace+"/"+ref.Name, ref.UID)
+}
+
+// owns reports whether the Bucket is bound to this very claim.
 func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	ref := bucket.Spec.BucketClaimRef
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
@@ -67,23 +72,23 @@ func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *problem {
 	switch {
 	case claim.Spec.ExistingBucketName == "":
 		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q exists and belongs to BucketClaim %s/%s with UID %q, not to this claim. An administrator must remove that Bucket", bucket.Name, ref.Namespace, ref.Name, ref.UID)}
+			"Bucket %q belongs to %s and not to this BucketClaim. An administrator must delete that Bucket object.", bucket.Name, owner(bucket))}
 	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:
 		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q is reserved for another BucketClaim. An administrator must create the Bucket with a bucketClaimRef to this claim", bucket.Name)}
+			"Bucket %q is reserved for another BucketClaim. An administrator must delete the Bucket object and create it again with a bucketClaimRef to this BucketClaim.", bucket.Name)}
 	case ref.UID != "":
 		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q is bound to an earlier BucketClaim of this name, with UID %q. An administrator must delete the Bucket object and create it again with the same existingBucketID",
+			"Bucket %q is bound to an earlier BucketClaim of this name, with UID %q. An administrator must delete the Bucket object and create it again with the same existingBucketID.",
 			bucket.Name, ref.UID)}
 	case claim.Status.BoundBucketName != "":
 		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q was replaced after this claim had bound to it. Delete this claim and create another one", bucket.Name)}
+			"Bucket %q was replaced after this BucketClaim had bound to it. Delete this BucketClaim and create it again.", bucket.Name)}
 	case !bucket.DeletionTimestamp.IsZero():
 		return &problem{reason: conditions.WaitingForBucket, wait: true, message: fmt.Sprintf(
-			"Bucket %q is being deleted; waiting for an administrator to create it again", bucket.Name)}
+			"Waiting for Bucket %q, which is being deleted. An administrator must create it again.", bucket.Name)}
 	case cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
 		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q was left behind by an earlier BucketClaim. An administrator must delete the Bucket object and create it again with the same existingBucketID", bucket.Name)}
+			"Bucket %q was left behind by an earlier BucketClaim. An administrator must delete the Bucket object and create it again with the same existingBucketID.", bucket.Name)}
 	default:
 		return nil
 	}
@@ -136,7 +141,7 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 // Bucket is provisioned: what the sidecar does on the way is not worth a write
 // of the claim.
 func waitMessage(bucket *cosiapi.Bucket) string {
-	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed",
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to provision Bucket %q. If this lasts, the condition ProvisionFailed says why, or no such driver is installed.",
 		bucket.Spec.DriverName, bucket.Name)
 }
 
@@ -156,7 +161,7 @@ func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.C
 		}
 	}
 	change.Status, change.Reason = metav1.ConditionTrue, conditions.ControllerValidated
-	change.Message = fmt.Sprintf("Bound to Bucket %q", bucket.Name)
+	change.Message = fmt.Sprintf("The BucketClaim is bound to Bucket %q.", bucket.Name)
 	return change, true
 }
 
@@ -184,47 +189,29 @@ func missingProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) []cosi
 }
 
 func lackMessage(bucket *cosiapi.Bucket, lacking []cosiapi.Protocol) string {
-	return fmt.Sprintf("Bucket %q supports %s and not %s, which the claim asks for. Create a claim without it, or have another Bucket imported",
-		bucket.Name, join(bucket.Status.Protocols), join(lacking))
-}
-
-func join(protocols []cosiapi.Protocol) string {
-	if len(protocols) == 0 {
-		return "no protocol"
-	}
-	names := make([]string, 0, len(protocols))
-	for _, p := range protocols {
-		names = append(names, string(p))
-	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("Bucket %q supports %s and not %s, which this BucketClaim asks for. Delete this BucketClaim and create it again without it, or have another Bucket imported.",
+		bucket.Name, conditions.List(bucket.Status.Protocols), conditions.List(lacking))
 }
 
 // inUseMessage tells which accesses hold a claim that is being deleted, and what
 // its user can do about it. staying are those that nobody has deleted.
 func inUseMessage(blockers, staying []*cosiapi.BucketAccess) string {
 	if len(staying) == 0 {
-		return fmt.Sprintf("Waiting for the deletion of BucketAccess %s. Its conditions say what that waits for", accessNames(blockers))
+		return fmt.Sprintf("Waiting for the deletion of %s. The conditions there say what that waits for.", accessNames(blockers))
 	}
-	return fmt.Sprintf("In use by BucketAccess %s. The claim is deleted once no access uses it: delete those that nobody needs any more", accessNames(staying))
+	return fmt.Sprintf("Waiting for the deletion of %s. The BucketClaim is in use until then: delete what nobody needs any more.", accessNames(staying))
 }
 
-// maxNamed is how many accesses a message names.
-const maxNamed = 5
-
-// accessNames joins the names of accesses for a message.
+// accessNames names accesses for a message.
 func accessNames(accesses []*cosiapi.BucketAccess) string {
-	var names []string
-	for _, a := range accesses[:min(len(accesses), maxNamed)] {
-		names = append(names, fmt.Sprintf("%q", a.Name))
+	names := make([]string, 0, len(accesses))
+	for _, a := range accesses {
+		names = append(names, a.Name)
 	}
-	joined := strings.Join(names, ", ")
-	if more := len(accesses) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", joined, more)
-	}
-	return joined
+	return conditions.Names("BucketAccess", names...)
 }
 
-// uses tells whether an access has, or may have, a grant on the Bucket.
+// uses reports whether an access has, or may have, a grant on the Bucket.
 func uses(access *cosiapi.BucketAccess, bucketName string) bool {
 	return inuse.StateOf(access).Holds && slices.ContainsFunc(access.Status.AccessedBuckets, func(b cosiapi.AccessedBucket) bool {
 		return b.BucketName == bucketName

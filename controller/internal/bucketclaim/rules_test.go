@@ -113,7 +113,7 @@ const (
 	unknown = metav1.ConditionUnknown
 )
 
-// Case 62: BucketClaim conditions in every state of the KEP's list.
+// The conditions of a claim in every state of the KEP's list.
 func TestApplyBucket(t *testing.T) {
 	t.Parallel()
 	type states struct{ provisioned, validated, failed state }

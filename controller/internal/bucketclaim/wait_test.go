@@ -14,7 +14,7 @@ import (
 // A class may name a driver that nobody installed. No component is there to say
 // so, and the claim must not just wait. A sidecar that is there, and adds its
 // finalizer and the ID, costs the claim no write.
-func TestApplyBucket_while_the_sidecar_is_at_work(t *testing.T) {
+func TestApplyBucketWhileTheSidecarIsAtWork(t *testing.T) {
 	t.Parallel()
 	bucket := &cosiapi.Bucket{}
 	bucket.Name, bucket.Spec.DriverName = "bc-1", "nobody.example.com"
@@ -22,7 +22,7 @@ func TestApplyBucket_while_the_sidecar_is_at_work(t *testing.T) {
 	applyBucket(claim, bucket)
 	message := conditionOf(claim.Status.Conditions, cosiapi.ConditionProvisioned).Message
 	if !strings.Contains(message, `driver "nobody.example.com"`) || !strings.Contains(message, "installed") {
-		t.Errorf("the claim does not tell whom it waits for: %s", message)
+		t.Errorf("the claim does not say whom it waits for: %s", message)
 	}
 	before := claim.Status.DeepCopy()
 	cosiapi.AddProtection(bucket)

@@ -52,13 +52,13 @@ func Changed() predicate.Predicate {
 	}}
 }
 
-// judged tells whether the Controller has said anything about the access.
+// judged reports whether the Controller has said anything about the access.
 func judged(access *cosiapi.BucketAccess) bool {
 	c := meta.FindStatusCondition(access.Status.Conditions, cosiapi.ConditionResourcesValidated)
 	return c != nil && conditions.Reason(c.Reason) != conditions.Initial
 }
 
-// References tells whether the access asks for the claim of that name.
+// References reports whether the access asks for the claim of that name.
 func References(access *cosiapi.BucketAccess, claimName string) bool {
 	return slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool {
 		return c.BucketClaimName == claimName

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecars tells whether the sidecar of a driver is at work, by the
+// Package sidecars reports whether the sidecar of a driver is at work, by the
 // Lease that it holds. It only reads: what waits for a sidecar is for others to
 // say.
 package sidecars
@@ -30,7 +30,7 @@ type Leases struct {
 	Namespace string
 }
 
-// Known tells whether anything is known of sidecars.
+// Known reports whether anything is known of sidecars.
 func (l Leases) Known() bool { return l.Namespace != "" }
 
 // Missing says, in sentences for the user, that no sidecar of the driver is at
@@ -45,22 +45,22 @@ func (l Leases) Missing(ctx context.Context, driver string) string {
 	err := l.Live.Get(ctx, key, held)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("No sidecar of driver %q has run yet: there is no Lease %s in namespace %s. "+
-			"An administrator must install the driver, or the name of the driver in the class is wrong", driver, key.Name, key.Namespace)
+		return fmt.Sprintf("No sidecar of driver %q has run yet: Lease %q does not exist. "+
+			"An administrator must install the driver, or the class names the wrong one.", driver, key)
 	case err != nil:
 		log.FromContext(ctx).Info("Cannot find out whether a sidecar is at work", "lease", key.String(), "reason", err.Error())
 		return ""
 	case alive(held, time.Now()):
 		return ""
 	}
-	message := fmt.Sprintf("No sidecar of driver %q is running: nobody holds the Lease %s in namespace %s", driver, key.Name, key.Namespace)
+	message := fmt.Sprintf("No sidecar of driver %q is running: nobody holds Lease %q", driver, key)
 	if renewed := held.Spec.RenewTime; renewed != nil {
 		message += ", which was renewed last at " + renewed.UTC().Format(time.RFC3339)
 	}
-	return message + ". An administrator must see why the Pods of the driver do not run"
+	return message + ". An administrator must see why the Pods of the driver do not run."
 }
 
-// alive tells whether somebody holds the Lease at that time.
+// alive reports whether somebody holds the Lease at that time.
 func alive(held *coordinationv1.Lease, now time.Time) bool {
 	renewed := held.Spec.RenewTime
 	if ptr.Deref(held.Spec.HolderIdentity, "") == "" || renewed == nil {

@@ -228,7 +228,7 @@ func Explain(conditions []metav1.Condition) string {
 		}
 	}
 	if len(reasons) == 0 {
-		return "waiting for COSI"
+		return "Waiting for COSI."
 	}
-	return strings.Join(reasons, "; ")
+	return strings.Join(reasons, " ")
 }

@@ -116,7 +116,7 @@ func TestWaitSaysWhatItWaitsForAndWhyItEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	err = sample.Wait(ctx, env.Client, documents, func(string) { cancel(errors.New("gave up")) })
-	want := "BucketClaim default/nobodys is still not provisioned: waiting for COSI (gave up)"
+	want := "BucketClaim default/nobodys is still not provisioned: Waiting for COSI. (gave up)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error: want %q, got %v", want, err)
 	}
@@ -132,8 +132,8 @@ func TestExplain(t *testing.T) {
 		want       string
 	}{
 		"nobody has looked at it": {
-			[]metav1.Condition{condition(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, cosiapi.ReasonPending, "Waiting for COSI")},
-			"waiting for COSI",
+			[]metav1.Condition{condition(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, cosiapi.ReasonPending, "Waiting for COSI.")},
+			"Waiting for COSI.",
 		},
 		"a class is missing, told twice": {
 			[]metav1.Condition{
