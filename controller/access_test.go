@@ -17,9 +17,9 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// Cases 38 and 39: finalizer, mark on the claim, hand-off in one write, in that
-// order; three writes when the claim was there first (B23).
-func TestAccess_is_handed_off_in_one_write(t *testing.T) {
+// Finalizer, mark on the claim, hand-off: three writes, in that order, when the
+// claim was there first.
+func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -49,7 +49,7 @@ func TestAccess_is_handed_off_in_one_write(t *testing.T) {
 	if got := s.conflicts(); got != 0 {
 		t.Errorf("conflicts on the straight path: %d", got)
 	}
-	// Case 39: another class of that name changes nothing.
+	// Another class of that name changes nothing.
 	s.Delete(class)
 	s.Gone(class)
 	s.newAccessClass("keys", func(spec *cosiapi.BucketAccessClassSpec) {
@@ -61,10 +61,9 @@ func TestAccess_is_handed_off_in_one_write(t *testing.T) {
 	}
 }
 
-// One write more for each thing that the user reads the access to wait for: the
-// claim, and then its Bucket. Those of an access that is created together with
-// its claim read the latter alone (B23).
-func TestAccess_created_before_its_claim(t *testing.T) {
+// One write more for each thing that the access says it waits for: the claim,
+// and then its Bucket.
+func TestAccessCreatedBeforeItsClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -74,7 +73,7 @@ func TestAccess_created_before_its_claim(t *testing.T) {
 	s.untilCondition(access, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
-	// Case 8: a bucket ID alone does not make the Bucket usable.
+	// A bucket ID alone does not make the Bucket usable.
 	changeStatus(s, bucket, func(b *cosiapi.Bucket) { b.Status.BucketID = b.Name })
 	s.settled()
 	if got := get(s, access).Status.DriverName; got != "" {
@@ -89,45 +88,45 @@ func TestAccess_created_before_its_claim(t *testing.T) {
 }
 
 // The refusals of an access, each with what makes it pass after all.
-func TestAccess_is_refused(t *testing.T) {
+func TestAccessIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		class  func(*cosiapi.BucketAccessClassSpec)
 		access func(*cosiapi.BucketAccess)
 		want   conditions.Reason
 	}{
-		"case 44: two claims, and the class says nothing of several": {
+		"two claims, and the class says nothing of several": {
 			func(*cosiapi.BucketAccessClassSpec) {},
 			func(a *cosiapi.BucketAccess) { addClaim(a, "films") },
 			conditions.MultiBucketDisallowed,
 		},
-		"case 44: two claims, and the class allows one": {
+		"two claims, and the class allows one": {
 			func(spec *cosiapi.BucketAccessClassSpec) {
 				spec.MultiBucketAccess = cosiapi.MultiBucketAccessSingleBucket
 			},
 			func(a *cosiapi.BucketAccess) { addClaim(a, "films") },
 			conditions.MultiBucketDisallowed,
 		},
-		"case 45: no ServiceAccount for a class that needs one": {
+		"no ServiceAccount for a class that needs one": {
 			func(spec *cosiapi.BucketAccessClassSpec) {
 				spec.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
 			},
 			func(*cosiapi.BucketAccess) {},
 			conditions.ServiceAccountRequired,
 		},
-		"case 43: a mode that the class disallows": {
+		"a mode that the class disallows": {
 			func(spec *cosiapi.BucketAccessClassSpec) {
 				spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
 			},
 			func(*cosiapi.BucketAccess) {},
 			conditions.AccessModeDisallowed,
 		},
-		"case 42: a class for another driver": {
+		"a class for another driver": {
 			func(spec *cosiapi.BucketAccessClassSpec) { spec.DriverName = "other" },
 			func(*cosiapi.BucketAccess) {},
 			conditions.DriverMismatch,
 		},
-		"case 41: a protocol that the claim has not got": {
+		"a protocol that the claim has not got": {
 			func(*cosiapi.BucketAccessClassSpec) {},
 			func(a *cosiapi.BucketAccess) { a.Spec.Protocol = cosiapi.ProtocolAzure },
 			conditions.ProtocolUnsupported,
@@ -147,7 +146,7 @@ func TestAccess_is_refused(t *testing.T) {
 			if access.Status.DriverName != "" {
 				t.Errorf("handed off to %s", access.Status.DriverName)
 			}
-			s.Delete(access) // case 55: no sidecar is needed
+			s.Delete(access) // no sidecar is needed
 			s.Gone(access)
 			s.Delete(claim)
 			s.Gone(claim)
@@ -171,9 +170,9 @@ func (c lateClasses) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// An access that is created together with its class is not told that there is
+// An access that is created together with its class does not say that there is
 // none.
-func TestAccess_in_a_cache_without_its_class(t *testing.T) {
+func TestAccessWhoseClassIsNotInTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.wrapClient = func(c client.Client) client.Client { return lateClasses{c} }
@@ -184,9 +183,8 @@ func TestAccess_in_a_cache_without_its_class(t *testing.T) {
 	s.untilHandedOff(s.newAccess(s.access("app", "keys", "photos")))
 }
 
-// Case 38: what the class rejects leaves no trace on claims; another class
-// wakes it.
-func TestAccess_rejected_by_its_class_and_accepted_by_the_next(t *testing.T) {
+// What the class rejects leaves no trace on claims; another class wakes it.
+func TestAccessRejectedByOneClassAndAllowedByTheNext(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -207,9 +205,8 @@ func TestAccess_rejected_by_its_class_and_accepted_by_the_next(t *testing.T) {
 	}
 }
 
-// Case 40: no new access to a claim that is being deleted. The claim does not
-// wait for it either.
-func TestAccess_to_a_claim_that_is_being_deleted(t *testing.T) {
+// A claim that is being deleted does not wait for a new access either.
+func TestAccessToDeletedClaimIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -233,9 +230,7 @@ func TestAccess_to_a_claim_that_is_being_deleted(t *testing.T) {
 	s.untilHandedOff(late)
 }
 
-// A25: a claim that begins to go while an access waits for it. The access
-// steps back, and the claim goes.
-func TestAccess_waiting_for_a_claim_that_is_deleted(t *testing.T) {
+func TestWaitingAccessReleasesDeletedClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -257,9 +252,8 @@ func TestAccess_waiting_for_a_claim_that_is_deleted(t *testing.T) {
 	}
 }
 
-// A25: a claim that is gone by the time that the access is protected. The access
-// must not hold its other claim while it waits.
-func TestAccess_protected_for_a_claim_that_is_gone(t *testing.T) {
+// A claim may be gone by the time that the access is protected.
+func TestAccessToMissingClaimHoldsNoOther(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -272,7 +266,7 @@ func TestAccess_protected_for_a_claim_that_is_gone(t *testing.T) {
 	addClaim(access, "films")
 	cosiapi.AddProtection(access) // as it stands after that race
 	s.newAccess(access)
-	until(s, access, "the access lets go of its claims", func(a *cosiapi.BucketAccess) error {
+	until(s, access, "the access releases its claims", func(a *cosiapi.BucketAccess) error {
 		if cosiapi.HasProtection(a) {
 			return fmt.Errorf("finalizers %v", a.Finalizers)
 		}
@@ -287,8 +281,7 @@ func TestAccess_protected_for_a_claim_that_is_gone(t *testing.T) {
 	s.untilHandedOff(access)
 }
 
-// Case 49 and B22: two claims on one bucket of the backend.
-func TestAccess_to_claims_that_share_a_bucket(t *testing.T) {
+func TestAccessToClaimsThatShareABucket(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		disallowed []cosiapi.BucketAccessMode
@@ -328,9 +321,8 @@ func TestAccess_to_claims_that_share_a_bucket(t *testing.T) {
 	}
 }
 
-// Case 52, the Controller's part, and case 54: of two accesses, the mark goes
-// with the last, and before its finalizer.
-func TestAccess_deletion_takes_the_mark_off_with_the_last(t *testing.T) {
+// The mark is off before the finalizer of the last access is.
+func TestLastAccessTakesTheMarkOff(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -350,7 +342,7 @@ func TestAccess_deletion_takes_the_mark_off_with_the_last(t *testing.T) {
 	}
 	s.cleanedUp(first)
 	s.Gone(first)
-	if !marked(get(s, claim)) { // case 54: the other one is stuck in its revocation
+	if !marked(get(s, claim)) { // the other one is stuck in its revocation
 		t.Error("the mark went while an access was still being revoked")
 	}
 	s.cleanedUp(last)
@@ -374,8 +366,8 @@ func lastIndex(all []string, what string) int {
 	return -1
 }
 
-// Case 63 and B17: both writers of ResourcesValidated at once.
-func TestAccess_condition_with_two_causes(t *testing.T) {
+// Controller and sidecar both write ResourcesValidated.
+func TestAccessConditionWithTwoCauses(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -405,7 +397,7 @@ func TestAccess_condition_with_two_causes(t *testing.T) {
 }
 
 // A user who takes our marks off gets them back.
-func TestAccess_marks_taken_off_by_hand(t *testing.T) {
+func TestMarksTakenOffByHandComeBack(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")

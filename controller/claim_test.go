@@ -19,8 +19,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// Case 17: name, reference and contents of the Bucket; the four writes of B23.
-func TestClaim_gets_a_Bucket_in_four_writes(t *testing.T) {
+// Finalizer, Bucket, binding, and what became of the Bucket.
+func TestClaimGetsABucketInFourWrites(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -68,8 +68,8 @@ func (s *system) untilWrites(want ...string) {
 	})
 }
 
-// Case 17, second part: with no sidecar around, nothing is left.
-func TestClaim_deleted_before_any_sidecar_saw_its_Bucket(t *testing.T) {
+// With no sidecar around, nothing is left.
+func TestClaimDeletedBeforeAnySidecarSawItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -80,21 +80,25 @@ func TestClaim_deleted_before_any_sidecar_saw_its_Bucket(t *testing.T) {
 	s.Gone(bucket)
 }
 
-// KEP: ResourcesValidated is Unknown while the class is missing. Nothing but
+// KEP-1979: ResourcesValidated is Unknown while the class is missing. Nothing but
 // its creation wakes the claim.
-func TestClaim_waits_for_its_class(t *testing.T) {
+func TestClaimWaitsForItsClass(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	claim := s.newClaim("photos", "late")
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForClass)
+	for _, conditionType := range []string{cosiapi.ConditionResourcesValidated, cosiapi.ConditionProvisioned} {
+		if c := testenv.Condition(claim, conditionType); c.LastTransitionTime.Before(&claim.CreationTimestamp) {
+			t.Errorf("%s is said to be %s since %s, which is before the claim", c.Type, c.Status, c.LastTransitionTime)
+		}
+	}
 	s.newClass("late")
 	s.bound(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// Case 18: a Bucket that is lost is not created again.
-func TestClaim_whose_Bucket_is_lost(t *testing.T) {
+func TestLostBucketIsNotCreatedAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -111,7 +115,7 @@ func TestClaim_whose_Bucket_is_lost(t *testing.T) {
 	if got := strings.Count(strings.Join(s.writes(), "\n"), "create buckets"); got != 1 {
 		t.Errorf("Buckets created: want 1, got %d", got)
 	}
-	s.Delete(claim) // case 31: a missing Bucket does not hold the claim
+	s.Delete(claim) // a missing Bucket does not hold it
 	s.Gone(claim)
 }
 
@@ -125,8 +129,8 @@ func (c lateBuckets) Get(ctx context.Context, key client.ObjectKey, obj client.O
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// Case 19: a cache that lags does not lead to the verdict of case 18.
-func TestClaim_in_a_cache_without_its_Bucket(t *testing.T) {
+// A cache that lags does not make a Bucket lost.
+func TestClaimWhoseBucketIsNotInTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.wrapClient = func(c client.Client) client.Client { return lateBuckets{c} }
@@ -139,8 +143,8 @@ func TestClaim_in_a_cache_without_its_Bucket(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// Case 20: a Bucket of the right name is adopted only if it is this claim's.
-func TestClaim_finds_a_Bucket_of_its_name(t *testing.T) {
+// A Bucket of the right name is adopted only if it is this claim's.
+func TestClaimFindsABucketOfItsName(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		uid    string // of the claim in the Bucket, if another one
@@ -175,8 +179,8 @@ func TestClaim_finds_a_Bucket_of_its_name(t *testing.T) {
 	}
 }
 
-// Case 21: the class is copied once.
-func TestClaim_outlives_its_class(t *testing.T) {
+// The class is copied once.
+func TestClaimOutlivesItsClass(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	class := s.newClass("fast")
@@ -192,9 +196,9 @@ func TestClaim_outlives_its_class(t *testing.T) {
 	s.Gone(claim)
 }
 
-// Case 56: True and False are copied, Unknown never; nothing is written when
-// nothing changed.
-func TestClaim_mirrors_its_Bucket(t *testing.T) {
+// True and False are copied, Unknown never; nothing is written when nothing
+// changed.
+func TestClaimMirrorsItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -235,8 +239,7 @@ func TestClaim_mirrors_its_Bucket(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// A Controller that starts anew finds everything in order.
-func TestClaim_costs_a_restarted_Controller_nothing(t *testing.T) {
+func TestRestartedControllerWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	stop := s.run()

@@ -29,9 +29,8 @@ func (s *system) untilReleased(bucket *cosiapi.Bucket, deleted bool) {
 	})
 }
 
-// Cases 30 and 33 and A12: the Bucket is marked before it is deleted, and the
-// claim does not wait for the backend.
-func TestDeletion_with_policy_Delete(t *testing.T) {
+// The claim does not wait for the backend.
+func TestDeletionMarksTheBucketBeforeDeletingIt(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -47,8 +46,7 @@ func TestDeletion_with_policy_Delete(t *testing.T) {
 	)
 }
 
-// Case 34: Retain keeps the Bucket, and only marks it.
-func TestDeletion_with_policy_Retain(t *testing.T) {
+func TestDeletedClaimKeepsRetainedBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("kept", retain)
@@ -56,14 +54,13 @@ func TestDeletion_with_policy_Retain(t *testing.T) {
 	s.Delete(claim)
 	s.Gone(claim)
 	s.untilReleased(bucket, false)
-	// Case 35: a policy that changes after the claim is gone deletes nothing.
+	// A policy that changes after the claim is gone deletes nothing.
 	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
 	s.settled()
 	s.untilReleased(bucket, false)
 }
 
-// Case 35: a policy that changed before the deletion is followed.
-func TestDeletion_with_a_changed_policy(t *testing.T) {
+func TestDeletionFollowsTheLatestPolicy(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -74,8 +71,8 @@ func TestDeletion_with_a_changed_policy(t *testing.T) {
 	s.untilReleased(bucket, false)
 }
 
-// Case 33: an administrator deletes the Bucket first.
-func TestDeletion_of_the_Bucket_before_its_claim(t *testing.T) {
+// The Bucket stays until its claim is deleted, too.
+func TestBucketDeletedBeforeItsClaim(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]func(*cosiapi.BucketClass){
 		"with policy Delete": func(*cosiapi.BucketClass) {},
@@ -99,9 +96,8 @@ func TestDeletion_of_the_Bucket_before_its_claim(t *testing.T) {
 	}
 }
 
-// Case 31: a claim whose Bucket was replaced is held, and nobody's Bucket is
-// touched.
-func TestDeletion_of_a_claim_whose_Bucket_is_somebody_elses(t *testing.T) {
+// Nobody's Bucket is touched, and the claim stays until an administrator knows.
+func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -132,8 +128,8 @@ func TestDeletion_of_a_claim_whose_Bucket_is_somebody_elses(t *testing.T) {
 	})
 }
 
-// Cases 28 and 29: accesses hold the claim, marked or not.
-func TestDeletion_of_a_claim_in_use(t *testing.T) {
+// Accesses hold the claim, marked or not.
+func TestClaimInUseIsHeld(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")
@@ -143,7 +139,7 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 	s.untilHandedOff(access)
 	s.grant(access)
 	s.Delete(claim)
-	// Case 40: the access stays provisioned and tells why it is in the way.
+	// The access stays provisioned and says why it is in the way.
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 	if got := testenv.Condition(access, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned of the access: %+v", got)
@@ -155,7 +151,7 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 	s.settled()
 	get(s, claim)
 	if !marked(claim) || !cosiapi.HasProtection(claim) {
-		t.Errorf("a claim in use was let go: %+v", claim.ObjectMeta)
+		t.Errorf("a claim in use was released: %+v", claim.ObjectMeta)
 	}
 	get(s, bucket)
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) || !bucket.DeletionTimestamp.IsZero() {
@@ -170,7 +166,7 @@ func TestDeletion_of_a_claim_in_use(t *testing.T) {
 
 // What waits for somebody else's part of a deletion says so, once that takes
 // longer than it should, and until somebody has more to say.
-func TestDeletion_that_takes_long(t *testing.T) {
+func TestDeletionThatTakesLongSaysSo(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.patience = time.Second
@@ -203,10 +199,9 @@ func TestDeletion_that_takes_long(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// Case 29: an access that no controller has looked at holds the claim, which
-// is found out by a live list. When the controller looks at the access, it
+// The access is found by a live list. When the controller looks at the access, it
 // refuses it, and the claim goes.
-func TestDeletion_of_a_claim_with_an_access_nobody_has_seen(t *testing.T) {
+func TestUnseenAccessHoldsItsClaim(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	stop := s.run()
@@ -232,8 +227,8 @@ func TestDeletion_of_a_claim_with_an_access_nobody_has_seen(t *testing.T) {
 	}
 }
 
-// Case 68 and A46: the claim goes without the Controller.
-func TestDeletion_of_a_claim_behind_our_back(t *testing.T) {
+// The finalizer of the claim is taken off by hand.
+func TestBucketOfAVanishedClaimIsReleased(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		alter   func(*cosiapi.BucketClass)
@@ -257,8 +252,7 @@ func TestDeletion_of_a_claim_behind_our_back(t *testing.T) {
 	}
 }
 
-// Case 68, while the Controller runs, with a new claim of the same name.
-func TestDeletion_behind_our_back_and_a_new_claim(t *testing.T) {
+func TestBucketOfAVanishedClaimIsNotForTheNext(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	stop := s.run()
@@ -275,8 +269,8 @@ func TestDeletion_behind_our_back_and_a_new_claim(t *testing.T) {
 	}
 }
 
-// An orphaned Bucket that an access still uses is released with that access.
-func TestDeletion_behind_our_back_of_a_claim_in_use(t *testing.T) {
+// It is released with that access.
+func TestBucketOfAVanishedClaimIsKeptWhileInUse(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	stop := s.run()
@@ -302,8 +296,8 @@ func TestDeletion_behind_our_back_of_a_claim_in_use(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// A deletion that was cut short between mark and delete is completed.
-func TestDeletion_of_an_orphan_that_was_cut_short(t *testing.T) {
+// The Controller stopped between marking the Bucket and deleting it.
+func TestReleaseThatWasCutShortIsCompleted(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	stop := s.run()
@@ -319,8 +313,7 @@ func TestDeletion_of_an_orphan_that_was_cut_short(t *testing.T) {
 	s.untilReleased(bucket, true)
 }
 
-// Case 69, the Controller's part: a whole namespace at once.
-func TestDeletion_of_the_namespace(t *testing.T) {
+func TestDeletionOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.newClass("fast")

@@ -24,7 +24,7 @@ import (
 
 // A fault is what happens to one write.
 type fault struct {
-	// lost is true if the write has its effect and only the answer is lost.
+	// lost is true if the write has its effect and only the response is lost.
 	lost bool
 	err  error
 }
@@ -77,13 +77,12 @@ func (c faultyStatus) Update(ctx context.Context, obj client.Object, opts ...cli
 }
 
 // flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the
-// claim, 3 for the access and the claim's mark, 1 to tell the access that its
-// claim goes (case 40), 1 to tell the claim what it waits for, and 5 for the
-// deletion.
+// claim, 3 for the access and the claim's mark, 1 for the access to say that its
+// claim goes, 1 for the claim to say what it waits for, and 5 for the deletion.
 const flowWrites = 14
 
-// lifeAndDeath plays one claim and one access through, from creation to
-// deletion, and checks that nothing is created twice and nothing is left.
+// lifeAndDeath takes one claim and one access from creation to deletion, and
+// checks that nothing is created twice and nothing is left.
 func lifeAndDeath(s *system) {
 	s.t.Helper()
 	s.newClass("fast")
@@ -106,7 +105,7 @@ func lifeAndDeath(s *system) {
 	}
 }
 
-func TestFaults_none(t *testing.T) {
+func TestWritesOfTheWholeLife(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	var writes atomic.Int64
@@ -118,10 +117,10 @@ func TestFaults_none(t *testing.T) {
 	}
 }
 
-// Every write of the flow has its answer lost once, and is refused once, as a
+// Every write of the flow has its response lost once, and is refused once, as a
 // conflict or with a failure of the API server in turn. The flow ends as
 // without the fault.
-func TestFaults_of_every_write(t *testing.T) {
+func TestFaultOfEveryWrite(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Group: cosiapi.GroupName, Resource: "anything"}
 	refusals := []error{
@@ -129,8 +128,8 @@ func TestFaults_of_every_write(t *testing.T) {
 	}
 	for n := range flowWrites {
 		for name, f := range map[string]fault{
-			"is refused":                            {false, refusals[n%len(refusals)]},
-			"has its effect and the answer is lost": {true, apierrors.NewTimeoutError("injected", 1)},
+			"is refused": {false, refusals[n%len(refusals)]},
+			"has its effect and the response is lost": {true, apierrors.NewTimeoutError("injected", 1)},
 		} {
 			t.Run(fmt.Sprintf("write %d %s", n+1, name), func(t *testing.T) {
 				t.Parallel()

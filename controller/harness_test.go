@@ -78,7 +78,7 @@ func newSystem(t *testing.T) *system {
 	})
 	t.Cleanup(func() {
 		for _, e := range env.Audit(controlplane.AuditFilter{User: s.user}) {
-			if e.Code == 403 && (e.Resource != "events" || !s.terminating()) { // nothing can be told in a namespace that goes
+			if e.Code == 403 && (e.Resource != "events" || !s.terminating()) { // nothing can be created in a namespace that goes
 				t.Errorf("the Controller's roles do not allow it to %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
 			}
 		}
@@ -86,7 +86,7 @@ func newSystem(t *testing.T) *system {
 	return s
 }
 
-// terminating tells whether the namespace is being deleted or gone.
+// terminating reports whether the namespace is being deleted or gone.
 func (s *system) terminating() bool {
 	s.t.Helper()
 	namespace := &metav1.PartialObjectMetadata{}
@@ -188,13 +188,13 @@ func (s *system) newClient(config *rest.Config, options client.Options) (client.
 	return s.wrapClient(c), nil
 }
 
-// get reads an object anew and returns it.
+// get reads an object again and returns it.
 func get[T client.Object](s *system, obj T) T {
 	s.t.Helper()
 	return testenv.Get(s.Env, obj)
 }
 
-// change reads an object anew, lets change alter it, and writes it.
+// change reads an object again, lets change alter it, and writes it.
 func change[T client.Object](s *system, obj T, change func(T)) {
 	s.t.Helper()
 	testenv.Change(s.Env, obj, change)

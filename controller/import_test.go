@@ -15,10 +15,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// KEP "Accessing an Existing OSP Bucket", in the order of the decisions:
-// finalizer, match, UID on the Bucket, name on the claim. What the Bucket has
-// to say already goes into the same write.
-func TestImport_of_a_Bucket_that_is_ready(t *testing.T) {
+// KEP-1979, "Accessing an Existing OSP Bucket": finalizer, UID on the Bucket, name
+// on the claim, in that order. What the Bucket has to say already goes into the
+// same write.
+func TestImport(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	bucket := s.newImported("archive", "photos")
@@ -55,8 +55,8 @@ func (s *system) untilWritesAfter(n int, want ...string) {
 	})
 }
 
-// Case 24: the Bucket is created after the claim; its watch wakes the claim.
-func TestImport_waits_for_its_Bucket(t *testing.T) {
+// The watch of Buckets wakes the claim.
+func TestImportWaitsForItsBucket(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	claim := s.importing("photos", "archive")
@@ -72,9 +72,8 @@ func TestImport_waits_for_its_Bucket(t *testing.T) {
 	s.untilProvisioned(claim)
 }
 
-// Cases 19 and 24: a cache that lags does not lead to the word that there is no
-// such Bucket.
-func TestImport_in_a_cache_without_its_Bucket(t *testing.T) {
+// A cache that lags does not make the claim say that there is no such Bucket.
+func TestImportWhoseBucketIsNotInTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
 	s.wrapClient = func(c client.Client) client.Client { return lateBuckets{c} }
@@ -86,9 +85,9 @@ func TestImport_in_a_cache_without_its_Bucket(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// Cases 22 and 24: the claim learns of a Bucket that turns out to be for a
-// namespace which the Controller does not work in.
-func TestImport_of_a_Bucket_for_another_namespace(t *testing.T) {
+// The claim learns of a Bucket for a namespace in which the Controller does not
+// work.
+func TestImportOfABucketForAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	claim := s.importing("photos", "archive")
@@ -98,9 +97,9 @@ func TestImport_of_a_Bucket_for_another_namespace(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 }
 
-// Case 22: a Bucket for somebody else. The claim stays unbound, so that it can
-// bind when the administrator has corrected the Bucket.
-func TestImport_of_a_Bucket_for_another_claim(t *testing.T) {
+// The claim stays unbound, so that it can bind when the administrator has
+// corrected the Bucket.
+func TestImportOfABucketForAnotherClaim(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	wrong := s.newImported("archive", "films")
@@ -119,8 +118,8 @@ func TestImport_of_a_Bucket_for_another_claim(t *testing.T) {
 	s.untilProvisioned(claim)
 }
 
-// Cases 23 and 34: one Bucket, two claims of the same name over time.
-func TestImport_binds_once(t *testing.T) {
+// One Bucket, two claims of the same name over time.
+func TestImportedBucketBindsOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	bucket := s.newImported("archive", "photos")
@@ -144,7 +143,7 @@ func TestImport_binds_once(t *testing.T) {
 	if got := get(s, bucket).Spec.BucketClaimRef.UID; got != uid {
 		t.Errorf("bucketClaimRef.uid: want %s, got %s", uid, got)
 	}
-	// The administrator imports it anew: deletes the object, creates it again.
+	// The administrator imports it again: deletes the object, creates it again.
 	s.Delete(bucket)
 	s.dropFinalizer(bucket)
 	s.Gone(bucket)
@@ -154,8 +153,7 @@ func TestImport_binds_once(t *testing.T) {
 	s.untilProvisioned(second)
 }
 
-// Case 25: protocols that the imported Bucket has not got.
-func TestImport_lacks_a_protocol(t *testing.T) {
+func TestImportLacksAProtocol(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	bucket := s.newImported("archive", "photos")
@@ -169,8 +167,8 @@ func TestImport_lacks_a_protocol(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
 }
 
-// A claim that never bound takes nothing with it.
-func TestImport_given_up_before_it_bound(t *testing.T) {
+// A claim that never bound changes nothing.
+func TestImportGivenUpBeforeItBound(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	bucket := s.newImported("archive", "films")

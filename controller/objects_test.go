@@ -90,7 +90,7 @@ func (s *system) bound(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	return get(s, bucket)
 }
 
-// provision plays the sidecar: the Bucket gets an ID and is provisioned.
+// provision acts as the sidecar: the Bucket gets an ID and is provisioned.
 func (s *system) provision(bucket *cosiapi.Bucket, protocols ...cosiapi.Protocol) {
 	s.t.Helper()
 	if len(protocols) == 0 {
@@ -108,7 +108,7 @@ func (s *system) provision(bucket *cosiapi.Bucket, protocols ...cosiapi.Protocol
 	})
 }
 
-// protectBucket plays the sidecar: the Bucket gets its finalizer.
+// protectBucket acts as the sidecar: the Bucket gets its finalizer.
 func (s *system) protectBucket(bucket *cosiapi.Bucket) {
 	s.t.Helper()
 	change(s, bucket, func(b *cosiapi.Bucket) { cosiapi.AddProtection(b) })
@@ -131,8 +131,7 @@ func setCondition(conds *[]metav1.Condition, conditionType string, status metav1
 	meta.SetStatusCondition(conds, metav1.Condition{Type: conditionType, Status: status, Reason: string(reason), Message: message, ObservedGeneration: 1})
 }
 
-// provisioned creates a claim of a class and plays it through until it is
-// provisioned. It returns the claim and its Bucket.
+// provisioned creates a claim of a class and waits until it is provisioned. It returns the claim and its Bucket.
 func (s *system) provisioned(name, class string) (*cosiapi.BucketClaim, *cosiapi.Bucket) {
 	s.t.Helper()
 	claim := s.newClaim(name, class)
@@ -200,7 +199,7 @@ func (s *system) untilHandedOff(access *cosiapi.BucketAccess) {
 	})
 }
 
-// grant plays the sidecar: the access is granted.
+// grant acts as the sidecar: the access is granted.
 func (s *system) grant(access *cosiapi.BucketAccess) {
 	s.t.Helper()
 	changeStatus(s, access, func(a *cosiapi.BucketAccess) {
@@ -210,7 +209,7 @@ func (s *system) grant(access *cosiapi.BucketAccess) {
 	})
 }
 
-// cleanedUp plays the sidecar: Secrets are gone and the access is revoked.
+// cleanedUp acts as the sidecar: Secrets are gone and the access is revoked.
 func (s *system) cleanedUp(access *cosiapi.BucketAccess) {
 	s.t.Helper()
 	change(s, access, func(a *cosiapi.BucketAccess) {
@@ -218,7 +217,7 @@ func (s *system) cleanedUp(access *cosiapi.BucketAccess) {
 	})
 }
 
-// marked tells whether a claim carries the mark of being in use.
+// marked reports whether a claim carries the mark of being in use.
 func marked(claim *cosiapi.BucketClaim) bool {
 	return cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation)
 }

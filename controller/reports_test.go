@@ -36,8 +36,8 @@ func (s *system) reported(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Case 64, the Controller's part: Events on the object that they are about, in
-// its namespace, once for each cause.
+// Events are on the object that they are about, in its namespace, once for each
+// cause.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -81,8 +81,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Cases 59 and 66, the Controller's part: each operation is observed once,
-// with the driver's name once it is known.
+// Each operation is observed once, with the driver's name if it is known.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -120,7 +119,7 @@ cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="Buc
 	}
 }
 
-// KEP "User Self-Service": whoever has edit in a namespace claims buckets
+// KEP-1979, "User Self-Service": whoever has edit in a namespace claims buckets
 // there, and whoever has view sees them; neither touches what is the
 // administrator's.
 func TestUsersServeThemselves(t *testing.T) {
