@@ -42,9 +42,9 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 		t.Errorf("finalizers of the access %v, annotations of the claim %v", access.Finalizers, claim.Annotations)
 	}
 	s.untilWritesAfter(before,
-		"update bucketaccesses app",
-		"update bucketclaims photos",
-		"update bucketaccesses/status app",
+		"patch bucketaccesses app",
+		"patch bucketclaims photos",
+		"patch bucketaccesses/status app",
 	)
 	if got := s.conflicts(); got != 0 {
 		t.Errorf("conflicts on the straight path: %d", got)
@@ -351,7 +351,7 @@ func TestLastAccessTakesTheMarkOff(t *testing.T) {
 		t.Error("the mark is still there after the last access has gone")
 	}
 	writes := s.writes()
-	unmarked, unprotected := lastIndex(writes, "update bucketclaims photos"), lastIndex(writes, "update bucketaccesses last")
+	unmarked, unprotected := lastIndex(writes, "patch bucketclaims photos"), lastIndex(writes, "patch bucketaccesses last")
 	if unmarked > unprotected {
 		t.Errorf("the mark must be off before the finalizer is:\n%s", strings.Join(writes, "\n"))
 	}

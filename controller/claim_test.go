@@ -47,10 +47,10 @@ func TestClaimGetsABucketInFourWrites(t *testing.T) {
 		t.Errorf("protocols (-want +got):\n%s", diff)
 	}
 	s.untilWrites(
-		"update bucketclaims photos",
+		"patch bucketclaims photos",
 		"create buckets "+bucket.Name,
-		"update bucketclaims/status photos",
-		"update bucketclaims/status photos",
+		"patch bucketclaims/status photos",
+		"patch bucketclaims/status photos",
 	)
 	if got := s.conflicts(); got != 0 {
 		t.Errorf("conflicts on the straight path: %d", got)
@@ -256,7 +256,7 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 	fence := s.newClaim("fence", "no-such-class")
 	s.untilCondition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
 	s.Eventually("the fence is in the audit log", func(context.Context) error {
-		if !slices.Contains(s.writes(), "update bucketclaims/status fence") {
+		if !slices.Contains(s.writes(), "patch bucketclaims/status fence") {
 			return errors.New("it is not")
 		}
 		return nil

@@ -40,9 +40,9 @@ func TestDeletionMarksTheBucketBeforeDeletingIt(t *testing.T) {
 	s.Gone(claim)
 	s.untilReleased(bucket, true)
 	s.untilWritesAfter(before,
-		"update buckets "+bucket.Name,
+		"patch buckets "+bucket.Name,
 		"delete buckets "+bucket.Name,
-		"update bucketclaims photos",
+		"patch bucketclaims photos",
 	)
 }
 
@@ -220,8 +220,8 @@ func TestUnseenAccessHoldsItsClaim(t *testing.T) {
 		t.Errorf("the refused access: %+v", access)
 	}
 	writes := s.writes()
-	refused := slices.Index(writes, "update bucketaccesses/status app")
-	released := slices.Index(writes, "update buckets "+bucket.Name)
+	refused := slices.Index(writes, "patch bucketaccesses/status app")
+	released := slices.Index(writes, "patch buckets "+bucket.Name)
 	if refused < 0 || released < refused {
 		t.Errorf("the Bucket must be released after the access was judged:\n%v", writes)
 	}

@@ -54,8 +54,8 @@ func (c faulty) Create(ctx context.Context, obj client.Object, opts ...client.Cr
 	return c.write(func() error { return c.Client.Create(ctx, obj, opts...) })
 }
 
-func (c faulty) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	return c.write(func() error { return c.Client.Update(ctx, obj, opts...) })
+func (c faulty) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	return c.write(func() error { return c.Client.Patch(ctx, obj, patch, opts...) })
 }
 
 func (c faulty) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
@@ -72,8 +72,8 @@ type faultyStatus struct {
 	write func(func() error) error
 }
 
-func (c faultyStatus) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-	return c.write(func() error { return c.SubResourceWriter.Update(ctx, obj, opts...) })
+func (c faultyStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	return c.write(func() error { return c.SubResourceWriter.Patch(ctx, obj, patch, opts...) })
 }
 
 // flowWrites is the number of writes in lifeAndDeath without a fault: 4 for the

@@ -37,9 +37,9 @@ func TestImport(t *testing.T) {
 		t.Errorf("protocols (-want +got):\n%s", diff)
 	}
 	s.untilWritesAfter(before,
-		"update bucketclaims photos",
-		"update buckets "+bucket.Name,
-		"update bucketclaims/status photos",
+		"patch bucketclaims photos",
+		"patch buckets "+bucket.Name,
+		"patch bucketclaims/status photos",
 	)
 }
 

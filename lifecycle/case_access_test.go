@@ -162,7 +162,7 @@ func TestOrderOfAnAccess(t *testing.T) {
 		mark := w.tape.mark()
 		access := w.granted("app", "keys", "photos")
 		want := []string{
-			"controller update bucketaccesses", "controller update bucketclaims", "controller update bucketaccesses/status",
+			"controller patch bucketaccesses", "controller patch bucketclaims", "controller patch bucketaccesses/status",
 			"sidecar create secrets", "sidecar DriverGenerateBucketAccessId", "sidecar patch bucketaccesses/status",
 			"sidecar DriverGrantBucketAccess", "sidecar patch secrets", "sidecar patch bucketaccesses/status",
 		}
@@ -187,7 +187,7 @@ func TestOrderOfAnAccess(t *testing.T) {
 		w.gone(access)
 		want = []string{
 			"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses",
-			"controller update bucketclaims", "controller update bucketaccesses",
+			"controller patch bucketclaims", "controller patch bucketaccesses",
 		}
 		w.eventually("the last request has its response", func(context.Context) error {
 			if len(w.tape.done(since(mark))) < len(want) {

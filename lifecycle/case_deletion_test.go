@@ -117,7 +117,7 @@ func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
 	w.delete(claim)
 	w.gone(claim, bucket)
 	got := w.tape.done(func(e entry) bool { return since(mark)(e) && e.Name == bucket.Name })
-	want := []string{"controller update buckets", "controller delete buckets", "sidecar DriverDeleteBucket", "sidecar patch buckets"}
+	want := []string{"controller patch buckets", "controller delete buckets", "sidecar DriverDeleteBucket", "sidecar patch buckets"}
 	diff(t, "requests about the Bucket", want, got)
 }
 
@@ -369,7 +369,7 @@ func TestConflictWithNobody(t *testing.T) {
 	w.stop(theController)
 	w.drop(t.Context(), claim)
 	w.gone(claim)
-	w.tape.strike(&fault{Who: theController, What: "update buckets", Name: bucket.Name, Status: http.StatusConflict})
+	w.tape.strike(&fault{Who: theController, What: "patch buckets", Name: bucket.Name, Status: http.StatusConflict})
 	w.runController()
 	w.gone(bucket)
 }

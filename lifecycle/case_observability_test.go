@@ -355,7 +355,7 @@ func TestPersistentAPIProblem(t *testing.T) {
 			w := start(t, setup{backoff: patient()})
 			w.newClass("fast")
 			strikes := []func(){
-				w.tape.strike(&fault{Who: theController, What: "update bucketclaims/status", Times: always, Status: code}),
+				w.tape.strike(&fault{Who: theController, What: "patch bucketclaims/status", Times: always, Status: code}),
 				w.tape.strike(&fault{Who: theSidecar, What: "patch buckets/status", Times: always, Status: code}),
 			}
 			claim := w.newClaim("photos", "fast")

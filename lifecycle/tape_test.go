@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -71,25 +72,43 @@ type tape struct {
 	reasons map[string]bool
 }
 
-// note remembers the reasons in the body of a write.
+// note remembers the reasons of conditions in the body of a write, which is an
+// object or a patch.
 func (t *tape) note(body io.Reader) {
-	var object struct {
-		Status struct {
-			Conditions []struct {
-				Reason string `json:"reason"`
-			} `json:"conditions"`
-		} `json:"status"`
-	}
-	if json.NewDecoder(body).Decode(&object) != nil {
-		return // a body of another form, such as the options of a deletion
+	var content any
+	if json.NewDecoder(body).Decode(&content) != nil {
+		return // a body of another form
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range object.Status.Conditions {
-		if t.reasons == nil {
-			t.reasons = map[string]bool{}
+	if t.reasons == nil {
+		t.reasons = map[string]bool{}
+	}
+	t.noteIn(content)
+}
+
+func (t *tape) noteIn(content any) {
+	switch c := content.(type) {
+	case []any:
+		for _, item := range c {
+			t.noteIn(item)
 		}
-		t.reasons[c.Reason] = true
+	case map[string]any:
+		if path, _ := c["path"].(string); strings.HasPrefix(path, "/status/conditions/") && strings.HasSuffix(path, "/reason") {
+			t.noteReason(c["value"])
+		}
+		if c["status"] != nil && c["lastTransitionTime"] != nil {
+			t.noteReason(c["reason"])
+		}
+		for _, member := range c {
+			t.noteIn(member)
+		}
+	}
+}
+
+func (t *tape) noteReason(reason any) {
+	if text, ok := reason.(string); ok {
+		t.reasons[text] = true
 	}
 }
 

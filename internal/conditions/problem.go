@@ -5,6 +5,7 @@ package conditions
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -34,8 +35,7 @@ type Problem struct {
 	Message string
 	// Policy says what follows.
 	Policy Policy
-	// Confirm says that the problem must not be told on what the cache says.
-	// One that Refuses is always confirmed past the cache.
+	// Confirm says that what the cache says is not enough to report the problem.
 	Confirm bool
 }
 
@@ -61,13 +61,19 @@ func (p *Problem) Confirmed() *Problem {
 	return p
 }
 
-// Validated is what the problem makes of ResourcesValidated.
+// Validated returns what the problem makes of ResourcesValidated.
 func (p *Problem) Validated(generation int64) Change {
 	status := metav1.ConditionFalse
 	if p.Policy == Waits {
 		status = metav1.ConditionUnknown
 	}
 	return Change{Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: p.Reason, Message: p.Message, Generation: generation}
+}
+
+// Known reports whether the conditions show the problem already.
+func (p *Problem) Known(list []metav1.Condition) bool {
+	said := meta.FindStatusCondition(list, cosiapi.ConditionResourcesValidated)
+	return said != nil && said.Status == p.Validated(0).Status && said.Reason == string(p.Reason)
 }
 
 // Report puts the problem into the conditions. What the other component says of

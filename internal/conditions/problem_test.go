@@ -31,7 +31,13 @@ func TestProblemReport(t *testing.T) {
 			t.Parallel()
 			var list []metav1.Condition
 			conditions.Set(&list, conditions.Change{Type: cosiapi.ConditionProvisioned, Status: tc.was, Reason: conditions.Initial})
+			if tc.problem.Known(list) {
+				t.Error("the problem is known before it is reported")
+			}
 			tc.problem.Report(&list, 3)
+			if !tc.problem.Known(list) {
+				t.Errorf("the problem is reported and not known: %v", list)
+			}
 			for kind, want := range map[string]metav1.ConditionStatus{
 				cosiapi.ConditionResourcesValidated: tc.validated, cosiapi.ConditionProvisioned: tc.provisioned,
 			} {

@@ -14,12 +14,10 @@ import (
 // again: it would hold this claim, or the others of the access, for one that
 // cannot be granted.
 func (r *Reconciler) claims(ctx context.Context, w *work) (step.Verdict, error) {
-	verdict, err := r.judge(ctx, w, checkClaims)
+	verdict, err := r.check(ctx, w, checkClaims)
 	if err != nil || verdict.Goes() {
 		return verdict, err
 	}
-	if cosiapi.RemoveProtection(w.access) {
-		return verdict, r.saveMeta(ctx, w)
-	}
-	return verdict, nil
+	_, err = r.Patch(ctx, w.access, func() { cosiapi.RemoveProtection(w.access) })
+	return verdict, err
 }

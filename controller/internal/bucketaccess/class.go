@@ -11,5 +11,5 @@ import (
 // class stops an access whose class is missing or does not allow it. It comes
 // before the finalizer, so that such an access can be deleted without a trace.
 func (r *Reconciler) class(ctx context.Context, w *work) (step.Verdict, error) {
-	return r.judge(ctx, w, checkClass)
+	return r.check(ctx, w, checkClass)
 }

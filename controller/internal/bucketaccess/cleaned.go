@@ -21,13 +21,15 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 		return step.Done(), nil
 	case w.access.Status.DriverName == "", cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation):
 		return step.Next(), nil
-	default:
-		return r.linger(ctx, w, conditions.WaitingForSidecar, func() string {
-			message := fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets and revoke the access. ", w.access.Status.DriverName)
-			if missing := r.Sidecars.Missing(ctx, w.access.Status.DriverName); missing != "" {
-				return message + missing
-			}
-			return message + "If this lasts, see whether such a driver is installed and running."
-		})
 	}
+	if left := r.Waits.Deletion(w.access, r.Now()); left > 0 {
+		return step.WaitAtMost(left, string(conditions.WaitingForSidecar)), nil
+	}
+	driver := w.access.Status.DriverName
+	advice := r.Waits.MissingSidecar(ctx, driver)
+	if advice == "" {
+		advice = "If this lasts, see whether such a driver is installed and running."
+	}
+	return r.overdue(ctx, w, conditions.WaitingForSidecar,
+		fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets and revoke the access. %s", driver, advice))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// degraded reports whether the claims of an access that was handed over are
-// still what they were. It takes nothing away from the access: Provisioned is
+// degraded says whether the claims of an access that was handed over are still
+// what they were. It takes nothing away from the access: Provisioned is
 // the sidecar's.
 func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error) {
 	p := checkHandedOff(w.access, w.facts)
@@ -23,10 +23,12 @@ func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error
 		}
 		p = checkHandedOff(w.access, w.facts)
 	}
-	if p == nil {
-		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
-	} else {
-		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.reason, p.message)
-	}
-	return step.Next(), r.saveStatus(ctx, w)
+	_, err := r.PatchStatus(ctx, w.access, func() {
+		if p == nil {
+			w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
+		} else {
+			w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.Reason, p.Message)
+		}
+	})
+	return step.Next(), err
 }

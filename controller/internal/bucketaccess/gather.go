@@ -85,7 +85,7 @@ func get(ctx context.Context, reader client.Reader, key types.NamespacedName, ob
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read %T %s: %w", obj, key, err)
+		return false, fmt.Errorf("read %T %q: %w", obj, key, err)
 	}
 	return true, nil
 }

@@ -20,17 +20,19 @@ func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error)
 		return step.Verdict{}, err
 	}
 	for _, check := range []rule{checkClass, checkClaims, checkBuckets} {
-		if verdict, err := r.judge(ctx, w, check); err != nil || !verdict.Goes() {
+		if verdict, err := r.check(ctx, w, check); err != nil || !verdict.Goes() {
 			return verdict, err
 		}
 	}
 	if verdict, err := r.marked(ctx, w); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	fill(w.access, w.facts)
-	w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
-	w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
-	return step.Wait("sidecar of driver " + w.access.Status.DriverName), r.saveStatus(ctx, w)
+	_, err := r.PatchStatus(ctx, w.access, func() {
+		fill(w.access, w.facts)
+		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
+		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
+	})
+	return step.Wait(waitsForGrant(w.access)), err
 }
 
 // fill puts into the status all that the sidecar needs, now and to revoke the

@@ -4,6 +4,7 @@ package bucketaccess
 
 import (
 	"context"
+	"fmt"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/step"
@@ -11,10 +12,10 @@ import (
 
 // marked waits until all claims are marked as in use. The claim's reconciler
 // does that when it sees the finalizer; nothing is said to the user, since it
-// takes no time worth telling.
+// takes no time.
 func (r *Reconciler) marked(_ context.Context, w *work) (step.Verdict, error) {
 	if name := unmarkedClaim(w.access, w.facts); name != "" {
-		return step.Wait("mark on BucketClaim " + name), nil
+		return step.Wait(fmt.Sprintf("the mark on BucketClaim %q", name)), nil
 	}
 	return step.Next(), nil
 }

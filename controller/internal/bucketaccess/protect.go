@@ -12,9 +12,9 @@ import (
 // protect puts the protection finalizer on the access. From here on its claims
 // count as in use.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	if !cosiapi.AddProtection(w.access) {
-		return step.Next(), nil
+	changed, err := r.Patch(ctx, w.access, func() { cosiapi.AddProtection(w.access) })
+	if changed {
+		w.live = false // what is looked at before the finalizer is on may still go
 	}
-	w.live = false // what is looked at before the finalizer is on may still go
-	return step.Next(), r.saveMeta(ctx, w)
+	return step.Next(), err
 }

@@ -11,5 +11,5 @@ import (
 // ready waits until the claims are provisioned, and stops an access that asks
 // for something their Buckets do not offer.
 func (r *Reconciler) ready(ctx context.Context, w *work) (step.Verdict, error) {
-	return r.judge(ctx, w, checkBuckets)
+	return r.check(ctx, w, checkBuckets)
 }

@@ -9,8 +9,9 @@
 // A reconcile is one of the lists of steps below; each step has a file of its
 // own. Once an access is handed over, this package writes nothing to it but
 // its finalizer, the condition ResourcesValidated, which it shares with the
-// sidecar, and who it waits for while no sidecar has said anything. It never makes an RPC, and it never writes to a claim: the claim's
-// own reconciler marks the claim as in use.
+// sidecar, and what it waits for while no sidecar has said anything. It never
+// makes an RPC, and it never writes to a claim: the claim's own reconciler marks
+// the claim as in use.
 package bucketaccess
 
 import (
@@ -21,21 +22,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/kit"
+	"github.com/cooper-cosi/cooper/controller/internal/waits"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
-	"github.com/cooper-cosi/cooper/internal/written"
 )
 
-// A Reconciler reconciles BucketAccesses. Use New.
+// A Reconciler reconciles BucketAccesses.
 type Reconciler struct {
 	kit.Kit
 
-	written written.Log
+	// Waits says what took too long.
+	Waits waits.Waits
 }
-
-// New returns a Reconciler.
-func New(k kit.Kit) *Reconciler { return &Reconciler{Kit: k} }
 
 // requested are the steps for an access that no sidecar knows of yet.
 func (r *Reconciler) requested() []step.Step[*work] {
@@ -74,7 +73,7 @@ func (r *Reconciler) terminating() []step.Step[*work] {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if !r.Scope.Includes(req.Namespace) {
+	if !r.Options.Scope.Includes(req.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	w := &work{key: req.NamespacedName, access: &cosiapi.BucketAccess{}}
@@ -85,7 +84,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read access from the cache: %w", err)
 	}
-	w.stored = *w.access.Status.DeepCopy()
 	steps := r.requested()
 	switch {
 	case !w.access.DeletionTimestamp.IsZero():
@@ -98,5 +96,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // seen waits until the cache holds what we wrote last.
 func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	return r.written.Await(w.access), nil
+	return r.Seen(w.access), nil
 }

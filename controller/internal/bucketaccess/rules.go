@@ -14,41 +14,28 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// A problem is why an access cannot go on.
-type problem struct {
-	reason  conditions.Reason
-	message string
-	// wait is true if the problem is expected to pass.
-	wait bool
-	// confirm is true if the wait must not be told on what the cache says.
-	confirm bool
-}
-
 // validMessage is said of an access that nothing speaks against.
 const validMessage = "The class and the claims are valid."
 
-func refusal(reason conditions.Reason, format string, args ...any) *problem {
-	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
-}
-
-// checkClass tells what the class has against the access as its user specified
+// checkClass returns what the class has against the access as its user specified
 // it; nil means nothing.
-func checkClass(access *cosiapi.BucketAccess, f facts) *problem {
+func checkClass(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	class := f.class
 	switch {
 	case class == nil:
 		name := access.Spec.BucketAccessClassName
-		return &problem{reason: conditions.WaitingForClass, wait: true, confirm: true, message: fmt.Sprintf("Waiting for BucketAccessClass %q to exist. Create it, or delete this BucketAccess and create one of another class.", name)}
+		return conditions.Wait(conditions.WaitingForClass,
+			"Waiting for BucketAccessClass %q to exist. Create it, or delete this BucketAccess and create one of another class.", name).Confirmed()
 	case len(access.Spec.BucketClaims) > 1 && class.Spec.MultiBucketAccess != cosiapi.MultiBucketAccessMultipleBuckets:
-		return refusal(conditions.MultiBucketDisallowed,
+		return conditions.Refuse(conditions.MultiBucketDisallowed,
 			"BucketAccessClass %q allows one BucketClaim for each BucketAccess, and this one asks for %d. Create one BucketAccess for each claim, or use a class with multiBucketAccess: MultipleBuckets.",
 			class.Name, len(access.Spec.BucketClaims))
 	case authenticationType(class) == cosiapi.AuthenticationTypeServiceAccount && access.Spec.ServiceAccountName == "":
-		return refusal(conditions.ServiceAccountRequired,
+		return conditions.Refuse(conditions.ServiceAccountRequired,
 			"BucketAccessClass %q authenticates by ServiceAccount. Delete this BucketAccess and create it again with spec.serviceAccountName.", class.Name)
 	}
 	if name := repeatedSecret(access); name != "" {
-		return refusal(conditions.SpecInvalid, "Secret %q is named for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", name)
+		return conditions.Refuse(conditions.SpecInvalid, "Secret %q is named for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", name)
 	}
 	for _, c := range access.Spec.BucketClaims {
 		if p := checkModes(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {
@@ -81,7 +68,7 @@ func repeatedSecret(access *cosiapi.BucketAccess) string {
 
 // checkModes compares modes with those the class disallows, literally and by
 // category. A category that is not asked for is never refused.
-func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessModes, of string) *problem {
+func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessModes, of string) *conditions.Problem {
 	disallowed := class.Spec.DisallowedBucketAccessModes
 	for _, category := range []struct {
 		name  string
@@ -93,7 +80,7 @@ func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessMode
 		{"bucketMetadata", modes.BucketMetadata, disallowed.BucketMetadata},
 	} {
 		if category.mode != "" && slices.Contains(category.never, category.mode) {
-			return refusal(conditions.AccessModeDisallowed,
+			return conditions.Refuse(conditions.AccessModeDisallowed,
 				"BucketAccessClass %q does not allow %s: %s, which this BucketAccess asks for on %s. Delete this BucketAccess and create it again with another mode or class.",
 				class.Name, category.name, category.mode, of)
 		}
@@ -102,7 +89,7 @@ func checkModes(class *cosiapi.BucketAccessClass, modes cosiapi.BucketAccessMode
 }
 
 // checkClaims reports whether all claims exist and are there to stay.
-func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
+func checkClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	missing := false
 	for _, c := range access.Spec.BucketClaims {
 		claim := f.claims[c.BucketClaimName]
@@ -111,7 +98,7 @@ func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
 			continue
 		}
 		if !claim.DeletionTimestamp.IsZero() {
-			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted, so no access to it can be granted. Delete this BucketAccess and create one for another claim.", claim.Name)
+			return conditions.Refuse(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted, so no access to it can be granted. Delete this BucketAccess and create one for another claim.", claim.Name)
 		}
 	}
 	if missing {
@@ -124,7 +111,7 @@ func checkClaims(access *cosiapi.BucketAccess, f facts) *problem {
 // provisioned. That one is missing is said only when the API server says so,
 // too: a claim that was created together with the access may not be in the
 // cache yet, and would make the text change in a moment.
-func waitForClaims(access *cosiapi.BucketAccess, f facts) *problem {
+func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	var missing, unready []string
 	for _, c := range access.Spec.BucketClaims {
 		switch claim := f.claims[c.BucketClaimName]; {
@@ -144,7 +131,9 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *problem {
 	if len(messages) == 0 {
 		return nil
 	}
-	return &problem{reason: conditions.WaitingForBucketClaim, wait: true, confirm: len(missing) > 0, message: strings.Join(messages, " ")}
+	p := conditions.Wait(conditions.WaitingForBucketClaim, "%s", strings.Join(messages, " "))
+	p.Confirm = len(missing) > 0
+	return p
 }
 
 // provisioned reports whether a claim has a Bucket that its backend has made.
@@ -156,7 +145,7 @@ func provisioned(claim *cosiapi.BucketClaim) bool {
 
 // checkBuckets reports whether the Buckets of all claims are provisioned, belong
 // to their claims and to the driver of the class, and offer what is asked for.
-func checkBuckets(access *cosiapi.BucketAccess, f facts) *problem {
+func checkBuckets(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	if p := waitForClaims(access, f); p != nil {
 		return p
 	}
@@ -170,21 +159,21 @@ func checkBuckets(access *cosiapi.BucketAccess, f facts) *problem {
 }
 
 // checkBucket is checkBuckets for one claim, which is provisioned.
-func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *problem {
+func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *conditions.Problem {
 	switch {
 	case bucket == nil:
-		return refusal(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist. An administrator must restore it.", claim.Status.BoundBucketName, claim.Name)
+		return conditions.Refuse(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist. An administrator must restore it.", claim.Status.BoundBucketName, claim.Name)
 	case !bound(claim, bucket):
-		return refusal(conditions.BindingInvalid, "Bucket %q does not belong to BucketClaim %q any more. An administrator must correct that.", bucket.Name, claim.Name)
+		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q does not belong to BucketClaim %q any more. An administrator must correct that.", bucket.Name, claim.Name)
 	case !bucket.DeletionTimestamp.IsZero() || cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
-		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete the claim.", bucket.Name, claim.Name)
+		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete the claim.", bucket.Name, claim.Name)
 	case bucket.Status.BucketID == "":
-		return refusal(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it.", bucket.Name, claim.Name)
+		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it.", bucket.Name, claim.Name)
 	case !slices.Contains(claim.Status.Protocols, access.Spec.Protocol):
-		return refusal(conditions.ProtocolUnsupported, "BucketClaim %q supports %s and not %s, which this BucketAccess asks for. Delete this BucketAccess and create it again with another protocol or claim.",
+		return conditions.Refuse(conditions.ProtocolUnsupported, "BucketClaim %q supports %s and not %s, which this BucketAccess asks for. Delete this BucketAccess and create it again with another protocol or claim.",
 			claim.Name, conditions.List(claim.Status.Protocols), access.Spec.Protocol)
 	case bucket.Spec.DriverName != class.Spec.DriverName:
-		return refusal(conditions.DriverMismatch, "BucketClaim %q is served by driver %q, and BucketAccessClass %q is for driver %q. Delete this BucketAccess and create it again with a class of the claim's driver.",
+		return conditions.Refuse(conditions.DriverMismatch, "BucketClaim %q is served by driver %q, and BucketAccessClass %q is for driver %q. Delete this BucketAccess and create it again with a class of the claim's driver.",
 			claim.Name, bucket.Spec.DriverName, class.Name, class.Spec.DriverName)
 	default:
 		return nil
@@ -199,7 +188,7 @@ func bound(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 
 // checkMerged looks at claims that share one bucket in the backend. Their
 // modes add up there, and the sum must not be what the class disallows.
-func checkMerged(access *cosiapi.BucketAccess, f facts) *problem {
+func checkMerged(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	type share struct {
 		modes  cosiapi.BucketAccessModes
 		claims []string
@@ -224,16 +213,16 @@ func checkMerged(access *cosiapi.BucketAccess, f facts) *problem {
 
 // checkHandedOff reports whether the claims of an access that was handed over
 // still are what was handed over.
-func checkHandedOff(access *cosiapi.BucketAccess, f facts) *problem {
+func checkHandedOff(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	for _, b := range access.Status.AccessedBuckets {
 		claim := f.claims[b.BucketClaimName]
 		switch {
 		case claim == nil:
-			return refusal(conditions.BucketClaimMissing, "BucketClaim %q does not exist. Delete this BucketAccess.", b.BucketClaimName)
+			return conditions.Refuse(conditions.BucketClaimMissing, "BucketClaim %q does not exist. Delete this BucketAccess.", b.BucketClaimName)
 		case !claim.DeletionTimestamp.IsZero():
-			return refusal(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted and waits for this BucketAccess. Delete this BucketAccess, too.", claim.Name)
+			return conditions.Refuse(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted and waits for this BucketAccess. Delete this BucketAccess, too.", claim.Name)
 		case claim.Status.BoundBucketName != b.BucketName:
-			return refusal(conditions.BindingInvalid,
+			return conditions.Refuse(conditions.BindingInvalid,
 				"BucketClaim %q is not bound to Bucket %q, which this BucketAccess was granted for. Delete this BucketAccess and create it again.", claim.Name, b.BucketName)
 		}
 	}

@@ -56,9 +56,9 @@ func (tc ruleCase) check(t *testing.T, check rule) {
 	tc.alter(access, &f)
 	got := check(access, f)
 	if got == nil {
-		got = &problem{}
+		got = &conditions.Problem{}
 	}
-	if got.reason != tc.want || got.wait != tc.wait || !strings.Contains(got.message, tc.says) {
+	if got.Reason != tc.want || tc.wait != (got.Policy == conditions.Waits) || !strings.Contains(got.Message, tc.says) {
 		t.Errorf("want reason %q, wait %v, %q; got %+v", tc.want, tc.wait, tc.says, got)
 	}
 }
@@ -224,7 +224,7 @@ func TestCheckHandedOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.check(t, func(access *cosiapi.BucketAccess, f facts) *problem {
+			tc.check(t, func(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 				before, all := newFacts()
 				fill(before, all)
 				access.Status = before.Status
@@ -268,7 +268,7 @@ func TestWaitForClaims(t *testing.T) {
 			access, f := newFacts()
 			tc.alter(f)
 			got := waitForClaims(access, f)
-			if got == nil || got.message != tc.message || got.confirm != tc.confirm || !got.wait || got.reason != conditions.WaitingForBucketClaim {
+			if got == nil || got.Message != tc.message || got.Confirm != tc.confirm || got.Policy != conditions.Waits || got.Reason != conditions.WaitingForBucketClaim {
 				t.Errorf("want %q, confirm %v; got %+v", tc.message, tc.confirm, got)
 			}
 		})

@@ -33,13 +33,16 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 		accesses := &cosiapi.BucketAccessList{}
 		err = r.Client.List(ctx, accesses, client.InNamespace(w.key.Namespace), client.MatchingFields{index.AccessByClaim: claim.Name})
 		if err != nil {
-			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", claim.Name, err)
+			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", claim.Name, err)
 		}
-		if len(inuse.Holders(accesses.Items, claim.Name)) == 0 {
-			return r.linger(ctx, w, conditions.WaitingForBucketClaim, func() string {
-				return fmt.Sprintf("The access is revoked. Waiting for BucketClaim %q, which is still marked as in use. Its Events say why.", claim.Name)
-			})
+		if len(inuse.Holders(accesses.Items, claim.Name)) > 0 {
+			continue
 		}
+		if left := r.Waits.Deletion(w.access, r.Now()); left > 0 {
+			return step.WaitAtMost(left, string(conditions.WaitingForBucketClaim)), nil
+		}
+		return r.overdue(ctx, w, conditions.WaitingForBucketClaim,
+			fmt.Sprintf("The access is revoked. Waiting for BucketClaim %q, which is still marked as in use. Its Events say why.", claim.Name))
 	}
 	return step.Next(), nil
 }

@@ -5,7 +5,7 @@ package bucketaccess
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/step"
@@ -13,10 +13,11 @@ import (
 
 // unprotect takes the finalizer off the access.
 func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
-	cosiapi.RemoveProtection(w.access)
-	if err := r.saveMeta(ctx, w); err != nil && !apierrors.IsNotFound(err) {
+	deleted := *w.access.DeletionTimestamp
+	_, err := r.Patch(ctx, w.access, func() { cosiapi.RemoveProtection(w.access) })
+	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}
-	r.finished(w)
+	r.finished(w, deleted)
 	return step.Done(), nil
 }

@@ -5,13 +5,11 @@ package bucketaccess
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/overdue"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -20,21 +18,19 @@ import (
 // anything of for long, that there is no sidecar.
 func (r *Reconciler) unserved(ctx context.Context, w *work) (step.Verdict, error) {
 	waits := meta.FindStatusCondition(w.access.Status.Conditions, cosiapi.ConditionProvisioned)
-	if waits == nil || waits.Status != metav1.ConditionUnknown || conditions.Reason(waits.Reason).Owner() != conditions.Controller || !r.Sidecars.Known() {
+	if waits == nil || waits.Status != metav1.ConditionUnknown || conditions.Reason(waits.Reason).Owner() != conditions.Controller || !r.Waits.KnowsSidecars() {
 		return step.Done(), nil
 	}
-	waitsFor := "sidecar of driver " + w.access.Status.DriverName
-	if left := overdue.Made(w.access, r.Patience, time.Now()); left > 0 {
+	waitsFor := waitsForGrant(w.access)
+	if left := r.Waits.Provisioning(w.access, r.Now()); left > 0 {
 		return step.WaitAtMost(left, waitsFor), nil
 	}
-	missing := r.Sidecars.Missing(ctx, w.access.Status.DriverName)
-	switch {
-	case missing != "":
-		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar, waitsForGrant(w.access)+" "+missing)
-	case waits.Reason == string(conditions.WaitingForSidecar):
-		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
+	reason, message := conditions.ControllerValidated, waitsFor
+	if missing := r.Waits.MissingSidecar(ctx, w.access.Status.DriverName); missing != "" {
+		reason, message = conditions.WaitingForSidecar, waitsFor+" "+missing
 	}
-	return step.Wait(waitsFor), r.saveStatus(ctx, w)
+	_, err := r.PatchStatus(ctx, w.access, func() { w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, reason, message) })
+	return step.Wait(waitsFor), err
 }
 
 // waitsForGrant is said of an access that is handed over.

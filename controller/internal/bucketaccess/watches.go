@@ -8,7 +8,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,10 +20,10 @@ import (
 // Watch starts the reconciler on every change that may concern an access: of
 // the access itself, its claims, its class, the Buckets of its claims and the
 // other accesses to them.
-func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Options) error {
+func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(options).
+		WithOptions(r.Controller()).
 		For(&cosiapi.BucketAccess{}).
 		Watches(&cosiapi.BucketClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
 		Watches(&cosiapi.BucketAccessClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
@@ -48,7 +47,7 @@ func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile
 // wait for it.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
-	if !ok || !r.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) {
+	if !ok || !r.Options.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) {
 		return nil
 	}
 	ref := bucket.Spec.BucketClaimRef

@@ -4,11 +4,7 @@ package bucketaccess
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,10 +18,8 @@ import (
 // work is the state of one reconcile.
 type work struct {
 	key types.NamespacedName
-	// access as it was read; steps change it and write it.
+	// access as it was read or written last.
 	access *cosiapi.BucketAccess
-	// stored is the status as the API server has it.
-	stored cosiapi.BucketAccessStatus
 	// facts are what the access refers to.
 	facts facts
 	// live is true once facts come from the API server and not the cache.
@@ -40,80 +34,54 @@ func (w *work) set(conditionType string, status metav1.ConditionStatus, reason c
 	})
 }
 
-// saveStatus writes the status if it differs from what the API server has.
-func (r *Reconciler) saveStatus(ctx context.Context, w *work) error {
-	if equality.Semantic.DeepEqual(w.stored, w.access.Status) {
-		return nil
-	}
-	if err := r.Client.Status().Update(ctx, w.access); err != nil {
-		return fmt.Errorf("write status of BucketAccess %s: %w", w.key, err)
-	}
-	r.written.Note(w.access)
-	w.stored = *w.access.Status.DeepCopy()
-	return nil
-}
-
-// saveMeta writes the metadata of the access; its status stays as it is.
-func (r *Reconciler) saveMeta(ctx context.Context, w *work) error {
-	status := w.access.Status
-	if err := r.Client.Update(ctx, w.access); err != nil {
-		return fmt.Errorf("write BucketAccess %s: %w", w.key, err)
-	}
-	r.written.Note(w.access)
-	w.access.Status = status
-	return nil
-}
-
 // A rule finds a problem in what an access refers to, or nil.
-type rule func(*cosiapi.BucketAccess, facts) *problem
+type rule func(*cosiapi.BucketAccess, facts) *conditions.Problem
 
-// judge applies a rule. What the cache says is good enough to wait, as a rule,
-// since the watch corrects it; a refusal is pronounced only on what the API
-// server says.
-func (r *Reconciler) judge(ctx context.Context, w *work, check rule) (step.Verdict, error) {
-	p := check(w.access, w.facts)
-	if p != nil && (!p.wait || p.confirm) && !w.live {
+// check establishes that a rule finds no problem. What the cache says is good
+// enough to wait, as a rule, since the watch corrects it; an access is refused
+// only on what the API server says.
+func (r *Reconciler) check(ctx context.Context, w *work, find rule) (step.Verdict, error) {
+	p := find(w.access, w.facts)
+	if p != nil && p.Confirm && !w.live {
 		if err := r.gatherLive(ctx, w); err != nil {
 			return step.Verdict{}, err
 		}
-		p = check(w.access, w.facts)
+		p = find(w.access, w.facts)
 	}
-	switch {
-	case p == nil:
+	if p == nil {
 		return step.Next(), nil
-	case p.wait:
-		return step.Wait(p.message), r.pronounce(ctx, w, metav1.ConditionUnknown, p)
-	default:
-		return step.Done(), r.pronounce(ctx, w, metav1.ConditionFalse, p)
 	}
+	return r.report(ctx, w, p)
 }
 
-// pronounce puts a problem into the conditions of an access that is not handed
-// over yet, and tells the user once for each new cause.
-func (r *Reconciler) pronounce(ctx context.Context, w *work, status metav1.ConditionStatus, p *problem) error {
-	before := meta.FindStatusCondition(w.stored.Conditions, cosiapi.ConditionResourcesValidated)
-	isNew := before == nil || before.Status != status || before.Reason != string(p.reason)
-	w.set(cosiapi.ConditionResourcesValidated, status, p.reason, p.message)
-	w.set(cosiapi.ConditionProvisioned, status, p.reason, p.message)
-	if err := r.saveStatus(ctx, w); err != nil {
-		return err
+// report puts a problem into the conditions of an access that is not handed
+// over yet, and ends the reconcile. Its user gets an Event once for each new
+// cause.
+func (r *Reconciler) report(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
+	known := p.Known(w.access.Status.Conditions)
+	_, err := r.PatchStatus(ctx, w.access, func() { p.Report(&w.access.Status.Conditions, w.access.Generation) })
+	if err != nil {
+		return step.Verdict{}, err
 	}
 	switch {
-	case !isNew:
-	case status == metav1.ConditionFalse:
-		r.Events.Warn(w.access, events.FailedGrantAccess, "GrantAccess", p.message)
-	case p.reason == conditions.WaitingForBucketClaim:
-		r.Events.Inform(w.access, events.WaitingForBucket, "GrantAccess", p.message)
+	case known:
+	case p.Policy == conditions.Refuses:
+		r.Events.Warn(w.access, events.FailedGrantAccess, "GrantAccess", p.Message)
+	case p.Reason == conditions.WaitingForBucketClaim:
+		r.Events.Inform(w.access, events.WaitingForBucket, "GrantAccess", p.Message)
 	}
-	return nil
+	if p.Policy == conditions.Waits {
+		return step.Wait(p.Message), nil
+	}
+	return step.Done(), nil
 }
 
 // finished reports the end of the deletion of an access.
-func (r *Reconciler) finished(w *work) {
-	o := metrics.Operation{Driver: w.stored.DriverName, Kind: metrics.KindBucketAccess, Name: metrics.OperationDelete}
-	r.Metrics.Finished(o, time.Since(w.access.DeletionTimestamp.Time))
+func (r *Reconciler) finished(w *work, deleted metav1.Time) {
+	o := metrics.Operation{Driver: w.access.Status.DriverName, Kind: metrics.KindBucketAccess, Name: metrics.OperationDelete}
+	r.Metrics.Finished(o, r.Now().Sub(deleted.Time))
 	r.Metrics.Reconciled(o, metrics.StatusSucceeded)
-	if !conditions.Is(w.stored.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+	if !conditions.Is(w.access.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		o.Name = metrics.OperationCreate
 		r.Metrics.Reconciled(o, metrics.StatusCanceled)
 	}

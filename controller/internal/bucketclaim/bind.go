@@ -14,7 +14,8 @@ func (r *Reconciler) bind(ctx context.Context, w *work) (step.Verdict, error) {
 	if w.claim.Status.BoundBucketName != "" {
 		return step.Next(), nil
 	}
-	w.claim.Status.BoundBucketName = w.bucket.Name
-	applyBucket(w.claim, w.bucket)
-	return step.Next(), r.saveStatus(ctx, w)
+	return step.Next(), r.writeStatus(ctx, w, func() {
+		w.claim.Status.BoundBucketName = w.bucket.Name
+		applyBucket(w.claim, w.bucket)
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -26,14 +27,14 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	class := &cosiapi.BucketClass{}
 	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
 	if apierrors.IsNotFound(err) {
-		w.holdOff(conditions.WaitingForClass, fmt.Sprintf("Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create one of another class.", name))
-		return step.Wait("BucketClass " + name), r.saveStatus(ctx, w)
+		return r.report(ctx, w, conditions.Wait(conditions.WaitingForClass,
+			"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create one of another class.", name))
 	}
 	if err != nil {
-		return step.Verdict{}, fmt.Errorf("read BucketClass %s: %w", name, err)
+		return step.Verdict{}, fmt.Errorf("read BucketClass %q: %w", name, err)
 	}
-	if ok, err := r.refresh(ctx, w); err != nil || !ok {
-		return step.Wait("BucketClaim " + w.key.String()), err
+	if verdict, err := r.refresh(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
 	}
 	return r.createFrom(ctx, w, class)
 }
@@ -52,13 +53,13 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.Buc
 			return step.Verdict{}, err
 		}
 		if w.bucket == nil {
-			return step.Wait("Bucket " + bucket.Name), nil // gone again: its watch event wakes us
+			return step.Wait(objects.Name(bucket)), nil // gone again: its watch event wakes us
 		}
 		return step.Next(), nil
 	case apierrors.IsInvalid(err):
-		return step.Done(), r.refuse(ctx, w, conditions.ClassRejected, fmt.Sprintf(
+		return r.report(ctx, w, conditions.Refuse(conditions.ClassRejected,
 			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", class.Name, err))
 	default:
-		return step.Verdict{}, fmt.Errorf("create Bucket %s: %w", bucket.Name, err)
+		return step.Verdict{}, fmt.Errorf("create %s: %w", objects.Name(bucket), err)
 	}
 }

@@ -27,40 +27,29 @@ func (r *Reconciler) find(ctx context.Context, w *work) (step.Verdict, error) {
 		return step.Next(), nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return step.Verdict{}, fmt.Errorf("read Bucket %s from the cache: %w", name, err)
+		return step.Verdict{}, fmt.Errorf("read Bucket %q from the cache: %w", name, err)
 	}
 	switch {
 	case w.claim.Status.BoundBucketName != "":
-		return r.findLive(ctx, w, name, r.lost)
+		return r.findLive(ctx, w, name, conditions.Refuse(conditions.BucketMissing,
+			"Bucket %q, which this BucketClaim is bound to, does not exist. COSI does not create it again. An administrator must restore it, or delete this BucketClaim.", name))
 	case w.claim.Spec.ExistingBucketName != "":
-		return r.findLive(ctx, w, name, r.awaited)
+		return r.findLive(ctx, w, name, conditions.Wait(conditions.WaitingForBucket, "Waiting for Bucket %q to exist. An administrator must create it.", name))
 	default:
-		return step.Next(), nil
+		return step.Next(), nil // the next step creates it
 	}
 }
 
 // findLive looks in the API server for a Bucket that the cache has not got;
-// absent says what follows if it is not there either.
-func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent func(context.Context, *work, string) (step.Verdict, error)) (step.Verdict, error) {
+// absent is the problem if it is not there either.
+func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent *conditions.Problem) (step.Verdict, error) {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil {
 		return step.Verdict{}, err
 	}
-	if bucket != nil {
-		w.bucket = bucket
-		return step.Next(), nil
+	if bucket == nil {
+		return r.report(ctx, w, absent)
 	}
-	return absent(ctx, w, name)
-}
-
-// awaited is for a Bucket to import that does not exist yet.
-func (r *Reconciler) awaited(ctx context.Context, w *work, name string) (step.Verdict, error) {
-	w.holdOff(conditions.WaitingForBucket, fmt.Sprintf("Waiting for Bucket %q to exist. An administrator must create it.", name))
-	return step.Wait("Bucket " + name), r.saveStatus(ctx, w)
-}
-
-// lost is for a Bucket that the claim is bound to and that is gone.
-func (r *Reconciler) lost(ctx context.Context, w *work, name string) (step.Verdict, error) {
-	return step.Done(), r.refuse(ctx, w, conditions.BucketMissing, fmt.Sprintf(
-		"Bucket %q, which this BucketClaim is bound to, does not exist. COSI does not create it again. An administrator must restore it, or delete this BucketClaim.", name))
+	w.bucket = bucket
+	return step.Next(), nil
 }

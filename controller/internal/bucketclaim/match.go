@@ -5,6 +5,7 @@ package bucketclaim
 import (
 	"context"
 
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -20,15 +21,11 @@ func (r *Reconciler) match(ctx context.Context, w *work) (step.Verdict, error) {
 		return step.Verdict{}, err
 	}
 	if live == nil {
-		return step.Wait("Bucket " + w.bucket.Name), nil // its watch event is on the way
+		return step.Wait(objects.Name(w.bucket)), nil // its watch event is on the way
 	}
 	w.bucket = live
 	if p = checkBinding(w.claim, w.bucket); p == nil {
 		return step.Next(), nil
 	}
-	if p.wait {
-		w.holdOff(p.reason, p.message)
-		return step.Wait("Bucket " + w.bucket.Name), r.saveStatus(ctx, w)
-	}
-	return step.Done(), r.refuse(ctx, w, p.reason, p.message)
+	return r.report(ctx, w, p)
 }

@@ -11,21 +11,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/overdue"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
 // mirror copies to the claim what became of its Bucket, and says if nobody is
 // there to make anything of it.
 func (r *Reconciler) mirror(ctx context.Context, w *work) (step.Verdict, error) {
-	applyBucket(w.claim, w.bucket)
-	silence := r.overdue(ctx, w)
-	if err := r.saveStatus(ctx, w); err != nil {
+	mirrored := w.claim.DeepCopy()
+	applyBucket(mirrored, w.bucket)
+	silence := r.overdue(ctx, mirrored, w.bucket)
+	if err := r.writeStatus(ctx, w, func() { w.claim.Status = mirrored.Status }); err != nil {
 		return step.Verdict{}, err
 	}
 	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		return step.WaitAtMost(silence, "Bucket "+w.bucket.Name), nil
+		return step.WaitAtMost(silence, objects.Name(w.bucket)), nil
 	}
 	return step.Done(), nil
 }
@@ -33,17 +34,17 @@ func (r *Reconciler) mirror(ctx context.Context, w *work) (step.Verdict, error) 
 // overdue puts into the conditions that a Bucket which has waited for long has
 // no sidecar. For one that has not it returns the time until that; zero means
 // that nothing is to be said by the clock.
-func (r *Reconciler) overdue(ctx context.Context, w *work) time.Duration {
-	waits := meta.FindStatusCondition(w.claim.Status.Conditions, cosiapi.ConditionProvisioned)
-	if waits == nil || waits.Status != metav1.ConditionUnknown || !r.Sidecars.Known() {
+func (r *Reconciler) overdue(ctx context.Context, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) time.Duration {
+	waits := meta.FindStatusCondition(claim.Status.Conditions, cosiapi.ConditionProvisioned)
+	if waits == nil || waits.Status != metav1.ConditionUnknown || !r.Waits.KnowsSidecars() {
 		return 0
 	}
-	if left := overdue.Made(w.bucket, r.Patience, time.Now()); left > 0 {
+	if left := r.Waits.Provisioning(bucket, r.Now()); left > 0 {
 		return left
 	}
-	if missing := r.Sidecars.Missing(ctx, w.bucket.Spec.DriverName); missing != "" {
-		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar,
-			fmt.Sprintf("Waiting for Bucket %q to be provisioned. %s", w.bucket.Name, missing))
+	if missing := r.Waits.MissingSidecar(ctx, bucket.Spec.DriverName); missing != "" {
+		set(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar,
+			fmt.Sprintf("Waiting for Bucket %q to be provisioned. %s", bucket.Name, missing))
 	}
 	return 0
 }

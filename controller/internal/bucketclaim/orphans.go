@@ -16,13 +16,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// orphans lets go of Buckets that are bound to an earlier claim of this name
+// orphans releases Buckets that are bound to an earlier claim of this name
 // which has gone without us: its finalizer was removed by hand, or a backup
 // was restored without it. They would otherwise hang forever.
 func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
 	buckets := &cosiapi.BucketList{}
 	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.key)}); err != nil {
-		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %s from the cache: %w", w.key, err)
+		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.key, err)
 	}
 	for i := range buckets.Items {
 		uid := buckets.Items[i].Spec.BucketClaimRef.UID
@@ -50,7 +50,7 @@ func released(bucket *cosiapi.Bucket) bool {
 	return !unfinished
 }
 
-// orphan lets go of one Bucket, once the API server has confirmed that its
+// orphan releases one Bucket, once the API server has confirmed that its
 // claim is gone, and that no access uses the bucket any more.
 func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Verdict, error) {
 	bucket, err := r.liveBucket(ctx, name)
@@ -61,7 +61,7 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 	claim := &cosiapi.BucketClaim{}
 	err = r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return step.Verdict{}, fmt.Errorf("read BucketClaim %s: %w", w.key, err)
+		return step.Verdict{}, fmt.Errorf("read BucketClaim %q: %w", w.key, err)
 	}
 	if err == nil && claim.UID == ref.UID {
 		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come
@@ -73,5 +73,5 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 	if slices.ContainsFunc(accesses, func(a cosiapi.BucketAccess) bool { return uses(&a, name) }) {
 		return step.Next(), nil // the end of that access starts the next reconcile
 	}
-	return step.Next(), r.letGo(ctx, bucket)
+	return step.Next(), r.releaseBucket(ctx, bucket)
 }

@@ -12,8 +12,5 @@ import (
 // protect puts the protection finalizer on the claim, before anything exists
 // that must be cleaned up behind it.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	if !cosiapi.AddProtection(w.claim) {
-		return step.Next(), nil
-	}
-	return step.Next(), r.saveMeta(ctx, w)
+	return step.Next(), r.write(ctx, w, func() { cosiapi.AddProtection(w.claim) })
 }

@@ -2,7 +2,7 @@
 
 // Package bucketclaim reconciles BucketClaims: it gets each claim a Bucket, a
 // new one or one that an administrator imported, mirrors what becomes of it,
-// and lets go of it when the claim is deleted (KEP-1979, "Creating a Bucket",
+// and releases it when the claim is deleted (KEP-1979, "Creating a Bucket",
 // "Accessing an Existing OSP Bucket", "Deleting a Bucket").
 //
 // A reconcile is one of the lists of steps below; each step has a file of its
@@ -19,21 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/controller/internal/kit"
+	"github.com/cooper-cosi/cooper/controller/internal/waits"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
-	"github.com/cooper-cosi/cooper/internal/written"
 )
 
-// A Reconciler reconciles BucketClaims. Use New.
+// A Reconciler reconciles BucketClaims.
 type Reconciler struct {
 	kit.Kit
 
-	written written.Log
+	// Waits says what took too long.
+	Waits waits.Waits
 }
-
-// New returns a Reconciler.
-func New(k kit.Kit) *Reconciler { return &Reconciler{Kit: k} }
 
 // living are the steps for a claim that exists and is not being deleted.
 func (r *Reconciler) living() []step.Step[*work] {
@@ -69,7 +67,7 @@ func (r *Reconciler) absent() []step.Step[*work] {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if !r.Scope.Includes(req.Namespace) {
+	if !r.Options.Scope.Includes(req.Namespace) {
 		return reconcile.Result{}, nil
 	}
 	w := &work{key: req.NamespacedName, claim: &cosiapi.BucketClaim{}}
@@ -81,7 +79,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
 	}
-	w.stored = *w.claim.Status.DeepCopy()
 	steps := r.living()
 	if !w.claim.DeletionTimestamp.IsZero() {
 		steps = r.terminating()
@@ -91,5 +88,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // seen waits until the cache holds what we wrote last.
 func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	return r.written.Await(w.claim), nil
+	return r.Seen(w.claim), nil
 }

@@ -28,8 +28,7 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 	case held == marked:
 		return step.Next(), nil
 	case held:
-		cosiapi.SetAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation, "true")
-		return step.Next(), r.saveMeta(ctx, w)
+		return step.Next(), r.write(ctx, w, func() { cosiapi.SetAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation, "true") })
 	}
 	if accesses, err = r.liveAccesses(ctx, w); err != nil {
 		return step.Verdict{}, err
@@ -37,8 +36,7 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 	if len(inuse.Holders(accesses, w.key.Name)) > 0 {
 		return step.Next(), nil
 	}
-	cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation)
-	return step.Next(), r.saveMeta(ctx, w)
+	return step.Next(), r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
 }
 
 // cachedAccesses lists the accesses that ask for the claim, from the cache.
@@ -46,7 +44,7 @@ func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.Buc
 	list := &cosiapi.BucketAccessList{}
 	err := r.Client.List(ctx, list, client.InNamespace(w.key.Namespace), client.MatchingFields{index.AccessByClaim: w.key.Name})
 	if err != nil {
-		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %s from the cache: %w", w.key, err)
+		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.key, err)
 	}
 	return list.Items, nil
 }
@@ -55,7 +53,7 @@ func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.Buc
 func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
 	list := &cosiapi.BucketAccessList{}
 	if err := r.Live.List(ctx, list, client.InNamespace(w.key.Namespace)); err != nil {
-		return nil, fmt.Errorf("list BucketAccesses in namespace %s: %w", w.key.Namespace, err)
+		return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.key.Namespace, err)
 	}
 	return list.Items, nil
 }

@@ -14,14 +14,6 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
-// A problem is why a claim cannot have a Bucket.
-type problem struct {
-	reason  conditions.Reason
-	message string
-	// wait is true if the problem is expected to pass.
-	wait bool
-}
-
 // bucketName is the name of the claim's Bucket, whether or not it exists.
 func bucketName(claim *cosiapi.BucketClaim) string {
 	switch {
@@ -62,33 +54,33 @@ func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// checkBinding tells why the Bucket is not, and may not become, this claim's;
+// checkBinding returns why the Bucket is not, and may not become, this claim's;
 // nil means that it is, or may.
-func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *problem {
+func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *conditions.Problem {
 	if owns(claim, bucket) {
 		return nil
 	}
 	ref := bucket.Spec.BucketClaimRef
 	switch {
 	case claim.Spec.ExistingBucketName == "":
-		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q belongs to %s and not to this BucketClaim. An administrator must delete that Bucket object.", bucket.Name, owner(bucket))}
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q belongs to %s and not to this BucketClaim. An administrator must delete that Bucket object.", bucket.Name, owner(bucket))
 	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:
-		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q is reserved for another BucketClaim. An administrator must delete the Bucket object and create it again with a bucketClaimRef to this BucketClaim.", bucket.Name)}
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q is reserved for another BucketClaim. An administrator must delete the Bucket object and create it again with a bucketClaimRef to this BucketClaim.", bucket.Name)
 	case ref.UID != "":
-		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
+		return conditions.Refuse(conditions.BindingInvalid,
 			"Bucket %q is bound to an earlier BucketClaim of this name, with UID %q. An administrator must delete the Bucket object and create it again with the same existingBucketID.",
-			bucket.Name, ref.UID)}
+			bucket.Name, ref.UID)
 	case claim.Status.BoundBucketName != "":
-		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q was replaced after this BucketClaim had bound to it. Delete this BucketClaim and create it again.", bucket.Name)}
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q was replaced after this BucketClaim had bound to it. Delete this BucketClaim and create it again.", bucket.Name)
 	case !bucket.DeletionTimestamp.IsZero():
-		return &problem{reason: conditions.WaitingForBucket, wait: true, message: fmt.Sprintf(
-			"Waiting for Bucket %q, which is being deleted. An administrator must create it again.", bucket.Name)}
+		return conditions.Wait(conditions.WaitingForBucket,
+			"Waiting for Bucket %q, which is being deleted. An administrator must create it again.", bucket.Name)
 	case cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
-		return &problem{reason: conditions.BindingInvalid, message: fmt.Sprintf(
-			"Bucket %q was left behind by an earlier BucketClaim. An administrator must delete the Bucket object and create it again with the same existingBucketID.", bucket.Name)}
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q was left behind by an earlier BucketClaim. An administrator must delete the Bucket object and create it again with the same existingBucketID.", bucket.Name)
 	default:
 		return nil
 	}
@@ -137,7 +129,7 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 	}
 }
 
-// waitMessage tells whom the claim waits for, in words that stay true until the
+// waitMessage says whom the claim waits for, in words that stay true until the
 // Bucket is provisioned: what the sidecar does on the way is not worth a write
 // of the claim.
 func waitMessage(bucket *cosiapi.Bucket) string {
@@ -193,7 +185,7 @@ func lackMessage(bucket *cosiapi.Bucket, lacking []cosiapi.Protocol) string {
 		bucket.Name, conditions.List(bucket.Status.Protocols), conditions.List(lacking))
 }
 
-// inUseMessage tells which accesses hold a claim that is being deleted, and what
+// inUseMessage says which accesses hold a claim that is being deleted, and what
 // its user can do about it. staying are those that nobody has deleted.
 func inUseMessage(blockers, staying []*cosiapi.BucketAccess) string {
 	if len(staying) == 0 {

@@ -92,9 +92,9 @@ func TestCheckBinding(t *testing.T) {
 			tc.alter(claim, bucket)
 			got := checkBinding(claim, bucket)
 			if got == nil {
-				got = &problem{}
+				got = &conditions.Problem{}
 			}
-			if got.reason != tc.want || got.wait != tc.wait {
+			if got.Reason != tc.want || tc.wait != (got.Policy == conditions.Waits) {
 				t.Errorf("want reason %q, wait %v; got %+v", tc.want, tc.wait, got)
 			}
 		})

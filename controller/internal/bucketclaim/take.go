@@ -17,14 +17,11 @@ func (r *Reconciler) take(ctx context.Context, w *work) (step.Verdict, error) {
 	if w.bucket.Spec.BucketClaimRef.UID != "" {
 		return step.Next(), nil
 	}
-	if ok, err := r.refresh(ctx, w); err != nil || !ok {
-		return step.Wait("BucketClaim " + w.key.String()), err
+	if verdict, err := r.refresh(ctx, w); err != nil || !verdict.Goes() {
+		return verdict, err
 	}
-	bucket := w.bucket.DeepCopy()
-	bucket.Spec.BucketClaimRef.UID = w.claim.UID
-	if err := r.Client.Update(ctx, bucket); err != nil {
-		return step.Verdict{}, fmt.Errorf("bind Bucket %s to BucketClaim %s: %w", bucket.Name, w.key, err)
+	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.BucketClaimRef.UID = w.claim.UID }); err != nil {
+		return step.Verdict{}, fmt.Errorf("bind to BucketClaim %q: %w", w.key, err)
 	}
-	w.bucket = bucket
 	return step.Next(), nil
 }

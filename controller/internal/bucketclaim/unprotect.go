@@ -5,8 +5,8 @@ package bucketclaim
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -16,16 +16,17 @@ import (
 
 // unprotect takes the finalizer off the claim.
 func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
-	if !cosiapi.RemoveProtection(w.claim) {
+	if !cosiapi.HasProtection(w.claim) {
 		return step.Done(), nil
 	}
-	err := r.saveMeta(ctx, w)
-	if err != nil && !apierrors.IsNotFound(err) {
+	deleted := *w.claim.DeletionTimestamp
+	err := r.write(ctx, w, func() { cosiapi.RemoveProtection(w.claim) })
+	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}
-	if !conditions.Is(w.stored.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		r.Metrics.Reconciled(metrics.Operation{Kind: metrics.KindBucketClaim, Name: metrics.OperationCreate}, metrics.StatusCanceled)
 	}
-	r.finished(w, metrics.OperationDelete, *w.claim.DeletionTimestamp)
+	r.finished(w, metrics.OperationDelete, deleted)
 	return step.Done(), nil
 }

@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -21,10 +20,10 @@ import (
 
 // Watch starts the reconciler on every change that may concern a claim: of the
 // claim itself, its Bucket, its class and the accesses that reference it.
-func (r *Reconciler) Watch(mgr ctrl.Manager, name string, options controller.Options) error {
+func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(options).
+		WithOptions(r.Controller()).
 		For(&cosiapi.BucketClaim{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
 		Watches(&cosiapi.BucketClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
@@ -40,7 +39,7 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 		return nil
 	}
 	var requests []reconcile.Request
-	if ref := bucket.Spec.BucketClaimRef; r.Scope.Includes(ref.Namespace) {
+	if ref := bucket.Spec.BucketClaimRef; r.Options.Scope.Includes(ref.Namespace) {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
 	}
 	return append(requests, r.claims(ctx, index.ClaimByBucket, bucket.Name, nil)...)

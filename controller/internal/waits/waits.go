@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package waits says when an object that waits for somebody else has waited for
+// so long that it must say so, and whether what it waits for is a sidecar that
+// is not at work. Until then the wait is a part of every creation and deletion,
+// and not worth a write. It only reads.
+package waits
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// Waits are those of the objects of a Controller.
+type Waits struct {
+	// Patience is how long an object may wait in silence.
+	Patience time.Duration
+	// Live reads from the API server: one Lease is read seldom, and all of them
+	// change all the time.
+	Live client.Reader
+	// Leases is the namespace of the Leases of the sidecars; empty means that
+	// they hold none, so that nothing is known of them.
+	Leases string
+}
+
+// Deletion returns how long the deletion of the object may still wait in
+// silence; zero means that it is overdue. The clocks of API server and
+// controller may differ, but it never returns more than Patience.
+func (w Waits) Deletion(obj client.Object, now time.Time) time.Duration {
+	deleted := obj.GetDeletionTimestamp()
+	if deleted == nil {
+		return w.Patience
+	}
+	return w.left(deleted.Time, now)
+}
+
+// Provisioning returns how long the provisioning of the object may still wait
+// in silence, as Deletion does for its deletion.
+func (w Waits) Provisioning(obj client.Object, now time.Time) time.Duration {
+	return w.left(obj.GetCreationTimestamp().Time, now)
+}
+
+func (w Waits) left(began, now time.Time) time.Duration {
+	return min(max(0, began.Add(w.Patience).Sub(now)), w.Patience)
+}
+
+// KnowsSidecars reports whether anything is known of sidecars.
+func (w Waits) KnowsSidecars() bool { return w.Leases != "" }
+
+// MissingSidecar returns sentences for the user which say that no sidecar of the
+// driver is at work, by the Lease that it would hold, and what an administrator
+// must do. They are empty while one is, and when that cannot be found out.
+func (w Waits) MissingSidecar(ctx context.Context, driver string) string {
+	if !w.KnowsSidecars() {
+		return ""
+	}
+	held := &coordinationv1.Lease{}
+	key := types.NamespacedName{Namespace: w.Leases, Name: cosiapi.LeaseNameFor(driver)}
+	err := w.Live.Get(ctx, key, held)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("No sidecar of driver %q has run yet: Lease %q does not exist. "+
+			"An administrator must install the driver, or the class names the wrong one.", driver, key)
+	case err != nil:
+		log.FromContext(ctx).Info("Cannot find out whether a sidecar is at work", "lease", key.String(), "reason", err.Error())
+		return ""
+	case alive(held, time.Now()):
+		return ""
+	}
+	message := fmt.Sprintf("No sidecar of driver %q is running: nobody holds Lease %q", driver, key)
+	if renewed := held.Spec.RenewTime; renewed != nil {
+		message += ", which was renewed last at " + renewed.UTC().Format(time.RFC3339)
+	}
+	return message + ". An administrator must see why the Pods of the driver do not run."
+}
+
+// alive reports whether somebody holds the Lease at that time.
+func alive(held *coordinationv1.Lease, now time.Time) bool {
+	renewed := held.Spec.RenewTime
+	if ptr.Deref(held.Spec.HolderIdentity, "") == "" || renewed == nil {
+		return false
+	}
+	return now.Before(renewed.Add(time.Duration(ptr.Deref(held.Spec.LeaseDurationSeconds, 0)) * time.Second))
+}
