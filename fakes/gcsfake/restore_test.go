@@ -152,7 +152,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// elsewhere sends requests for Google's hosts to the fake, with a token.
+// redirected sends requests for Google's hosts to the fake, with a token.
 type redirected struct{ host, token string }
 
 // RoundTrip implements http.RoundTripper.

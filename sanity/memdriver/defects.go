@@ -2,12 +2,162 @@
 
 package memdriver
 
-import (
-	cosi "github.com/cooper-cosi/cooper/proto"
-)
-
 // Defect is one mistake of the driver. Its value says what the driver does.
 type Defect string
+
+// The defects, by the part of the driver they are in. A test of package sanity reads this table: each defect has to
+// fail the cases that sanity/testdata/mutants.txt lists for it.
+const (
+	ListensElsewhere               Defect = "binds another path than COSI_ENDPOINT"
+	AcceptsTCP                     Defect = "runs on when COSI_ENDPOINT is no UNIX socket"
+	AcceptsAnySuffix               Defect = "listens on a path that does not end with .sock"
+	HangsWithoutEndpoint           Defect = "runs on silently without COSI_ENDPOINT"
+	NoProvisioner                  Defect = "serves Identity only"
+	NeighbourFile                  Defect = "keeps a lock file beside the socket"
+	KeepsStaleSocket               Defect = "does not remove a stale socket before listening"
+	FailsOnTerminate               Defect = "exits with 3 after SIGTERM"
+	LeavesSocket                   Defect = "leaves its socket behind after SIGTERM"
+	OpenSocket                     Defect = "makes the socket writable for everybody"
+	EndsWithClient                 Defect = "ends with its first client"
+	ShortensPath                   Defect = "binds another path when the given one is too long"
+	LogsToFile                     Defect = "logs to a file"
+	LogsSecrets                    Defect = "logs answers unredacted"
+	ReservedVariable               Defect = "reads a variable of its own with the prefix COSI_"
+	LeaksDescriptors               Defect = "leaks a descriptor with every call"
+	CatchesUnknownMethods          Defect = "answers unknown methods with Internal"
+	EmptyMessages                  Defect = "refuses without a message"
+	StatusDetails                  Defect = "attaches details to refusals"
+	OddCodes                       Defect = "refuses some revokes with a code of its own"
+	VagueRefusals                  Defect = "does not name the field it refuses"
+	AcceptsUnknownEnums            Defect = "does not check enum values"
+	OversizedAnswer                Defect = "answers an endpoint of 3000 bytes"
+	AcceptsUnknownParameters       Defect = "ignores parameters it does not know"
+	AcceptsOversizedParameters     Defect = "does not look at parameters at all"
+	RefusesUnknownFields           Defect = "refuses fields it does not know"
+	LoginIsInternal                Defect = "reports a refused login as Internal"
+	TerminalWhenDown               Defect = "reports a backend that is down as InvalidArgument"
+	SecretInMessage                Defect = "puts the secret of an account into a status message"
+	BusyIsInternal                 Defect = "answers a second call for one ID with Internal"
+	NoName                         Defect = "answers no name"
+	LongName                       Defect = "answers a name of more than 63 characters"
+	BadName                        Defect = "answers a name with an underscore"
+	OneLabelName                   Defect = "answers a name that is no domain name"
+	NameCountsCalls                Defect = "answers another name every time"
+	NoProtocols                    Defect = "answers no protocol"
+	UnknownProtocol                Defect = "answers the protocol UNKNOWN beside its own"
+	RepeatedProtocol               Defect = "answers a protocol twice"
+	InfoNeedsBackend               Defect = "asks the backend before it says who it is"
+	NoBucketID                     Defect = "answers no bucket ID"
+	AcceptsEmptyName               Defect = "makes a bucket ID of an empty name"
+	RandomIDs                      Defect = "appends random text to bucket IDs"
+	TruncatesNames                 Defect = "cuts names to 27 characters for the bucket ID"
+	TruncatesLongNames             Defect = "cuts names to 200 characters for the bucket ID"
+	OddCharacters                  Defect = "puts a colon into bucket IDs"
+	RestartChangesIDs              Defect = "makes other bucket IDs after a restart"
+	CreatesInPhaseOne              Defect = "creates the bucket with its ID"
+	AcceptsInvalidParameters       Defect = "does not check parameter values of buckets"
+	AcceptsAnyProtocol             Defect = "does not check the protocols of a new bucket"
+	EmptyProtocolsIsInternal       Defect = "answers Internal when no protocols are asked for"
+	NeedsProtocols                 Defect = "refuses an empty list of protocols without saying so"
+	NoBucketInfo                   Defect = "answers a creation without info"
+	CreateAcceptsEmptyID           Defect = "creates a bucket without an ID"
+	SecondCreateFails              Defect = "answers AlreadyExists for its own bucket"
+	MovingEndpoint                 Defect = "describes a bucket differently when it exists already"
+	SecondBucketOnRepeat           Defect = "makes another bucket when a creation is repeated"
+	OnlyFirstProtocol              Defect = "supports only its first protocol whatever is asked for"
+	NeverComparesParameters        Defect = "does not compare parameters with those of the existing bucket"
+	ChangesBeforeComparing         Defect = "takes over the parameters of a request it then refuses"
+	OffersMoreThanItSays           Defect = "describes a protocol that DriverGetInfo does not name"
+	CreatesBeforeChecking          Defect = "creates the bucket before it checks parameters"
+	CreateAcceptsAnyProtocol       Defect = "checks protocols in phase 1 only"
+	HalfCreated                    Defect = "leaves a cancelled creation in a state it takes for a foreign bucket"
+	NeedsGeneratedInMemory         Defect = "creates only buckets whose ID this process generated"
+	CredentialInInfo               Defect = "answers an endpoint with user and password"
+	ForgetsStyleAndScheme          Defect = "answers an endpoint without scheme, and an unknown style"
+	PublicBuckets                  Defect = "makes buckets that anybody can read"
+	AdoptsForeign                  Defect = "takes over a bucket of somebody else"
+	GetWithoutInfo                 Defect = "describes an existing bucket without info"
+	MissingIsInternal              Defect = "answers Internal for a missing bucket"
+	GetAcceptsEmptyID              Defect = "looks for a bucket without an ID"
+	GetIgnoresParameters           Defect = "does not compare parameters with those of the bucket it finds"
+	GetAcceptsAnyProtocol          Defect = "does not check protocols when it finds a bucket"
+	GetAdopts                      Defect = "makes something in the backend when it finds a bucket"
+	FindsOnlyItsOwn                Defect = "does not find a bucket it did not make"
+	NegativeCache                  Defect = "remembers that a bucket was missing"
+	FindsDeletedBuckets            Defect = "finds buckets it has deleted"
+	GetDescribesOtherwise          Defect = "describes a bucket otherwise than its creation did"
+	DeleteDoesNothing              Defect = "answers OK to a deletion and deletes nothing"
+	MissingDeleteFails             Defect = "answers Internal when the bucket to delete is missing"
+	SecondDeleteFails              Defect = "answers NotFound when a bucket is deleted twice"
+	DeleteAcceptsEmptyID           Defect = "deletes a bucket without an ID"
+	ParsesIDs                      Defect = "refuses to delete an ID it cannot parse"
+	DeletesByPrefix                Defect = "deletes every bucket whose ID begins with the given one"
+	DeleteCache                    Defect = "remembers what it deleted and does not look again"
+	ForgetsOnRestart               Defect = "deletes only buckets this process knows"
+	DeleteIsStrict                 Defect = "refuses to delete with a parameter it does not know"
+	LiveAccessIsInternal           Defect = "answers Internal when a bucket to delete is still granted"
+	EmptiesByHalf                  Defect = "removes objects of a bucket it then refuses to delete"
+	NoAccountID                    Defect = "answers no account ID"
+	AcceptsEmptyAccountName        Defect = "makes an account ID of an empty name"
+	RandomAccountIDs               Defect = "appends random text to account IDs"
+	TruncatesAccountNames          Defect = "cuts names to 200 characters for the account ID"
+	RestartChangesAccountIDs       Defect = "makes other account IDs after a restart"
+	GrantsInPhaseOne               Defect = "makes the account with its ID"
+	AcceptsNoBuckets               Defect = "makes an access to no bucket"
+	AcceptsAnyAuthentication       Defect = "does not check the authentication type"
+	AcceptsNoServiceAccount        Defect = "does not need the name of a service account"
+	OutOfRangeForOne               Defect = "answers OutOfRange for a mode it does not support"
+	MultiBucketIsInvalid           Defect = "answers InvalidArgument where it should say OutOfRange"
+	AccessByAnyProtocol            Defect = "does not check the protocol of an access"
+	AcceptsNoMode                  Defect = "makes an access without any access mode"
+	AcceptsRepeatedBuckets         Defect = "takes the same bucket twice"
+	UnsupportedModeIsUnimplemented Defect = "answers Unimplemented for WriteOnly"
+	NeverComparesAccounts          Defect = "does not compare a grant with the existing account"
+	AcceptsInvalidAccessParameters Defect = "does not check parameter values of accesses"
+	ExtraProtocolInGrant           Defect = "describes a granted bucket by a second protocol"
+	ForgetsRegion                  Defect = "answers a grant by S3 without the region"
+	LocalTimeExpiry                Defect = "writes the expiry of an Azure token in its own form"
+	HalfHMAC                       Defect = "answers a GCS secret without its ID"
+	RepeatsBucketInAnswer          Defect = "describes a granted bucket twice"
+	GrantAcceptsEmptyID            Defect = "makes an account without an ID"
+	SecondGrantFails               Defect = "answers AlreadyExists for its own account"
+	SecondKeyOnRepeat              Defect = "makes one more key with every repeated grant"
+	RotatesOnRepeat                Defect = "replaces the key with every repeated grant"
+	DeadKeyOnRepeat                Defect = "answers a repeated grant with a key that no longer works"
+	SecondAccountOnRepeat          Defect = "makes one more account with every repeated grant"
+	SecretForServiceAccount        Defect = "answers a static secret for a service account"
+	AccountBeforeBucket            Defect = "makes the account before it looks for the bucket"
+	MissingBucketIsTerminal        Defect = "answers InvalidArgument when a bucket to grant is missing"
+	GrantsNothing                  Defect = "makes an account without any permission"
+	CannotList                     Defect = "grants no reading at all"
+	IgnoresReadOnly                Defect = "grants writing where ReadOnly was asked"
+	IgnoresWriteOnly               Defect = "grants reading where WriteOnly was asked"
+	IgnoresMetadataModes           Defect = "grants writing object metadata always"
+	RefusesOpenModes               Defect = "insists on every access mode"
+	GrantsEverywhere               Defect = "grants access to all buckets"
+	GrantsAdministration           Defect = "grants administration of the bucket with access to its objects"
+	GrantsFirstBucketOnly          Defect = "grants only the first of several buckets"
+	DerivedSecrets                 Defect = "derives secrets from the account ID"
+	LostPolicyUpdate               Defect = "writes policies back without a lock"
+	HalfGranted                    Defect = "takes a grant that was cancelled for a foreign account"
+	AccountsInMemory               Defect = "knows only accounts this process granted"
+	GrantsOnlyItsOwn               Defect = "grants access only to buckets it made"
+	RotationKeepsNothing           Defect = "drops the previous key when it rotates"
+	KeepsAllKeys                   Defect = "drops no key when it rotates"
+	RevokeKeepsKeys                Defect = "answers OK to a revoke and revokes nothing"
+	RevokeForgetsKeys              Defect = "removes the account and leaves its keys"
+	RevokeKeepsPolicy              Defect = "leaves the account in the policies of buckets"
+	UnknownAccountFails            Defect = "answers Internal for an account it does not know"
+	UngrantedAccountFails          Defect = "answers Internal for an account that was never granted"
+	SecondRevokeFails              Defect = "answers NotFound when an account is revoked twice"
+	RevokeAcceptsEmptyID           Defect = "revokes an account without an ID"
+	RevokeClearsPolicy             Defect = "removes all accounts from the policy of the bucket"
+	RevokeDeletesObjects           Defect = "deletes the objects of the bucket with the access"
+	RevokeNeedsBucket              Defect = "cannot revoke when the bucket is gone"
+	RevokesFirstBucketOnly         Defect = "revokes only the first of several buckets"
+	RevokeCache                    Defect = "remembers what it revoked and does not look again"
+	RevokeIsStrict                 Defect = "refuses to revoke with a parameter it does not know"
+)
 
 // Defects is a set of them.
 type Defects map[Defect]bool
@@ -19,36 +169,4 @@ func With(defects ...Defect) Defects {
 		set[defect] = true
 	}
 	return set
-}
-
-// Profile is what a driver offers.
-type Profile struct {
-	// Name is the driver's name.
-	Name string
-	// Protocols are those it supports, and Authentication the types.
-	Protocols      []cosi.ObjectProtocol_Type
-	Authentication []cosi.AuthenticationType_Type
-	// MultiBucket says that one credential can serve several buckets.
-	MultiBucket bool
-}
-
-// Wide offers S3 and Azure, both authentication types, and one credential for several buckets.
-func Wide() Profile {
-	return Profile{
-		Name:      "wide.memory.example.com",
-		Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE},
-		Authentication: []cosi.AuthenticationType_Type{
-			cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT,
-		},
-		MultiBucket: true,
-	}
-}
-
-// Narrow offers GCS with keys, and one bucket at a time.
-func Narrow() Profile {
-	return Profile{
-		Name:           "narrow.memory.example.com",
-		Protocols:      []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_GCS},
-		Authentication: []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY},
-	}
 }

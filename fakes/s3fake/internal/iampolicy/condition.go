@@ -167,7 +167,8 @@ func isNetwork(v string) bool {
 }
 func isBase64(v string) bool { _, err := base64.StdEncoding.DecodeString(v); return err == nil }
 
-// quantifier is the set operator before the colon, if any.
+// splitOperator returns the parts of an operator: the set operator before the colon, if any, the operator itself, and
+// whether it ends in IfExists.
 func splitOperator(name string) (quantifier, base string, ifExists bool) {
 	quantifier, base, found := strings.Cut(name, ":")
 	if !found {

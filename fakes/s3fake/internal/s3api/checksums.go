@@ -140,7 +140,7 @@ func (q *request) showChecksum(c store.Checksum) {
 	}
 }
 
-// xmlChecksum writes <ChecksumCRC32>... elements.
+// checksum writes <ChecksumCRC32>... elements.
 func (d *document) checksum(c store.Checksum) *document {
 	if c.Value == "" {
 		return d

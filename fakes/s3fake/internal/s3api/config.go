@@ -112,7 +112,7 @@ func (q *request) setConfig(name string, raw []byte) error {
 	})
 }
 
-// encode writes v as a stored document with S3's namespace.
+// encodeXML writes v as a stored document with S3's namespace.
 func encodeXML(root string, v any) []byte {
 	body, err := xml.Marshal(v)
 	if err != nil {

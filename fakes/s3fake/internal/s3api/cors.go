@@ -85,7 +85,7 @@ func (q *request) corsRules() []corsRule {
 	return body.Rule
 }
 
-// match returns the rule for an origin, a method and the headers that the browser wants to send.
+// matchCORS returns the rule for an origin, a method and the headers that the browser wants to send.
 func matchCORS(rules []corsRule, origin, method string, headers []string) *corsRule {
 	for i := range rules {
 		r := &rules[i]
