@@ -175,7 +175,7 @@ func TestAzureProberSeesARevocation(t *testing.T) {
 	}
 }
 
-// TestAzureProberKnowsPublicAccessNotPermitted answers as an account that forbids public access does.
+// TestAzureProberKnowsPublicAccessNotPermitted has a store that responds as an account without public access does.
 func TestAzureProberKnowsPublicAccessNotPermitted(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -61,24 +61,24 @@ type method[Q, A proto.Message] func(context.Context, Q, ...grpc.CallOption) (A,
 func try[Q, A proto.Message](ctx context.Context, c *C, rpc method[Q, A], request Q) (A, codes.Code) {
 	ctx, cancel := context.WithTimeout(ctx, c.suite.limits.RPC)
 	defer cancel()
-	answer, err := rpc(ctx, request)
-	return answer, status.Code(err)
+	response, err := rpc(ctx, request)
+	return response, status.Code(err)
 }
 
 // ok makes a call that must succeed.
 func ok[Q, A proto.Message](c *C, rpc method[Q, A], request Q) A {
-	answer, code := try(c.ctx, c, rpc, request)
+	response, code := try(c.ctx, c, rpc, request)
 	if code != codes.OK {
-		c.Fail("%s must answer OK, not %s", requestName(request), code)
+		c.Fail("%s must return OK, not %s", requestName(request), code)
 	}
-	return answer
+	return response
 }
 
-// refused makes a call that must be answered with one of the codes, and returns that code.
+// refused makes a call that must return one of the codes, and returns that code.
 func refused[Q, A proto.Message](c *C, rpc method[Q, A], request Q, allowed ...codes.Code) codes.Code {
 	_, code := try(c.ctx, c, rpc, request)
 	if !slices.Contains(allowed, code) {
-		c.Fail("%s must answer %s, not %s", requestName(request), orList(allowed), code)
+		c.Fail("%s must return %s, not %s", requestName(request), orList(allowed), code)
 	}
 	return code
 }
@@ -110,7 +110,7 @@ func (c *C) together(n int, one func(i int) codes.Code) []codes.Code {
 func (c *C) onlyCodes(found []codes.Code, allowed ...codes.Code) {
 	for _, code := range found {
 		if !slices.Contains(allowed, code) {
-			c.Fail("one of %d calls at once answered %s; only %s is allowed", len(found), code, orList(allowed))
+			c.Fail("one of %d calls at once returned %s; only %s is allowed", len(found), code, orList(allowed))
 		}
 	}
 }
@@ -221,7 +221,7 @@ func (c *C) listsBucket(before []string) {
 		if c.grown(KindBucket, before) > 0 {
 			return ""
 		}
-		return "the inventory hook lists no bucket more after DriverCreateBucket answered OK: mend the hook, unless the driver made none"
+		return "the inventory hook lists no bucket more after DriverCreateBucket returned OK: mend the hook, unless the driver made none"
 	})
 }
 
@@ -229,7 +229,7 @@ func (c *C) listsBucket(before []string) {
 // some stores keep nothing of an access, and then there is nothing to count.
 func (c *C) listsAccess(before []string) {
 	if added, _ := differ(before, c.inventory()); len(added) == 0 {
-		c.notApplicable("the inventory hook lists nothing more after DriverGrantBucketAccess answered OK: mend the hook, unless this store keeps nothing of an access")
+		c.notApplicable("the inventory hook lists nothing more after DriverGrantBucketAccess returned OK: mend the hook, unless this store keeps nothing of an access")
 	}
 }
 
@@ -254,10 +254,10 @@ func differ(before, after []string) (added, gone []string) {
 	return added, gone
 }
 
-// hasInventory says whether the backend can be listed; cases that merely check more with it ask.
+// hasInventory reports whether the backend can be listed; cases that merely check more with it ask.
 func (c *C) hasInventory() bool { return c.suite.config.Inventory != nil }
 
-// canRestart says whether the suite owns the driver's process.
+// canRestart reports whether the suite owns the driver's process.
 func (c *C) canRestart() bool { return c.suite.config.Launcher != nil }
 
 // restart kills the driver and starts it again.

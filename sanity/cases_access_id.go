@@ -19,20 +19,20 @@ const (
 func accessIDCases() []Case {
 	return append([]Case{
 		{
-			ID: "ACC-GEN-001", Level: Must, Title: "answers an ID",
+			ID: "ACC-GEN-001", Level: Must, Title: "returns an ID",
 			Rule: kep(sectionGenerateAccess, "This call requests an account_id that COSI will use for all subsequent gRPC calls related to the access"),
 			Why:  "without an ID there are no later calls", Fix: "return an account_id of allowed characters",
 			Run: func(c *C) {
 				id := c.accessTo(c.created()).request.GetAccountId()
 				if id == "" {
-					c.Fail("DriverGenerateBucketAccessId answers no account_id")
+					c.Fail("DriverGenerateBucketAccessId returns no account_id")
 				}
 				c.wellFormed(id)
 			},
 		},
 		{
 			ID: "ACC-GEN-002", Level: Must, Title: "refuses an empty account_name",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_name and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_name and return InvalidArgument",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				request.AccountName = ""
@@ -40,7 +40,7 @@ func accessIDCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-003", Level: Must, Title: "answers the same ID for the same name every time",
+			ID: "ACC-GEN-003", Level: Must, Title: "returns the same ID for the same name every time",
 			Rule: kep(sectionGenerateAccess, textGenerateIdempotent), Why: whyMust, Fix: "derive the ID from the request, without random parts",
 			Run: func(c *C) {
 				a := c.accessAs(c.anyAccess())
@@ -52,13 +52,13 @@ func accessIDCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-004", Level: Must, Title: "answers distinct IDs for distinct names, long ones too",
+			ID: "ACC-GEN-004", Level: Must, Title: "returns distinct IDs for distinct names, long ones too",
 			Rule: kep(sectionGenerateAccess, "The returned ID must be unique, and the driver must be able to correlate account_id to an OSP backend account provisioned in phase 2."),
 			Why:  whyMust, Fix: "use the whole name or a hash of it, or refuse a long one with InvalidArgument",
 			Run: runDistinctAccounts,
 		},
 		{
-			ID: "ACC-GEN-005", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "answers the same ID after a restart",
+			ID: "ACC-GEN-005", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "returns the same ID after a restart",
 			Rule: kep(sectionGenerateAccess, "If possible, COSI recommends that each driver use a deterministic rule for generating the account_id without provisioning backend resources."),
 			Why:  "the sentence recommends", Fix: "derive the ID from the request, without state in memory",
 			Run: func(c *C) {
@@ -86,7 +86,7 @@ func accessIDCases() []Case {
 		{
 			ID: "ACC-GEN-007", Level: Must, Title: "refuses an access to no bucket",
 			Rule: spec("Required vs. Optional", "A repeated or map field listed as REQUIRED MUST contain at least 1 element."),
-			Why:  "\"one or more buckets\" is what an access is for", Fix: "answer InvalidArgument for an empty list of buckets",
+			Why:  "\"one or more buckets\" is what an access is for", Fix: "return InvalidArgument for an empty list of buckets",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				request.Buckets = nil
@@ -101,7 +101,7 @@ func accessRefusalCases() []Case {
 		{
 			ID: "ACC-GEN-008", Level: Must, Title: "refuses an authentication type it does not offer, in this phase or the next",
 			Rule: kep(sectionGenerateAccess, "InvalidArgument (not retryable) if AuthenticationType is not supported"), Why: whyListed,
-			Fix: "compare authentication_type with what the driver offers and answer InvalidArgument",
+			Fix: "compare authentication_type with what the driver offers and return InvalidArgument",
 			Run: runUnsupportedAuthentication,
 		},
 		{
@@ -116,7 +116,7 @@ func accessRefusalCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GEN-010", Level: Must, Title: "answers OutOfRange for several buckets if it must, and never for one",
+			ID: "ACC-GEN-010", Level: Must, Title: "returns OutOfRange for several buckets if it must, and never for one",
 			Rule: kep(sectionGenerateAccess, textOutOfRange), Why: "\"if (and only if)\"", Fix: "use OutOfRange for nothing but several buckets",
 			Run: runMultiBucketID,
 		},
@@ -134,7 +134,7 @@ func accessRefusalCases() []Case {
 			ID: "ACC-GEN-012", Level: Must, Title: "refuses a bucket for which no access mode is asked, in this phase or the next",
 			Rule: kep("BucketAccess", "At least one permission must be requested."),
 			Why:  "the sentence says must; a required field that is missing is InvalidArgument",
-			Fix:  "answer InvalidArgument when all three access modes of a bucket are absent",
+			Fix:  "return InvalidArgument when all three access modes of a bucket are absent",
 			Run: func(c *C) {
 				b := c.created()
 				request := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{{BucketId: b.id}})
@@ -144,7 +144,7 @@ func accessRefusalCases() []Case {
 		{
 			ID: "ACC-GEN-013", Level: Should, Title: "refuses the same bucket twice",
 			Rule: kep("BucketAccess", "Multiple references to the same BucketClaim are not permitted."),
-			Why:  "the sentence binds the API; a driver that checks it protects its policies", Fix: "answer InvalidArgument when a bucket_id is repeated",
+			Why:  "the sentence binds the API; a driver that checks it protects its policies", Fix: "return InvalidArgument when a bucket_id is repeated",
 			Run: func(c *C) {
 				b := c.created()
 				c.refusedAccess(c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(b.id), readWrite(b.id)}),
@@ -155,14 +155,14 @@ func accessRefusalCases() []Case {
 			ID: "ACC-GEN-014", Level: Must, Title: "says in words which permissions it does not support",
 			Rule: kep("BucketAccess", "Drivers should include a clear message about what permissions are unsupported."),
 			Why:  "the code is InvalidArgument where it is not OK; a status without a message breaks a MUST of the error scheme",
-			Fix:  "answer InvalidArgument and name the access mode",
+			Fix:  "return InvalidArgument and name the access mode",
 			Run:  runUnsupportedModes,
 		},
 		{
 			ID: "ACC-GEN-015", Level: Must, Title: "refuses the name of an account that exists with other buckets, in this phase or the next",
 			Rule: kep(sectionGenerateAccess, "AlreadyExists (not retryable) when the bucket already exists but is incompatible with the request"),
 			Why:  whyListed + "; the sentence says bucket and means the access, since it is about account_id",
-			Fix:  "compare the request with the account that exists and answer AlreadyExists",
+			Fix:  "compare the request with the account that exists and return AlreadyExists",
 			Run: func(c *C) {
 				one, other := c.created(), c.created()
 				a := c.granted(one)
@@ -172,7 +172,7 @@ func accessRefusalCases() []Case {
 		},
 		{
 			ID: "ACC-GEN-016", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "refuses invalid parameters, in this phase or the next",
-			Rule: kep(sectionGenerateAccess, textInvalidParameters), Why: whyListed, Fix: "check the parameters and answer InvalidArgument",
+			Rule: kep(sectionGenerateAccess, textInvalidParameters), Why: whyListed, Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				request.Parameters = c.suite.config.Params.InvalidAccess
@@ -195,7 +195,7 @@ func (c *C) refusedAccess(request *cosi.DriverGenerateBucketAccessIdRequest, wan
 	case code == codes.OK:
 		refused(c, c.provisioner.DriverGrantBucketAccess, grantOf(named.GetAccountId(), request), want...)
 	default:
-		c.Fail("DriverGenerateBucketAccessId must answer %s, or leave it to DriverGrantBucketAccess, but not answer %s", orList(want), code)
+		c.Fail("DriverGenerateBucketAccessId must return %s, or leave it to DriverGrantBucketAccess, but not return %s", orList(want), code)
 	}
 }
 
@@ -215,13 +215,13 @@ func runDistinctAccounts(c *C) {
 	base := c.longName(maxName-1, "")
 	for _, last := range []string{"a", "b"} {
 		request := c.accessRequest(base+last, c.protocol(), []*cosi.AccessedBucket{readWrite(b.id)})
-		answer, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, request)
+		response, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, request)
 		switch code {
 		case codes.OK:
-			remember(base+last, answer.GetAccountId())
+			remember(base+last, response.GetAccountId())
 		case codes.InvalidArgument:
 		default:
-			c.Fail("a name of %d characters must be answered with OK or InvalidArgument, not %s", maxName, code)
+			c.Fail("a name of %d characters must return OK or InvalidArgument, not %s", maxName, code)
 		}
 	}
 }
@@ -250,7 +250,7 @@ func runMultiBucketID(c *C) {
 	for _, asked := range []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY} {
 		single := c.accessWith(one, asked, cosi.AccessMode_UNKNOWN, cosi.AccessMode_UNKNOWN)
 		if _, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketAccessId, single); code == codes.OutOfRange {
-			c.Fail("an access to one bucket is answered with OutOfRange")
+			c.Fail("a request for access to one bucket returns OutOfRange")
 		}
 	}
 	several := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(one.id), readWrite(other.id)})
@@ -276,7 +276,7 @@ func runUnsupportedModes(c *C) {
 	}
 }
 
-// lastMessage is the message of the last answer.
+// lastMessage is the message of the last response.
 func (c *C) lastMessage() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,24 +35,24 @@ const (
 func bucketIDCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-GEN-001", Level: Must, Title: "answers an ID",
+			ID: "BKT-GEN-001", Level: Must, Title: "returns an ID",
 			Rule: kep(sectionGenerateBucket, "This call requests a bucket_id that COSI will use for all subsequent gRPC calls related to the Bucket"),
 			Why:  "without an ID there are no later calls", Fix: "return a bucket_id",
 			Run: func(c *C) {
 				if c.generated().id == "" {
-					c.Fail("DriverGenerateBucketId answers no bucket_id")
+					c.Fail("DriverGenerateBucketId returns no bucket_id")
 				}
 			},
 		},
 		{
 			ID: "BKT-GEN-002", Level: Must, Title: "refuses an empty name",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check name and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check name and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(""), codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "BKT-GEN-003", Level: Must, Title: "answers the same ID for the same name every time",
+			ID: "BKT-GEN-003", Level: Must, Title: "returns the same ID for the same name every time",
 			Rule: kep(sectionGenerateBucket, textGenerateIdempotent), Why: whyMust,
 			Fix: "derive the ID from the request, without random parts",
 			Run: func(c *C) {
@@ -65,7 +65,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-004", Level: Must, Title: "answers distinct IDs for distinct names",
+			ID: "BKT-GEN-004", Level: Must, Title: "returns distinct IDs for distinct names",
 			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "use the whole name, or a hash of it",
 			Run: func(c *C) {
 				seen := map[string]string{}
@@ -84,28 +84,28 @@ func bucketIDCases() []Case {
 			Run: runLongBucketNames,
 		},
 		{
-			ID: "BKT-GEN-006", Level: Must, Title: "answers an ID of at most 2048 characters of A-Z, a-z, 0-9 and ._/-",
+			ID: "BKT-GEN-006", Level: Must, Title: "returns an ID of at most 2048 characters of A-Z, a-z, 0-9 and ._/-",
 			Rule: spec("Size limits", "The general size limit for a particular field MAY be overridden by specifying a different size limit in said field's description."),
 			Why:  "fields SHALL NOT exceed their limits; cosi.proto gives bucket_id this one", Fix: "encode the ID with allowed characters",
 			Run: func(c *C) { c.wellFormed(c.generated().id) },
 		},
 		{
-			ID: "BKT-GEN-007", Level: Should, Title: "answers one ID to calls made at once",
+			ID: "BKT-GEN-007", Level: Should, Title: "returns one ID to calls made at once",
 			Rule: kep(sectionGenerateBucket, textGenerateIdempotent),
 			Why:  "idempotency is a must, but calls at once are the caller's to avoid", Fix: "derive the ID from the request alone",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				ids := make([]string, c.suite.limits.Concurrency)
 				c.onlyCodes(c.together(len(ids), func(i int) codes.Code {
-					answer, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, request)
-					ids[i] = answer.GetBucketId()
+					response, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, request)
+					ids[i] = response.GetBucketId()
 					return code
 				}), codes.OK, codes.Aborted)
 				c.oneID(ids)
 			},
 		},
 		{
-			ID: "BKT-GEN-008", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "answers the same ID after a restart",
+			ID: "BKT-GEN-008", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "returns the same ID after a restart",
 			Rule: kep(sectionGenerateBucket, "If possible, COSI recommends that each driver use a deterministic rule for generating the bucket_id without provisioning backend resources."),
 			Why:  "the sentence recommends", Fix: "derive the ID from the request, without state in memory",
 			Run: func(c *C) {
@@ -126,7 +126,7 @@ func bucketIDCases() []Case {
 		{
 			ID: "BKT-GEN-010", Level: Must, Needs: []Need{NeedInvalid}, Title: "refuses invalid parameters, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, textInvalidParameters),
-			Why:  whyListed + "; a driver that needs no parameters for the ID encounters it in phase 2", Fix: "check the parameters and answer InvalidArgument",
+			Why:  whyListed + "; a driver that needs no parameters for the ID encounters it in phase 2", Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.Parameters = c.suite.config.Params.Invalid
@@ -145,7 +145,7 @@ func bucketIDCases() []Case {
 		{
 			ID: "BKT-GEN-012", Level: Must, Title: "takes an empty list of protocols, or says that it needs one",
 			Rule: kep(sectionGenerateBucket, "Another might return an InvalidArgument error with a message saying that the driver requires this field."),
-			Why:  "the field is optional; the text names the one error that is allowed", Fix: "choose protocols yourself, or answer InvalidArgument",
+			Why:  "the field is optional; the text names the one error that is allowed", Fix: "choose protocols yourself, or return InvalidArgument",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.Protocols = nil
@@ -159,7 +159,7 @@ func bucketIDCases() []Case {
 			ID: "BKT-GEN-013", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses the name of an incompatible bucket, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, "AlreadyExists (not retryable) if the bucket already exists but is incompatible with the request"),
 			Why:  whyListed + "; the KEP recommends IDs without a call to the backend, and such a driver encounters the condition in phase 2",
-			Fix:  "compare the request with the bucket that exists and answer AlreadyExists",
+			Fix:  "compare the request with the bucket that exists and return AlreadyExists",
 			Run: func(c *C) {
 				b := c.created()
 				request := c.bucketRequest(b.request.GetName())
@@ -179,7 +179,7 @@ func (c *C) refusedInEither(request *cosi.DriverGenerateBucketIdRequest, want co
 		b := &bucket{id: named.GetBucketId(), request: request}
 		refused(c, c.provisioner.DriverCreateBucket, b.create(), want)
 	default:
-		c.Fail("DriverGenerateBucketId must answer %s, or leave it to DriverCreateBucket, but not answer %s", want, code)
+		c.Fail("DriverGenerateBucketId must return %s, or leave it to DriverCreateBucket, but not return %s", want, code)
 	}
 }
 
@@ -204,7 +204,7 @@ func isIDChar(char rune) bool {
 	return char >= 'a' && char <= 'z' || char >= 'A' && char <= 'Z' || char >= '0' && char <= '9' || slices.Contains([]rune("._/-"), char)
 }
 
-// oneID wants all IDs that were answered to be the same, and at least one.
+// oneID wants all IDs that were returned to be the same, and at least one.
 func (c *C) oneID(ids []string) {
 	ids = slices.Compact(slices.Sorted(slices.Values(slices.DeleteFunc(ids, func(id string) bool { return id == "" }))))
 	if len(ids) != 1 {
@@ -216,13 +216,13 @@ func runLongBucketNames(c *C) {
 	base := c.longName(maxName-1, "")
 	var ids []string
 	for _, last := range []string{"a", "b"} {
-		answer, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(base+last))
+		response, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(base+last))
 		switch code {
 		case codes.OK:
-			ids = append(ids, answer.GetBucketId())
+			ids = append(ids, response.GetBucketId())
 		case codes.InvalidArgument:
 		default:
-			c.Fail("a name of %d characters must be answered with OK or InvalidArgument, not %s", maxName, code)
+			c.Fail("a name of %d characters must return OK or InvalidArgument, not %s", maxName, code)
 		}
 	}
 	if len(ids) == 2 && ids[0] == ids[1] {
@@ -241,7 +241,7 @@ func runNothingGenerated(c *C) {
 	c.unchanged(before)
 }
 
-// sameInfo compares two answers about a bucket.
+// sameInfo compares two responses about a bucket.
 func (c *C) sameInfo(first, again *cosi.ObjectProtocolAndBucketInfo, when string) {
 	if !proto.Equal(first, again) {
 		c.Fail("the bucket is described as %s, and %s as %s", cosi.RedactedString(first), when, cosi.RedactedString(again))

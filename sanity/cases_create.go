@@ -23,22 +23,22 @@ func createCases() []Case {
 			Run: func(c *C) {
 				b := c.generated()
 				if len(cosi.ProtocolsOf(ok(c, c.provisioner.DriverCreateBucket, b.create()).GetProtocols())) == 0 {
-					c.Fail("DriverCreateBucket answers no protocol")
+					c.Fail("DriverCreateBucket returns no protocol")
 				}
 			},
 		},
 		{
 			ID: "BKT-CRT-002", Level: Must, Title: "refuses an empty bucket_id",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				b := &bucket{request: c.bucketRequest(c.name())}
 				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "BKT-CRT-003", Level: Must, Title: "answers every repetition like the first call",
+			ID: "BKT-CRT-003", Level: Must, Title: "returns the same to every repetition as to the first call",
 			Rule: kep(sectionCreate, "This API must be idempotent."), Why: whyMust,
-			Fix: "answer OK with the same info when the bucket exists and fits",
+			Fix: "return OK with the same info when the bucket exists and fits",
 			Run: func(c *C) {
 				b := c.generated()
 				first := ok(c, c.provisioner.DriverCreateBucket, b.create())
@@ -62,12 +62,12 @@ func createCases() []Case {
 		},
 		{
 			ID: "BKT-CRT-005", Level: Must, Title: "supports the protocols that were asked for",
-			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "answer the message of every protocol asked for, or InvalidArgument",
+			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "response the message of every protocol asked for, or InvalidArgument",
 			Run: runAskedProtocols,
 		},
 		{
 			ID: "BKT-CRT-006", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses a bucket that exists with other parameters",
-			Rule: kep(sectionCreate, textExists), Why: whyListed, Fix: "record the parameters at creation, compare, and answer AlreadyExists",
+			Rule: kep(sectionCreate, textExists), Why: whyListed, Fix: "record the parameters at creation, compare, and return AlreadyExists",
 			Run: func(c *C) {
 				b := c.created()
 				refused(c, c.provisioner.DriverCreateBucket, c.incompatible(b), codes.AlreadyExists)
@@ -91,8 +91,8 @@ func createCases() []Case {
 			Why:  "supported_protocols is what the driver supports; a bucket cannot support more", Fix: "name every protocol in DriverGetInfo",
 			Run: func(c *C) {
 				b := c.generated()
-				answer := ok(c, c.provisioner.DriverCreateBucket, b.create())
-				c.offeredOnly(answer.GetProtocols())
+				response := ok(c, c.provisioner.DriverCreateBucket, b.create())
+				c.offeredOnly(response.GetProtocols())
 			},
 		},
 		{
@@ -108,7 +108,7 @@ func createCases() []Case {
 		},
 		{
 			ID: "BKT-CRT-010", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
-			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and answer InvalidArgument",
+			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and return InvalidArgument",
 			Run: func(c *C) {
 				b := c.generated()
 				request := b.create()
@@ -117,7 +117,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-015", Level: Should, Title: "answers no credential",
+			ID: "BKT-CRT-015", Level: Should, Title: "returns no credential",
 			Rule: kep(sectionCreate, "returned bucket info is applied to Bucket status and should not contain any sensitive data"),
 			Why:  "the sentence says should", Fix: "keep user-info and signatures out of endpoints and names",
 			Run: runNoCredentialInInfo,
@@ -125,7 +125,7 @@ func createCases() []Case {
 		{
 			ID: "BKT-CRT-016", Level: Should, Needs: []Need{NeedS3}, Title: "describes an S3 bucket with an http or https URL and a known style",
 			Rule: kep("BucketAccess Secret data, S3", "AWS_ENDPOINT_URL: S3 endpoint URL, e.g., https://s3.amazonaws.com. AWS_S3_ADDRESSING_STYLE: S3 addressing style. one of path or virtual."),
-			Why:  "the info fields are optional here, and required only in the answer to a grant", Fix: "answer a whole URL, and PATH or VIRTUAL",
+			Why:  "the info fields are optional here, and required only in the response to a grant", Fix: "return a whole URL, and PATH or VIRTUAL",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
 				request.Protocols = protocols(cosi.ObjectProtocol_S3)
@@ -177,17 +177,17 @@ func runAskedProtocols(c *C) {
 			continue
 		}
 		if code != codes.OK {
-			c.Fail("DriverGenerateBucketId for protocols of DriverGetInfo must answer OK, not %s", code)
+			c.Fail("DriverGenerateBucketId for protocols of DriverGetInfo must return OK, not %s", code)
 		}
 		b := &bucket{id: named.GetBucketId(), request: request}
-		answer, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
+		response, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
 		if code == codes.InvalidArgument && len(list) > 1 {
 			continue
 		}
 		if code != codes.OK {
-			c.Fail("DriverCreateBucket for protocols of DriverGetInfo must answer OK, not %s", code)
+			c.Fail("DriverCreateBucket for protocols of DriverGetInfo must return OK, not %s", code)
 		}
-		c.supportsAsked(list, answer.GetProtocols())
+		c.supportsAsked(list, response.GetProtocols())
 	}
 }
 
@@ -196,8 +196,8 @@ var signedQuery = regexp.MustCompile(`(?i)(x-amz-signature|x-goog-signature|[?&]
 
 func runNoCredentialInInfo(c *C) {
 	b := c.generated()
-	answer := ok(c, c.provisioner.DriverCreateBucket, b.create())
-	eachString(answer.ProtoReflect(), func(field protoreflect.FieldDescriptor, value string) {
+	response := ok(c, c.provisioner.DriverCreateBucket, b.create())
+	eachString(response.ProtoReflect(), func(field protoreflect.FieldDescriptor, value string) {
 		if parsed, err := url.Parse(value); err == nil && parsed.User != nil {
 			c.Fail("the field %s holds a URL with user information", field.Name())
 		}
@@ -232,7 +232,7 @@ func runPrivate(c *C) {
 	key := "private-" + c.name()
 	c.can(a, b, PutObject, key)
 	for _, action := range []Action{GetObject, ListObjects} {
-		anonymous := Attempt{BucketID: b.id, Info: a.answer.GetBuckets()[0].GetBucketInfo(), Action: action, Key: key}
+		anonymous := Attempt{BucketID: b.id, Info: a.response.GetBuckets()[0].GetBucketInfo(), Action: action, Key: key}
 		// A store that cannot even be asked without a credential is closed, too.
 		if outcome, err := c.try(c.protocol(), anonymous); err == nil && outcome.Verdict == Allowed {
 			c.Fail("without any credential the store allows to %s", action)

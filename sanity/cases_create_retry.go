@@ -16,7 +16,7 @@ func createRetryCases() []Case {
 		{
 			ID: "BKT-CRT-011", Level: Should, Phase: Alone, Title: "makes one bucket for calls made at once",
 			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
-			Why:  "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by bucket_id, or answer Aborted while the lock is held",
+			Why:  "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by bucket_id, or return Aborted while the lock is held",
 			Run: runCreateAtOnce,
 		},
 		{
@@ -25,8 +25,8 @@ func createRetryCases() []Case {
 			Run: runCreateCancelled,
 		},
 		{
-			ID: "BKT-CRT-013", Level: Must, Title: "answers OK again when the first answer was lost",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "answer OK for a bucket that exists and fits",
+			ID: "BKT-CRT-013", Level: Must, Title: "returns OK again when the first response was lost",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK for a bucket that exists and fits",
 			Run: func(c *C) {
 				b := c.generated()
 				c.dropped(func(ctx context.Context) codes.Code {
@@ -37,7 +37,7 @@ func createRetryCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "accepts an ID that was answered before a restart",
+			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "accepts an ID that was returned before a restart",
 			Rule: kep(sectionCreate, "This call is issued after DriverGenerateBucketId's bucket_id result is persistently stored by COSI."),
 			Why:  "COSI persists the ID so that it outlives the driver's process", Fix: "keep nothing about an ID in memory",
 			Run: func(c *C) {
@@ -61,7 +61,7 @@ func createRetryCases() []Case {
 		{
 			ID: "BKT-CRT-020", Level: Must, Needs: []Need{NeedForeignBucket}, Title: "does not adopt somebody else's bucket",
 			Rule: kep(sectionCreate, textExists), Why: whyListed + "; a bucket of somebody else is not the one asked for",
-			Fix: "mark buckets as the driver's own at creation, and answer AlreadyExists when the mark is missing",
+			Fix: "mark buckets as the driver's own at creation, and return AlreadyExists when the mark is missing",
 			Run: func(c *C) {
 				b := c.generated()
 				fixture, can := c.suite.config.Fixture.(ForeignFixture)
@@ -91,10 +91,10 @@ func (c *C) takeName(fixture ForeignFixture, id string) {
 	}
 }
 
-// dropped makes a call whose answer is lost on the way.
+// dropped makes a call whose response is lost on the way.
 func (c *C) dropped(call func(context.Context) codes.Code) {
-	if code := call(withWire(c.ctx, wireDropAnswer)); code != codes.Unavailable {
-		c.Fail("the call whose answer was to be dropped answered %s", code)
+	if code := call(withWire(c.ctx, wireDropResponse)); code != codes.Unavailable {
+		c.Fail("the call whose response was to be dropped returned %s", code)
 	}
 }
 
@@ -181,7 +181,7 @@ func runCreateAgain(c *C) {
 		return
 	}
 	if listed := c.can(c.granted(b), b, ListObjects, ""); len(listed.Keys) > 0 {
-		c.Fail("the bucket was created anew and holds %q", listed.Keys)
+		c.Fail("the bucket was created again and holds %q", listed.Keys)
 	}
 }
 

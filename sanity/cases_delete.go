@@ -23,7 +23,7 @@ func deleteCases() []Case {
 	return []Case{
 		{
 			ID: "BKT-DEL-001", Level: Must, Title: "deletes a bucket",
-			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "that is what the call is for", Fix: "delete the backend bucket before answering OK",
+			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "that is what the call is for", Fix: "delete the backend bucket before returning OK",
 			Run: func(c *C) {
 				b := c.created()
 				c.delete(b)
@@ -31,19 +31,19 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-002", Level: Must, Title: "answers OK when the bucket does not exist",
+			ID: "BKT-DEL-002", Level: Must, Title: "returns OK when the bucket does not exist",
 			Rule: kep(sectionDelete, textGone), Why: whyListed, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) { c.delete(c.generated()) },
 		},
 		{
 			ID: "BKT-DEL-003", Level: Must, Title: "refuses an empty bucket_id",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.provisioner.DriverDeleteBucket, &cosi.DriverDeleteBucketRequest{Parameters: c.suite.config.Params.Bucket}, codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "BKT-DEL-004", Level: Must, Title: "answers OK every time",
+			ID: "BKT-DEL-004", Level: Must, Title: "returns OK every time",
 			Rule: kep(sectionDelete, textGone), Why: whyListed, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				b := c.created()
@@ -53,7 +53,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-005", Level: Must, Title: "answers OK for an ID that it never issued",
+			ID: "BKT-DEL-005", Level: Must, Title: "returns OK for an ID that it never issued",
 			Rule: kep(sectionDelete, textGone), Why: whyListed + "; a bucket of an ID that the driver cannot have issued does not exist",
 			Fix: "treat an ID you cannot parse as a bucket that does not exist",
 			Run: func(c *C) {
@@ -65,7 +65,7 @@ func deleteCases() []Case {
 		{
 			ID: "BKT-DEL-006", Level: Should, Title: "deletes once for calls made at once",
 			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible"),
-			Why:  "the sentence says SHOULD", Fix: "lock by bucket_id, or answer Aborted while the lock is held",
+			Why:  "the sentence says SHOULD", Fix: "lock by bucket_id, or return Aborted while the lock is held",
 			Run: func(c *C) {
 				b := c.created()
 				c.onlyCodes(c.together(c.suite.limits.Concurrency, func(int) codes.Code {
@@ -107,7 +107,7 @@ func deleteCases() []Case {
 		{
 			ID: "BKT-DEL-010", Level: Must, Title: "leaves nothing after a delete that follows a racing create",
 			Rule: spec("Timeouts", "The only way to cancel a call is to issue a \"negation\" call if one exists. For example, issue a DeleteBucket call to cancel a pending CreateBucket operation"),
-			Why:  "the sentence makes the delete the way to cancel; then it must win", Fix: "make the delete wait for a create of the same ID, or answer Aborted",
+			Why:  "the sentence makes the delete the way to cancel; then it must win", Fix: "make the delete wait for a create of the same ID, or return Aborted",
 			Run: runDeleteRacingCreate,
 		},
 		{

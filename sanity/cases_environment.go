@@ -93,7 +93,7 @@ func runPrintedSecrets(c *C) {
 	for value, field := range secrets {
 		// A short value would be found by chance.
 		if len(value) >= 8 && strings.Contains(printed, value) {
-			c.Fail("the driver printed the value of a field %s that it answered", field)
+			c.Fail("the driver printed the value of a field %s that it returned", field)
 		}
 	}
 }

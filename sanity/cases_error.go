@@ -51,7 +51,7 @@ func errorCases() []Case {
 		},
 		{
 			ID: "RPC-014", Level: Should, Phase: Alone, Needs: []Need{NeedBackendFaults},
-			Title: "answers a backend that is down with a retryable code, and recovers by itself",
+			Title: "returns a retryable code while the backend is down, and recovers by itself",
 			Rule:  spec("Timeouts", "Idempotency requirements ensure that a retried call with the same fields continues where it left off when retried."),
 			Why:   "a terminal code for a passing problem would end the retries; the sentence implies it without a keyword",
 			Fix:   "map connection errors, throttling and 5xx to Unavailable or ResourceExhausted",
@@ -64,9 +64,9 @@ func errorCases() []Case {
 			Run: runSecretsInMessages,
 		},
 		{
-			ID: "RPC-016", Level: Should, Title: "answers a second call for the same resource with OK or Aborted",
+			ID: "RPC-016", Level: Should, Title: "returns OK or Aborted to a second call for the same resource",
 			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible, and MAY return this error code to reject secondary calls."),
-			Why:  "the sentence says SHOULD", Fix: "lock by ID and answer Aborted while the lock is held",
+			Why:  "the sentence says SHOULD", Fix: "lock by ID and return Aborted while the lock is held",
 			Run: runSecondCall,
 		},
 	}
@@ -95,7 +95,7 @@ func runUnknownParameters(c *C) {
 		b := &bucket{id: named.GetBucketId(), request: request}
 		refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.InvalidArgument)
 	} else if code != codes.InvalidArgument {
-		c.Fail("DriverGenerateBucketId with an unknown parameter must answer InvalidArgument, not %s", code)
+		c.Fail("DriverGenerateBucketId with an unknown parameter must return InvalidArgument, not %s", code)
 	}
 	b := c.created()
 	phase1 := c.accessRequest(c.name(), c.protocol(), []*cosi.AccessedBucket{readWrite(b.id)})
@@ -104,7 +104,7 @@ func runUnknownParameters(c *C) {
 	if code == codes.OK {
 		refused(c, c.provisioner.DriverGrantBucketAccess, grantOf(account.GetAccountId(), phase1), codes.InvalidArgument)
 	} else if code != codes.InvalidArgument {
-		c.Fail("DriverGenerateBucketAccessId with an unknown parameter must answer InvalidArgument, not %s", code)
+		c.Fail("DriverGenerateBucketAccessId with an unknown parameter must return InvalidArgument, not %s", code)
 	}
 }
 
@@ -118,7 +118,7 @@ func runShortDeadline(c *C) {
 	defer cancel()
 	_, code := try(short, c, c.provisioner.DriverCreateBucket, b.create())
 	if !slices.Contains([]codes.Code{codes.OK, codes.DeadlineExceeded, codes.Canceled}, code) {
-		c.Fail("a call whose deadline passed must answer DeadlineExceeded or Canceled, not %s", code)
+		c.Fail("a call whose deadline passed must return DeadlineExceeded or Canceled, not %s", code)
 	}
 	c.converges(func() codes.Code {
 		_, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create())
@@ -127,7 +127,7 @@ func runShortDeadline(c *C) {
 	ok(c, c.provisioner.DriverCreateBucket, b.create())
 }
 
-// converges repeats a call while it answers Aborted, as an earlier call may still be running, and
+// converges repeats a call while it returns Aborted, as an earlier call may still be running, and
 // wants OK in the end.
 func (c *C) converges(call func() codes.Code, what string) {
 	c.eventually(func() string {
@@ -135,9 +135,9 @@ func (c *C) converges(call func() codes.Code, what string) {
 		case codes.OK:
 			return ""
 		case codes.Aborted:
-			return what + " still answers Aborted"
+			return what + " still returns Aborted"
 		default:
-			c.Fail("%s must answer OK, not %s", what, code)
+			c.Fail("%s must return OK, not %s", what, code)
 			return ""
 		}
 	})
@@ -156,12 +156,12 @@ func runBackendDown(c *C) {
 		"DriverCreateBucket": create, "DriverGrantBucketAccess": grant, "DriverDeleteBucket": remove,
 	} {
 		if slices.Contains(terminal, code) {
-			c.Fail("%s answers %s while the backend is down: that is terminal, and nobody will try again", rpc, code)
+			c.Fail("%s returns %s while the backend is down: that is terminal, and nobody will try again", rpc, code)
 		}
 	}
 	c.eventually(func() string {
 		if _, code := try(c.ctx, c, c.provisioner.DriverCreateBucket, b.create()); code != codes.OK {
-			return fmt.Sprintf("DriverCreateBucket answers %s although the backend is up again", code)
+			return fmt.Sprintf("DriverCreateBucket returns %s although the backend is up again", code)
 		}
 		return ""
 	})
@@ -172,7 +172,7 @@ func runSecretsInMessages(c *C) {
 	a := c.granted(b)
 	other := grantOf(a.request.GetAccountId(), a.phase1)
 	other.Buckets = []*cosi.AccessedBucket{{BucketId: b.id, ObjectDataAccessMode: mode(cosi.AccessMode_READ_ONLY)}}
-	// Whatever this answers, it is the message that counts.
+	// Whatever the code is, it is the message that counts.
 	_, _ = try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, other)
 	c.revoke(a)
 	refusals, _, secrets := c.suite.traffic.copy()

@@ -15,22 +15,22 @@ func getCases() []Case {
 		{
 			ID: "BKT-GET-001", Level: Must, Title: "describes a bucket that exists",
 			Rule: kep(sectionGet, "DriverGetBucketResponse { BucketInfo // same response defined in DriverCreateBucket }: at least one protocol must be returned"),
-			Why:  whyMust, Fix: "answer the same info as DriverCreateBucket",
+			Why:  whyMust, Fix: "response the same info as DriverCreateBucket",
 			Run: func(c *C) {
 				b := c.created()
 				if len(cosi.ProtocolsOf(ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols())) == 0 {
-					c.Fail("DriverGetBucket answers no protocol")
+					c.Fail("DriverGetBucket returns no protocol")
 				}
 			},
 		},
 		{
-			ID: "BKT-GET-002", Level: Must, Title: "answers NotFound for a bucket that does not exist",
-			Rule: kep(sectionGet, "NotFound (retryable) when the bucket does not exist in the backend"), Why: whyListed, Fix: "answer NotFound",
+			ID: "BKT-GET-002", Level: Must, Title: "returns NotFound for a bucket that does not exist",
+			Rule: kep(sectionGet, "NotFound (retryable) when the bucket does not exist in the backend"), Why: whyListed, Fix: "return NotFound",
 			Run: func(c *C) { refused(c, c.provisioner.DriverGetBucket, c.generated().get(), codes.NotFound) },
 		},
 		{
 			ID: "BKT-GET-003", Level: Must, Title: "refuses an empty bucket_id",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				b := &bucket{request: c.bucketRequest(c.name())}
 				refused(c, c.provisioner.DriverGetBucket, b.get(), codes.InvalidArgument)
@@ -40,7 +40,7 @@ func getCases() []Case {
 			ID: "BKT-GET-004", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses parameters that the bucket does not fit",
 			Rule: kep(sectionGet, "If the backend bucket isn't compatible with the input parameters, error InvalidArgument must be returned."),
 			Why:  "the sentence says must; the list of codes in the same section says AlreadyExists, so either is accepted: both are terminal",
-			Fix:  "compare the parameters with the bucket and answer AlreadyExists or InvalidArgument",
+			Fix:  "compare the parameters with the bucket and return AlreadyExists or InvalidArgument",
 			Run: func(c *C) {
 				request := c.created().get()
 				request.Parameters = c.suite.config.Params.Incompatible
@@ -49,7 +49,7 @@ func getCases() []Case {
 		},
 		{
 			ID: "BKT-GET-005", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
-			Rule: kep(sectionGet, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and answer InvalidArgument",
+			Rule: kep(sectionGet, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and return InvalidArgument",
 			Run: func(c *C) {
 				request := c.created().get()
 				request.Protocols = c.unsupported()
@@ -57,7 +57,7 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-006", Level: Advice, Phase: Alone, Title: "only looks: same answer every time, nothing changed",
+			ID: "BKT-GET-006", Level: Advice, Phase: Alone, Title: "only looks: same response every time, nothing changed",
 			Rule: advice("A call that describes changes nothing."),
 			Why:  "no text speaks of it", Fix: "do not repair or mark a bucket in DriverGetBucket",
 			Run: runOnlyLooks,
@@ -82,14 +82,14 @@ func getCases() []Case {
 				c.makeStatic(b)
 				c.eventually(func() string {
 					if _, code := try(c.ctx, c, c.provisioner.DriverGetBucket, b.get()); code != codes.OK {
-						return "DriverGetBucket answers " + code.String() + " although the bucket exists now"
+						return "DriverGetBucket returns " + code.String() + " although the bucket exists now"
 					}
 					return ""
 				})
 			},
 		},
 		{
-			ID: "BKT-GET-009", Level: Advice, Title: "answers NotFound after the bucket was deleted",
+			ID: "BKT-GET-009", Level: Advice, Title: "returns NotFound after the bucket was deleted",
 			Rule: advice("What was deleted is not found."), Why: "the code is listed, but COSI does not call this for dynamic buckets",
 			Fix: "look the bucket up in the backend each time",
 			Run: func(c *C) {
@@ -101,7 +101,7 @@ func getCases() []Case {
 		{
 			ID: "BKT-GET-010", Level: Advice, Title: "describes a bucket as its creation did",
 			Rule: advice("A bucket has one description, whichever call asks for it."),
-			Why:  "the response has the same type; no sentence says that it has the same contents", Fix: "build both answers in one place",
+			Why:  "the response has the same type; no sentence says that it has the same contents", Fix: "build both responses in one place",
 			Run: func(c *C) {
 				b := c.generated()
 				created := ok(c, c.provisioner.DriverCreateBucket, b.create())
@@ -111,7 +111,7 @@ func getCases() []Case {
 		{
 			ID: "BKT-GET-011", Level: Must, Title: "describes the protocols that were asked for, and none beyond DriverGetInfo",
 			Rule: kep(sectionGet, "The protocols returned in the response will be validated by COSI to match user requirements."),
-			Why:  "\"an optional list of protocols the bucket MUST support\"", Fix: "answer the message of every protocol asked for, or InvalidArgument",
+			Why:  "\"an optional list of protocols the bucket MUST support\"", Fix: "response the message of every protocol asked for, or InvalidArgument",
 			Run: func(c *C) {
 				b := c.created()
 				info := ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols()

@@ -22,25 +22,25 @@ const (
 func grantCases() []Case {
 	return append([]Case{
 		{
-			ID: "ACC-GRT-001", Level: Must, Needs: []Need{NeedKey}, Title: "answers credentials for exactly the protocol asked for",
+			ID: "ACC-GRT-001", Level: Must, Needs: []Need{NeedKey}, Title: "returns credentials for exactly the protocol asked for",
 			Rule: kep(sectionGrant, "\"credentials\": { // bucket access credentials \"S3\": { // must match input protocol."), Why: whyMust,
 			Fix: "fill the message of the requested protocol and no other, in credentials and in every bucket_info",
 			Run: runExactProtocol,
 		},
 		{
-			ID: "ACC-GRT-002", Level: Must, Needs: []Need{NeedS3, NeedKey}, Title: "S3: answers bucket name, endpoint, region, style and both keys",
+			ID: "ACC-GRT-002", Level: Must, Needs: []Need{NeedS3, NeedKey}, Title: "S3: returns bucket name, endpoint, region, style and both keys",
 			Rule: kep(sectionGrant, textMustMatch+"; unlike DriverCreateBucket, required fields are not optional since this info is used by workloads to gain access to buckets"),
 			Why:  "a missing field is a provisioning failure", Fix: "fill every field of S3BucketInfo and S3CredentialInfo",
 			Run: runS3Grant,
 		},
 		{
-			ID: "ACC-GRT-003", Level: Must, Needs: []Need{NeedAzure, NeedKey}, Title: "Azure: answers storage account and token, and an expiry in the future if any",
+			ID: "ACC-GRT-003", Level: Must, Needs: []Need{NeedAzure, NeedKey}, Title: "Azure: returns storage account and token, and an expiry in the future if any",
 			Rule: kep("BucketAccess Secret data, Azure", "AZURE_STORAGE_SAS_TOKEN_EXPIRY_TIMESTAMP: Empty if unset. Otherwise, date+time in ISO 8601 format."),
 			Why:  "a missing field is a provisioning failure", Fix: "fill storage_account and access_token; write the expiry as 2030-01-31T12:00:00Z",
 			Run: runAzureGrant,
 		},
 		{
-			ID: "ACC-GRT-004", Level: Must, Needs: []Need{NeedGCS, NeedKey}, Title: "GCS: answers project, bucket, and a whole HMAC pair or service account key",
+			ID: "ACC-GRT-004", Level: Must, Needs: []Need{NeedGCS, NeedKey}, Title: "GCS: returns project, bucket, and a whole HMAC pair or service account key",
 			Rule: kep("BucketAccess Secret data, GCS", "PROJECT_ID, BUCKET_NAME; CLIENT_EMAIL, CLIENT_ID, PRIVATE_KEY_ID, PRIVATE_KEY; HMAC_ACCESS_ID, HMAC_SECRET"),
 			Why:  "a missing field is a provisioning failure; the KEP leaves open which of the two credentials", Fix: "fill project_id, bucket_name and one complete credential",
 			Run: runGCSGrant,
@@ -48,12 +48,12 @@ func grantCases() []Case {
 		{
 			ID: "ACC-GRT-005", Level: Must, Title: "describes every bucket that was asked for once, and no other",
 			Rule: kep(sectionGrant, "\"buckets\": [ { \"bucket_id\": \"<a bucket ID from input>\""), Why: "each Secret of the access is made from one of them",
-			Fix: "answer one entry for each bucket of the request, with its bucket_id",
+			Fix: "response one entry for each bucket of the request, with its bucket_id",
 			Run: runGrantedBuckets,
 		},
 		{
 			ID: "ACC-GRT-006", Level: Must, Title: "refuses an empty account_id",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and return InvalidArgument",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
 				a.request.AccountId = ""
@@ -61,8 +61,8 @@ func grantCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-GRT-007", Level: Must, Title: "answers OK every time, and the last credentials work",
-			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "answer OK when the account exists and fits",
+			ID: "ACC-GRT-007", Level: Must, Title: "returns OK every time, and the last credentials work",
+			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "return OK when the account exists and fits",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.accessTo(b)
@@ -91,7 +91,7 @@ func grantCases() []Case {
 		{
 			ID: "ACC-GRT-009", Level: Must, Title: "refuses the account_id with other buckets or modes",
 			Rule: kep(sectionGrant, "AlreadyExists (not retryable) when the bucket already exists but is incompatible with the request"),
-			Why:  whyListed + "; the sentence says bucket and means the access", Fix: "record what was granted, compare, and answer AlreadyExists",
+			Why:  whyListed + "; the sentence says bucket and means the access", Fix: "record what was granted, compare, and return AlreadyExists",
 			Run: runOtherGrant,
 		},
 	}, grantRefusalCases()...)
@@ -100,27 +100,27 @@ func grantCases() []Case {
 func grantRefusalCases() []Case {
 	return []Case{
 		{
-			ID: "ACC-GRT-024", Level: Should, Needs: []Need{NeedServiceAccount}, Title: "answers no static secret for SERVICE_ACCOUNT",
+			ID: "ACC-GRT-024", Level: Should, Needs: []Need{NeedServiceAccount}, Title: "returns no static secret for SERVICE_ACCOUNT",
 			Rule: kep("BucketAccess", "The driver should configure the system so that Pods using the ServiceAccount authenticate to the OSP backend automatically."),
 			Why:  "the sentence says should", Fix: "leave the credentials empty for SERVICE_ACCOUNT",
 			Run: func(c *C) {
 				request := c.anyAccess()
 				c.suite.useServiceAccount(request)
 				a := c.grant(c.accessAs(request))
-				eachSecret(a.answer.ProtoReflect(), func(field, _ string) {
-					c.Fail("an access of type SERVICE_ACCOUNT is answered with the secret %s", field)
+				eachSecret(a.response.ProtoReflect(), func(field, _ string) {
+					c.Fail("an access of type SERVICE_ACCOUNT returns the secret %s", field)
 				})
 			},
 		},
 		{
-			ID: "ACC-GRT-026", Level: Should, Phase: Alone, Title: "answers NotFound for a bucket that does not exist, and leaves no account",
+			ID: "ACC-GRT-026", Level: Should, Phase: Alone, Title: "returns NotFound for a bucket that does not exist, and leaves no account",
 			Rule: advice("A grant on a missing bucket cannot work; NotFound lets COSI try again when the bucket is there."),
-			Why:  "the code is in no list of this RPC; any other answer than a retryable refusal hides the mistake", Fix: "look the buckets up before making the account",
+			Why:  "the code is in no list of this RPC; any other response than a retryable refusal hides the mistake", Fix: "look the buckets up before making the account",
 			Run: runGrantOnMissing,
 		},
 		{
 			ID: "ACC-GRT-028", Level: Must, Needs: []Need{NeedInvalidAccess}, Title: "refuses invalid parameters",
-			Rule: kep(sectionGrant, textInvalidParameters), Why: whyListed, Fix: "check the parameters and answer InvalidArgument",
+			Rule: kep(sectionGrant, textInvalidParameters), Why: whyListed, Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
 				a.request.Parameters = c.suite.config.Params.InvalidAccess
@@ -176,12 +176,12 @@ func runExactProtocol(c *C) {
 	for _, protocol := range c.suite.offered() {
 		a := c.grantedBy(protocol)
 		want := []cosi.ObjectProtocol_Type{protocol}
-		if got := credentialProtocols(a.answer.GetCredentials()); !slices.Equal(got, want) {
-			c.Fail("an access by %s is answered with credentials for %v", protocol, got)
+		if got := credentialProtocols(a.response.GetCredentials()); !slices.Equal(got, want) {
+			c.Fail("an access by %s returns credentials for %v", protocol, got)
 		}
-		for _, granted := range a.answer.GetBuckets() {
+		for _, granted := range a.response.GetBuckets() {
 			if got := cosi.ProtocolsOf(granted.GetBucketInfo()); !slices.Equal(got, want) {
-				c.Fail("an access by %s is answered with the bucket info of %v", protocol, got)
+				c.Fail("an access by %s returns the bucket info of %v", protocol, got)
 			}
 		}
 	}
@@ -196,33 +196,33 @@ func (c *C) present(fields map[string]string) {
 	}
 	slices.Sort(absent)
 	if len(absent) > 0 {
-		c.Fail("the answer lacks %q", absent)
+		c.Fail("the response lacks %q", absent)
 	}
 }
 
 func (c *C) firstBucket(a *access) *cosi.ObjectProtocolAndBucketInfo {
-	if len(a.answer.GetBuckets()) == 0 {
-		c.Fail("the answer describes no bucket")
+	if len(a.response.GetBuckets()) == 0 {
+		c.Fail("the response describes no bucket")
 	}
-	return a.answer.GetBuckets()[0].GetBucketInfo()
+	return a.response.GetBuckets()[0].GetBucketInfo()
 }
 
 func runS3Grant(c *C) {
 	a := c.grantedBy(cosi.ObjectProtocol_S3)
-	info, credentials := c.firstBucket(a).GetS3(), a.answer.GetCredentials().GetS3()
+	info, credentials := c.firstBucket(a).GetS3(), a.response.GetCredentials().GetS3()
 	c.present(map[string]string{
 		"bucket_info.s3.bucket_id": info.GetBucketId(), "bucket_info.s3.endpoint": info.GetEndpoint(), "bucket_info.s3.region": info.GetRegion(),
 		"credentials.s3.access_key_id": credentials.GetAccessKeyId(), "credentials.s3.access_secret_key": credentials.GetAccessSecretKey(),
 	})
 	if info.GetAddressingStyle() == nil {
-		c.Fail("the answer lacks bucket_info.s3.addressing_style")
+		c.Fail("the response lacks bucket_info.s3.addressing_style")
 	}
 	c.s3Info(info)
 }
 
 func runAzureGrant(c *C) {
 	a := c.grantedBy(cosi.ObjectProtocol_AZURE)
-	credentials := a.answer.GetCredentials().GetAzure()
+	credentials := a.response.GetCredentials().GetAzure()
 	c.present(map[string]string{
 		"bucket_info.azure.storage_account": c.firstBucket(a).GetAzure().GetStorageAccount(), "credentials.azure.access_token": credentials.GetAccessToken(),
 	})
@@ -241,7 +241,7 @@ func runAzureGrant(c *C) {
 
 func runGCSGrant(c *C) {
 	a := c.grantedBy(cosi.ObjectProtocol_GCS)
-	info, credentials := c.firstBucket(a).GetGcs(), a.answer.GetCredentials().GetGcs()
+	info, credentials := c.firstBucket(a).GetGcs(), a.response.GetCredentials().GetGcs()
 	c.present(map[string]string{"bucket_info.gcs.project_id": info.GetProjectId(), "bucket_info.gcs.bucket_name": info.GetBucketName()})
 	hmac := map[string]string{"credentials.gcs.access_id": credentials.GetAccessId(), "credentials.gcs.access_secret": credentials.GetAccessSecret()}
 	key := map[string]string{
@@ -268,17 +268,17 @@ func runGrantedBuckets(c *C) {
 	for _, b := range asked {
 		want = append(want, b.id)
 	}
-	for _, granted := range a.answer.GetBuckets() {
+	for _, granted := range a.response.GetBuckets() {
 		got = append(got, granted.GetBucketId())
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(want, got) {
-		c.Fail("access to the buckets %q was asked for, and %q are answered", want, got)
+		c.Fail("access to the buckets %q was asked for, and %q are returned", want, got)
 	}
 }
 
-// multiBucket says whether the driver makes one credential for several buckets.
+// multiBucket reports whether the driver makes one credential for several buckets.
 func (c *C) multiBucket(buckets ...*bucket) bool {
 	var list []*cosi.AccessedBucket
 	for _, b := range buckets {

@@ -27,13 +27,13 @@ func grantModeCases() []Case {
 		{
 			ID: "ACC-GRT-011", Level: Must, Needs: probedKey(), Title: "ReadOnly: get works and put does not, or the mode is refused",
 			Rule: kep("BucketAccess", "ReadOnly - only read access allowed. "+textPermissions),
-			Why:  "\"only\"; a mode that cannot be kept is InvalidArgument", Fix: "grant reading and listing only, or answer InvalidArgument",
+			Why:  "\"only\"; a mode that cannot be kept is InvalidArgument", Fix: "grant reading and listing only, or return InvalidArgument",
 			Run: runReadOnly,
 		},
 		{
 			ID: "ACC-GRT-012", Level: Must, Needs: probedKey(), Title: "WriteOnly: put works and get does not, or the mode is refused",
 			Rule: kep("BucketAccess", "WriteOnly - only write access allowed. "+textPermissions),
-			Why:  "\"only\"; a mode that cannot be kept is InvalidArgument", Fix: "grant writing only, or answer InvalidArgument",
+			Why:  "\"only\"; a mode that cannot be kept is InvalidArgument", Fix: "grant writing only, or return InvalidArgument",
 			Run: runWriteOnly,
 		},
 		{
@@ -55,7 +55,7 @@ func grantModeCases() []Case {
 		},
 		{
 			ID: "ACC-GRT-015", Level: Must, Needs: probedKey(), Title: "metadata modes are kept, or refused",
-			Rule: kep("BucketAccess", textModes), Why: "a mode that cannot be kept is InvalidArgument; granting more than asked is neither", Fix: "translate each category, or answer InvalidArgument",
+			Rule: kep("BucketAccess", textModes), Why: "a mode that cannot be kept is InvalidArgument; granting more than asked is neither", Fix: "translate each category, or return InvalidArgument",
 			Run: runMetadataModes,
 		},
 		{
@@ -66,7 +66,7 @@ func grantModeCases() []Case {
 		},
 		{
 			ID: "ACC-GRT-017", Level: Must, Title: "several buckets: one credential works on all, or OutOfRange",
-			Rule: kep(sectionGrant, textOutOfRange), Why: "\"if (and only if)\"; several buckets with OK means one credential for all", Fix: "grant all buckets to one account, or answer OutOfRange in both phases",
+			Rule: kep(sectionGrant, textOutOfRange), Why: "\"if (and only if)\"; several buckets with OK means one credential for all", Fix: "grant all buckets to one account, or return OutOfRange in both phases",
 			Run: runMultiBucket,
 		},
 		{
@@ -76,7 +76,7 @@ func grantModeCases() []Case {
 			Run: func(c *C) {
 				b := c.created()
 				one, other := c.granted(b), c.granted(b)
-				if sameSecrets(one.answer, other.answer) {
+				if sameSecrets(one.response, other.response) {
 					c.Fail("two accounts have the same credential")
 				}
 				c.works(one, b)
@@ -132,7 +132,7 @@ func runOtherBucket(c *C) {
 	a := c.granted(b)
 	c.can(a, b, ListObjects, "")
 	// The attempt describes the other bucket, with the credential for the first.
-	a.answer.Buckets = append(a.answer.Buckets, owner.answer.GetBuckets()...)
+	a.response.Buckets = append(a.response.Buckets, owner.response.GetBuckets()...)
 	for _, action := range []Action{GetObject, ListObjects, PutObject, DeleteObject} {
 		c.cannot(a, other, action, key, "only another bucket was asked for")
 	}
@@ -182,22 +182,22 @@ func runMultiBucket(c *C) {
 		return
 	}
 	if code != codes.OK {
-		c.Fail("DriverGenerateBucketAccessId for two buckets must answer OK or OutOfRange, not %s", code)
+		c.Fail("DriverGenerateBucketAccessId for two buckets must return OK or OutOfRange, not %s", code)
 	}
 	a := &access{phase1: phase1, request: grantOf(named.GetAccountId(), phase1)}
-	answer, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+	response, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 	if code == codes.OutOfRange {
 		return
 	}
 	if code != codes.OK {
-		c.Fail("DriverGrantBucketAccess for two buckets must answer OK or OutOfRange, not %s", code)
+		c.Fail("DriverGrantBucketAccess for two buckets must return OK or OutOfRange, not %s", code)
 	}
-	a.answer = answer
+	a.response = response
 	c.worksIfProbed(a, one)
 	c.worksIfProbed(a, other)
 }
 
-// sameSecrets says whether two answers share a secret value.
+// sameSecrets reports whether two responses share a secret value.
 func sameSecrets(one, other *cosi.DriverGrantBucketAccessResponse) bool {
 	seen := map[string]bool{}
 	eachSecret(one.ProtoReflect(), func(_, value string) { seen[value] = true })

@@ -15,22 +15,22 @@ func grantRetryCases() []Case {
 	return []Case{
 		{
 			ID: "ACC-GRT-019", Level: Should, Phase: Alone, Title: "makes one account for calls made at once",
-			Rule: kep(sectionGrant, textOneAccess), Why: "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by account_id, or answer Aborted while the lock is held",
+			Rule: kep(sectionGrant, textOneAccess), Why: "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by account_id, or return Aborted while the lock is held",
 			Run: runGrantAtOnce,
 		},
 		{
 			ID: "ACC-GRT-020", Level: Must, Needs: probedKey(), Title: "accounts granted at once on one bucket all work",
-			Rule: kep(sectionGrant, "This call creates a set of access credentials for one or more buckets."), Why: "OK means granted: a lost update of a policy takes back what was answered",
+			Rule: kep(sectionGrant, "This call creates a set of access credentials for one or more buckets."), Why: "OK means granted: a lost update of a policy takes back what was returned",
 			Fix: "lock the bucket while its policy is read, changed and written, or give each account a policy of its own",
 			Run: runManyAccounts,
 		},
 		{
-			ID: "ACC-GRT-021", Level: Must, Phase: Alone, Title: "answers OK again when it was cancelled or the answer was lost",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "store a credential before answering it, and make every step repeatable",
+			ID: "ACC-GRT-021", Level: Must, Phase: Alone, Title: "returns OK again when it was cancelled or the response was lost",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "store a credential before returning it, and make every step repeatable",
 			Run: runGrantRetried,
 		},
 		{
-			ID: "ACC-GRT-022", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "answers OK for the same ID after a restart, and the access works",
+			ID: "ACC-GRT-022", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "returns OK for the same ID after a restart, and the access works",
 			Rule: kep(sectionGrant, textGrantIdempotent), Why: whyMust, Fix: "keep nothing about an account in memory only",
 			Run: func(c *C) {
 				b := c.created()
@@ -60,16 +60,16 @@ func grantRetryCases() []Case {
 			Run: runFreshSecrets,
 		},
 		{
-			ID: "ACC-GRT-027", Level: Should, Needs: []Need{NeedKey}, Title: "answers the identical credential every time",
+			ID: "ACC-GRT-027", Level: Should, Needs: []Need{NeedKey}, Title: "returns the identical credential every time",
 			Rule: kep(sectionGrant, textGrantIdempotent),
 			Why:  "a backend may show a secret only once, so the text cannot demand it; but sidecars repeat grants at every start, and a changed credential breaks running workloads",
-			Fix:  "store the credential before it is answered, and answer the stored one",
+			Fix:  "store the credential before it is returned, and return the stored one",
 			Run: func(c *C) {
 				a := c.granted(c.created())
-				first := a.answer
+				first := a.response
 				for range c.suite.limits.Repeats {
-					if c.grant(a); !proto.Equal(first.GetCredentials(), a.answer.GetCredentials()) {
-						c.Fail("a repeated grant answers another credential")
+					if c.grant(a); !proto.Equal(first.GetCredentials(), a.response.GetCredentials()) {
+						c.Fail("a repeated grant returns another credential")
 					}
 				}
 			},
@@ -108,14 +108,14 @@ func runManyAccounts(c *C) {
 		accesses[i] = c.accessTo(b)
 	}
 	c.together(len(accesses), func(i int) codes.Code {
-		answer, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, accesses[i].request)
+		response, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, accesses[i].request)
 		if code == codes.OK {
-			accesses[i].answer = answer
+			accesses[i].response = response
 		}
 		return code
 	})
 	for _, a := range accesses {
-		if a.answer != nil {
+		if a.response != nil {
 			c.works(a, b)
 		}
 	}
@@ -133,9 +133,9 @@ func runGrantRetried(c *C) {
 		accesses[i] = c.accessTo(buckets[i])
 	}
 	grant := func(ctx context.Context, a *access) codes.Code {
-		answer, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+		response, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 		if code == codes.OK {
-			a.answer = answer
+			a.response = response
 		}
 		return code
 	}
@@ -154,12 +154,12 @@ func runGrantRetried(c *C) {
 func runFreshSecrets(c *C) {
 	b := c.created()
 	one, other := c.granted(b), c.granted(b)
-	if sameSecrets(one.answer, other.answer) {
+	if sameSecrets(one.response, other.response) {
 		c.Fail("two accounts have the same secret")
 	}
-	first := one.answer
+	first := one.response
 	c.revoke(one)
-	if c.grant(one); sameSecrets(first, one.answer) {
+	if c.grant(one); sameSecrets(first, one.response) {
 		c.Fail("an account that was revoked has the same secret when it is granted again")
 	}
 }
@@ -167,23 +167,23 @@ func runFreshSecrets(c *C) {
 func runRotation(c *C) {
 	b := c.created()
 	a := c.accessTo(b)
-	var answers []*cosi.DriverGrantBucketAccessResponse
+	var responses []*cosi.DriverGrantBucketAccessResponse
 	for _, rotation := range []string{"", "1", "2"} {
 		a.request.Rotation = rotation
 		c.grant(a)
-		first := a.answer
-		if c.grant(a); !proto.Equal(first.GetCredentials(), a.answer.GetCredentials()) {
-			c.Fail("a grant repeated with the rotation %q answers another credential", rotation)
+		first := a.response
+		if c.grant(a); !proto.Equal(first.GetCredentials(), a.response.GetCredentials()) {
+			c.Fail("a grant repeated with the rotation %q returns another credential", rotation)
 		}
-		answers = append(answers, first)
+		responses = append(responses, first)
 	}
-	for i, answer := range answers[1:] {
-		if sameSecrets(answers[i], answer) {
-			c.Fail("another rotation answers the same secret")
+	for i, response := range responses[1:] {
+		if sameSecrets(responses[i], response) {
+			c.Fail("another rotation returns the same secret")
 		}
 	}
 	current, previous, old := *a, *a, *a
-	current.answer, previous.answer, old.answer = answers[2], answers[1], answers[0]
+	current.response, previous.response, old.response = responses[2], responses[1], responses[0]
 	c.works(&current, b)
 	c.works(&previous, b)
 	c.cannot(&old, b, ListObjects, "", "the credential was rotated twice")

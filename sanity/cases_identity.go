@@ -29,12 +29,12 @@ func identityCases() []Case {
 		"with dashes (-), dots (.), and alphanumerics between."
 	return []Case{
 		{
-			ID: "IDN-001", Level: Must, Title: "answers a name",
+			ID: "IDN-001", Level: Must, Title: "returns a name",
 			Rule: spec(section, "This field is REQUIRED"), Why: "a REQUIRED field MUST be specified",
 			Fix: "return the driver's name in DriverGetInfo",
 			Run: func(c *C) {
 				if c.getInfo().GetName() == "" {
-					c.Fail("DriverGetInfo answers no name")
+					c.Fail("DriverGetInfo returns no name")
 				}
 			},
 		},
@@ -71,7 +71,7 @@ func identityCases() []Case {
 			Why:  "\"one or more of\" leaves no room for none", Fix: "return the protocols in DriverGetInfo",
 			Run: func(c *C) {
 				if len(c.getInfo().GetSupportedProtocols()) == 0 {
-					c.Fail("DriverGetInfo answers no protocol")
+					c.Fail("DriverGetInfo returns no protocol")
 				}
 			},
 		},
@@ -82,7 +82,7 @@ func identityCases() []Case {
 			Run: func(c *C) {
 				for _, protocol := range c.getInfo().GetSupportedProtocols() {
 					if _, known := cosi.ObjectProtocol_Type_name[int32(protocol.GetType())]; !known || protocol.GetType() == cosi.ObjectProtocol_UNKNOWN {
-						c.Fail("DriverGetInfo answers the protocol %s", protocol.GetType())
+						c.Fail("DriverGetInfo returns the protocol %s", protocol.GetType())
 					}
 				}
 			},
@@ -102,15 +102,15 @@ func identityCases() []Case {
 			},
 		},
 		{
-			ID: "IDN-008", Level: Must, Phase: Process, Title: "answers the same every time, also after a restart",
+			ID: "IDN-008", Level: Must, Phase: Process, Title: "returns the same every time, also after a restart",
 			Rule: kep("DriverGetInfo", "The name is used to identify which resources the driver should manage."),
 			Why:  "a name that changes identifies nothing", Fix: "take the name from configuration, not from the host or the time",
 			Run: runSameInfo,
 		},
 		{
-			ID: "IDN-009", Level: Advice, Phase: Alone, Needs: []Need{NeedBackendFaults}, Title: "answers while the backend is down",
+			ID: "IDN-009", Level: Advice, Phase: Alone, Needs: []Need{NeedBackendFaults}, Title: "responds while the backend is down",
 			Rule: advice("DriverGetInfo says who the driver is; that does not depend on the backend, and a sidecar cannot start without it."),
-			Why:  "no text speaks of it", Fix: "answer DriverGetInfo from configuration, without a call to the backend",
+			Why:  "no text speaks of it", Fix: "response DriverGetInfo from configuration, without a call to the backend",
 			Run: func(c *C) {
 				c.broken(BackendDown)
 				c.getInfo()
@@ -136,7 +136,7 @@ func runSameInfo(c *C) {
 	first := c.getInfo()
 	for range c.suite.limits.Repeats {
 		if again := c.getInfo(); !proto.Equal(first, again) {
-			c.Fail("DriverGetInfo answers %s, then %s", first, again)
+			c.Fail("DriverGetInfo returns %s, then %s", first, again)
 		}
 	}
 	if !c.canRestart() {
@@ -144,7 +144,7 @@ func runSameInfo(c *C) {
 	}
 	c.restart()
 	if again := c.getInfo(); !proto.Equal(first, again) {
-		c.Fail("DriverGetInfo answers %s, and after a restart %s", first, again)
+		c.Fail("DriverGetInfo returns %s, and after a restart %s", first, again)
 	}
 }
 

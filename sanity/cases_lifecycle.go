@@ -30,15 +30,15 @@ func lifecycleCases() []Case {
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "keep no state in memory that a repeated call needs",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) {
-					// The answer counts as lost with the process.
+					// The response counts as lost with the process.
 					call(c.ctx)
 					c.restart()
 				})
 			},
 		},
 		{
-			ID: "LIF-004", Level: Must, Phase: Alone, Title: "resumes after any answer was lost",
-			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "answer OK to a repetition of what was done",
+			ID: "LIF-004", Level: Must, Phase: Alone, Title: "resumes after any response was lost",
+			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK to a repetition of what was done",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) { c.dropped(call) })
 			},
@@ -81,9 +81,9 @@ func (l *life) steps() []func(context.Context) codes.Code {
 	c := l.c
 	return []func(context.Context) codes.Code{
 		func(ctx context.Context) codes.Code {
-			answer, code := try(ctx, c, c.provisioner.DriverGenerateBucketId, l.b.request)
+			response, code := try(ctx, c, c.provisioner.DriverGenerateBucketId, l.b.request)
 			if code == codes.OK {
-				l.b.id = answer.GetBucketId()
+				l.b.id = response.GetBucketId()
 			}
 			return code
 		},
@@ -93,16 +93,16 @@ func (l *life) steps() []func(context.Context) codes.Code {
 		},
 		func(ctx context.Context) codes.Code {
 			l.a.phase1.Buckets = []*cosi.AccessedBucket{readWrite(l.b.id)}
-			answer, code := try(ctx, c, c.provisioner.DriverGenerateBucketAccessId, l.a.phase1)
+			response, code := try(ctx, c, c.provisioner.DriverGenerateBucketAccessId, l.a.phase1)
 			if code == codes.OK {
-				l.a.request = grantOf(answer.GetAccountId(), l.a.phase1)
+				l.a.request = grantOf(response.GetAccountId(), l.a.phase1)
 			}
 			return code
 		},
 		func(ctx context.Context) codes.Code {
-			answer, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, l.a.request)
+			response, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, l.a.request)
 			if code == codes.OK {
-				l.a.answer = answer
+				l.a.response = response
 			}
 			return code
 		},
@@ -145,7 +145,7 @@ func (c *C) life(n int) {
 	for i, step := range l.steps() {
 		for range n {
 			if code := step(c.ctx); code != codes.OK {
-				c.Fail("call %d of the life answers %s", i+1, code)
+				c.Fail("call %d of the life returns %s", i+1, code)
 			}
 		}
 		l.after(i)
@@ -166,7 +166,7 @@ func (c *C) interrupted(interrupt func(*life, func(context.Context) codes.Code))
 				interrupt(l, step)
 			}
 			if code := step(c.ctx); code != codes.OK {
-				c.Fail("call %d of a life in which call %d was interrupted answers %s", i+1, at+1, code)
+				c.Fail("call %d of a life in which call %d was interrupted returns %s", i+1, at+1, code)
 			}
 			l.after(i)
 		}

@@ -20,7 +20,7 @@ func processCases() []Case {
 	return []Case{
 		{
 			ID: "UDS-001", Level: Must, Phase: Process, Needs: []Need{NeedProcess},
-			Title: "reads COSI_ENDPOINT, binds the socket there and answers DriverGetInfo",
+			Title: "reads COSI_ENDPOINT, binds the socket there and serves DriverGetInfo",
 			Rule:  spec(hosting, "Plugin components SHALL create, bind, and listen for RPCs on the specified listen address."),
 			Why:   "the sentence says SHALL",
 			Fix:   "listen on the path behind unix:// in COSI_ENDPOINT and serve gRPC there",
@@ -79,7 +79,7 @@ func processCases() []Case {
 			Title: "replaces the socket that a killed process left",
 			Rule:  advice("A driver that was killed leaves its socket; the next one must be able to listen there, or no restart ever succeeds."),
 			Why:   "no text speaks of stale sockets",
-			Fix:   "at start, remove a socket on which nobody answers, then listen",
+			Fix:   "at start, remove a socket on which nobody responds, then listen",
 			Run: func(c *C) {
 				path := strings.TrimPrefix(c.suite.driver.endpoint, unixScheme)
 				if err := c.suite.driver.kill(); err != nil {
@@ -201,7 +201,7 @@ func runUnsetEndpoint(c *C) {
 func runBothServices(c *C) {
 	ok(c, c.identity.DriverGetInfo, &cosi.DriverGetInfoRequest{})
 	if _, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(c.name())); code == codes.Unimplemented || code == codes.Unavailable {
-		c.Fail("the Provisioner service is not there: DriverGenerateBucketId answers %s", code)
+		c.Fail("the Provisioner service is not there: DriverGenerateBucketId returns %s", code)
 	}
 }
 
@@ -251,6 +251,6 @@ func runTerminate(c *C) {
 	case statErr == nil:
 		c.Fail("the driver leaves its socket behind after SIGTERM")
 	case !slices.Contains([]codes.Code{codes.OK, codes.Canceled, codes.Unavailable, codes.Aborted}, call):
-		c.Fail("the call in flight during SIGTERM was answered with %s", call)
+		c.Fail("the call in flight during SIGTERM returned %s", call)
 	}
 }

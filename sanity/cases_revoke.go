@@ -20,7 +20,7 @@ func revokeCases() []Case {
 	return append([]Case{
 		{
 			ID: "ACC-RVK-001", Level: Must, Needs: []Need{NeedOwnCredential}, Title: "ends the access: the credentials stop working",
-			Rule: kep(sectionRevoke, textRevoke), Why: "that is what the call is for", Fix: "delete the keys before answering OK",
+			Rule: kep(sectionRevoke, textRevoke), Why: "that is what the call is for", Fix: "delete the keys before returning OK",
 			Run: func(c *C) {
 				b := c.created()
 				a := c.granted(b)
@@ -30,8 +30,8 @@ func revokeCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-002", Level: Must, Title: "answers OK when the account does not exist",
-			Rule: kep(sectionRevoke, textRevoke), Why: "without it the deletion of an access never ends after a lost answer; " + whyRetry, Fix: "treat the backend's not-found as success",
+			ID: "ACC-RVK-002", Level: Must, Title: "returns OK when the account does not exist",
+			Rule: kep(sectionRevoke, textRevoke), Why: "without it the deletion of an access never ends after a lost response; " + whyRetry, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
 				a.request.AccountId = "never-" + c.name()
@@ -40,7 +40,7 @@ func revokeCases() []Case {
 		},
 		{
 			ID: "ACC-RVK-003", Level: Must, Title: "refuses an empty account_id",
-			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and answer InvalidArgument",
+			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check account_id and return InvalidArgument",
 			Run: func(c *C) {
 				a := c.accessTo(c.created())
 				a.request.AccountId = ""
@@ -48,7 +48,7 @@ func revokeCases() []Case {
 			},
 		},
 		{
-			ID: "ACC-RVK-004", Level: Must, Title: "answers OK every time",
+			ID: "ACC-RVK-004", Level: Must, Title: "returns OK every time",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				a := c.granted(c.created())
@@ -88,19 +88,19 @@ func revokeCases() []Case {
 func revokeCornerCases() []Case {
 	return []Case{
 		{
-			ID: "ACC-RVK-007", Level: Must, Title: "answers OK after the bucket is gone",
+			ID: "ACC-RVK-007", Level: Must, Title: "returns OK after the bucket is gone",
 			Rule: kep(sectionRevoke, textRevoke), Why: "COSI deletes in any order; an access to a deleted bucket must still be removable", Fix: "treat a missing bucket as a bucket without this account",
 			Run: runRevokeWithoutBucket,
 		},
 		{
-			ID: "ACC-RVK-008", Level: Must, Title: "answers OK for an ID that was generated and never granted",
+			ID: "ACC-RVK-008", Level: Must, Title: "returns OK for an ID that was generated and never granted",
 			Rule: kep(sectionRevoke, textRevoke), Why: "COSI persists the ID before the grant, and revokes whatever it persisted", Fix: "treat the backend's not-found as success",
 			Run: func(c *C) { c.revoke(c.accessTo(c.created())) },
 		},
 		{
 			ID: "ACC-RVK-009", Level: Should, Title: "leaves no access after a revoke that follows a racing grant",
 			Rule: spec("Timeouts", "The only way to cancel a call is to issue a \"negation\" call if one exists."),
-			Why:  "the text's example is the bucket; for the access it is our reading", Fix: "make the revoke wait for a grant of the same ID, or answer Aborted",
+			Why:  "the text's example is the bucket; for the access it is our reading", Fix: "make the revoke wait for a grant of the same ID, or return Aborted",
 			Run: runRevokeRacingGrant,
 		},
 		{
@@ -174,19 +174,19 @@ func runRevokeRacingGrant(c *C) {
 		a := c.accessTo(b)
 		granted := make(chan *cosi.DriverGrantBucketAccessResponse, 1)
 		go func() {
-			answer, _ := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
-			granted <- answer
+			response, _ := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+			granted <- response
 		}()
 		// The race is what counts, not who wins it.
 		_, _ = try(c.ctx, c, c.provisioner.DriverRevokeBucketAccess, a.revoke())
-		a.answer = <-granted
+		a.response = <-granted
 		c.leavesNoAccess(a, b)
 	}
 	// A busy machine may let the grant win every time. The other outcome is tried
 	// without a race.
 	a := c.accessTo(b)
 	_, _ = try(c.ctx, c, c.provisioner.DriverRevokeBucketAccess, a.revoke())
-	a.answer, _ = try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+	a.response, _ = try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 	c.leavesNoAccess(a, b)
 }
 
@@ -195,7 +195,7 @@ func runRevokeRacingGrant(c *C) {
 func (c *C) leavesNoAccess(a *access, b *bucket) {
 	c.revoke(a)
 	c.revoke(a)
-	if a.answer.GetCredentials() != nil {
+	if a.response.GetCredentials() != nil {
 		c.uselessIfProbed(a, b, "the access was revoked last")
 	}
 }
@@ -203,7 +203,7 @@ func (c *C) leavesNoAccess(a *access, b *bucket) {
 func runRevokeMultiBucket(c *C) {
 	one, other := c.created(), c.created()
 	if !c.multiBucket(one, other) {
-		c.notApplicable("the driver answers OutOfRange for several buckets")
+		c.notApplicable("the driver returns OutOfRange for several buckets")
 	}
 	a := c.granted(one, other)
 	c.works(a, one)

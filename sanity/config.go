@@ -149,7 +149,7 @@ type ForeignFixture interface {
 type Fault string
 
 const (
-	// BackendDown: no request to the backend is answered.
+	// BackendDown: no request to the backend gets a response.
 	BackendDown Fault = "down"
 	// LoginRefused: the backend refuses the driver's own credentials.
 	LoginRefused Fault = "login-refused"
@@ -157,7 +157,7 @@ const (
 
 // Backend disturbs the backend of the driver.
 type Backend interface {
-	// Can says whether the fault can be made.
+	// Can reports whether the fault can be made.
 	Can(fault Fault) bool
 	// Break makes the fault, and Mend ends it.
 	Break(ctx context.Context, fault Fault) error

@@ -48,7 +48,7 @@ type Outcome struct {
 	// Body is the object of GetObject, and Keys the listing of ListObjects.
 	Body []byte
 	Keys []string
-	// Detail is what the store answered, for the report. It must not hold a credential.
+	// Detail is what the store returned, for the report. It must not hold a credential.
 	Detail string
 }
 
@@ -65,12 +65,12 @@ const (
 )
 
 // Prober tries actions with granted credentials. An error says that the store could not be asked
-// or answered something that is neither permission nor refusal.
+// or returned something that is neither permission nor refusal.
 type Prober interface {
 	Try(ctx context.Context, attempt Attempt) (Outcome, error)
 }
 
-// ProberOptions say how to reach stores whose address the driver's answers do not hold.
+// ProberOptions say how to reach stores whose address the driver's responses do not hold.
 type ProberOptions struct {
 	// CertificateAuthority is PEM to trust in addition to what the driver returns.
 	CertificateAuthority []byte

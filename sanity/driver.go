@@ -70,7 +70,7 @@ func newDriver(config Config, limits Limits, interceptor grpc.UnaryClientInterce
 	return d, errors.Join(os.Mkdir(d.directory, 0o700), os.Mkdir(d.work, 0o700))
 }
 
-// up starts the driver if the suite owns it, connects, and waits until it answers.
+// up starts the driver if the suite owns it, connects, and waits until it responds.
 func (d *driver) up(ctx context.Context) error {
 	if d.launcher != nil {
 		instance, err := d.launch(ctx, d.output, endpointVariable+"="+d.endpoint)
@@ -113,7 +113,7 @@ func inherited(environment []string) []string {
 	return kept
 }
 
-// connect makes a new connection and waits until DriverGetInfo is answered.
+// connect makes a new connection and waits until DriverGetInfo returns.
 func (d *driver) connect(ctx context.Context) error {
 	d.disconnect()
 	if err := d.awaitSocket(ctx); err != nil {
@@ -132,7 +132,7 @@ func (d *driver) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.start)
 	defer cancel()
 	if _, err := cosi.NewIdentityClient(conn).DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{}, grpc.WaitForReady(true)); err != nil {
-		return fmt.Errorf("the driver at %s does not answer DriverGetInfo: %w", d.endpoint, err)
+		return fmt.Errorf("the driver at %s does not respond to DriverGetInfo: %w", d.endpoint, err)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (d *driver) ended() <-chan struct{} {
 	return nil
 }
 
-// restart kills the driver and starts it anew.
+// restart kills the driver and starts it again.
 func (d *driver) restart(ctx context.Context) error {
 	d.disconnect()
 	if err := d.kill(); err != nil {

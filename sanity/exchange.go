@@ -17,7 +17,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// exchange is one call and its answer, as the suite saw it.
+// exchange is one call and its response, as the suite saw it.
 type exchange struct {
 	method   string
 	request  proto.Message
@@ -25,13 +25,13 @@ type exchange struct {
 	status   *status.Status
 }
 
-// wire is what happens to an answer on its way.
+// wire is what happens to a response on its way.
 type wire int
 
 const (
-	// wireDropAnswer: the driver finished the call, and its answer is lost. Zero is a wire without faults.
-	wireDropAnswer wire = iota + 1
-	// wireTwice: the network delivers the request twice; the caller gets the second answer.
+	// wireDropResponse: the driver finished the call, and its response is lost. Zero is a wire without faults.
+	wireDropResponse wire = iota + 1
+	// wireTwice: the network delivers the request twice; the caller gets the second response.
 	wireTwice
 )
 
@@ -44,7 +44,7 @@ func withWire(ctx context.Context, fault wire) context.Context {
 	return context.WithValue(ctx, wireKey{}, fault)
 }
 
-// traffic is everything that a driver answered in a run.
+// traffic is everything that a driver returned in a run.
 type traffic struct {
 	mu        sync.Mutex
 	refusals  []exchange
@@ -74,13 +74,13 @@ func (t *traffic) copy() (refusals, responses []exchange, secrets map[string]str
 }
 
 // intercept is between the suite and the driver: it writes the journal before a call, breaks the
-// wire where a case asks for it, and records the answer.
+// wire where a case asks for it, and records the response.
 func (s *suite) intercept(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	asked, isMessage := request.(proto.Message)
-	answered, isAnswer := reply.(proto.Message)
-	if !isMessage || !isAnswer {
+	answered, isResponse := reply.(proto.Message)
+	if !isMessage || !isResponse {
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
 	c, _ := ctx.Value(caseKey{}).(*C)
@@ -91,7 +91,7 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 		}
 	}
 	if fault == wireTwice {
-		// The first of the two answers is nobody's.
+		// The first of the two responses is nobody's.
 		_ = invoke(ctx, method, request, reply, conn, options...)
 	}
 	err := invoke(ctx, method, request, reply, conn, options...)
@@ -102,9 +102,9 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 	if c != nil {
 		c.record(x)
 	}
-	if fault == wireDropAnswer && err == nil {
+	if fault == wireDropResponse && err == nil {
 		proto.Reset(answered)
-		return status.Error(codes.Unavailable, "the suite dropped the answer")
+		return status.Error(codes.Unavailable, "the suite dropped the response")
 	}
 	return err
 }

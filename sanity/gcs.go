@@ -60,7 +60,7 @@ func (p gcsProber) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
 func gcsCall(base url.URL, attempt Attempt) (call, error) {
 	bucket := attempt.Info.GetGcs().GetBucketName()
 	if bucket == "" {
-		return call{}, errors.New("the driver's answer has no GCS bucket name")
+		return call{}, errors.New("the driver's response has no GCS bucket name")
 	}
 	plain := attempt
 	switch attempt.Action {

@@ -35,8 +35,8 @@ type note struct {
 	message proto.Message
 	// refused says that the driver refused the request as invalid, so that nothing should exist.
 	refused bool
-	// made says that an answer, or the lack of one, leaves it possible that the thing is the
-	// suite's; calls counts the requests that have no answer yet.
+	// made says that a response, or the lack of one, leaves it possible that the thing is the
+	// suite's; calls counts the requests that have no response yet.
 	made  bool
 	calls int
 }
@@ -70,7 +70,7 @@ func (j *journal) write(n note) error {
 	return nil
 }
 
-// journal notes what a request may make. Of a request that goes out twice only one answer comes
+// journal notes what a request may make. Of a request that goes out twice only one response comes
 // back, which proves nothing.
 func (c *C) journal(request proto.Message, twice bool) error {
 	n, makes, err := noteOf(request)
@@ -165,7 +165,7 @@ func (c *C) strike(n note) {
 	_ = c.suite.book.write(note{Kind: n.Kind, ID: n.ID, Gone: true})
 }
 
-// settleMaking takes in the answer to a request that makes something. A thing of which every answer
+// settleMaking takes in the response to a request that makes something. A thing of which every response
 // says AlreadyExists is somebody else's: to remove it would destroy what the suite has not made. The
 // caller holds c.mu.
 func (c *C) settleMaking(x exchange) {
@@ -177,7 +177,7 @@ func (c *C) settleMaking(x exchange) {
 	at := slices.IndexFunc(c.notes, n.same)
 	if at < 0 {
 		if code == codes.OK {
-			// A removal was answered while this was under way.
+			// A removal was completed while this was under way.
 			n.made = true
 			c.notes = append(c.notes, n)
 			_ = c.suite.book.write(n)
@@ -270,7 +270,7 @@ func (c *C) removeAccount(ctx context.Context, grant *cosi.DriverGrantBucketAcce
 	if code == codes.OK || code == codes.NotFound {
 		return nil
 	}
-	return fmt.Errorf("DriverRevokeBucketAccess answers %s", code)
+	return fmt.Errorf("DriverRevokeBucketAccess returns %s", code)
 }
 
 // removeBucket deletes a bucket, and empties it first where the driver refuses because of its
@@ -287,7 +287,7 @@ func (c *C) removeBucket(ctx context.Context, create *cosi.DriverCreateBucketReq
 	if code == codes.OK || code == codes.NotFound {
 		return nil
 	}
-	return fmt.Errorf("DriverDeleteBucket answers %s", code)
+	return fmt.Errorf("DriverDeleteBucket returns %s", code)
 }
 
 // empty deletes all objects of a bucket with an account made for it.
@@ -300,14 +300,14 @@ func (c *C) empty(ctx context.Context, bucketID string) error {
 	phase1 := c.accessRequest(c.name(), protocol, []*cosi.AccessedBucket{readWrite(bucketID)})
 	named, code := try(ctx, c, c.provisioner.DriverGenerateBucketAccessId, phase1)
 	if code != codes.OK {
-		return fmt.Errorf("DriverGenerateBucketAccessId answers %s", code)
+		return fmt.Errorf("DriverGenerateBucketAccessId returns %s", code)
 	}
 	grant := grantOf(named.GetAccountId(), phase1)
-	answer, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, grant)
-	if code != codes.OK || len(answer.GetBuckets()) == 0 {
-		return fmt.Errorf("DriverGrantBucketAccess answers %s", code)
+	response, code := try(ctx, c, c.provisioner.DriverGrantBucketAccess, grant)
+	if code != codes.OK || len(response.GetBuckets()) == 0 {
+		return fmt.Errorf("DriverGrantBucketAccess returns %s", code)
 	}
-	attempt := Attempt{BucketID: bucketID, Info: answer.GetBuckets()[0].GetBucketInfo(), Credentials: answer.GetCredentials(), Action: ListObjects}
+	attempt := Attempt{BucketID: bucketID, Info: response.GetBuckets()[0].GetBucketInfo(), Credentials: response.GetCredentials(), Action: ListObjects}
 	listed, err := prober.Try(ctx, attempt)
 	for _, key := range listed.Keys {
 		attempt.Action, attempt.Key = DeleteObject, key

@@ -144,7 +144,7 @@ func (p *process) OpenFiles() ([]string, error) {
 	return paths, nil
 }
 
-// writes says whether the descriptor is open for writing: the octal flags end in 1 or 2.
+// writes reports whether the descriptor is open for writing: the octal flags end in 1 or 2.
 func (p *process) writes(descriptor string) bool {
 	info, err := os.ReadFile(p.proc("fdinfo", descriptor))
 	if err != nil {

@@ -21,7 +21,7 @@ type model struct {
 	accounts [][]*access
 }
 
-// runModel makes random calls and compares every answer with the model.
+// runModel makes random calls and compares every response with the model.
 func runModel(c *C) {
 	m := &model{c: c, exists: make([]bool, modelBuckets)}
 	for range modelBuckets {
@@ -40,7 +40,7 @@ func runModel(c *C) {
 	}
 }
 
-// step makes one call and returns how its answer differs from the model, or "".
+// step makes one call and returns how its response differs from the model, or "".
 func (m *model) step() string {
 	c, at := m.c, m.c.random.IntN(modelBuckets)
 	b := m.buckets[at]
@@ -61,9 +61,9 @@ func (m *model) step() string {
 		if !m.exists[at] {
 			return ""
 		}
-		answer, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+		response, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 		if code == codes.OK {
-			a.answer = answer
+			a.response = response
 			c.worksIfProbed(a, b)
 		}
 		return differs("DriverGrantBucketAccess", code, codes.OK)
@@ -76,9 +76,9 @@ func (m *model) step() string {
 
 func (m *model) revoke(b *bucket, a *access) string {
 	_, code := try(m.c.ctx, m.c, m.c.provisioner.DriverRevokeBucketAccess, a.revoke())
-	if code == codes.OK && a.answer != nil {
+	if code == codes.OK && a.response != nil {
 		m.c.uselessIfProbed(a, b, "the access was revoked")
-		a.answer = nil
+		a.response = nil
 	}
 	return differs("DriverRevokeBucketAccess", code, codes.OK)
 }
@@ -99,5 +99,5 @@ func differs(rpc string, got, want codes.Code) string {
 	if got == want {
 		return ""
 	}
-	return fmt.Sprintf("%s answers %s, and the model says %s", rpc, got, want)
+	return fmt.Sprintf("%s returns %s, and the model says %s", rpc, got, want)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-// answerWith starts a store that answers every request alike and remembers the last one.
-func answerWith(t *testing.T, status int, body string) (url string, last func() *http.Request) {
+// respondWith starts a store that handles every request alike and remembers the last one.
+func respondWith(t *testing.T, status int, body string) (url string, last func() *http.Request) {
 	t.Helper()
 	requests := make(chan *http.Request, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func azureAttempt(token string, action sanity.Action) sanity.Attempt {
 // TestAzureProberTriesOtherContainers uses a token for one container with another one.
 func TestAzureProberTriesOtherContainers(t *testing.T) {
 	t.Parallel()
-	url, received := answerWith(t, http.StatusForbidden, "")
+	url, received := respondWith(t, http.StatusForbidden, "")
 	attempt := azureAttempt(url+"/acme/bc-2?sig=abc", sanity.GetObject)
 	attempt.Granted = []string{"store.bc-2"}
 	prober := sanity.Probers(sanity.ProberOptions{})[cosi.ObjectProtocol_AZURE]
@@ -87,7 +87,7 @@ func TestAzureProberUsesTheToken(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, last := answerWith(t, http.StatusOK, `<EnumerationResults><Blobs><Blob><Name>one</Name></Blob></Blobs></EnumerationResults>`)
+			url, last := respondWith(t, http.StatusOK, `<EnumerationResults><Blobs><Blob><Name>one</Name></Blob></Blobs></EnumerationResults>`)
 			prober := sanity.Probers(sanity.ProberOptions{AzureEndpoint: url})[cosi.ObjectProtocol_AZURE]
 			outcome, err := prober.Try(t.Context(), azureAttempt(tc.token(url), tc.action))
 			if err != nil || outcome.Verdict != sanity.Allowed {
@@ -104,7 +104,7 @@ func TestAzureProberUsesTheToken(t *testing.T) {
 	}
 }
 
-func TestProbersSortAnswers(t *testing.T) {
+func TestProbersSortResponses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		status int
@@ -124,7 +124,7 @@ func TestProbersSortAnswers(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, _ := answerWith(t, tc.status, "<Error/>")
+			url, _ := respondWith(t, tc.status, "<Error/>")
 			prober := sanity.Probers(sanity.ProberOptions{})[cosi.ObjectProtocol_AZURE]
 			outcome, err := prober.Try(t.Context(), azureAttempt(url+"/acme/bc-1?sig=verysecret", sanity.PutObject))
 			if (err != nil) != tc.fails || outcome.Verdict != tc.want {
@@ -155,7 +155,7 @@ func TestGCSProberAuthenticates(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url, last := answerWith(t, http.StatusOK, "")
+			url, last := respondWith(t, http.StatusOK, "")
 			prober := sanity.Probers(sanity.ProberOptions{GCSEndpoint: url})[cosi.ObjectProtocol_GCS]
 			attempt := sanity.Attempt{
 				BucketID: "b", Info: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "bucket"}},

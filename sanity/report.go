@@ -48,7 +48,7 @@ type Failure struct {
 	Exchanges []Exchange
 }
 
-// Exchange is a call and its answer, without secrets.
+// Exchange is a call and its response, without secrets.
 type Exchange struct {
 	Method  string `json:"method"`
 	Request string `json:"request"`
@@ -66,7 +66,7 @@ func (x exchange) printed() Exchange {
 
 // Report is the outcome of a run.
 type Report struct {
-	// Driver is the name from DriverGetInfo, empty if it did not answer.
+	// Driver is the name from DriverGetInfo, empty if it did not respond.
 	Driver string
 	// Run is the part of all names that the run made, and Seed repeats its random choices.
 	Run     string
@@ -138,7 +138,7 @@ func (r Report) Verdict() string {
 	}
 }
 
-// Tested says whether the run found out anything: the driver answered, and unless cases were left out on request, a
+// Tested reports whether the run found out anything: the driver responded, and unless cases were left out on request, a
 // case of level Must was applicable.
 func (r Report) Tested() bool {
 	if r.Driver == "" && len(r.Of(Passed)) == 0 {
@@ -147,7 +147,7 @@ func (r Report) Tested() bool {
 	return r.Focused || r.Count(Must).Applicable > 0
 }
 
-// Conformant says whether the driver conforms: no case was left out on request, and every applicable case of level Must
+// Conformant reports whether the driver conforms: no case was left out on request, and every applicable case of level Must
 // was run and passed, at least one.
 func (r Report) Conformant() bool {
 	count := r.Count(Must)
@@ -166,7 +166,7 @@ func (r Result) Explain() string {
 	if r.Failure != nil {
 		fmt.Fprintf(&text, "  what happened: %s\n", strings.ReplaceAll(r.Failure.Message, "\n", "\n    "))
 		for _, x := range r.Failure.Exchanges {
-			fmt.Fprintf(&text, "  %s\n    request: %s\n    answer:  %s\n", x.Method, shorten(x.Request), shorten(x.Answer))
+			fmt.Fprintf(&text, "  %s\n    request:  %s\n    response: %s\n", x.Method, shorten(x.Request), shorten(x.Answer))
 		}
 	}
 	if r.Reason != "" {

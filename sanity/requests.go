@@ -13,7 +13,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// bucket is a bucket of a case: what phase 1 was asked and what it answered.
+// bucket is a bucket of a case: what phase 1 was asked and what it returned.
 type bucket struct {
 	id      string
 	request *cosi.DriverGenerateBucketIdRequest
@@ -31,11 +31,11 @@ func (b *bucket) delete() *cosi.DriverDeleteBucketRequest {
 	return &cosi.DriverDeleteBucketRequest{BucketId: b.id, Parameters: b.request.GetParameters()}
 }
 
-// access is an access of a case: phase 1, the grant, and its answer once granted.
+// access is an access of a case: phase 1, the grant, and its response once granted.
 type access struct {
-	phase1  *cosi.DriverGenerateBucketAccessIdRequest
-	request *cosi.DriverGrantBucketAccessRequest
-	answer  *cosi.DriverGrantBucketAccessResponse
+	phase1   *cosi.DriverGenerateBucketAccessIdRequest
+	request  *cosi.DriverGrantBucketAccessRequest
+	response *cosi.DriverGrantBucketAccessResponse
 }
 
 func (a *access) revoke() *cosi.DriverRevokeBucketAccessRequest { return revokeOf(a.request) }
@@ -179,7 +179,7 @@ func (c *C) accessAs(phase1 *cosi.DriverGenerateBucketAccessIdRequest) *access {
 func (c *C) granted(buckets ...*bucket) *access { return c.grant(c.accessTo(buckets...)) }
 
 func (c *C) grant(a *access) *access {
-	a.answer = ok(c, c.provisioner.DriverGrantBucketAccess, a.request)
+	a.response = ok(c, c.provisioner.DriverGrantBucketAccess, a.request)
 	return a
 }
 
@@ -189,11 +189,11 @@ func (c *C) delete(b *bucket) { ok(c, c.provisioner.DriverDeleteBucket, b.delete
 
 // attempt tries an action on a bucket with the credentials of an access.
 func (c *C) attempt(a *access, bucketID string, action Action, key string, body []byte) (Outcome, error) {
-	attempt := Attempt{BucketID: bucketID, Credentials: a.answer.GetCredentials(), Action: action, Key: key, Body: body}
+	attempt := Attempt{BucketID: bucketID, Credentials: a.response.GetCredentials(), Action: action, Key: key, Body: body}
 	for _, asked := range a.request.GetBuckets() {
 		attempt.Granted = append(attempt.Granted, asked.GetBucketId())
 	}
-	for _, granted := range a.answer.GetBuckets() {
+	for _, granted := range a.response.GetBuckets() {
 		if granted.GetBucketId() == bucketID {
 			attempt.Info = granted.GetBucketInfo()
 		}
@@ -268,16 +268,16 @@ func (c *C) acceptedModes(phase1 *cosi.DriverGenerateBucketAccessIdRequest) (*ac
 		return nil, false
 	}
 	if code != codes.OK {
-		c.Fail("DriverGenerateBucketAccessId must answer OK, or InvalidArgument where it does not support the access modes, not %s", code)
+		c.Fail("DriverGenerateBucketAccessId must return OK, or InvalidArgument where it does not support the access modes, not %s", code)
 	}
 	a := &access{phase1: phase1, request: grantOf(named.GetAccountId(), phase1)}
-	answer, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
+	response, code := try(c.ctx, c, c.provisioner.DriverGrantBucketAccess, a.request)
 	if code == codes.InvalidArgument {
 		return nil, false
 	}
 	if code != codes.OK {
-		c.Fail("DriverGrantBucketAccess must answer OK, or InvalidArgument where it does not support the access modes, not %s", code)
+		c.Fail("DriverGrantBucketAccess must return OK, or InvalidArgument where it does not support the access modes, not %s", code)
 	}
-	a.answer = answer
+	a.response = response
 	return a, true
 }

@@ -17,14 +17,14 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// s3Prober speaks the S3 REST API as the driver's answer describes it.
+// s3Prober speaks the S3 REST API as the driver's response describes it.
 type s3Prober struct{ transport *transport }
 
 // Try implements Prober.
 func (p s3Prober) Try(ctx context.Context, attempt Attempt) (Outcome, error) {
 	info := attempt.Info.GetS3()
 	if info == nil {
-		return Outcome{}, errors.New("the driver's answer has no S3 bucket info")
+		return Outcome{}, errors.New("the driver's response has no S3 bucket info")
 	}
 	base, err := url.Parse(info.GetEndpoint())
 	if err != nil || base.Host == "" {

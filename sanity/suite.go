@@ -179,7 +179,7 @@ func (c *C) Fail(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// notApplicable ends the case for a reason that the driver's own answers proved.
+// notApplicable ends the case for a reason that the driver's own responses proved.
 func (c *C) notApplicable(format string, args ...any) {
 	c.inapplicable = fmt.Sprintf(format, args...)
 	runtime.Goexit()

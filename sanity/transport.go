@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-const maxAnswer = 1 << 20
+const maxResponse = 1 << 20
 
 // transport sends the requests of the probers. It follows no redirects, trusts the certificate
 // authority that the driver returned, and keeps one client for each of them.
@@ -71,7 +71,7 @@ func (c call) request(ctx context.Context) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, c.method, c.url.String(), bytes.NewReader(c.body))
 	if err != nil {
 		// The URL may hold a signature, so the error of net/http must not be passed on.
-		return nil, fmt.Errorf("the driver's answer leads to an address that is none: %s", c.url.Host)
+		return nil, fmt.Errorf("the driver's response leads to an address that is none: %s", c.url.Host)
 	}
 	if c.header != nil {
 		request.Header = c.header.Clone()
@@ -82,7 +82,7 @@ func (c call) request(ctx context.Context) (*http.Request, error) {
 	return request, nil
 }
 
-// send sends a request and sorts the answer by its status.
+// send sends a request and sorts the response by its status.
 func (t *transport) send(request *http.Request, authority string) (Outcome, error) {
 	client, err := t.client(authority)
 	if err != nil {
@@ -93,9 +93,9 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 		return Outcome{}, fmt.Errorf("the store at %s cannot be asked: %w", request.URL.Host, withoutURL(err))
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
-		return Outcome{}, fmt.Errorf("the answer of the store at %s cannot be read: %w", request.URL.Host, err)
+		return Outcome{}, fmt.Errorf("the response of the store at %s cannot be read: %w", request.URL.Host, err)
 	}
 	outcome := Outcome{Body: body, Detail: response.Status}
 	switch {
@@ -105,12 +105,12 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 		outcome.Verdict = Refused
 	case response.Header.Get("X-Ms-Error-Code") == "PublicAccessNotPermitted":
-		// So Azure answers with 409 who comes without a signature to an account that forbids public access.
+		// So Azure responds with 409 to who comes without a signature to an account that forbids public access.
 		outcome.Verdict = Refused
 	case response.StatusCode == http.StatusNotFound:
 		outcome.Verdict = Missing
 	default:
-		return Outcome{}, fmt.Errorf("the store at %s answers %s: %s", request.URL.Host, response.Status, excerpt(body))
+		return Outcome{}, fmt.Errorf("the store at %s returns %s: %s", request.URL.Host, response.Status, excerpt(body))
 	}
 	outcome.Detail += " " + excerpt(body)
 	return outcome, nil

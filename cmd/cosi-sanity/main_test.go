@@ -138,7 +138,7 @@ func TestFailuresExplainThemselves(t *testing.T) {
 		"a broken MUST": {
 			defect: memdriver.MissingDeleteFails, focus: "^BKT-DEL-002$",
 			want: []string{
-				"failed         BKT-DEL-002", "DriverDeleteBucket must answer OK, not Internal", "request: {", "answer:  Internal",
+				"failed         BKT-DEL-002", "DriverDeleteBucket must return OK, not Internal", "request: {", "response: Internal",
 				`"OK when OSP bucket already does not exist"`, "what to change: treat the backend's not-found as success", "not conformant: MUST 0/1",
 			},
 		},
@@ -215,7 +215,7 @@ func TestADriverThatDoesNotCome(t *testing.T) {
 	if code != exitNotTested || !strings.Contains(problems, "waiting for the driver at unix://nothing, at most 10ms") {
 		t.Errorf("want exit code %d and what is waited for, got %d\n%s", exitNotTested, code, problems)
 	}
-	for _, want := range []string{"nothing listens on unix://nothing after 10ms: is that the address", "no driver answered", "not tested: MUST 0/"} {
+	for _, want := range []string{"nothing listens on unix://nothing after 10ms: is that the address", "no driver responded", "not tested: MUST 0/"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

@@ -104,7 +104,7 @@ func summarize(out io.Writer, report sanity.Report, book journalFile) {
 	}
 	name := report.Driver
 	if name == "" {
-		name = "no driver answered"
+		name = "no driver responded"
 	}
 	_, _ = fmt.Fprintf(out, "\n%s (run %s, seed %d, %.1f s)\n%s\n", name, report.Run, report.Seed, report.Elapsed.Seconds(), report.Verdict())
 }

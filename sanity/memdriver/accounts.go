@@ -165,16 +165,16 @@ func (d *Driver) DriverGrantBucketAccess(
 	if err := d.allow(ctx, request); err != nil {
 		return nil, d.fromStore(err)
 	}
-	var answer *cosi.DriverGrantBucketAccessResponse
+	var response *cosi.DriverGrantBucketAccessResponse
 	err = d.store.driver(func(s *state) error {
-		answer = d.grantAnswer(s, request)
+		response = d.grantResponse(s, request)
 		return nil
 	})
 	if err != nil {
 		return nil, d.fromStore(err)
 	}
 	d.remember("granted "+id, "yes")
-	return answer, nil
+	return response, nil
 }
 
 // ensureAccount is the first step of a grant: the account exists with its keys, or does not fit.

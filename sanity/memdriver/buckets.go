@@ -168,7 +168,7 @@ func (d *Driver) begin(s *state, request *cosi.DriverCreateBucketRequest) error 
 	return nil
 }
 
-// created is the answer to a creation; again says that the bucket existed.
+// created is the response to a creation; again says that the bucket existed.
 func (d *Driver) created(request *cosi.DriverCreateBucketRequest, again bool) *cosi.ObjectProtocolAndBucketInfo {
 	info := d.describe(request.GetBucketId(), request.GetProtocols())
 	switch {
@@ -207,7 +207,7 @@ func (d *Driver) fill(info *cosi.ObjectProtocolAndBucketInfo, id string, protoco
 			BucketId: id, Endpoint: "http://memory.example.com", Region: "memory-1",
 			AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
 		}
-		if d.has(OversizedAnswer) {
+		if d.has(OversizedResponse) {
 			info.S3.Endpoint += "/" + strings.Repeat("x", 3000)
 		}
 	case cosi.ObjectProtocol_AZURE:

@@ -149,7 +149,7 @@ func (d *Driver) DriverGetInfo(context.Context, *cosi.DriverGetInfoRequest) (*co
 	return d.info(calls), nil
 }
 
-// info is the answer to the n-th call.
+// info is the response to the n-th call.
 func (d *Driver) info(calls int) *cosi.DriverGetInfoResponse {
 	info := &cosi.DriverGetInfoResponse{Name: d.profile.Name}
 	for _, protocol := range d.profile.Protocols {
@@ -194,7 +194,7 @@ func (d *Driver) check(request proto.Message) error {
 	return status.Error(codes.InvalidArgument, err.Error())
 }
 
-// overlooks says whether a defect makes the driver accept a broken field.
+// overlooks reports whether a defect makes the driver accept a broken field.
 func (d *Driver) overlooks(request proto.Message, field *cosi.FieldError) bool {
 	name, required := field.Field, field.Problem == "is required"
 	if found := strings.Contains(name, "["); found && strings.HasSuffix(name, "bucket_id") && strings.Contains(field.Problem, "repeats") {

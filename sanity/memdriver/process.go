@@ -144,7 +144,7 @@ func (p *Program) server(driver *Driver, cancel func()) (*grpc.Server, error) {
 	if p.NewServer != nil {
 		return p.NewServer()
 	}
-	options := []grpc.ServerOption{grpc.ChainUnaryInterceptor(p.count, driver.answer)}
+	options := []grpc.ServerOption{grpc.ChainUnaryInterceptor(p.count, driver.respond)}
 	if p.has(EndsWithClient) {
 		options = append(options, grpc.StatsHandler(endOfConnection{end: cancel}))
 	}

@@ -81,7 +81,7 @@ const (
 )
 
 var (
-	errDown    = errors.New("the storage system does not answer")
+	errDown    = errors.New("the storage system does not respond")
 	errRefused = errors.New("the storage system refuses the login of the driver")
 )
 

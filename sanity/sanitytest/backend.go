@@ -31,7 +31,7 @@ func Build(t testing.TB, command string) string {
 }
 
 // Backend is a proxy in front of a store that has no way to fail on demand: it ends connections without an
-// answer, or refuses the driver's login. It implements sanity.Backend.
+// respond, or refuses the driver's login. It implements sanity.Backend.
 type Backend struct {
 	// URL is the address of the proxy.
 	URL string
@@ -39,7 +39,7 @@ type Backend struct {
 	broken atomic.Value
 }
 
-// NewBackend serves a proxy for the store at endpoint until the test ends. Refuse answers as that store does a
+// NewBackend serves a proxy for the store at endpoint until the test ends. Refuse responds as that store does to a
 // caller whose credentials it does not know.
 func NewBackend(t testing.TB, endpoint string, refuse func(http.ResponseWriter)) *Backend {
 	t.Helper()

@@ -37,7 +37,7 @@ type Hooks struct {
 	TakeName Command `json:"takeName,omitempty"`
 	// FreeName removes it, and succeeds if it is missing.
 	FreeName Command `json:"freeName,omitempty"`
-	// Break makes a fault. The names are down, in which no request to the backend is answered, and login-refused, in which
+	// Break makes a fault. The names are down, in which no request to the backend gets a response, and login-refused, in which
 	// the backend refuses the driver's own credentials.
 	Break map[sanity.Fault]Command `json:"break,omitempty"`
 	// Mend ends a fault.
@@ -121,7 +121,7 @@ func (f fixture) RemoveBucket(ctx context.Context, name string) error {
 	return err
 }
 
-// CanTakeNames says whether the hooks for somebody else's bucket are there.
+// CanTakeNames reports whether the hooks for somebody else's bucket are there.
 func (f fixture) CanTakeNames() bool { return len(f.hooks.TakeName) > 0 && len(f.hooks.FreeName) > 0 }
 
 func (f fixture) TakeName(ctx context.Context, bucketID string) error {

@@ -4,7 +4,7 @@
 // from the driver's side of the socket, and records every violation of the rules that bind the
 // caller. Checker goes in front of any driver; Driver is a small one of its own.
 //
-// It must not change an answer: what a sidecar does next is what is being watched.
+// It must not change a response: what a sidecar does next is what is being watched.
 package strict
 
 import (
@@ -34,13 +34,13 @@ const (
 	// InfoFirst: DriverGetInfo is the first call on every connection (specification v1alpha1,
 	// section COSI_ENDPOINT: the system observes the socket, connects, and asks who is there).
 	InfoFirst Rule = "DriverGetInfo is the first call on every connection"
-	// NoTerminalRepeat: a request is not repeated after a terminal answer (KEP-1979: "not
+	// NoTerminalRepeat: a request is not repeated after a terminal response (KEP-1979: "not
 	// retryable"; specification v1alpha1: the caller MUST fix the request before retrying), unless
-	// DriverGetInfo answers something new.
-	NoTerminalRepeat Rule = "no identical request on the same connection soon after a terminal answer"
+	// DriverGetInfo returns something new.
+	NoTerminalRepeat Rule = "no identical request on the same connection soon after a terminal response"
 	// GeneratedFirst: phase 2 uses an ID of phase 1 (KEP-1979, sections DriverCreateBucket and
 	// DriverGrantBucketAccess).
-	GeneratedFirst Rule = "phase 2 uses an ID that phase 1 answered"
+	GeneratedFirst Rule = "phase 2 uses an ID that phase 1 returned"
 	// SameParameters: phase 2 carries the parameters of phase 1 (KEP-1979, section
 	// DriverGenerateBucketId: "the same parameters later used for phase-2 provisioning").
 	SameParameters Rule = "phase 2 carries what phase 1 carried"
@@ -72,7 +72,7 @@ func (v Violation) String() string {
 
 // Options configure a Checker. The zero value has the defaults given.
 type Options struct {
-	// Window is how long a terminal answer forbids the identical request: 5 minutes.
+	// Window is how long a terminal response forbids the identical request: 5 minutes.
 	Window time.Duration
 	// Now is the clock: time.Now.
 	Now func() time.Time
@@ -100,7 +100,7 @@ type Checker struct {
 	changes int
 }
 
-// ended is a terminal answer.
+// ended is a terminal response.
 type ended struct {
 	at   time.Time
 	code codes.Code
@@ -207,7 +207,7 @@ func (c *Checker) before(call watched) int {
 	if last, found := c.terminal[call.identity]; found {
 		forever := last.code == codes.Unimplemented
 		if forever || now.Sub(last.at) < c.options.Window {
-			c.report(call, NoTerminalRepeat, fmt.Sprintf("the same request was answered with %s %s ago", last.code, now.Sub(last.at).Round(time.Millisecond)))
+			c.report(call, NoTerminalRepeat, fmt.Sprintf("the same request returned %s %s ago", last.code, now.Sub(last.at).Round(time.Millisecond)))
 		}
 		delete(c.terminal, call.identity)
 	}

@@ -21,7 +21,7 @@ const DriverName = "strict.cooper.dev"
 const endpoint = "http://strict.invalid"
 
 // Driver is a small S3 driver without a store: it remembers what it was asked for, in memory, and
-// answers as the contract demands. Credentials it answers open nothing.
+// responds as the contract demands. Credentials it returns open nothing.
 type Driver struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
@@ -126,7 +126,7 @@ func (d *Driver) DriverGenerateBucketAccessId(
 	return &cosi.DriverGenerateBucketAccessIdResponse{AccountId: request.GetAccountName()}, nil
 }
 
-// DriverGrantBucketAccess implements cosi.ProvisionerServer. A repeated grant answers the same
+// DriverGrantBucketAccess implements cosi.ProvisionerServer. A repeated grant returns the same
 // credential until rotation changes.
 func (d *Driver) DriverGrantBucketAccess(
 	_ context.Context, request *cosi.DriverGrantBucketAccessRequest,
@@ -139,19 +139,19 @@ func (d *Driver) DriverGrantBucketAccess(
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	answer := &cosi.DriverGrantBucketAccessResponse{}
+	response := &cosi.DriverGrantBucketAccessResponse{}
 	for _, bucket := range request.GetBuckets() {
 		if _, exists := d.buckets[bucket.GetBucketId()]; !exists && !isStatic(bucket.GetBucketId()) {
 			return nil, status.Errorf(codes.NotFound, "bucket %s does not exist", bucket.GetBucketId())
 		}
-		answer.Buckets = append(answer.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{
+		response.Buckets = append(response.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{
 			BucketId: bucket.GetBucketId(), BucketInfo: describe(bucket.GetBucketId()),
 		})
 	}
 	if request.GetAuthenticationType().GetType() == cosi.AuthenticationType_KEY {
-		answer.Credentials = &cosi.CredentialInfo{S3: d.credential(request)}
+		response.Credentials = &cosi.CredentialInfo{S3: d.credential(request)}
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (d *Driver) credential(request *cosi.DriverGrantBucketAccessRequest) *cosi.S3CredentialInfo {

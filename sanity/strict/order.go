@@ -86,18 +86,18 @@ func (c *Checker) checkBuckets(call watched, buckets []*cosi.AccessedBucket) {
 func (c *Checker) learn(request, response proto.Message) {
 	switch r := request.(type) {
 	case *cosi.DriverGetInfoRequest:
-		if answer, isAnswer := response.(*cosi.DriverGetInfoResponse); isAnswer {
+		if answer, isResponse := response.(*cosi.DriverGetInfoResponse); isResponse {
 			if c.info != nil && !proto.Equal(c.info, answer) {
 				c.changed()
 			}
 			c.info = answer
 		}
 	case *cosi.DriverGenerateBucketIdRequest:
-		if answer, isAnswer := response.(*cosi.DriverGenerateBucketIdResponse); isAnswer {
+		if answer, isResponse := response.(*cosi.DriverGenerateBucketIdResponse); isResponse {
 			c.buckets[answer.GetBucketId()] = r
 		}
 	case *cosi.DriverGenerateBucketAccessIdRequest:
-		if answer, isAnswer := response.(*cosi.DriverGenerateBucketAccessIdResponse); isAnswer {
+		if answer, isResponse := response.(*cosi.DriverGenerateBucketAccessIdResponse); isResponse {
 			c.accounts[answer.GetAccountId()] = r
 		}
 	case *cosi.DriverCreateBucketRequest:

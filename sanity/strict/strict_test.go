@@ -102,7 +102,7 @@ func grant(from *cosi.DriverGenerateBucketAccessIdRequest) *cosi.DriverGrantBuck
 	}
 }
 
-// TestEveryRuleIsEnforced lets a system break each rule once. What the driver answers is not the
+// TestEveryRuleIsEnforced lets a system break each rule once. What the driver returns is not the
 // matter here, so errors of calls are dropped.
 func TestEveryRuleIsEnforced(t *testing.T) {
 	t.Parallel()
@@ -141,7 +141,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 			},
 			want: []strict.Rule{strict.InfoFirst},
 		},
-		"the same request right after a terminal answer": {
+		"the same request right after a terminal response": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				azure := &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}}
@@ -150,7 +150,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 			},
 			want: []strict.Rule{strict.NoTerminalRepeat},
 		},
-		"the same request long after a terminal answer": {
+		"the same request long after a terminal response": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				azure := &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_AZURE}}}
@@ -178,7 +178,7 @@ func TestEveryRuleIsEnforced(t *testing.T) {
 			},
 			want: []strict.Rule{strict.NoTerminalRepeat},
 		},
-		"the same request right after a retryable answer": {
+		"the same request right after a retryable response": {
 			do: func(ctx context.Context, s *system) {
 				s.hello()
 				_, _ = s.DriverGetBucket(ctx, &cosi.DriverGetBucketRequest{BucketId: "later"})
@@ -251,12 +251,12 @@ func TestTwoCallsForOneBucket(t *testing.T) {
 	info := &grpc.UnaryServerInfo{FullMethod: cosi.Provisioner_DriverDeleteBucket_FullMethodName}
 	request := &cosi.DriverDeleteBucketRequest{BucketId: "bc-1"}
 	identity := &grpc.UnaryServerInfo{FullMethod: cosi.Identity_DriverGetInfo_FullMethodName}
-	answer := func(context.Context, any) (any, error) { return &cosi.DriverDeleteBucketResponse{}, nil }
-	if _, err := checker.Intercept(t.Context(), &cosi.DriverGetInfoRequest{}, identity, answer); err != nil {
+	response := func(context.Context, any) (any, error) { return &cosi.DriverDeleteBucketResponse{}, nil }
+	if _, err := checker.Intercept(t.Context(), &cosi.DriverGetInfoRequest{}, identity, response); err != nil {
 		t.Fatal(err)
 	}
 	_, err := checker.Intercept(t.Context(), request, info, func(ctx context.Context, _ any) (any, error) {
-		return checker.Intercept(ctx, request, info, answer)
+		return checker.Intercept(ctx, request, info, response)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestTwoCallsForOneBucket(t *testing.T) {
 }
 
 // TestAChangeWhileACallIsUnderWay changes something that the driver cannot see, or the driver, before
-// the answer to a call is there: the caller may ask again.
+// the response to a call is there: the caller may ask again.
 func TestAChangeWhileACallIsUnderWay(t *testing.T) {
 	t.Parallel()
 	ask := func(c *strict.Checker, method string, request any, meanwhile func() (any, error)) {

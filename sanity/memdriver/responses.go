@@ -16,26 +16,26 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// grantAnswer describes the buckets and the credential.
-func (d *Driver) grantAnswer(s *state, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
+// grantResponse describes the buckets and the credential.
+func (d *Driver) grantResponse(s *state, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
 	protocol := request.GetProtocol().GetType()
-	answer := &cosi.DriverGrantBucketAccessResponse{}
+	response := &cosi.DriverGrantBucketAccessResponse{}
 	for _, bucket := range request.GetBuckets() {
 		info := &cosi.ObjectProtocolAndBucketInfo{}
 		d.fill(info, bucket.GetBucketId(), protocol)
 		d.spoilInfo(info)
-		answer.Buckets = append(answer.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: bucket.GetBucketId(), BucketInfo: info})
+		response.Buckets = append(response.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: bucket.GetBucketId(), BucketInfo: info})
 	}
-	if d.has(RepeatsBucketInAnswer) {
-		answer.Buckets = append(answer.Buckets, answer.GetBuckets()[0])
+	if d.has(RepeatsBucketInResponse) {
+		response.Buckets = append(response.Buckets, response.GetBuckets()[0])
 	}
 	byKey := request.GetAuthenticationType().GetType() == cosi.AuthenticationType_KEY
 	if byKey || d.has(SecretForServiceAccount) {
 		account := s.Accounts[request.GetAccountId()]
 		key := s.Keys[account.Current]
-		answer.Credentials = d.credentials(protocol, account.Current, key)
+		response.Credentials = d.credentials(protocol, account.Current, key)
 	}
-	return answer
+	return response
 }
 
 func (d *Driver) spoilInfo(info *cosi.ObjectProtocolAndBucketInfo) {
@@ -149,9 +149,9 @@ func (d *Driver) disallowOn(bucket *bucketState, account string) {
 	}
 }
 
-// answer is the last thing between the driver and the wire: the log, and what defects do to a
+// response is the last thing between the driver and the wire: the log, and what defects do to a
 // status.
-func (d *Driver) answer(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (d *Driver) respond(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	if err := ctx.Err(); err != nil {
 		// The caller gave up before the handler had its turn, and may have gone on to remove what
 		// this call would make.
@@ -163,7 +163,7 @@ func (d *Driver) answer(ctx context.Context, request any, info *grpc.UnaryServer
 		if d.has(LogsSecrets) {
 			text = fmt.Sprint(message)
 		}
-		d.log.Info("answered", "method", info.FullMethod, "response", text)
+		d.log.Info("responded", "method", info.FullMethod, "response", text)
 	}
 	if asked, isMessage := request.(proto.Message); isMessage && len(asked.ProtoReflect().GetUnknown()) > 0 && d.has(RefusesUnknownFields) {
 		return nil, status.Error(codes.InvalidArgument, "the request has a field that is not known")
