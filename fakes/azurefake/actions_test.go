@@ -51,10 +51,10 @@ func TestEachActionRemoved(t *testing.T) {
 		} {
 			c := admin.withRole(t, at, permission)
 			rows++
-			answer := c.bearer(t, o, at)
-			code := answer.Header().Get("X-Ms-Error-Code")
-			if what == "with" && answer.Code != o.status || what == "without" && code != notPermitted {
-				t.Errorf("%s %s %s: answered %d %q", name, what, action, answer.Code, code)
+			response := c.bearer(t, o, at)
+			code := response.Header().Get("X-Ms-Error-Code")
+			if what == "with" && response.Code != o.status || what == "without" && code != notPermitted {
+				t.Errorf("%s %s %s: returned %d %q", name, what, action, response.Code, code)
 			}
 		}
 	}
@@ -91,13 +91,13 @@ func TestTheActionForNewBlobs(t *testing.T) {
 		if actionOf(name) == "" && !allowed[name] {
 			continue
 		}
-		answer := c.bearer(t, o, "drop-box")
-		if (answer.Code == o.status) != allowed[name] {
-			t.Errorf("%s: answered %d %q", name, answer.Code, answer.Header().Get("X-Ms-Error-Code"))
+		response := c.bearer(t, o, "drop-box")
+		if (response.Code == o.status) != allowed[name] {
+			t.Errorf("%s: returned %d %q", name, response.Code, response.Header().Get("X-Ms-Error-Code"))
 		}
 		if o.blob == "new" { // the next one is to be new, too
-			if answer := admin.bearer(t, operation{method: "DELETE", blob: "new"}, "drop-box"); answer.Code != http.StatusAccepted {
-				t.Errorf("clean up: %d", answer.Code)
+			if response := admin.bearer(t, operation{method: "DELETE", blob: "new"}, "drop-box"); response.Code != http.StatusAccepted {
+				t.Errorf("clean up: %d", response.Code)
 			}
 		}
 	}
@@ -112,8 +112,8 @@ func fill(t *testing.T, c caller, name string) {
 		{method: "PUT", blob: "append", headers: map[string]string{"X-Ms-Blob-Type": "AppendBlob"}},
 		{method: "PUT", blob: "staged", query: comp + "block&blockid=" + base1, body: "text"},
 	} {
-		if answer := c.bearer(t, o, name); answer.Code != http.StatusCreated {
-			t.Fatalf("%s %s: %d %s", o.method, o.blob, answer.Code, answer.Body)
+		if response := c.bearer(t, o, name); response.Code != http.StatusCreated {
+			t.Fatalf("%s %s: %d %s", o.method, o.blob, response.Code, response.Body)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func wantCode(t *testing.T, what string, err error, code string) {
 		t.Fatalf("%s: %v", what, err)
 	}
 	if got != code {
-		t.Errorf("%s: answered %q, want %q", what, got, code)
+		t.Errorf("%s: returned %q, want %q", what, got, code)
 	}
 }
 

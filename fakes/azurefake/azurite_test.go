@@ -28,7 +28,7 @@ func startAzurite(t testing.TB) blobService {
 	return blobService{endpoint + "/" + azuritetest.Account, cred}
 }
 
-// TestPermissionsOnAzurite runs the table on Azurite. Where it answers otherwise than the reference says, the
+// TestPermissionsOnAzurite runs the table on Azurite. Where it responds otherwise than the reference says, the
 // difference must be one of testdata/azurite.txt.
 //
 //nolint:paralleltest // rows share one slow process
@@ -49,9 +49,9 @@ func TestPermissionsOnAzurite(t *testing.T) {
 	compareListed(t, "azurite.txt", got)
 	kinds := map[string]int{}
 	for _, line := range got {
-		_, answer, _ := strings.Cut(line, ": ")
-		_, answer, _ = strings.Cut(answer, ": ")
-		kinds[answer]++
+		_, response, _ := strings.Cut(line, ": ")
+		_, response, _ = strings.Cut(response, ": ")
+		kinds[response]++
 	}
 	t.Logf("%d of %d rows differ: %v", len(got), len(rows()), slices.Sorted(maps.Keys(kinds)))
 }

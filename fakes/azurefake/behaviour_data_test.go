@@ -88,7 +88,7 @@ func leaseRows() map[string]behaviour {
 	breakFor := func(seconds string) headers { return headers{"X-Ms-Lease-Break-Period": seconds} }
 	type action struct {
 		call func(name string) request
-		// available, leased, breaking and broken are the answers in those states.
+		// available, leased, breaking and broken are the responses in those states.
 		available, leased, breaking, broken int
 	}
 	actions := map[string]action{
@@ -472,7 +472,7 @@ func copyRows() map[string]behaviour {
 	}
 	done := append(append([]request{}, there...), from("a", nil))
 	return map[string]behaviour{
-		"copy: answered":                     {before: there, call: from("a", nil), status: 202, headers: headers{"X-Ms-Copy-Id": "*", "X-Ms-Copy-Status": "success"}},
+		"copy: response":                     {before: there, call: from("a", nil), status: 202, headers: headers{"X-Ms-Copy-Id": "*", "X-Ms-Copy-Status": "success"}},
 		"copy: what it has":                  {before: done, call: get("b", nil), status: 200, has: []string{"hello"}, headers: headers{"X-Ms-Meta-Color": "amber", "Content-Type": "text/x-a", "X-Ms-Copy-Status": "success", "X-Ms-Copy-Progress": "5/5"}},
 		"copy: metadata in place of its own": {before: append(append([]request{}, there...), from("a", headers{"X-Ms-Meta-Size": "big"})), call: head("b", nil), status: 200, headers: headers{"X-Ms-Meta-Color": "", "X-Ms-Meta-Size": "big"}},
 		"copy: of nothing":                   {call: from("a", nil), status: 404},
@@ -520,27 +520,27 @@ func propertyRows() map[string]behaviour {
 	}
 	read := request{method: "GET", blob: "b", query: comp + "tags"}
 	return map[string]behaviour{
-		"metadata: replaced as a whole":         {before: after(set("b", "metadata", headers{"X-Ms-Meta-Size": "big"}, "")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Meta-Size": "big", "X-Ms-Meta-Color": "", "Content-Type": "text/x-a"}},
-		"metadata: of nothing":                  {call: set("b", "metadata", nil, ""), status: 404, code: "BlobNotFound"},
-		"metadata: alone":                       {before: there, call: request{method: "GET", blob: "b", query: comp + "metadata"}, status: 200, headers: headers{"X-Ms-Meta-Color": "amber", "ETag": "{etag}"}},
-		"properties: one set, the others go":    {before: after(set("b", "properties", headers{"X-Ms-Blob-Content-Type": "text/x-b"}, "")), call: head("b", nil), status: 200, headers: headers{"Content-Type": "text/x-b", "Cache-Control": "", "X-Ms-Meta-Color": "amber"}},
-		"properties: a type that is left out":   {before: after(set("b", "properties", headers{"X-Ms-Blob-Cache-Control": "private"}, "")), call: get("b", nil), status: 200, headers: headers{"Content-Type": "application/octet-stream", "Cache-Control": "private"}},
-		"properties: of nothing":                {call: set("b", "properties", nil, ""), status: 404, code: "BlobNotFound"},
-		"tags: none":                            {before: there, call: read, status: 200, hasNot: []string{"<Key>"}},
-		"tags: set and read":                    {before: after(set("b", "tags", nil, tags("team", "a", "stage", "prod"))), call: read, status: 200, has: []string{"<Key>team</Key><Value>a</Value>", "<Key>stage</Key>"}},
-		"tags: counted":                         {before: after(set("b", "tags", nil, tags("team", "a", "stage", "prod"))), call: head("b", nil), status: 200, headers: headers{"X-Ms-Tag-Count": "2"}},
-		"tags: at the upload":                   {before: []request{put("b", "x", headers{"X-Ms-Tags": "team=a&stage=prod"})}, call: read, status: 200, has: []string{"<Key>team</Key><Value>a</Value>"}},
-		"tags: a new upload has none":           {before: []request{put("b", "x", headers{"X-Ms-Tags": "team=a"}), put("b", "y")}, call: read, status: 200, hasNot: []string{"<Key>"}},
-		"tags: more than ten":                   {before: there, call: set("b", "tags", nil, tags(eleven...)), status: 400},
-		"tags: a sign that tags cannot have":    {before: there, call: set("b", "tags", nil, tags("team", "a#b")), status: 400, code: "InvalidTag"},
-		"tags: one without a name":              {before: there, call: set("b", "tags", nil, tags("", "a")), status: 400},
-		"tags: a wrong checksum":                {before: there, call: set("b", "tags", headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}, tags("team", "a")), status: 400, code: "Md5Mismatch"},
-		"tags: no XML":                          {before: there, call: set("b", "tags", nil, "team=a"), status: 400, code: "InvalidXmlDocument"},
-		"tags: of nothing":                      {call: read, status: 404, code: "BlobNotFound"},
-		"tags: they leave the ETag as it is":    {before: after(set("b", "tags", nil, tags("team", "a"))), call: get("b", headers{"If-Match": "{etag}"}), status: 200},
-		"metadata: they change the ETag":        {before: after(set("b", "metadata", nil, "")), call: get("b", headers{"If-Match": otherTag}), status: 412},
-		"tier: it leaves metadata as they are":  {before: after(set("b", "tier", headers{"X-Ms-Access-Tier": "Cool"}, "")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Meta-Color": "amber"}},
-		"properties: answers override a header": {before: there, call: request{method: "GET", blob: "b"}, status: 200, headers: headers{"Content-Type": "text/x-a"}},
+		"metadata: replaced as a whole":            {before: after(set("b", "metadata", headers{"X-Ms-Meta-Size": "big"}, "")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Meta-Size": "big", "X-Ms-Meta-Color": "", "Content-Type": "text/x-a"}},
+		"metadata: of nothing":                     {call: set("b", "metadata", nil, ""), status: 404, code: "BlobNotFound"},
+		"metadata: alone":                          {before: there, call: request{method: "GET", blob: "b", query: comp + "metadata"}, status: 200, headers: headers{"X-Ms-Meta-Color": "amber", "ETag": "{etag}"}},
+		"properties: one set, the others go":       {before: after(set("b", "properties", headers{"X-Ms-Blob-Content-Type": "text/x-b"}, "")), call: head("b", nil), status: 200, headers: headers{"Content-Type": "text/x-b", "Cache-Control": "", "X-Ms-Meta-Color": "amber"}},
+		"properties: a type that is left out":      {before: after(set("b", "properties", headers{"X-Ms-Blob-Cache-Control": "private"}, "")), call: get("b", nil), status: 200, headers: headers{"Content-Type": "application/octet-stream", "Cache-Control": "private"}},
+		"properties: of nothing":                   {call: set("b", "properties", nil, ""), status: 404, code: "BlobNotFound"},
+		"tags: none":                               {before: there, call: read, status: 200, hasNot: []string{"<Key>"}},
+		"tags: set and read":                       {before: after(set("b", "tags", nil, tags("team", "a", "stage", "prod"))), call: read, status: 200, has: []string{"<Key>team</Key><Value>a</Value>", "<Key>stage</Key>"}},
+		"tags: counted":                            {before: after(set("b", "tags", nil, tags("team", "a", "stage", "prod"))), call: head("b", nil), status: 200, headers: headers{"X-Ms-Tag-Count": "2"}},
+		"tags: at the upload":                      {before: []request{put("b", "x", headers{"X-Ms-Tags": "team=a&stage=prod"})}, call: read, status: 200, has: []string{"<Key>team</Key><Value>a</Value>"}},
+		"tags: a new upload has none":              {before: []request{put("b", "x", headers{"X-Ms-Tags": "team=a"}), put("b", "y")}, call: read, status: 200, hasNot: []string{"<Key>"}},
+		"tags: more than ten":                      {before: there, call: set("b", "tags", nil, tags(eleven...)), status: 400},
+		"tags: a sign that tags cannot have":       {before: there, call: set("b", "tags", nil, tags("team", "a#b")), status: 400, code: "InvalidTag"},
+		"tags: one without a name":                 {before: there, call: set("b", "tags", nil, tags("", "a")), status: 400},
+		"tags: a wrong checksum":                   {before: there, call: set("b", "tags", headers{"Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}, tags("team", "a")), status: 400, code: "Md5Mismatch"},
+		"tags: no XML":                             {before: there, call: set("b", "tags", nil, "team=a"), status: 400, code: "InvalidXmlDocument"},
+		"tags: of nothing":                         {call: read, status: 404, code: "BlobNotFound"},
+		"tags: they leave the ETag as it is":       {before: after(set("b", "tags", nil, tags("team", "a"))), call: get("b", headers{"If-Match": "{etag}"}), status: 200},
+		"metadata: they change the ETag":           {before: after(set("b", "metadata", nil, "")), call: get("b", headers{"If-Match": otherTag}), status: 412},
+		"tier: it leaves metadata as they are":     {before: after(set("b", "tier", headers{"X-Ms-Access-Tier": "Cool"}, "")), call: head("b", nil), status: 200, headers: headers{"X-Ms-Meta-Color": "amber"}},
+		"properties: parameters override a header": {before: there, call: request{method: "GET", blob: "b"}, status: 200, headers: headers{"Content-Type": "text/x-a"}},
 	}
 }
 

@@ -26,7 +26,7 @@ type request struct {
 	body                string
 }
 
-// behaviour is what the service does with a request after others. Texts in braces stand for what earlier answers said:
+// behaviour is what the service does with a request after others. Texts in braces stand for what earlier responses said:
 // {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container.
 type behaviour struct {
 	before []request
@@ -34,20 +34,20 @@ type behaviour struct {
 	status int
 	// code is that of the error; "" where the reference names none.
 	code string
-	// headers are answered, * for any value and "" for none.
+	// headers are those of the response, * for any value and "" for none.
 	headers map[string]string
-	// has and hasNot are parts of the answer's body.
+	// has and hasNot are parts of the response's body.
 	has, hasNot []string
 }
 
-// answer is what came back.
-type answer struct {
+// response is what came back.
+type response struct {
 	status  int
 	headers http.Header
 	body    string
 }
 
-// conversation is a container for one row, and what was answered so far.
+// conversation is a container for one row, and what was returned so far.
 type conversation struct {
 	service   blobService
 	container string
@@ -82,7 +82,7 @@ func (c *conversation) fill(text string) string {
 	})
 }
 
-func (c *conversation) send(t *testing.T, call request) answer {
+func (c *conversation) send(t *testing.T, call request) response {
 	t.Helper()
 	path := c.service.url + "/" + c.container
 	switch call.blob {
@@ -122,11 +122,11 @@ func (c *conversation) send(t *testing.T, call request) answer {
 	}
 	// The end of a listing is written in several ways.
 	body := strings.NewReplacer("<NextMarker/>", "", "<NextMarker />", "", "<NextMarker></NextMarker>", "").Replace(string(raw))
-	return answer{resp.StatusCode, resp.Header, body}
+	return response{resp.StatusCode, resp.Header, body}
 }
 
-// differences are what is answered otherwise than the row says.
-func (b behaviour) differences(got answer, c *conversation) []string {
+// differences are what is returned otherwise than the row says.
+func (b behaviour) differences(got response, c *conversation) []string {
 	var out []string
 	if got.status != b.status {
 		out = append(out, fmt.Sprintf("status %d, want %d", got.status, b.status))
@@ -153,7 +153,7 @@ func (b behaviour) differences(got answer, c *conversation) []string {
 	return out
 }
 
-// try has the conversation of a row and answers the differences.
+// try has the conversation of a row and returns the differences.
 func (b behaviour) try(t *testing.T, s blobService) []string {
 	t.Helper()
 	c := s.converse(t)

@@ -78,15 +78,15 @@ func ask(b *testing.B, client *http.Client, method, address, body string) error 
 	if method == http.MethodPut {
 		r.Header.Set("X-Ms-Blob-Type", "BlockBlob")
 	}
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, answer.Body)
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		err = fmt.Errorf("%s answered %s", method, answer.Status)
+	_, err = io.Copy(io.Discard, response.Body)
+	if response.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("%s returned %s", method, response.Status)
 	}
-	return errors.Join(err, answer.Body.Close())
+	return errors.Join(err, response.Body.Close())
 }
 
 func serveFake(t testing.TB) blobService {

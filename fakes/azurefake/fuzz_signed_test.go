@@ -49,9 +49,9 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	}
 	w := httptest.NewRecorder()
 	d.server.ServeHTTP(w, r)
-	answer := w.Result()
-	answer.Request = r
-	return answer, nil
+	response := w.Result()
+	response.Request = r
+	return response, nil
 }
 
 func fuzzed(f *testing.F) (*azurefake.Server, *container.SharedKeyCredential) {
@@ -87,7 +87,7 @@ func byKey(t testing.TB, d direct, cred *container.SharedKeyCredential) *contain
 	return c
 }
 
-// authentication says whether an error is about the signature.
+// authentication reports whether an error is about the signature.
 func authentication(err error) bool {
 	answered, ok := errors.AsType[*azcore.ResponseError](err)
 	return ok && answered.ErrorCode == "AuthenticationFailed"
@@ -129,7 +129,7 @@ func FuzzSignatures(f *testing.F) {
 			"the path":  func(r *http.Request) { r.URL = r.URL.JoinPath("x") },
 		} {
 			if err := upload(direct{server, change}); !authentication(err) {
-				t.Errorf("name %q, metadata %q: %s was changed, and the answer is %v", name, value, what, err)
+				t.Errorf("name %q, metadata %q: %s was changed, and the response is %v", name, value, what, err)
 			}
 		}
 		values := sas.BlobSignatureValues{
@@ -151,13 +151,13 @@ func FuzzSignatures(f *testing.F) {
 			t.Errorf("name %q, disposition %q: the signature is not understood", name, disposition)
 		}
 		if code := signed(query.Encode() + "&rscc=x"); code != http.StatusForbidden && code != http.StatusBadRequest {
-			t.Errorf("name %q: a field was added to the signature, and the answer is %d", name, code)
+			t.Errorf("name %q: a field was added to the signature, and the response is %d", name, code)
 		}
 	})
 }
 
 // FuzzBodies sends what may or may not be XML to the calls that read some, with a key: nothing may break, and what is
-// accepted must be answered again in the service's form and within its limits.
+// accepted must be returned again in the service's form and within its limits.
 func FuzzBodies(f *testing.F) {
 	server, cred := fuzzed(f)
 	c := byKey(f, direct{server, nil}, cred)
@@ -189,7 +189,7 @@ func FuzzBodies(f *testing.F) {
 			}
 			put := raw(t, server, http.MethodPut, path, query, body)
 			if put.Code >= 500 {
-				t.Errorf("%s answers %d to %q: %s", query, put.Code, body, put.Body)
+				t.Errorf("%s returns %d to %q: %s", query, put.Code, body, put.Body)
 			}
 			got := raw(t, server, http.MethodGet, path, again, "")
 			var document struct {
@@ -197,7 +197,7 @@ func FuzzBodies(f *testing.F) {
 				Inner   []struct{} `xml:",any"`
 			}
 			if err := xml.Unmarshal(got.Body.Bytes(), &document); got.Code != http.StatusOK || err != nil {
-				t.Errorf("after %q, %s answers %d, %v: %s", body, again, got.Code, err, got.Body)
+				t.Errorf("after %q, %s returns %d, %v: %s", body, again, got.Code, err, got.Body)
 			}
 			if document.XMLName.Local == "SignedIdentifiers" && len(document.Inner) > 5 {
 				t.Errorf("%d policies by %q", len(document.Inner), body)

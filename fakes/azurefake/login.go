@@ -35,7 +35,7 @@ func (p Principal) String() string { return p.Name + ":[redacted]" }
 // GoString implements fmt.GoStringer without the secret.
 func (p Principal) GoString() string { return p.String() }
 
-// AddPrincipal adds an application and answers it with what was invented.
+// AddPrincipal adds an application and returns it with what was invented.
 func (s *Server) AddPrincipal(p Principal) (Principal, error) {
 	for _, field := range []*string{&p.ObjectID, &p.ClientID, &p.Secret} {
 		if *field == "" {
@@ -66,7 +66,7 @@ func (s *Server) Federate(objectID, issuer, subject string, audiences ...string)
 }
 
 // Assign gives a principal a built-in role by its name, such as Storage Blob Data Reader, at a resource ID and
-// everything below. It answers the ID of the assignment.
+// everything below. It returns the ID of the assignment.
 func (s *Server) Assign(objectID, role, scope string) (string, error) {
 	for _, known := range s.directory.Roles() {
 		if known.Name == role {
@@ -84,7 +84,7 @@ func (s *Server) Assign(objectID, role, scope string) (string, error) {
 // Unassign removes a role assignment by its ID.
 func (s *Server) Unassign(id string) error { return s.directory.RemoveAssignment(id) }
 
-// isLogin says whether a path is one of the directory.
+// isLogin reports whether a path is one of the directory.
 func isLogin(path string) bool {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return rest == "oauth2/v2.0/token" || rest == "v2.0/.well-known/openid-configuration"
@@ -109,10 +109,10 @@ func (x *loginExchange) fail(w http.ResponseWriter, e *azerr.Error) {
 	if code, _, found := strings.Cut(strings.TrimPrefix(e.Message, "AADSTS"), ":"); found {
 		number, _ = strconv.Atoi(code) // injected errors may have none
 	}
-	answerJSON(w, e.Status, map[string]any{"error": e.Code, "error_description": e.Message, "error_codes": []int{number}})
+	respondJSON(w, e.Status, map[string]any{"error": e.Code, "error_description": e.Message, "error_codes": []int{number}})
 }
 
-func answerJSON(w http.ResponseWriter, status int, value any) {
+func respondJSON(w http.ResponseWriter, status int, value any) {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		status, raw = http.StatusInternalServerError, nil
@@ -129,7 +129,7 @@ func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
 	}
 	if strings.HasSuffix(x.r.URL.Path, "openid-configuration") {
 		base := "https://" + x.r.Host + "/" + tenant
-		answerJSON(w, http.StatusOK, map[string]string{
+		respondJSON(w, http.StatusOK, map[string]string{
 			"issuer": base + "/v2.0", "token_endpoint": base + "/oauth2/v2.0/token",
 			"authorization_endpoint": base + "/oauth2/v2.0/authorize", "jwks_uri": base + "/discovery/v2.0/keys",
 		})
@@ -139,7 +139,7 @@ func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
 	if err != nil {
 		return x.refuse(w, err)
 	}
-	answerJSON(w, http.StatusOK, token)
+	respondJSON(w, http.StatusOK, token)
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (x *loginExchange) refuse(w http.ResponseWriter, e *azerr.Error) *azerr.Err
 	return e
 }
 
-type tokenAnswer struct {
+type tokenResponse struct {
 	Type     string `json:"token_type"`
 	Expires  int    `json:"expires_in"`
 	Extended int    `json:"ext_expires_in"`
@@ -157,9 +157,9 @@ type tokenAnswer struct {
 
 const jwtAssertion = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-func (x *loginExchange) token() (tokenAnswer, *azerr.Error) {
+func (x *loginExchange) token() (tokenResponse, *azerr.Error) {
 	if x.r.Method != http.MethodPost || x.r.ParseForm() != nil || x.r.PostForm.Get("grant_type") != "client_credentials" {
-		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "unsupported_grant_type", "AADSTS70003: The app requested an unsupported grant type.")
+		return tokenResponse{}, azerr.New(http.StatusBadRequest, "unsupported_grant_type", "AADSTS70003: The app requested an unsupported grant type.")
 	}
 	form := x.r.PostForm
 	x.client = form.Get("client_id")
@@ -167,22 +167,22 @@ func (x *loginExchange) token() (tokenAnswer, *azerr.Error) {
 	if form.Get("client_assertion_type") == jwtAssertion {
 		claims, err := x.server.assertion(x.r.Context(), x.client, form.Get("client_assertion"))
 		if err != nil {
-			return tokenAnswer{}, refusal(err)
+			return tokenResponse{}, refusal(err)
 		}
 		login.Assertion = &claims
 	}
 	audience, ok := audienceOf(form.Get("scope"))
 	if !ok {
-		return tokenAnswer{}, azerr.New(http.StatusBadRequest, "invalid_scope", "AADSTS70011: The provided value for the input parameter 'scope' is not valid.")
+		return tokenResponse{}, azerr.New(http.StatusBadRequest, "invalid_scope", "AADSTS70011: The provided value for the input parameter 'scope' is not valid.")
 	}
 	token, life, err := x.server.directory.Token(login, audience)
 	if err != nil {
-		return tokenAnswer{}, refusal(err)
+		return tokenResponse{}, refusal(err)
 	}
-	return tokenAnswer{"Bearer", int(life.Seconds()), int(life.Seconds()), token}, nil
+	return tokenResponse{"Bearer", int(life.Seconds()), int(life.Seconds()), token}, nil
 }
 
-// refusal is the answer to a login that failed.
+// refusal is the response to a login that failed.
 func refusal(err error) *azerr.Error {
 	if errors.Is(err, access.ErrUnknownClient) {
 		return azerr.New(http.StatusBadRequest, "unauthorized_client", err.Error())

@@ -179,7 +179,7 @@ func TestIdentitiesAndFederatedCredentials(t *testing.T) {
 	read, err := identities.Get(t.Context(), group, "app", nil)
 	wantCode(t, "get", err, "")
 	if diff := cmp.Diff(again.Identity, read.Identity); diff != "" {
-		t.Errorf("get answers something else than create (-create +get):\n%s", diff)
+		t.Errorf("get returns something else than create (-create +get):\n%s", diff)
 	}
 	_, err = identities.CreateOrUpdate(t.Context(), group, "app", armmsi.Identity{Location: to.Ptr("eastus")}, nil)
 	wantCode(t, "another location", err, "InvalidResourceLocation")
@@ -250,7 +250,7 @@ func TestAssignmentsOfManagementHoldForBlobs(t *testing.T) {
 		read, err := assignments.Get(t.Context(), scope, name, nil)
 		wantCode(t, "get", err, "")
 		if diff := cmp.Diff(made.RoleAssignment, read.RoleAssignment); diff != "" {
-			t.Errorf("get answers something else than create (-create +get):\n%s", diff)
+			t.Errorf("get returns something else than create (-create +get):\n%s", diff)
 		}
 	}
 	wantCode(t, "write", upload(t.Context(), app.container(t, "one"), "x", "text"), "")
@@ -444,13 +444,13 @@ func TestManagementRefusals(t *testing.T) {
 		if change.header != "" {
 			request.Header.Set("Authorization", change.header)
 		}
-		answer, err := s.options.Transport.Do(request)
+		response, err := s.options.Transport.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != change.status {
-			t.Errorf("%s: status %d, want %d", what, answer.StatusCode, change.status)
+		_ = response.Body.Close()
+		if response.StatusCode != change.status {
+			t.Errorf("%s: status %d, want %d", what, response.StatusCode, change.status)
 		}
 	}
 	forBlobs := s.caller(t, "Storage Blob Data Owner")

@@ -112,7 +112,7 @@ const (
 	addressMismatch  = "AuthorizationSourceIPMismatch"
 )
 
-// row is one line of the table: a call with a signature, and the answer that is expected.
+// row is one line of the table: a call with a signature, and the response that is expected.
 type row struct {
 	name string
 	call operation
@@ -154,7 +154,7 @@ func (s blobService) filled(t *testing.T) string {
 	return name
 }
 
-// ask makes the call and answers status and error code.
+// ask makes the call and returns status and error code.
 func (s blobService) ask(t *testing.T, o operation, name, signature string) (int, string) {
 	t.Helper()
 	path := s.url + "/" + name
@@ -226,7 +226,7 @@ func tampered(sign func(*testing.T, blobService, string) string) func(*testing.T
 	}
 }
 
-// without answers all letters but some.
+// without returns all letters but some.
 func without(some string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(some, r) {
@@ -315,9 +315,9 @@ func TestPermissions(t *testing.T) {
 			status, code := s.ask(t, r.call, name, r.sign(t, s, name))
 			switch {
 			case r.code == "" && status != r.call.status:
-				t.Errorf("answered %d %s, want %d", status, code, r.call.status)
+				t.Errorf("returned %d %s, want %d", status, code, r.call.status)
 			case r.code != "" && code != r.code:
-				t.Errorf("answered %d %q, want %q", status, code, r.code)
+				t.Errorf("returned %d %q, want %q", status, code, r.code)
 			}
 		})
 	}
@@ -353,13 +353,13 @@ func TestEachPermissionRemoved(t *testing.T) {
 				rows++
 				if needed != string(letter) {
 					if status != o.status {
-						t.Errorf("%s without %c of a %s SAS: answered %d %s, want %d", name, letter, kind, status, code, o.status)
+						t.Errorf("%s without %c of a %s SAS: returned %d %s, want %d", name, letter, kind, status, code, o.status)
 					}
 					continue
 				}
 				refused++
 				if want := cmp.Or(o.short, notPermitted); code != want {
-					t.Errorf("%s without %c of a %s SAS: answered %d %q, want %q", name, letter, kind, status, code, want)
+					t.Errorf("%s without %c of a %s SAS: returned %d %q, want %q", name, letter, kind, status, code, want)
 				}
 			}
 		}

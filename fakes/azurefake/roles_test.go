@@ -36,11 +36,11 @@ func (l login) GetToken(_ context.Context, _ policy.TokenRequestOptions) (azcore
 		return azcore.AccessToken{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	var answer struct {
+	var response struct {
 		Token string `json:"access_token"`
 	}
-	err = json.NewDecoder(resp.Body).Decode(&answer)
-	return azcore.AccessToken{Token: answer.Token, ExpiresOn: time.Now().Add(time.Hour)}, err
+	err = json.NewDecoder(resp.Body).Decode(&response)
+	return azcore.AccessToken{Token: response.Token, ExpiresOn: time.Now().Add(time.Hour)}, err
 }
 
 func TestRolesAreEnforced(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 type exchange interface {
 	// describe names the call by what is known at the moment.
 	describe() description
-	// serve answers and returns the error that was answered, nil for success.
+	// serve responds and returns the error of the response, nil for success.
 	serve(w http.ResponseWriter) *azerr.Error
-	// fail answers with an injected error.
+	// fail responds with an injected error.
 	fail(w http.ResponseWriter, e *azerr.Error)
 }
 
@@ -35,23 +35,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0")
 	w.Header().Set("Date", s.now().Format(http.TimeFormat))
 	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
-	desk.Answer(w, r, requestID, func() (calls.Exchange, []string) {
+	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
 		x := s.exchange(r, requestID)
-		return answering{x}, []string{x.describe().principal}
+		return handling{x}, []string{x.describe().principal}
 	})
 }
 
-// answering words an exchange for the desk.
-type answering struct{ exchange }
+// handling words an exchange for the desk.
+type handling struct{ exchange }
 
 // Describe implements calls.Exchange.
-func (a answering) Describe() calls.Description {
+func (a handling) Describe() calls.Description {
 	d := a.describe()
 	return calls.Description{Operation: d.operation, Resource: d.resource, Principal: d.principal}
 }
 
 // Serve implements calls.Exchange.
-func (a answering) Serve(w http.ResponseWriter) string {
+func (a handling) Serve(w http.ResponseWriter) string {
 	if e := a.serve(w); e != nil {
 		return e.Code
 	}
@@ -59,7 +59,7 @@ func (a answering) Serve(w http.ResponseWriter) string {
 }
 
 // Fail implements calls.Exchange.
-func (a answering) Fail(w http.ResponseWriter, rule *fault.Rule) { a.fail(w, injected(rule)) }
+func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) { a.fail(w, injected(rule)) }
 
 // injected words the error of a rule.
 func injected(rule *fault.Rule) *azerr.Error {

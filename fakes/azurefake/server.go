@@ -118,13 +118,13 @@ func (s *Server) openAccount(a Account) error {
 	return nil
 }
 
-// Keys answers key1 and key2 of an account, empty for one that does not exist.
+// Keys returns key1 and key2 of an account, empty for one that does not exist.
 func (s *Server) Keys(account string) (key1, key2 string) {
 	a, _ := s.directory.Account(account)
 	return a.Keys[0], a.Keys[1]
 }
 
-// RegenerateKey replaces key1 or key2 of an account and answers the new one. What the old one signed is refused from
+// RegenerateKey replaces key1 or key2 of an account and returns the new one. What the old one signed is refused from
 // now on.
 func (s *Server) RegenerateKey(account, name string) (string, error) {
 	which, ok := map[string]int{"key1": 0, "key2": 1}[name]

@@ -45,7 +45,7 @@ func (d *Driver) DriverGenerateBucketAccessId(
 }
 
 // DriverGrantBucketAccess implements cosi.ProvisionerServer. With authentication type KEY a repeat
-// answers the same key until the rotation changes; then the key before stays valid.
+// returns the same key until the rotation changes; then the key before stays valid.
 func (d *Driver) DriverGrantBucketAccess(
 	_ context.Context, request *cosi.DriverGrantBucketAccessRequest,
 ) (*cosi.DriverGrantBucketAccessResponse, error) {

@@ -3,7 +3,7 @@
 // Package driverfake is a COSI driver for tests: it speaks the real contract over a UNIX socket and
 // keeps the rules of it, with an in-memory backend whose credentials can be tried (Works).
 //
-// It records every call, also those that fail (Calls), answers scripted faults (Script), runs hooks
+// It records every call, also those that fail (Calls), fails as scripted (Script), runs hooks
 // inside of handlers (On), counts calls that overlap for one ID (MaxConcurrency), and tells what
 // exists in its backend (Inventory). It is built on proto alone, not on driverkit, so that it can
 // also misbehave where driverkit would not let it.

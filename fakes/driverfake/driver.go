@@ -24,11 +24,11 @@ import (
 type Options struct {
 	// Name is the driver's name. Default "fake.cooper.dev".
 	Name string
-	// Revision is what DriverGetInfo answers as such. Default empty.
+	// Revision is what DriverGetInfo returns as such. Default empty.
 	Revision string
 	// Protocols that the driver supports. Default S3.
 	Protocols []cosi.ObjectProtocol_Type
-	// SingleBucket answers OUT_OF_RANGE to access to several buckets for every protocol. Azure keys
+	// SingleBucket makes the driver refuse access to several buckets, with OUT_OF_RANGE, for every protocol. Azure keys
 	// do so anyway.
 	SingleBucket bool
 	// Parameters lists the known parameters with their allowed values; no values allow all. A key
@@ -37,7 +37,7 @@ type Options struct {
 	// StateFile keeps the backend in a file, so that another Driver continues with it, as after a
 	// restart. Default memory only.
 	StateFile string
-	// Endpoint is the S3 endpoint in answers. Default "https://s3.fake.example".
+	// Endpoint is the S3 endpoint in responses. Default "https://s3.fake.example".
 	Endpoint string
 	// ServerOptions are given to every gRPC server of the driver, its interceptors outside of the
 	// driver's own, so that a test can watch the calls. Default none.
@@ -82,7 +82,7 @@ func New(options Options) (*Driver, error) {
 	return driver, nil
 }
 
-// SetInfo changes what DriverGetInfo answers from now on, as a driver with another configuration
+// SetInfo changes what DriverGetInfo returns from now on, as a driver with another configuration
 // after a restart. The supported protocols count for all other calls, too.
 func (d *Driver) SetInfo(change func(*cosi.DriverGetInfoResponse)) {
 	d.mu.Lock()
@@ -90,7 +90,7 @@ func (d *Driver) SetInfo(change func(*cosi.DriverGetInfoResponse)) {
 	change(d.info)
 }
 
-// Name returns the name that DriverGetInfo answers now.
+// Name returns the name that DriverGetInfo returns now.
 func (d *Driver) Name() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

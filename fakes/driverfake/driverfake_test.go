@@ -31,7 +31,7 @@ type client struct {
 	cosi.ProvisionerClient
 }
 
-// serve starts the driver on a short path and returns a client that checks every answer against the
+// serve starts the driver on a short path and returns a client that checks every response against the
 // contract.
 func serve(t *testing.T, driver *driverfake.Driver) client {
 	t.Helper()
@@ -111,14 +111,14 @@ func revokeOf(grant *cosi.DriverGrantBucketAccessRequest) *cosi.DriverRevokeBuck
 	return request
 }
 
-// must returns an answer that has no error.
+// must returns a response that has no error.
 func must[T any](t *testing.T) func(T, error) T {
-	return func(answer T, err error) T {
+	return func(response T, err error) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answer
+		return response
 	}
 }
 
@@ -147,7 +147,7 @@ func TestCredentialsOfEveryProtocol(t *testing.T) {
 			first := granted(client.DriverGrantBucketAccess(ctx, grant))
 			second := granted(client.DriverGrantBucketAccess(ctx, grant))
 			if diff := cmp.Diff(first, second, protocmp.Transform()); diff != "" {
-				t.Errorf("a repeat answers something else (-first +second):\n%s", diff)
+				t.Errorf("a repeat returns something else (-first +second):\n%s", diff)
 			}
 			works := func(bucket string, operation driverfake.Operation, want error) {
 				t.Helper()
@@ -182,11 +182,11 @@ func TestRotationKeepsExactlyThePreviousCredential(t *testing.T) {
 	var credentials []*cosi.CredentialInfo
 	for _, rotation := range []string{"", "1", "1", "2"} {
 		grant.Rotation = rotation
-		answer := must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
-		credentials = append(credentials, answer.GetCredentials())
+		response := must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
+		credentials = append(credentials, response.GetCredentials())
 	}
 	if !cmp.Equal(credentials[1], credentials[2], protocmp.Transform()) {
-		t.Error("the same rotation answers another credential")
+		t.Error("the same rotation returns another credential")
 	}
 	for i, want := range []error{driverfake.ErrUnknownCredential, nil, nil, nil} {
 		if got := driver.Works(credentials[i], "bc-1", driverfake.ReadObject); !errors.Is(got, want) {
@@ -203,9 +203,9 @@ func TestServiceAccounts(t *testing.T) {
 	grant := grantOf(cosi.ObjectProtocol_S3, "ba-1", "bc-1")
 	grant.AuthenticationType.Type = cosi.AuthenticationType_SERVICE_ACCOUNT
 	grant.ServiceAccountName, grant.ServiceAccountNamespace = "app", "ns"
-	answer := must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
-	if answer.GetCredentials() != nil {
-		t.Errorf("a service account gets a credential: %v", answer.GetCredentials())
+	response := must[*cosi.DriverGrantBucketAccessResponse](t)(client.DriverGrantBucketAccess(t.Context(), grant))
+	if response.GetCredentials() != nil {
+		t.Errorf("a service account gets a credential: %v", response.GetCredentials())
 	}
 	if err := driver.WorksAs("ns", "app", "bc-1", driverfake.ReadObject); err != nil {
 		t.Error(err)

@@ -40,7 +40,7 @@ type Call struct {
 	// Started and Finished order the events of all calls: they count 1, 2, 3, ... Finished is 0
 	// while the call runs.
 	Started, Finished int
-	// Code and Message are the status that was answered, Response a copy of the answer, nil on
+	// Code and Message are the status of the response, Response a copy of the response, nil on
 	// failure. They are not set while the call runs.
 	Code     codes.Code
 	Message  string

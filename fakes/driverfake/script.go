@@ -24,13 +24,13 @@ type Fault struct {
 	Skip int
 	// Times is how many calls are struck after that; 0 is one, Always is all.
 	Times int
-	// Code to answer with Message instead of the usual answer. codes.OK answers none.
+	// Code to respond with Message instead of the usual response. codes.OK returns none.
 	Code    codes.Code
 	Message string
-	// AfterEffect lets the call take its effect before Code is answered, so that the answer is
+	// AfterEffect lets the call take its effect before Code is returned, so that the response is
 	// lost. An error of the call itself wins.
 	AfterEffect bool
-	// Answer replaces a successful answer, after the effect.
+	// Answer replaces a successful response, after the effect.
 	Answer proto.Message
 	// Hold holds the call, before its effect or with AfterEffect after it, until the channel is
 	// closed or the call's context ends, whatever is first. A nil channel does not hold.
@@ -120,7 +120,7 @@ func (f *Fault) before(ctx context.Context) error {
 	return f.err()
 }
 
-// after applies a fault to a successful answer.
+// after applies a fault to a successful response.
 func (f *Fault) after(ctx context.Context, response proto.Message) (proto.Message, error) {
 	if f == nil {
 		return response, nil
@@ -177,7 +177,7 @@ type hooks struct {
 }
 
 // On runs a hook in the handler of every call whose request has the type T, before faults and
-// effect, with no lock held. An error of the hook is answered instead, with its gRPC code if it has
+// effect, with no lock held. An error of the hook is returned instead, with its gRPC code if it has
 // one. The function it returns removes the hook.
 //
 //	driverfake.On(driver, func(ctx context.Context, request *cosi.DriverCreateBucketRequest) error {

@@ -86,7 +86,7 @@ func TestFaults(t *testing.T) {
 		"another RPC": {
 			[]fault{{RPC: driverfake.DeleteBucket, Code: codes.Internal}}, []codes.Code{0, 0, 0}, []string{"bc-1", "bc-2", "bc-3"},
 		},
-		"the effect happens and the answer is lost": {
+		"the effect happens and the response is lost": {
 			[]fault{{RPC: create, AfterEffect: true, Code: codes.Unavailable}},
 			[]codes.Code{codes.Unavailable, 0, 0},
 			[]string{"bc-1", "bc-2", "bc-3"},
@@ -120,7 +120,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestScriptedAnswerAndRemoval(t *testing.T) {
+func TestScriptedResponseAndRemoval(t *testing.T) {
 	t.Parallel()
 	driver := newDriver(t, driverfake.Options{})
 	client := serve(t, driver)
@@ -129,10 +129,10 @@ func TestScriptedAnswerAndRemoval(t *testing.T) {
 	})
 	generate := func(want string) {
 		t.Helper()
-		answer := must[*cosi.DriverGenerateBucketIdResponse](t)(client.DriverGenerateBucketId(t.Context(),
+		response := must[*cosi.DriverGenerateBucketIdResponse](t)(client.DriverGenerateBucketId(t.Context(),
 			&cosi.DriverGenerateBucketIdRequest{Name: "bc-1"}))
-		if answer.GetBucketId() != want {
-			t.Errorf("got %q, want %q", answer.GetBucketId(), want)
+		if response.GetBucketId() != want {
+			t.Errorf("got %q, want %q", response.GetBucketId(), want)
 		}
 	}
 	generate("x")

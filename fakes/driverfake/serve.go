@@ -32,7 +32,7 @@ type Server struct {
 }
 
 // Start serves on an endpoint of the form unix:///path/to/driver.sock. When it returns, the socket
-// answers. A socket that is there is replaced.
+// responds. A socket that is there is replaced.
 func (d *Driver) Start(endpoint string) (*Server, error) {
 	path, found := strings.CutPrefix(endpoint, "unix://")
 	if !found || !strings.HasPrefix(path, "/") || !strings.HasSuffix(path, ".sock") {

@@ -2,7 +2,7 @@
 
 // Package fault makes fake services fail on demand and remembers every call they got. A Plan is a list of rules;
 // each rule matches calls (by operation, resource, caller and count) and says what happens to them: an error of
-// the real service, throttling, a delay, a dropped connection, or an effect whose answer is lost. The package
+// the real service, throttling, a delay, a dropped connection, or an effect whose response is lost. The package
 // knows no protocol: the fake tells it what a call is and words the error itself.
 package fault
 
@@ -21,13 +21,13 @@ type Effect string
 
 // The effects of a rule.
 const (
-	// Fail answers with Code and Status and does nothing else. It is the default.
+	// Fail responds with Code and Status and does nothing else. It is the default.
 	Fail Effect = "fail"
-	// FailAfter performs the call and then answers with Code and Status.
+	// FailAfter performs the call and then responds with Code and Status.
 	FailAfter Effect = "failAfter"
-	// Drop closes the connection without an answer; nothing is performed.
+	// Drop closes the connection without a response; nothing is performed.
 	Drop Effect = "drop"
-	// DropAfter performs the call and closes the connection without an answer: the effect happened, the answer is
+	// DropAfter performs the call and closes the connection without a response: the effect happened, the response is
 	// lost.
 	DropAfter Effect = "dropAfter"
 	// Delay only waits for Latency.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Call is one recorded call, answered or not.
+// Call is one recorded call, with or without a response.
 type Call struct {
 	// Seq numbers the calls of a recorder from 1 in the order of their arrival.
 	Seq int `json:"seq"`
@@ -21,9 +21,9 @@ type Call struct {
 	// Principal is who called, as far as the fake could tell.
 	Principal string `json:"principal,omitempty"`
 	RequestID string `json:"requestId,omitempty"`
-	// Status is the HTTP or gRPC status of the answer; 0 when there was none.
+	// Status is the HTTP or gRPC status of the response; 0 when there was none.
 	Status int `json:"status"`
-	// Code is the error code of the answer, "" for success.
+	// Code is the error code of the response, "" for success.
 	Code string `json:"code,omitempty"`
 	// Fault is the name of the rule that hit the call, "" for none.
 	Fault string `json:"fault,omitempty"`

@@ -128,7 +128,7 @@ func (s *Server) NewHMAC(email string) (HMAC, error) {
 	return HMAC{k.AccessID, k.Secret}, err
 }
 
-// NewAccount makes a service account in a project ("" is the first) and answers its email.
+// NewAccount makes a service account in a project ("" is the first) and returns its email.
 func (s *Server) NewAccount(project, id string) (string, error) {
 	a, err := s.directory.CreateAccount(s.projectOr(project), id, "", "")
 	return a.Email, err
@@ -163,7 +163,7 @@ func (s *Server) Grant(project, member string, roles ...string) error {
 	return nil
 }
 
-// NewRole makes a custom role in a project ("" is the first) and answers its name.
+// NewRole makes a custom role in a project ("" is the first) and returns its name.
 func (s *Server) NewRole(project, id string, permissions ...string) (string, error) {
 	r, err := s.directory.PutRole(s.projectOr(project), id, identity.Role{Title: id, Permissions: permissions}, true)
 	return r.Name, err

@@ -22,18 +22,18 @@ const (
 	batchPath     = "/batch/storage/v1"
 )
 
-// serveBatch answers several calls of the JSON API that come in one request. Each is a call of its own, with its own
+// serveBatch handles several calls of the JSON API that come in one request. Each is a call of its own, with its own
 // permissions, faults and entry in the record of calls; credentials of the request hold for those without any.
 func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBatchBytes)
-	answers, err := s.batch(r)
+	responses, err := s.batch(r)
 	if err != nil {
 		http.Error(w, fmt.Sprintf(`{"error":{"code":400,"message":%q,"errors":[{"message":%[1]q,"domain":"global","reason":"badRequest"}]}}`, err.Error()), http.StatusBadRequest)
 		return
 	}
 	var out bytes.Buffer
 	parts := multipart.NewWriter(&out)
-	for _, a := range answers {
+	for _, a := range responses {
 		// A buffer never fails.
 		part, _ := parts.CreatePart(textproto.MIMEHeader{"Content-Type": {"application/http"}, "Content-Id": {a.id}})
 		fmt.Fprintf(part, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
@@ -46,8 +46,8 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out.Bytes()) // the client is gone: nobody to tell
 }
 
-// batchAnswer takes the answer to one call of a batch.
-type batchAnswer struct {
+// batchResponse takes the response to one call of a batch.
+type batchResponse struct {
 	id     string
 	status int
 	header http.Header
@@ -55,15 +55,15 @@ type batchAnswer struct {
 }
 
 // Header implements http.ResponseWriter.
-func (a *batchAnswer) Header() http.Header { return a.header }
+func (a *batchResponse) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *batchAnswer) WriteHeader(status int) { a.status = status }
+func (a *batchResponse) WriteHeader(status int) { a.status = status }
 
 // Write implements http.ResponseWriter.
-func (a *batchAnswer) Write(p []byte) (int, error) { return a.body.Write(p) }
+func (a *batchResponse) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-func (s *Server) batch(r *http.Request) ([]*batchAnswer, error) {
+func (s *Server) batch(r *http.Request) ([]*batchResponse, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if r.Method != http.MethodPost || err != nil || kind != "multipart/mixed" || params["boundary"] == "" {
 		return nil, errors.New("a batch is a POST of multipart/mixed with a boundary")
@@ -88,9 +88,9 @@ func (s *Server) batch(r *http.Request) ([]*batchAnswer, error) {
 	if len(calls) == 0 {
 		return nil, errors.New("the batch has no calls")
 	}
-	out := make([]*batchAnswer, len(calls))
+	out := make([]*batchResponse, len(calls))
 	for i, one := range calls {
-		out[i] = &batchAnswer{id: one.answerID, status: http.StatusOK, header: http.Header{}}
+		out[i] = &batchResponse{id: one.respondID, status: http.StatusOK, header: http.Header{}}
 		s.ServeHTTP(out[i], one.request)
 	}
 	return out, nil
@@ -98,8 +98,8 @@ func (s *Server) batch(r *http.Request) ([]*batchAnswer, error) {
 
 // batchCall is one call of a batch.
 type batchCall struct {
-	request  *http.Request
-	answerID string
+	request   *http.Request
+	respondID string
 }
 
 func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error) {
@@ -117,7 +117,7 @@ func readBatchCall(outer *http.Request, part *multipart.Part) (batchCall, error)
 		return batchCall{}, fmt.Errorf("%q is no call of /storage/v1/", line)
 	}
 	content := bytes.NewReader(bytes.TrimSuffix(body, []byte("\r\n")))
-	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // it goes nowhere: this server answers it
+	req, err := http.NewRequestWithContext(outer.Context(), fields[0], "http://"+outer.Host+fields[1], content) //nolint:gosec // it goes nowhere: this server handles it
 	if err != nil {
 		return batchCall{}, fmt.Errorf("read a call of the batch: %w", err)
 	}

@@ -17,9 +17,9 @@ func TestFaults(t *testing.T) {
 	const lost = -1
 	tests := map[string]struct {
 		rule fault.Rule
-		// status is what the client sees: 0 for success, lost without an answer.
+		// status is what the client sees: 0 for success, lost without a response.
 		status int
-		// happened says whether the object is there afterwards.
+		// happened reports whether the object is there afterwards.
 		happened bool
 	}{
 		"no rule matches":                {fault.Rule{Operation: "storage.objects.get", Code: "backendError"}, 0, true},
@@ -30,8 +30,8 @@ func TestFaults(t *testing.T) {
 		"this caller":                    {fault.Rule{Operation: "storage.objects.insert", Principal: "cooper-admin@*", Code: "backendError"}, http.StatusServiceUnavailable, false},
 		"only the second call":           {fault.Rule{Operation: "storage.objects.insert", Nth: 2, Code: "backendError"}, 0, true},
 		"dropped before the effect":      {fault.Rule{Operation: "storage.objects.insert", Effect: fault.Drop}, lost, false},
-		"done and the answer lost":       {fault.Rule{Operation: "storage.objects.insert", Effect: fault.DropAfter}, lost, true},
-		"done and answered with failure": {fault.Rule{Operation: "storage.objects.insert", Effect: fault.FailAfter, Code: "internalError"}, http.StatusInternalServerError, true},
+		"done and the response lost":     {fault.Rule{Operation: "storage.objects.insert", Effect: fault.DropAfter}, lost, true},
+		"done and the response an error": {fault.Rule{Operation: "storage.objects.insert", Effect: fault.FailAfter, Code: "internalError"}, http.StatusInternalServerError, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestFaults(t *testing.T) {
 			err := write(t.Context(), client.Bucket("docs").Object("k"), []byte("x"), 0)
 			switch {
 			case tc.status == lost && err == nil:
-				t.Error("the client got an answer")
+				t.Error("the client got a response")
 			case tc.status != lost && status(err) != tc.status:
 				t.Errorf("got %v, want %d", err, tc.status)
 			}

@@ -22,11 +22,11 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// noServerError fails on a 500; 501 and 503 are answers of the service.
+// noServerError fails on a 500; 501 and 503 are responses of the service.
 func noServerError(t *testing.T, got *httptest.ResponseRecorder) {
 	t.Helper()
 	if got.Code == http.StatusInternalServerError {
-		t.Errorf("answered 500: %s", got.Body.String())
+		t.Errorf("returned 500: %s", got.Body.String())
 	}
 }
 
@@ -168,7 +168,7 @@ func FuzzSignatures(f *testing.F) {
 		w.ServeHTTP(rec, req)
 		noServerError(t, rec)
 		if rec.Code < http.StatusBadRequest {
-			t.Errorf("somebody without a secret is answered %d", rec.Code)
+			t.Errorf("somebody without a secret gets %d", rec.Code)
 		}
 	})
 }

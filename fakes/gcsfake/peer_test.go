@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// peerDifferences are the rows in which fake-gcs-server answers another status than Google documents.
+// peerDifferences are the rows in which fake-gcs-server returns another status than Google documents.
 var peerDifferences = map[string]int{
 	"a composition of nothing":                 200,
 	"a composition of what is not there":       500,
@@ -88,15 +88,15 @@ func TestObjectsOnFakeGCSServer(t *testing.T) {
 	same := 0
 	for n, name := range slices.Sorted(maps.Keys(table)) {
 		want := table[name].status
-		got := peerAnswer(t, address, fmt.Sprintf("row-%d", n), table[name])
+		got := peerResponse(t, address, fmt.Sprintf("row-%d", n), table[name])
 		known, differs := peerDifferences[name]
 		switch {
 		case got == want && !differs:
 			same++
 		case got == want:
-			t.Errorf("%s: it answers %d now as documented: no difference any more", name, got)
+			t.Errorf("%s: it returns %d now as documented: no difference any more", name, got)
 		case !differs || known != got:
-			t.Errorf("%s: fake-gcs-server answers %d, documented is %d (%s)", name, got, want, table[name].doc)
+			t.Errorf("%s: fake-gcs-server returns %d, documented is %d (%s)", name, got, want, table[name].doc)
 		}
 	}
 	t.Logf("%d of %d rows are the same", same, len(table))
@@ -112,7 +112,7 @@ func TestDifferencesAreWrittenDown(t *testing.T) {
 	fmt.Fprintf(&page, `# gcsfake and fake-gcs-server
 
 The object part of gcsfake's behavioural table on fake-gcs-server %s, which is the well-known fake of Cloud Storage:
-%d of %d rows are the same. In the others, below, it answers something else than Google documents; gcsfake answers as
+%d of %d rows are the same. In the others, below, it returns something else than Google documents; gcsfake responds as
 documented. It verifies no credentials and asks for no permissions, so that the rest of the table cannot run there.
 TestObjectsOnFakeGCSServer sends the rows; go run ./hack/stores builds the program for it. Written by
 
@@ -178,8 +178,8 @@ func startPeer(t *testing.T, program string) string {
 	}
 }
 
-// peerAnswer sends a row with buckets of its own, whose names replace those of the table.
-func peerAnswer(t *testing.T, address, own string, op operation) int {
+// peerResponse sends a row with buckets of its own, whose names replace those of the table.
+func peerResponse(t *testing.T, address, own string, op operation) int {
 	t.Helper()
 	rename := strings.NewReplacer("/b/docs", "/b/"+own, "/b/empty", "/b/"+own+"-empty", "/b/locked", "/b/"+own, `"bucket":"docs"`, `"bucket":"`+own+`"`)
 	known := map[string]string{}

@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 type refusal struct {
 	op     operation
 	status int
-	// word is in the answer.
+	// word is in the response.
 	word string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
-// ask sends a request of the administrator, which must succeed, and reads the answer.
+// ask sends a request of the administrator, which must succeed, and reads the response.
 func (w *world) ask(t *testing.T, method, path, body string) map[string]any {
 	t.Helper()
 	got := w.send(t, w.admin, operation{method: method, path: path, body: body})
@@ -148,7 +148,7 @@ func TestSizeOfResumableUploads(t *testing.T) {
 	}
 }
 
-// TestHoldsAndRetention makes sure that the end of an event-based hold begins the bucket's retention anew ("Object holds"),
+// TestHoldsAndRetention makes sure that the end of an event-based hold begins the bucket's retention again ("Object holds"),
 // and that null removes a retention of the object's own.
 func TestHoldsAndRetention(t *testing.T) {
 	t.Parallel()

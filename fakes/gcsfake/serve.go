@@ -24,22 +24,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Guploader-Uploadid", requestID)
 	w.Header().Set("Server", "UploadServer")
 	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
-	desk.Answer(w, r, requestID, func() (calls.Exchange, []string) {
+	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
 		c := s.api.Prepare(r)
-		return answering{c}, []string{c.Principal(), c.Claimed()}
+		return handling{c}, []string{c.Principal(), c.Claimed()}
 	})
 }
 
-// answering words a call for the desk.
-type answering struct{ call *rest.Call }
+// handling words a call for the desk.
+type handling struct{ call *rest.Call }
 
 // Describe implements calls.Exchange.
-func (a answering) Describe() calls.Description {
+func (a handling) Describe() calls.Description {
 	return calls.Description{Operation: a.call.Operation, Resource: a.call.Resource(), Principal: a.call.Principal()}
 }
 
 // Serve implements calls.Exchange.
-func (a answering) Serve(w http.ResponseWriter) string {
+func (a handling) Serve(w http.ResponseWriter) string {
 	if e := a.call.Serve(w); e != nil {
 		return e.Name()
 	}
@@ -47,7 +47,7 @@ func (a answering) Serve(w http.ResponseWriter) string {
 }
 
 // Fail implements calls.Exchange.
-func (a answering) Fail(w http.ResponseWriter, rule *fault.Rule) { a.call.Fail(w, injected(rule)) }
+func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) { a.call.Fail(w, injected(rule)) }
 
 func newRequestID() string {
 	var b [18]byte

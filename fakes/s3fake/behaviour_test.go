@@ -33,7 +33,7 @@ type operation struct {
 	status  int
 	// code is the error of a request that is allowed and wrong.
 	code string
-	// perKey operations answer 200 and report refusals per key in the body.
+	// perKey operations return 200 and report refusals per key in the body.
 	perKey bool
 	// open operations are decided by something else than identity policies; only their refusals of keys are tested.
 	open bool

@@ -59,7 +59,7 @@ func TestDifferences(t *testing.T) {
 
 const differencesHead = `# s3fake, MinIO and versitygw
 
-The rows of the behavioural table (` + "`fakes/s3fake/behaviour_data_test.go`" + `) on three servers: s3fake answers each as the
+The rows of the behavioural table (` + "`fakes/s3fake/behaviour_data_test.go`" + `) on three servers: s3fake responds to each as the
 table says, the others differ as follows. The table's values are those of the Amazon S3 API Reference, of "Required
 permissions for Amazon S3 API operations" and of the policy evaluation logic of the IAM User Guide, so that in every
 line below AWS and s3fake are right about S3; whether a difference matters is for who uses that server to judge.
@@ -72,7 +72,7 @@ inactive keys are not tried. Written by
 
 func (c tally) write(page *bytes.Buffer, name string) {
 	fmt.Fprintf(page, "\n## %s\n\n%d of %d rows as the table says. Not served (%d rows): %s.\n\n", name, c.same, c.rows, c.unserved, cmp.Or(strings.Join(slices.Sorted(maps.Keys(c.absent)), ", "), "nothing"))
-	page.WriteString("| called | the table says | it answers | operations |\n|---|---|---|---|\n")
+	page.WriteString("| called | the table says | it returns | operations |\n|---|---|---|---|\n")
 	for _, what := range slices.Sorted(maps.Keys(c.differ)) {
 		slices.Sort(c.differ[what])
 		fmt.Fprintf(page, "| %s | %s |\n", what, strings.Join(slices.Compact(c.differ[what]), ", "))

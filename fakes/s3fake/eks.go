@@ -37,17 +37,17 @@ func (x *eksExchange) describe() description {
 }
 
 func (x *eksExchange) serve(w http.ResponseWriter, requestID string) *awserr.Error {
-	answer, err := x.answer()
+	response, err := x.response()
 	if err != nil {
 		e := awserr.From(err)
 		x.fail(w, requestID, e)
 		return e
 	}
-	writeJSON(w, http.StatusOK, answer)
+	writeJSON(w, http.StatusOK, response)
 	return nil
 }
 
-func (x *eksExchange) answer() (any, error) {
+func (x *eksExchange) response() (any, error) {
 	if x.err != nil {
 		return nil, x.err
 	}

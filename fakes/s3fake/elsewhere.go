@@ -10,8 +10,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// elsewhere is a call to a service of AWS that users of S3 call too and that is not served: the answer is
-// NotImplemented, and not that the signature is for another service, which is S3's answer to a mistake.
+// elsewhere is a call to a service of AWS that users of S3 call too and that is not served: the response is
+// NotImplemented, and not that the signature is for another service, which is S3's response to a mistake.
 type elsewhere struct {
 	service string
 	r       *http.Request

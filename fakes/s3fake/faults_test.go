@@ -19,9 +19,9 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rule fault.Rule
-		// code is what the client sees: the error's code, "" for success, "lost" without an answer.
+		// code is what the client sees: the error's code, "" for success, "lost" without a response.
 		code string
-		// happened says whether the object is there afterwards.
+		// happened reports whether the object is there afterwards.
 		happened bool
 	}{
 		"no rule matches":                {fault.Rule{Operation: "GetObject", Code: "SlowDown"}, "", true},
@@ -30,8 +30,8 @@ func TestFaults(t *testing.T) {
 		"another resource":               {fault.Rule{Operation: "PutObject", Resource: "other/*", Code: "SlowDown"}, "", true},
 		"only the second call":           {fault.Rule{Operation: "PutObject", Nth: 2, Code: "SlowDown"}, "", true},
 		"dropped before the effect":      {fault.Rule{Operation: "PutObject", Effect: fault.Drop}, "lost", false},
-		"done and the answer lost":       {fault.Rule{Operation: "PutObject", Effect: fault.DropAfter}, "lost", true},
-		"done and answered with failure": {fault.Rule{Operation: "PutObject", Effect: fault.FailAfter, Code: "InternalError"}, "InternalError", true},
+		"done and the response lost":     {fault.Rule{Operation: "PutObject", Effect: fault.DropAfter}, "lost", true},
+		"done and the response an error": {fault.Rule{Operation: "PutObject", Effect: fault.FailAfter, Code: "InternalError"}, "InternalError", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 			_, err := f.s3(f.Root()).PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("docs"), Key: aws.String("k"), Body: bytes.NewReader([]byte("x"))})
 			switch {
 			case tc.code == "lost" && err == nil:
-				t.Error("the client got an answer")
+				t.Error("the client got a response")
 			case tc.code != "lost" && code(t, err) != tc.code:
 				t.Errorf("got %v, want %q", err, tc.code)
 			}

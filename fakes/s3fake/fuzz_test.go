@@ -26,11 +26,11 @@ func fuzzWorld(f *testing.F) *world {
 	return &world{Server: s, known: map[string]string{}}
 }
 
-// noServerError fails on a 500; 501 and 503 are answers of the service.
+// noServerError fails on a 500; 501 and 503 are responses of the service.
 func noServerError(t *testing.T, status int, body *bytes.Buffer) {
 	t.Helper()
 	if status == http.StatusInternalServerError {
-		t.Errorf("answered 500: %s", body)
+		t.Errorf("returned 500: %s", body)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestOtherAccounts(t *testing.T) {
 		who    string
 		op     operation
 		status int
-		// says is part of the answer.
+		// says is part of the response.
 		says string
 	}{
 		"what both accounts allow":                     {"reader", get("/named/k"), 200, "x"},

@@ -123,7 +123,7 @@ func element(got *httptest.ResponseRecorder, name string) string {
 	return value
 }
 
-// send signs a request, sends it and returns the answer.
+// send signs a request, sends it and returns the response.
 func (p *peer) send(t *testing.T, c aws.Credentials, op operation) *httptest.ResponseRecorder {
 	t.Helper()
 	base := p.url
@@ -249,7 +249,7 @@ func startPeer(t *testing.T, path string, env []string, args ...string) {
 	})
 }
 
-// await asks until something answers.
+// await asks until something responds.
 func await(t *testing.T, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -270,7 +270,7 @@ func await(t *testing.T, address string) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s does not answer: %v", address, err)
+			t.Fatalf("%s does not respond: %v", address, err)
 		case <-tick.C:
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// assumed is the answer of AssumeRoleForPodIdentity (Amazon EKS Auth API Reference).
+// assumed is the response of AssumeRoleForPodIdentity (Amazon EKS Auth API Reference).
 type assumed struct {
 	Credentials struct {
 		AccessKeyID     string `json:"accessKeyId"`
@@ -36,7 +36,7 @@ type assumed struct {
 	} `json:"subject"`
 }
 
-// assumeForPod calls as the agent on a node does, and returns the answer or its error code.
+// assumeForPod calls as the agent on a node does, and returns the response or its error code.
 func (f fake) assumeForPod(t *testing.T, c s3fake.Credentials, token string) (assumed, string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"token": token})

@@ -88,7 +88,7 @@ func (q *query) describe() description {
 }
 
 func (q *query) serve(w http.ResponseWriter, requestID string) *awserr.Error {
-	body, err := q.answer(requestID)
+	body, err := q.respond(requestID)
 	if err != nil {
 		e := awserr.From(err)
 		q.fail(w, requestID, e)
@@ -109,7 +109,7 @@ func (q *query) write(w http.ResponseWriter, requestID string, status int, body 
 	_, _ = w.Write(body) // the client is gone if this fails
 }
 
-func (q *query) answer(requestID string) ([]byte, error) {
+func (q *query) respond(requestID string) ([]byte, error) {
 	if q.err != nil {
 		return nil, q.err
 	}

@@ -20,9 +20,9 @@ import (
 type exchange interface {
 	// describe names the call by what is known at the moment.
 	describe() description
-	// serve answers and returns the error that was answered, nil for success.
+	// serve responds and returns the error of the response, nil for success.
 	serve(w http.ResponseWriter, requestID string) *awserr.Error
-	// fail answers with an injected error.
+	// fail responds with an injected error.
 	fail(w http.ResponseWriter, requestID string, e *awserr.Error)
 }
 
@@ -37,26 +37,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amz-Id-2", requestID+"cooper")
 	w.Header().Set("Server", "AmazonS3")
 	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
-	desk.Answer(w, r, requestID, func() (calls.Exchange, []string) {
-		return answering{s.exchange(r), requestID}, []string{accessKeyOf(r), s.userOf(accessKeyOf(r))}
+	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
+		return handling{s.exchange(r), requestID}, []string{accessKeyOf(r), s.userOf(accessKeyOf(r))}
 	})
 }
 
-// answering is an exchange with the ID of its request.
-type answering struct {
+// handling is an exchange with the ID of its request.
+type handling struct {
 	exchange
 
 	requestID string
 }
 
 // Describe implements calls.Exchange.
-func (a answering) Describe() calls.Description {
+func (a handling) Describe() calls.Description {
 	d := a.describe()
 	return calls.Description{Operation: d.operation, Resource: d.resource, Principal: cmp.Or(d.principal, d.accessKeyID)}
 }
 
 // Serve implements calls.Exchange.
-func (a answering) Serve(w http.ResponseWriter) string {
+func (a handling) Serve(w http.ResponseWriter) string {
 	if e := a.serve(w, a.requestID); e != nil {
 		return e.Code
 	}
@@ -64,7 +64,7 @@ func (a answering) Serve(w http.ResponseWriter) string {
 }
 
 // Fail implements calls.Exchange.
-func (a answering) Fail(w http.ResponseWriter, rule *fault.Rule) {
+func (a handling) Fail(w http.ResponseWriter, rule *fault.Rule) {
 	a.fail(w, a.requestID, injected(rule))
 }
 

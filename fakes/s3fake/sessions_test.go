@@ -34,15 +34,15 @@ func (w *world) as(t *testing.T, c aws.Credentials, op operation) *httptest.Resp
 func (w *world) assume(t *testing.T, c aws.Credentials, params ...string) aws.Credentials {
 	t.Helper()
 	got := w.as(t, c, query("AssumeRole", params...))
-	var answer struct {
+	var response struct {
 		Key    string `xml:"AssumeRoleResult>Credentials>AccessKeyId"`
 		Secret string `xml:"AssumeRoleResult>Credentials>SecretAccessKey"`
 		Token  string `xml:"AssumeRoleResult>Credentials>SessionToken"`
 	}
-	if err := xml.Unmarshal(got.Body.Bytes(), &answer); err != nil || got.Code != http.StatusOK {
+	if err := xml.Unmarshal(got.Body.Bytes(), &response); err != nil || got.Code != http.StatusOK {
 		t.Fatalf("assume %v: %d %s %v", params, got.Code, got.Body, err)
 	}
-	return aws.Credentials{AccessKeyID: answer.Key, SecretAccessKey: answer.Secret, SessionToken: answer.Token}
+	return aws.Credentials{AccessKeyID: response.Key, SecretAccessKey: response.Secret, SessionToken: response.Token}
 }
 
 // travellers adds a role whose sessions last up to two hours and may do everything, and a user with a policy.

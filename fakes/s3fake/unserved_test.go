@@ -21,7 +21,7 @@ import (
 )
 
 // TestEveryOperationOfTheSDK calls every operation that the AWS SDK has for S3, IAM, STS and EKS: what the fake does not
-// serve it answers with NotImplemented, and it has not done anything else meanwhile.
+// serve it responds with NotImplemented, and it has not done anything else meanwhile.
 func TestEveryOperationOfTheSDK(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})
@@ -58,7 +58,7 @@ func (f fake) isServedOrNotImplemented(t *testing.T, service string, client refl
 		}
 		unserved++
 		if code := call(t, method); code != "NotImplemented" {
-			t.Errorf("%s:%s is not served and answers %q, want NotImplemented", service, name, code)
+			t.Errorf("%s:%s is not served and returns %q, want NotImplemented", service, name, code)
 		}
 	}
 	if unserved < 5 {
@@ -73,7 +73,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	const object = "/docs/k"
 	tests := map[string]operation{
 		"directory buckets":                        {method: http.MethodGet, path: "/?x-id=ListDirectoryBuckets"},
-		"the answer of an Object Lambda":           {method: http.MethodPost, path: "/WriteGetObjectResponse", body: "x"},
+		"the response of an Object Lambda":         {method: http.MethodPost, path: "/WriteGetObjectResponse", body: "x"},
 		"S3 Control":                               {method: http.MethodGet, path: "/v20180820/configuration/publicAccessBlock"},
 		"a sub-resource of the future, of objects": {method: http.MethodPut, path: object + "?aspect", body: "x"},
 		"a sub-resource of the future, of buckets": {method: http.MethodDelete, path: "/empty?aspect"},

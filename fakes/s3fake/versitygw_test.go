@@ -35,8 +35,8 @@ import (
 // policies alone.
 const guests = "111122223333"
 
-// versityAdmin answers the two calls of versitygw's own admin API that its test suite needs, and leaves everything else
-// to the fake. Answers stay as they are, but for x-amz-object-size: versitygw sends it after every PutObject, S3 after
+// versityAdmin handles the two calls of versitygw's own admin API that its test suite needs, and leaves everything else
+// to the fake. Responses stay as they are, but for x-amz-object-size: versitygw sends it after every PutObject, S3 after
 // appends only, and the suite ends with a nil pointer without it.
 func versityAdmin(s *s3fake.Server) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,7 @@ func administrate(s *s3fake.Server, r *http.Request) error {
 	return s.ImportUser(u)
 }
 
-// sizeWriter adds x-amz-object-size to answers to a PUT.
+// sizeWriter adds x-amz-object-size to responses to a PUT.
 type sizeWriter struct {
 	http.ResponseWriter
 	r *http.Request

@@ -22,7 +22,7 @@ const (
 	Key     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// Start runs Azurite until the test ends, and answers the URL of its Blob service, without an account. The test is
+// Start runs Azurite until the test ends, and returns the URL of its Blob service, without an account. The test is
 // skipped if Azurite is not installed.
 func Start(t testing.TB) string {
 	t.Helper()
@@ -55,7 +55,7 @@ func Start(t testing.TB) string {
 	return ""
 }
 
-// find answers what AZURITE names, or the npm package in the user's cache.
+// find returns what AZURITE names, or the npm package in the user's cache.
 func find() (string, error) {
 	script := os.Getenv("AZURITE")
 	if script == "" {

@@ -334,7 +334,7 @@ func TestAResumableUploadSurvivesAKill(t *testing.T) {
 	if got := send(c, http.MethodPut, path, fmt.Sprintf("bytes %d-%d/%d", chunk, 2*chunk-1, 2*chunk), whole[chunk:]); got.StatusCode != http.StatusOK {
 		t.Fatalf("second chunk: %s", got.Status)
 	}
-	// The answer was lost with the process: the client asks again, and gets the same object.
+	// The response was lost with the process: the client asks again, and gets the same object.
 	c.Kill()
 	c = startChild(t, "--data", dir)
 	if got := send(c, http.MethodPut, path, fmt.Sprintf("bytes */%d", 2*chunk), nil); got.StatusCode != http.StatusOK {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awserr is the error that an AWS-shaped service answers with: an HTTP status, a code, a message and
+// Package awserr is the error that an AWS-shaped service responds with: an HTTP status, a code, a message and
 // the extra fields that some codes carry. It knows nothing of how a service writes it down; the front of each
 // fake does that.
 package awserr
@@ -11,7 +11,7 @@ import (
 	"net/http"
 )
 
-// Field is one extra element of an error answer, for example BucketName or HeadersNotSigned.
+// Field is one extra element of an error response, for example BucketName or HeadersNotSigned.
 type Field struct {
 	Name  string
 	Value string
@@ -19,15 +19,15 @@ type Field struct {
 
 // Error is a refusal as the real service words it.
 type Error struct {
-	// Status is the HTTP status of the answer.
+	// Status is the HTTP status of the response.
 	Status int
 	// Code is the machine-readable code, for example NoSuchKey.
 	Code string
 	// Message is the sentence of the service's documentation.
 	Message string
-	// Fields follow the message in the answer, in this order.
+	// Fields follow the message in the response, in this order.
 	Fields []Field
-	// Header is added to the answer; nil adds nothing.
+	// Header is added to the response; nil adds nothing.
 	Header http.Header
 }
 
@@ -51,7 +51,7 @@ func (e *Error) With(name, value string) *Error {
 	return &c
 }
 
-// WithHeader returns a copy of e whose answer also carries the header.
+// WithHeader returns a copy of e whose response also carries the header.
 func (e *Error) WithHeader(name, value string) *Error {
 	c := *e
 	c.Header = e.Header.Clone()
@@ -69,7 +69,7 @@ func (e *Error) Is(target error) bool {
 }
 
 // From returns err as an *Error; anything else is the service's InternalError, with err's text kept out of the
-// answer by the caller's choice of message.
+// response by the caller's choice of message.
 func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

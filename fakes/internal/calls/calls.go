@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calls is the way of a call through a fake: it is recorded, a fault rule may hit it, and it is answered.
+// Package calls is the way of a call through a fake: it is recorded, a fault rule may hit it, and it gets a response.
 package calls
 
 import (
@@ -14,9 +14,9 @@ import (
 type Exchange interface {
 	// Describe names the call by what is known at the moment: more after Serve than before.
 	Describe() Description
-	// Serve performs the call and answers; it returns the code of the error that it answered, "" for success.
+	// Serve performs the call and responds; it returns the code of the error in the response, "" for success.
 	Serve(w http.ResponseWriter) string
-	// Fail answers with the error that a rule wants, and performs nothing.
+	// Fail responds with the error that a rule wants, and performs nothing.
 	Fail(w http.ResponseWriter, rule *fault.Rule)
 }
 
@@ -30,10 +30,10 @@ type Desk struct {
 	Now      func() time.Time
 }
 
-// Answer leads a call: begin makes its exchange once it is recorded and before anything is decided, and returns whom a
+// Handle leads a call through the fake: begin makes its exchange once it is recorded and before anything is decided, and returns whom a
 // rule may call its principal, verified or not. The handler panics with http.ErrAbortHandler when a rule drops the
 // connection.
-func (d Desk) Answer(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
+func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID
 	x, principals := begin()
@@ -69,7 +69,7 @@ func inject(x Exchange, w http.ResponseWriter, call *fault.Call, rule *fault.Rul
 		call.Code = x.Serve(swallower{http.Header{}})
 		panic(http.ErrAbortHandler)
 	case fault.FailAfter:
-		_ = x.Serve(swallower{http.Header{}}) // the answer is lost, whatever it is
+		_ = x.Serve(swallower{http.Header{}}) // the response is lost, whatever it is
 		call.Code = rule.Code
 		x.Fail(w, rule)
 	default:
@@ -93,7 +93,7 @@ func sleep(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// statusWriter remembers the status of an answer.
+// statusWriter remembers the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 
@@ -117,7 +117,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// swallower takes an answer that is to be lost.
+// swallower takes a response that is to be lost.
 type swallower struct{ header http.Header }
 
 // Header implements http.ResponseWriter.

@@ -33,11 +33,11 @@ func (deed) Fail(w http.ResponseWriter, rule *fault.Rule) {
 	http.Error(w, rule.Code, http.StatusTeapot)
 }
 
-// TestEachEffect makes one call under each effect and looks at the answer, at what was performed and at the record.
+// TestEachEffect makes one call under each effect and looks at the response, at what was performed and at the record.
 func TestEachEffect(t *testing.T) {
 	t.Parallel()
 	type outcome struct {
-		// Status is 0 without an answer.
+		// Status is 0 without a response.
 		Status, Performed int
 		Record            fault.Call
 	}
@@ -75,7 +75,7 @@ func TestEachEffect(t *testing.T) {
 			var got outcome
 			desk := calls.Desk{Faults: &faults, Recorder: &recorder, Now: func() time.Time { return time.Time{} }}
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				desk.Answer(w, r, "id", func() (calls.Exchange, []string) { return deed{&got.Performed}, nil })
+				desk.Handle(w, r, "id", func() (calls.Exchange, []string) { return deed{&got.Performed}, nil })
 			}))
 			got.Status = status(t, server)
 			server.Close() // waits for the handler
@@ -87,7 +87,7 @@ func TestEachEffect(t *testing.T) {
 	}
 }
 
-// status is the status of the answer to one call, 0 for a connection that was cut.
+// status is the status of the response to one call, 0 for a connection that was cut.
 func status(t *testing.T, server *httptest.Server) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)

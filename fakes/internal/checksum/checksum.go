@@ -48,7 +48,7 @@ func Parse(name string) (a Algorithm, ok bool) {
 	return a, a.New() != nil
 }
 
-// Header is the request and answer header of the algorithm, in lower case.
+// Header is the request and response header of the algorithm, in lower case.
 func (a Algorithm) Header() string { return "x-amz-checksum-" + strings.ToLower(string(a)) }
 
 // FullObjectOnly reports whether only the checksum of the whole object is allowed.

@@ -74,7 +74,7 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 }
 
 // Serve serves the fake until the context ends, and closes it. It calls ready with the URL once the port is open and
-// before the first request is answered; ready prints how to reach the fake. Then Serve prints the line that says so.
+// before the first request is served; ready prints how to reach the fake. Then Serve prints the line that says so.
 func (f *Flags) Serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
 	return errors.Join(f.serve(ctx, stdout, fake, guard, ready), fake.Close(), f.tidy())
 }

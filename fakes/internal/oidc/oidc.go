@@ -24,8 +24,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// ErrIssuer says that the issuer did not answer with keys.
-var ErrIssuer = errors.New("the issuer does not answer with keys")
+// ErrIssuer says that the issuer did not respond with keys.
+var ErrIssuer = errors.New("the issuer does not respond with keys")
 
 // Claims are what a token says about whose it is.
 type Claims struct {
@@ -96,9 +96,9 @@ func (v Verifier) key(ctx context.Context, issuer string, t *jwt.Token) (any, er
 	return nil, fmt.Errorf("the issuer has no key %q", kid)
 }
 
-// maxAnswer bounds what is read from an issuer, fetchTimeout how long it may take.
+// maxResponse bounds what is read from an issuer, fetchTimeout how long it may take.
 const (
-	maxAnswer    = 1 << 20
+	maxResponse  = 1 << 20
 	fetchTimeout = 10 * time.Second
 )
 
@@ -113,12 +113,12 @@ func (v Verifier) fetch(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrIssuer, err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
 		return fmt.Errorf("%w: %w", ErrIssuer, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%w: %s answers %s", ErrIssuer, url, resp.Status)
+		return fmt.Errorf("%w: %s returns %s", ErrIssuer, url, resp.Status)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("%w: %w", ErrIssuer, err)

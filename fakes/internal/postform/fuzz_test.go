@@ -16,12 +16,12 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/postform"
 )
 
-// clientError asserts that an error is one that the service answers a client with.
+// clientError asserts that an error is one that the service returns to a client.
 func clientError(t *testing.T, err error) {
 	t.Helper()
-	var answer *awserr.Error
-	if err != nil && (!errors.As(err, &answer) || answer.Status < http.StatusBadRequest || answer.Status >= http.StatusInternalServerError) {
-		t.Errorf("the error is %v, which is no answer of the service", err)
+	var response *awserr.Error
+	if err != nil && (!errors.As(err, &response) || response.Status < http.StatusBadRequest || response.Status >= http.StatusInternalServerError) {
+		t.Errorf("the error is %v, which is no response of the service", err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Body is a request body whose signature, hash and framing are verified while it is read. The error that ends
-// a read, unless it is io.EOF, is an *awserr.Error and the answer to the request: nothing read may be kept
+// a read, unless it is io.EOF, is an *awserr.Error and the response to the request: nothing read may be kept
 // after it.
 type Body interface {
 	io.Reader

@@ -63,7 +63,7 @@ func newChunked(r *http.Request, v *Verified, size int64, trailing bool) *chunke
 func (c *chunked) Size() int64                { return c.size }
 func (c *chunked) Trailer(name string) string { return c.trailers[name] }
 
-// Read implements io.Reader; after an error it keeps answering it.
+// Read implements io.Reader; after an error it keeps returning it.
 func (c *chunked) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

@@ -49,7 +49,7 @@ type Expect struct {
 }
 
 // Lookup finds the secret of an access key. Its error, an *awserr.Error such as InvalidAccessKeyId, is the
-// answer to the request. token is the security token that came with the key, "" for none.
+// response to the request. token is the security token that came with the key, "" for none.
 type Lookup func(accessKeyID, token string) (secret string, err error)
 
 // Verifier verifies requests to one endpoint.
@@ -276,7 +276,7 @@ func (c *claim) verified(key []byte, payload string) *Verified {
 	}
 }
 
-// mismatch is S3's answer to a wrong signature; its fields let a client author compare step by step.
+// mismatch is S3's response to a wrong signature; its fields let a client author compare step by step.
 func mismatch(c *claim, toSign, canonical string) *awserr.Error {
 	return awserr.New(http.StatusForbidden, "SignatureDoesNotMatch",
 		"The request signature we calculated does not match the signature you provided. Check your key and signing method.").

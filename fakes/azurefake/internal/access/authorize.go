@@ -15,7 +15,7 @@ import (
 // Target is what a request is about. Blob and Container may be empty.
 type Target struct {
 	Account, Container, Blob string
-	// Stored answers the container, for its policies and public access.
+	// Stored returns the container, for its policies and public access.
 	Stored func() (store.Container, error)
 	// Resource is the resource ID of the account, which role assignments name.
 	Resource string
@@ -113,7 +113,7 @@ func kindOf(q url.Values) (Kind, string) {
 	return ServiceSAS, "service SAS"
 }
 
-// Override answers the response header that the signature replaces, "" for none.
+// Override returns the response header that the signature replaces, "" for none.
 func (c *Caller) Override(header string) string {
 	param := map[string]string{"Cache-Control": "rscc", "Content-Disposition": "rscd", "Content-Encoding": "rsce", "Content-Language": "rscl", "Content-Type": "rsct"}[header]
 	if c.sas.values == nil || param == "" {
@@ -122,7 +122,7 @@ func (c *Caller) Override(header string) string {
 	return c.sas.values.Get(param)
 }
 
-// Scope answers the encryption scope of whatever is written with the signature, "" if that says nothing.
+// Scope returns the encryption scope of whatever is written with the signature, "" if that says nothing.
 func (c *Caller) Scope() string {
 	if c.sas.values == nil {
 		return ""

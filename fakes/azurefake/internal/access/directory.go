@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package access decides who calls and what they may do: account keys, shared access signatures of all kinds, tokens
-// of the directory and role assignments. It reads requests but answers none, and stores no data of users.
+// of the directory and role assignments. It reads requests but serves none, and stores no data of users.
 package access
 
 import (
@@ -155,7 +155,7 @@ func NewKey() string { return base64.StdEncoding.EncodeToString(randomBytes(64))
 // TenantID is the directory's UUID.
 func (d *Directory) TenantID() string { return d.tenant.ID }
 
-// Account answers an account by name.
+// Account returns an account by name.
 func (d *Directory) Account(name string) (Account, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -163,7 +163,7 @@ func (d *Directory) Account(name string) (Account, bool) {
 	return a, ok
 }
 
-// Accounts answers all accounts in the order of names.
+// Accounts returns all accounts in the order of names.
 func (d *Directory) Accounts() []Account {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -219,7 +219,7 @@ func (d *Directory) RemovePrincipal(objectID string) error {
 	return nil
 }
 
-// Principal answers a principal by object ID.
+// Principal returns a principal by object ID.
 func (d *Directory) Principal(objectID string) (Principal, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -227,7 +227,7 @@ func (d *Directory) Principal(objectID string) (Principal, bool) {
 	return p, ok
 }
 
-// Principals answers all principals in the order of names.
+// Principals returns all principals in the order of names.
 func (d *Directory) Principals() []Principal {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -267,7 +267,7 @@ func (d *Directory) RemoveAssignment(id string) error {
 	return nil
 }
 
-// Assignments answers all role assignments in the order of IDs.
+// Assignments returns all role assignments in the order of IDs.
 func (d *Directory) Assignments() []Assignment {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

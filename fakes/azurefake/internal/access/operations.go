@@ -60,7 +60,7 @@ type need struct {
 	action string
 }
 
-// isData says whether an action is one that the DataActions of a role allow.
+// isData reports whether an action is one that the DataActions of a role allow.
 func isData(action string) bool { return strings.HasPrefix(action, actionBlobs) }
 
 const (
@@ -72,7 +72,7 @@ const (
 
 func needs(op Operation) need { return needed[op] }
 
-// adds says whether the action for new blobs is enough, which "Permissions for calling data operations" allows where
+// adds reports whether the action for new blobs is enough, which "Permissions for calling data operations" allows where
 // nothing is overwritten.
 func adds(op Operation) bool {
 	return op == PutBlob || op == AppendBlock || op == SnapshotBlob || op == CopyBlob

@@ -23,10 +23,10 @@ type Role struct {
 	Scopes []string `json:"scopes,omitempty"`
 }
 
-// Custom says whether the role was made by a call.
+// Custom reports whether the role was made by a call.
 func (r Role) Custom() bool { return len(r.Scopes) > 0 }
 
-// allows says whether the role allows an action, which is written as Azure writes it.
+// allows reports whether the role allows an action, which is written as Azure writes it.
 func (r Role) allows(action string) bool {
 	yes, no := r.Actions, r.NotActions
 	if isData(action) {
@@ -104,7 +104,7 @@ func (d *Directory) Roles() []Role {
 	return append(builtIn(), custom...)
 }
 
-// Role answers a role definition by its ID.
+// Role returns a role definition by its ID.
 func (d *Directory) Role(id string) (Role, bool) {
 	for _, r := range d.Roles() {
 		if strings.EqualFold(r.ID, id) {
@@ -136,7 +136,7 @@ func (d *Directory) RemoveRole(id string) error {
 	return nil
 }
 
-// Allowed says whether a role of the principal at or above the resource has the action.
+// Allowed reports whether a role of the principal at or above the resource has the action.
 func (d *Directory) Allowed(objectID, action, resource string) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -161,7 +161,7 @@ func (d *Directory) roleAllows(id, action string) bool {
 	return false
 }
 
-// Under says whether a resource ID is the scope or below it.
+// Under reports whether a resource ID is the scope or below it.
 func Under(resource, scope string) bool {
 	resource, scope = strings.ToLower(strings.TrimSuffix(resource, "/"))+"/", strings.ToLower(strings.TrimSuffix(scope, "/"))+"/"
 	return strings.HasPrefix(resource, scope)

@@ -213,7 +213,7 @@ func (d *Directory) scoped(q url.Values, permissions, start, expiry string) (sig
 	return signature{permissions: permissions, resource: q.Get("sr")}, nil
 }
 
-// Ordered says whether permissions are known letters in the canonical order, each once.
+// Ordered reports whether permissions are known letters in the canonical order, each once.
 func Ordered(permissions string) bool {
 	last := -1
 	for _, c := range permissions {

@@ -18,7 +18,7 @@ import (
 // maxSkew is how far the time of a signed request may be from the service's.
 const maxSkew = 15 * time.Minute
 
-// Sign answers the signature of a text by an account key.
+// Sign returns the signature of a text by an account key.
 func Sign(key, text string) string {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil {
@@ -29,7 +29,7 @@ func Sign(key, text string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signedBy says whether one of the keys made the signature.
+// signedBy reports whether one of the keys made the signature.
 func signedBy(keys []string, signature, text string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { return hmac.Equal([]byte(Sign(k, text)), []byte(signature)) })
 }

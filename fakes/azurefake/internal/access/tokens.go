@@ -105,7 +105,7 @@ func (p Principal) trusts(shown Federation) error {
 	return fmt.Errorf("%w %q", err, shown.Issuer)
 }
 
-// Verify checks an access token of the directory and answers its principal, which must still exist.
+// Verify checks an access token of the directory and returns its principal, which must still exist.
 func (d *Directory) Verify(token, audience string) (Principal, error) {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithTimeFunc(d.now), jwt.WithExpirationRequired())
 	claims := jwt.MapClaims{}
@@ -136,7 +136,7 @@ func (d *Directory) bearer(r *http.Request, token string) (Principal, error) {
 	return p, nil
 }
 
-// DelegationKey answers the key with which a principal may sign for an account in a time window. It is derived, not
+// DelegationKey returns the key with which a principal may sign for an account in a time window. It is derived, not
 // stored.
 func (d *Directory) DelegationKey(account, objectID, start, expiry, version string) string {
 	return d.delegationKey(account, url.Values{"skoid": {objectID}, "sktid": {d.tenant.ID}, "skt": {start}, "ske": {expiry}, "sks": {"b"}, "skv": {version}})

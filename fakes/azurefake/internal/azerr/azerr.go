@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azerr is the error that the Blob service answers: a status, a code and a sentence. It knows the codes that
+// Package azerr is the error that the Blob service returns: a status, a code and a sentence. It knows the codes that
 // several packages need and no request.
 package azerr
 
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Error is an answer of the service that is no success.
+// Error is a response of the service that is no success.
 type Error struct {
 	Status  int
 	Code    string
@@ -37,7 +37,7 @@ func From(err error) *Error {
 	return New(http.StatusInternalServerError, "InternalError", "The server encountered an internal error. Please retry the request.")
 }
 
-// Errors that more than one package answers, worded as the lists of error codes of the Blob service have them.
+// Errors that more than one package returns, worded as the lists of error codes of the Blob service have them.
 var (
 	ContainerNotFound      = New(http.StatusNotFound, "ContainerNotFound", "The specified container does not exist.")
 	ContainerAlreadyExists = New(http.StatusConflict, "ContainerAlreadyExists", "The specified container already exists.")
@@ -63,7 +63,7 @@ func AuthenticationFailed(format string, args ...any) *Error {
 	return e
 }
 
-// Write answers a request with the error; head leaves the body out.
+// Write sends the error as the response; head leaves the body out.
 func (e *Error) Write(w http.ResponseWriter, requestID string, now time.Time, head bool) {
 	w.Header().Set("X-Ms-Error-Code", e.Code)
 	if head || e.Status == http.StatusNotModified {

@@ -29,7 +29,7 @@ type Options struct {
 	Directory *access.Directory
 	// Domains are suffixes of host names before which the account's name stands, such as blob.localhost.
 	Domains []string
-	// Resource answers the resource ID of an account.
+	// Resource returns the resource ID of an account.
 	Resource func(account string) string
 	// Versioning keeps the earlier states of blobs that are overwritten or deleted.
 	Versioning bool
@@ -202,7 +202,7 @@ func (c *Call) Resource() string {
 	return c.Target.Container + "/" + c.Target.Blob
 }
 
-// Serve performs the call and answers the error that was answered, nil for success.
+// Serve performs the call and returns the error of the response, nil for success.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.common(w)
 	err := c.perform(w)
@@ -267,7 +267,7 @@ func (c *Call) perform(w http.ResponseWriter) error {
 // unsupportedHeaders change what a call means, so that it would be wrong to ignore them.
 var unsupportedHeaders = []string{"X-Ms-If-Tags", "X-Ms-Source-If-Tags", "X-Ms-Encryption-Key", "X-Ms-Structured-Body", "X-Ms-Immutability-Policy-Until-Date", "X-Ms-Legal-Hold"}
 
-// changesPast says whether the call would change a snapshot or version in a way that these have not.
+// changesPast reports whether the call would change a snapshot or version in a way that these have not.
 func (c *Call) changesPast() bool {
 	if c.r.Method != http.MethodPut || c.Target.Blob == "" || !c.namesPast() {
 		return false
@@ -275,13 +275,13 @@ func (c *Call) changesPast() bool {
 	return c.Operation != access.SetBlobTier && (c.Operation != access.SetBlobTags || c.r.URL.Query().Has("snapshot"))
 }
 
-// namesPast says whether the query names a snapshot or a version.
+// namesPast reports whether the query names a snapshot or a version.
 func (c *Call) namesPast() bool {
 	q := c.r.URL.Query()
 	return q.Has("snapshot") || q.Has("versionid")
 }
 
-// namesState says whether the snapshot or version that the query names can be one at all.
+// namesState reports whether the snapshot or version that the query names can be one at all.
 func (c *Call) namesState() bool {
 	q := c.r.URL.Query()
 	for _, name := range []string{"snapshot", "versionid"} {
@@ -312,7 +312,7 @@ func (c *Call) unknown() error {
 	return azerr.New(http.StatusMethodNotAllowed, "UnsupportedHttpVerb", "The resource doesn't support specified Http Verb.")
 }
 
-// Fail answers the call with an error.
+// Fail responds to the call with an error.
 func (c *Call) Fail(w http.ResponseWriter, e *azerr.Error) {
 	c.common(w)
 	if e.Status == http.StatusUnauthorized {
@@ -351,11 +351,11 @@ func (c *Call) readText() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// writeXML answers with an XML document.
+// writeXML responds with an XML document.
 func writeXML(w http.ResponseWriter, status int, value any) error {
 	raw, err := xml.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return fmt.Errorf("encode the response: %w", err)
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
@@ -363,7 +363,7 @@ func writeXML(w http.ResponseWriter, status int, value any) error {
 	return nil
 }
 
-// setState answers the headers that every change and every look has.
+// setState sets the headers that every change and every look has.
 func setState(w http.ResponseWriter, etag string, modified time.Time) {
 	w.Header().Set("ETag", quoted(etag))
 	w.Header().Set("Last-Modified", httpTime(modified))

@@ -86,7 +86,7 @@ func (c conditions) alone() error {
 	return nil
 }
 
-// unchanged says whether the conditions for a changed state do not hold. Of two, a read wants one and another call the
+// unchanged reports whether the conditions for a changed state do not hold. Of two, a read wants one and another call the
 // tag's.
 func (c conditions) unchanged(etag string, modified time.Time, reading bool) bool {
 	sameTag, sameTime := c.noneMatch != "" && listed(c.noneMatch, etag), c.hasModifiedSince && !modified.After(c.modifiedSince)

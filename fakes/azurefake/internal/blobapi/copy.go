@@ -55,7 +55,7 @@ func (c *Call) source() (*Call, error) {
 	return from, nil
 }
 
-// abortCopy is Abort Copy Blob. Copies are complete when they are answered, so that there is never one to abort.
+// abortCopy is Abort Copy Blob. Copies are complete in the response, so that there is never one to abort.
 func (c *Call) abortCopy(http.ResponseWriter) error {
 	q, action := c.r.URL.Query(), c.r.Header.Get("X-Ms-Copy-Action")
 	switch {
@@ -133,7 +133,7 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	return nil
 }
 
-// fromURL says whether the call is Put Blob From URL, which makes a block blob of its own and no copy.
+// fromURL reports whether the call is Put Blob From URL, which makes a block blob of its own and no copy.
 func (c *Call) fromURL() bool { return c.r.Header.Get("X-Ms-Blob-Type") != "" }
 
 // putFromURL gives a new blob the content of a pinned state, and the state's properties but for those that the request
@@ -175,7 +175,7 @@ func over(old, next *store.Blob) error {
 	return nil
 }
 
-// later says whether the service may make the copy after its answer, as Copy Blob does and the two others do not.
+// later reports whether the service may make the copy after its response, as Copy Blob does and the two others do not.
 func (c *Call) later() bool {
 	return c.r.Header.Get("X-Ms-Requires-Sync") != "true" && !c.fromURL()
 }
@@ -205,7 +205,7 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	return &next, nil
 }
 
-// sourceState finds the state that is copied, and keeps it readable until the answered function is called.
+// sourceState finds the state that is copied, and keeps it readable until the returned function is called.
 func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error) {
 	cond, err := readConditions(c.r.Header, "X-Ms-Source-")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// pick answers the state that the query names: a snapshot, a version or the current one.
+// pick returns the state that the query names: a snapshot, a version or the current one.
 func (c *Call) pick(e *store.Entry) (*store.Blob, error) {
 	q := c.r.URL.Query()
 	snapshot, version := q.Get("snapshot"), q.Get("versionid")
@@ -160,7 +160,7 @@ func (c *Call) send(w http.ResponseWriter, b *store.Blob, part span) error {
 	}
 	w.WriteHeader(status)
 	if err := c.api.Store.Read(w, b, part.offset, part.length); err != nil {
-		return http.ErrAbortHandler // the answer has begun: only a broken connection can tell
+		return http.ErrAbortHandler // the response has begun: only a broken connection can tell
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (c *Call) rangeChecksum() (string, hash.Hash) {
 	return "", nil
 }
 
-// checksumWithoutRange says whether the request asks for the checksum of a range that it does not name, or for two.
+// checksumWithoutRange reports whether the request asks for the checksum of a range that it does not name, or for two.
 func (c *Call) checksumWithoutRange() bool {
 	asked := 0
 	for _, name := range []string{"X-Ms-Range-Get-Content-Md5", "X-Ms-Range-Get-Content-Crc64"} {
@@ -207,7 +207,7 @@ func (c *Call) checksumWithoutRange() bool {
 	return asked > 1 || asked == 1 && c.r.Header.Get("Range") == "" && c.r.Header.Get("X-Ms-Range") == ""
 }
 
-// describe answers the headers that describe a state.
+// describe sets the headers that describe a state.
 func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
 	h := w.Header()
 	setState(w, b.ETag, b.Modified)

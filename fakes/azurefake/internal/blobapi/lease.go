@@ -13,8 +13,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
-// leaseAnswer is what a lease action answers.
-type leaseAnswer struct {
+// leaseResponse is what a lease action returns.
+type leaseResponse struct {
 	status int
 	id     string
 	// left are the seconds until a broken lease ends, -1 for other actions.
@@ -22,7 +22,7 @@ type leaseAnswer struct {
 }
 
 // lease performs the action that the headers name.
-func (c *Call) lease(l store.Lease) (store.Lease, leaseAnswer, error) {
+func (c *Call) lease(l store.Lease) (store.Lease, leaseResponse, error) {
 	now, h := c.api.Now(), c.r.Header
 	id := c.leaseID()
 	switch h.Get("X-Ms-Lease-Action") {
@@ -30,51 +30,51 @@ func (c *Call) lease(l store.Lease) (store.Lease, leaseAnswer, error) {
 		return acquire(l, h, now)
 	case "renew":
 		if id == "" {
-			return l, leaseAnswer{}, azerr.MissingHeader
+			return l, leaseResponse{}, azerr.MissingHeader
 		}
 		next, err := l.Renew(id, now)
-		return next, leaseAnswer{http.StatusOK, id, -1}, err
+		return next, leaseResponse{http.StatusOK, id, -1}, err
 	case "change":
 		proposed, err := proposedID(h, false)
 		if id == "" || err != nil {
-			return l, leaseAnswer{}, azerr.MissingHeader
+			return l, leaseResponse{}, azerr.MissingHeader
 		}
 		next, err := l.Change(id, proposed, now)
-		return next, leaseAnswer{http.StatusOK, proposed, -1}, err
+		return next, leaseResponse{http.StatusOK, proposed, -1}, err
 	case "release":
 		if id == "" {
-			return l, leaseAnswer{}, azerr.MissingHeader
+			return l, leaseResponse{}, azerr.MissingHeader
 		}
 		next, err := l.Release(id, now)
-		return next, leaseAnswer{http.StatusOK, "", -1}, err
+		return next, leaseResponse{http.StatusOK, "", -1}, err
 	case "break":
 		period, err := breakPeriod(h)
 		if err != nil {
-			return l, leaseAnswer{}, err
+			return l, leaseResponse{}, err
 		}
 		next, left, err := l.Break(period, now)
-		return next, leaseAnswer{http.StatusAccepted, "", left}, err
+		return next, leaseResponse{http.StatusAccepted, "", left}, err
 	case "":
-		return l, leaseAnswer{}, azerr.MissingHeader
+		return l, leaseResponse{}, azerr.MissingHeader
 	}
-	return l, leaseAnswer{}, azerr.InvalidHeaderValue
+	return l, leaseResponse{}, azerr.InvalidHeaderValue
 }
 
-func acquire(l store.Lease, h http.Header, now time.Time) (store.Lease, leaseAnswer, error) {
+func acquire(l store.Lease, h http.Header, now time.Time) (store.Lease, leaseResponse, error) {
 	value := h.Get("X-Ms-Lease-Duration")
 	if value == "" {
-		return l, leaseAnswer{}, azerr.MissingHeader
+		return l, leaseResponse{}, azerr.MissingHeader
 	}
 	seconds, err := strconv.Atoi(value)
 	if err != nil || (seconds != -1 && (seconds < 15 || seconds > 60)) {
-		return l, leaseAnswer{}, azerr.InvalidHeaderValue
+		return l, leaseResponse{}, azerr.InvalidHeaderValue
 	}
 	id, err := proposedID(h, true)
 	if err != nil {
-		return l, leaseAnswer{}, err
+		return l, leaseResponse{}, err
 	}
 	next, err := l.Acquire(id, time.Duration(seconds)*time.Second, now)
-	return next, leaseAnswer{http.StatusCreated, id, -1}, err
+	return next, leaseResponse{http.StatusCreated, id, -1}, err
 }
 
 func proposedID(h http.Header, optional bool) (string, error) {
@@ -104,7 +104,7 @@ func breakPeriod(h http.Header) (*time.Duration, error) {
 	return &d, nil
 }
 
-func (a leaseAnswer) write(w http.ResponseWriter, etag string, modified time.Time) {
+func (a leaseResponse) write(w http.ResponseWriter, etag string, modified time.Time) {
 	setState(w, etag, modified)
 	if a.id != "" {
 		w.Header().Set("X-Ms-Lease-Id", a.id)
@@ -116,7 +116,7 @@ func (a leaseAnswer) write(w http.ResponseWriter, etag string, modified time.Tim
 }
 
 func (c *Call) leaseContainer(w http.ResponseWriter) error {
-	var answer leaseAnswer
+	var response leaseResponse
 	found, err := c.api.Store.ChangeContainer(c.Target.Account, c.Target.Container, func(found *store.Container) error {
 		cond, err := readConditions(c.r.Header, "")
 		if err == nil {
@@ -125,18 +125,18 @@ func (c *Call) leaseContainer(w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		found.Lease, answer, err = c.lease(found.Lease)
+		found.Lease, response, err = c.lease(found.Lease)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	answer.write(w, found.ETag, found.Modified)
+	response.write(w, found.ETag, found.Modified)
 	return nil
 }
 
 func (c *Call) leaseBlob(w http.ResponseWriter) error {
-	var answer leaseAnswer
+	var response leaseResponse
 	var current *store.Blob
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
 		if e.Current == nil {
@@ -150,13 +150,13 @@ func (c *Call) leaseBlob(w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		e.Lease, answer, err = c.lease(e.Lease)
+		e.Lease, response, err = c.lease(e.Lease)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	answer.write(w, current.ETag, current.Modified)
+	response.write(w, current.ETag, current.Modified)
 	return nil
 }
 

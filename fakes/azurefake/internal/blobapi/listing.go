@@ -339,7 +339,7 @@ func (n nameXML) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
 	return e.EncodeElement(string(n), start)
 }
 
-// notXML says whether a document cannot hold a character, as section 2.2 of "Extensible Markup Language (XML) 1.0" has it.
+// notXML reports whether a document cannot hold a character, as section 2.2 of "Extensible Markup Language (XML) 1.0" has it.
 func notXML(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }

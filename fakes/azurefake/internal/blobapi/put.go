@@ -300,7 +300,7 @@ func (c *Call) scope(b *store.Blob) error {
 	return nil
 }
 
-// created answers a change that made a state.
+// created responds to a change that made a state.
 func (c *Call) created(w http.ResponseWriter, b *store.Blob, sum string) {
 	setState(w, b.ETag, b.Modified)
 	h := w.Header()
@@ -348,7 +348,7 @@ func (c *Call) appendBlock(w http.ResponseWriter) error {
 	return nil
 }
 
-// checked answers the checksum of a piece of a blob, which the service does for requests that have one.
+// checked sets the header with the checksum of a piece of a blob, which the service does for requests that have one.
 func (c *Call) checked(w http.ResponseWriter, body received) {
 	if c.r.Header.Get("Content-Md5") != "" || c.r.Header.Get("X-Ms-Source-Content-Md5") != "" {
 		w.Header().Set("Content-Md5", body.md5)

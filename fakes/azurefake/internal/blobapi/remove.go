@@ -54,7 +54,7 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 }
 
 // nextVersion makes a new version of the current state as it is, which is what a snapshot does to a blob with versions,
-// and answers its name; "" without versions.
+// and returns its name; "" without versions.
 func (c *Call) nextVersion(e *store.Change) string {
 	if !c.api.Versioning || e.Current.Version == "" {
 		return ""

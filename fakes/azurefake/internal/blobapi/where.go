@@ -65,7 +65,7 @@ func (s *search) add(p predicate) error {
 	return nil
 }
 
-// find answers the tags of a blob that the search names, nil if they do not fit.
+// find returns the tags of a blob that the search names, nil if they do not fit.
 func (s search) find(tags map[string]string) map[string]string {
 	found := map[string]string{}
 	for _, p := range s.tags {

@@ -24,22 +24,22 @@ func (c *Call) accountServer() *storagefake.AccountsServer {
 		ListKeys: func(_ context.Context, _, name string, _ *armstorage.AccountsClientListKeysOptions) (fake.Responder[list], fake.ErrorResponder) {
 			a, found := directory.Account(name)
 			if !found {
-				return answer(0, list{}, missing("ResourceNotFound", c.route.scope))
+				return respond(0, list{}, missing("ResourceNotFound", c.route.scope))
 			}
-			return answer(http.StatusOK, list{AccountListKeysResult: keys(a)}, nil)
+			return respond(http.StatusOK, list{AccountListKeysResult: keys(a)}, nil)
 		},
 		RegenerateKey: func(_ context.Context, _, name string, asked armstorage.AccountRegenerateKeyParameters, _ *armstorage.AccountsClientRegenerateKeyOptions) (
 			fake.Responder[next], fake.ErrorResponder,
 		) {
 			if _, found := directory.Account(name); !found {
-				return answer(0, next{}, missing("ResourceNotFound", c.route.scope))
+				return respond(0, next{}, missing("ResourceNotFound", c.route.scope))
 			}
 			which, ok := map[string]int{"key1": 0, "key2": 1}[text(asked.KeyName)]
 			if !ok {
-				return answer(0, next{}, bad("InvalidKeyName", "The key's name is key1 or key2."))
+				return respond(0, next{}, bad("InvalidKeyName", "The key's name is key1 or key2."))
 			}
 			a, err := directory.ChangeAccount(name, func(a *access.Account) { a.Keys[which] = access.NewKey() })
-			return answer(http.StatusOK, next{AccountListKeysResult: keys(a)}, err)
+			return respond(http.StatusOK, next{AccountListKeysResult: keys(a)}, err)
 		},
 	}
 }

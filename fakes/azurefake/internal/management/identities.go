@@ -57,27 +57,27 @@ func (c *Call) identityServer() *msifake.UserAssignedIdentitiesServer {
 	return &msifake.UserAssignedIdentitiesServer{
 		CreateOrUpdate: func(_ context.Context, _, name string, asked armmsi.Identity, _ *armmsi.UserAssignedIdentitiesClientCreateOrUpdateOptions) (fake.Responder[put], fake.ErrorResponder) {
 			p, status, err := c.api.putIdentity(name, asked)
-			return answer(status, put{Identity: c.api.identityAnswer(p)}, err)
+			return respond(status, put{Identity: c.api.identityResponse(p)}, err)
 		},
 		Get: func(_ context.Context, _, name string, _ *armmsi.UserAssignedIdentitiesClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
 			p, found := c.api.identity(name)
 			if !found {
-				return answer(0, get{}, missing("ResourceNotFound", c.Resource))
+				return respond(0, get{}, missing("ResourceNotFound", c.Resource))
 			}
-			return answer(http.StatusOK, get{Identity: c.api.identityAnswer(p)}, nil)
+			return respond(http.StatusOK, get{Identity: c.api.identityResponse(p)}, nil)
 		},
 		Delete: func(_ context.Context, _, name string, _ *armmsi.UserAssignedIdentitiesClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
 			p, found := c.api.identity(name)
 			if !found {
-				return answer(http.StatusNoContent, del{}, nil)
+				return respond(http.StatusNoContent, del{}, nil)
 			}
-			return answer(http.StatusOK, del{}, c.api.options.Directory.RemovePrincipal(p.ObjectID))
+			return respond(http.StatusOK, del{}, c.api.options.Directory.RemovePrincipal(p.ObjectID))
 		},
 		NewListByResourceGroupPager: func(string, *armmsi.UserAssignedIdentitiesClientListByResourceGroupOptions) (pages fake.PagerResponder[all]) {
 			page := all{UserAssignedIdentitiesListResult: armmsi.UserAssignedIdentitiesListResult{Value: []*armmsi.Identity{}}}
 			for _, p := range c.api.options.Directory.Principals() {
 				if p.Identity != nil {
-					page.Value = append(page.Value, to.Ptr(c.api.identityAnswer(p)))
+					page.Value = append(page.Value, to.Ptr(c.api.identityResponse(p)))
 				}
 			}
 			pages.AddPage(http.StatusOK, page, nil)
@@ -115,19 +115,19 @@ func (a *API) putIdentity(name string, asked armmsi.Identity) (access.Principal,
 	return p, status, a.options.Directory.PutPrincipal(p)
 }
 
-func (a *API) identityAnswer(p access.Principal) armmsi.Identity {
+func (a *API) identityResponse(p access.Principal) armmsi.Identity {
 	if p.Identity == nil {
 		return armmsi.Identity{}
 	}
-	answer := armmsi.Identity{
+	response := armmsi.Identity{
 		ID: to.Ptr(p.Identity.ID), Name: to.Ptr(path.Base(p.Identity.ID)), Type: to.Ptr("Microsoft.ManagedIdentity/userAssignedIdentities"),
 		Location: to.Ptr(p.Identity.Location), Tags: map[string]*string{},
 		Properties: &armmsi.UserAssignedIdentityProperties{PrincipalID: to.Ptr(p.ObjectID), ClientID: to.Ptr(p.ClientID), TenantID: to.Ptr(a.options.Directory.TenantID())},
 	}
 	for key, value := range p.Identity.Tags {
-		answer.Tags[key] = to.Ptr(value)
+		response.Tags[key] = to.Ptr(value)
 	}
-	return answer
+	return response
 }
 
 func (c *Call) federationServer() *msifake.FederatedIdentityCredentialsServer {
@@ -142,24 +142,24 @@ func (c *Call) federationServer() *msifake.FederatedIdentityCredentialsServer {
 			fake.Responder[put], fake.ErrorResponder,
 		) {
 			made, status, err := c.api.putFederation(identity, name, asked)
-			return answer(status, put{FederatedIdentityCredential: made}, err)
+			return respond(status, put{FederatedIdentityCredential: made}, err)
 		},
 		Get: func(_ context.Context, _, identity, name string, _ *armmsi.FederatedIdentityCredentialsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
 			p, _ := c.api.identity(identity)
 			f, found := p.Federated[name]
 			if !found {
-				return answer(0, get{}, missing("ResourceNotFound", c.Resource))
+				return respond(0, get{}, missing("ResourceNotFound", c.Resource))
 			}
-			return answer(http.StatusOK, get{FederatedIdentityCredential: c.api.federationAnswer(identity, name, f)}, nil)
+			return respond(http.StatusOK, get{FederatedIdentityCredential: c.api.federationResponse(identity, name, f)}, nil)
 		},
 		Delete: func(_ context.Context, _, identity, name string, _ *armmsi.FederatedIdentityCredentialsClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
 			p, _ := c.api.identity(identity)
 			if _, found := p.Federated[name]; !found {
-				return answer(http.StatusNoContent, del{}, nil)
+				return respond(http.StatusNoContent, del{}, nil)
 			}
 			p.Federated = maps.Clone(p.Federated)
 			delete(p.Federated, name)
-			return answer(http.StatusOK, del{}, c.api.options.Directory.PutPrincipal(p))
+			return respond(http.StatusOK, del{}, c.api.options.Directory.PutPrincipal(p))
 		},
 		NewListPager: func(_, identity string, _ *armmsi.FederatedIdentityCredentialsClientListOptions) (pages fake.PagerResponder[all]) {
 			p, found := c.api.identity(identity)
@@ -169,7 +169,7 @@ func (c *Call) federationServer() *msifake.FederatedIdentityCredentialsServer {
 			}
 			page := all{FederatedIdentityCredentialsListResult: armmsi.FederatedIdentityCredentialsListResult{Value: []*armmsi.FederatedIdentityCredential{}}}
 			for _, name := range slices.Sorted(maps.Keys(p.Federated)) {
-				page.Value = append(page.Value, to.Ptr(c.api.federationAnswer(identity, name, p.Federated[name])))
+				page.Value = append(page.Value, to.Ptr(c.api.federationResponse(identity, name, p.Federated[name])))
 			}
 			pages.AddPage(http.StatusOK, page, nil)
 			return pages
@@ -206,7 +206,7 @@ func (a *API) putFederation(identity, name string, asked armmsi.FederatedIdentit
 		}
 	}
 	p.Federated = next
-	return a.federationAnswer(identity, name, f), status, a.options.Directory.PutPrincipal(p)
+	return a.federationResponse(identity, name, f), status, a.options.Directory.PutPrincipal(p)
 }
 
 // federationOf checks a federated credential. The service wants an issuer with HTTPS and one audience.
@@ -228,14 +228,14 @@ func federationOf(name string, asked armmsi.FederatedIdentityCredential) (access
 	return f, nil
 }
 
-func (a *API) federationAnswer(identity, name string, f access.Federation) armmsi.FederatedIdentityCredential {
-	answer := armmsi.FederatedIdentityCredential{
+func (a *API) federationResponse(identity, name string, f access.Federation) armmsi.FederatedIdentityCredential {
+	response := armmsi.FederatedIdentityCredential{
 		ID: to.Ptr(a.identityID(identity) + "/federatedIdentityCredentials/" + name), Name: to.Ptr(name),
 		Type:       to.Ptr("Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"),
 		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(f.Issuer), Subject: to.Ptr(f.Subject)},
 	}
 	for _, audience := range f.Audiences {
-		answer.Properties.Audiences = append(answer.Properties.Audiences, to.Ptr(audience))
+		response.Properties.Audiences = append(response.Properties.Audiences, to.Ptr(audience))
 	}
-	return answer
+	return response
 }

@@ -4,7 +4,7 @@
 // managed identities with their federated credentials, role assignments and definitions, and the keys of storage
 // accounts.
 //
-// Paths, bodies and answers are those of the fake servers that Microsoft generates with the clients of its SDK for Go,
+// Paths, bodies and responses are those of the fake servers that Microsoft generates with the clients of its SDK for Go,
 // from the same specification; this package finds the call, decides whether the caller may make it, and does what it
 // says to the directory. It is verified against the types of the SDK and not against the cloud.
 package management
@@ -68,7 +68,7 @@ func (a *API) Prepare(r *http.Request) *Call {
 	return c
 }
 
-// Serve answers the call, and the error that was answered.
+// Serve handles the call and returns the error of the response.
 func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	c.api.mu.Lock()
 	defer c.api.mu.Unlock()
@@ -79,16 +79,16 @@ func (c *Call) Serve(w http.ResponseWriter) *azerr.Error {
 	// The SDK's servers learn from the context which call it is. They must not see its end: they would write to a
 	// channel that they have closed.
 	ctx := context.WithValue(context.WithoutCancel(c.r.Context()), runtime.CtxAPINameKey{}, c.route.name)
-	answer, err := c.route.transport(c).Do(c.r.WithContext(ctx))
+	response, err := c.route.transport(c).Do(c.r.WithContext(ctx))
 	if err != nil {
 		e := fromSDK(err)
 		Fail(w, e)
 		return e
 	}
-	defer func() { _ = answer.Body.Close() }() // holds bytes that are in memory
-	maps.Copy(w.Header(), answer.Header)
-	w.WriteHeader(answer.StatusCode)
-	_, _ = io.Copy(w, answer.Body) // the client is gone if this fails
+	defer func() { _ = response.Body.Close() }() // holds bytes that are in memory
+	maps.Copy(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	_, _ = io.Copy(w, response.Body) // the client is gone if this fails
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (c *Call) allowed(action, scope string) bool {
 	return c.api.options.Directory.Allowed(c.principal.ObjectID, action, scope)
 }
 
-// Fail answers an error as Azure Resource Manager does.
+// Fail returns an error as Azure Resource Manager does.
 func Fail(w http.ResponseWriter, e *azerr.Error) {
 	type detail struct {
 		Code    string `json:"code"`
@@ -139,7 +139,7 @@ func Fail(w http.ResponseWriter, e *azerr.Error) {
 	_, _ = w.Write(raw) // the client is gone if this fails
 }
 
-// fromSDK is the answer for an error of the SDK's server: ours, or that a body or path is not one of the call.
+// fromSDK is the response for an error of the SDK's server: ours, or that a body or path is not one of the call.
 func fromSDK(err error) *azerr.Error {
 	if e, ok := errors.AsType[*azerr.Error](err); ok {
 		return e
@@ -150,8 +150,8 @@ func fromSDK(err error) *azerr.Error {
 	return azerr.New(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: "+err.Error())
 }
 
-// answer is what a fake server of the SDK answers: a value, or an error.
-func answer[T any](status int, value T, err error) (ok fake.Responder[T], failed fake.ErrorResponder) {
+// respond returns what a fake server of the SDK returns: a value, or an error.
+func respond[T any](status int, value T, err error) (ok fake.Responder[T], failed fake.ErrorResponder) {
 	if err != nil {
 		failed.SetError(err)
 	}

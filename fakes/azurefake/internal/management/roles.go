@@ -35,21 +35,21 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 			fake.Responder[put], fake.ErrorResponder,
 		) {
 			made, status, err := c.api.putAssignment(c.route.scope, name, asked)
-			return answer(status, put{RoleAssignment: c.api.assignmentAnswer(made)}, err)
+			return respond(status, put{RoleAssignment: c.api.assignmentResponse(made)}, err)
 		},
 		Get: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
 			found, ok := c.api.assignment(c.route.scope, name)
 			if !ok {
-				return answer(0, get{}, missing("RoleAssignmentNotFound", c.Resource))
+				return respond(0, get{}, missing("RoleAssignmentNotFound", c.Resource))
 			}
-			return answer(http.StatusOK, get{RoleAssignment: c.api.assignmentAnswer(found)}, nil)
+			return respond(http.StatusOK, get{RoleAssignment: c.api.assignmentResponse(found)}, nil)
 		},
 		Delete: func(_ context.Context, _, name string, _ *armauthorization.RoleAssignmentsClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
 			found, ok := c.api.assignment(c.route.scope, name)
 			if !ok {
-				return answer(http.StatusNoContent, del{}, nil)
+				return respond(http.StatusNoContent, del{}, nil)
 			}
-			return answer(http.StatusOK, del{RoleAssignment: c.api.assignmentAnswer(found)}, directory.RemoveAssignment(found.ID))
+			return respond(http.StatusOK, del{RoleAssignment: c.api.assignmentResponse(found)}, directory.RemoveAssignment(found.ID))
 		},
 		NewListForScopePager: func(_ string, o *armauthorization.RoleAssignmentsClientListForScopeOptions) (pages fake.PagerResponder[all]) {
 			filter := ""
@@ -64,7 +64,7 @@ func (c *Call) assignmentServer() *authfake.RoleAssignmentsServer {
 			page := all{RoleAssignmentListResult: armauthorization.RoleAssignmentListResult{Value: []*armauthorization.RoleAssignment{}}}
 			for _, one := range directory.Assignments() {
 				if wanted(one) {
-					page.Value = append(page.Value, to.Ptr(c.api.assignmentAnswer(one)))
+					page.Value = append(page.Value, to.Ptr(c.api.assignmentResponse(one)))
 				}
 			}
 			pages.AddPage(http.StatusOK, page, nil)
@@ -144,7 +144,7 @@ func (a *API) checkAssignment(next access.Assignment) error {
 	return nil
 }
 
-func (a *API) assignmentAnswer(one access.Assignment) armauthorization.RoleAssignment {
+func (a *API) assignmentResponse(one access.Assignment) armauthorization.RoleAssignment {
 	return armauthorization.RoleAssignment{
 		ID: to.Ptr(one.Scope + "/providers/Microsoft.Authorization/roleAssignments/" + one.ID), Name: to.Ptr(one.ID),
 		Type: to.Ptr("Microsoft.Authorization/roleAssignments"),
@@ -172,26 +172,26 @@ func (c *Call) definitionServer() *authfake.RoleDefinitionsServer {
 			fake.Responder[put], fake.ErrorResponder,
 		) {
 			made, err := c.api.putRole(id, asked)
-			return answer(http.StatusCreated, put{RoleDefinition: c.api.roleAnswer(made)}, err)
+			return respond(http.StatusCreated, put{RoleDefinition: c.api.roleResponse(made)}, err)
 		},
 		Get: func(_ context.Context, _, id string, _ *armauthorization.RoleDefinitionsClientGetOptions) (fake.Responder[get], fake.ErrorResponder) {
 			found, ok := directory.Role(id)
 			if !ok {
-				return answer(0, get{}, missing("RoleDefinitionDoesNotExist", c.Resource))
+				return respond(0, get{}, missing("RoleDefinitionDoesNotExist", c.Resource))
 			}
-			return answer(http.StatusOK, get{RoleDefinition: c.api.roleAnswer(found)}, nil)
+			return respond(http.StatusOK, get{RoleDefinition: c.api.roleResponse(found)}, nil)
 		},
 		Delete: func(_ context.Context, _, id string, _ *armauthorization.RoleDefinitionsClientDeleteOptions) (fake.Responder[del], fake.ErrorResponder) {
 			found, ok := directory.Role(id)
 			if !ok {
-				return answer(http.StatusNoContent, del{}, nil)
+				return respond(http.StatusNoContent, del{}, nil)
 			}
-			return answer(http.StatusOK, del{RoleDefinition: c.api.roleAnswer(found)}, c.api.removeRole(found))
+			return respond(http.StatusOK, del{RoleDefinition: c.api.roleResponse(found)}, c.api.removeRole(found))
 		},
 		NewListPager: func(string, *armauthorization.RoleDefinitionsClientListOptions) (pages fake.PagerResponder[all]) {
 			page := all{RoleDefinitionListResult: armauthorization.RoleDefinitionListResult{Value: []*armauthorization.RoleDefinition{}}}
 			for _, one := range directory.Roles() {
-				page.Value = append(page.Value, to.Ptr(c.api.roleAnswer(one)))
+				page.Value = append(page.Value, to.Ptr(c.api.roleResponse(one)))
 			}
 			pages.AddPage(http.StatusOK, page, nil)
 			return pages
@@ -238,7 +238,7 @@ func (a *API) removeRole(r access.Role) error {
 	return a.options.Directory.RemoveRole(r.ID)
 }
 
-func (a *API) roleAnswer(r access.Role) armauthorization.RoleDefinition {
+func (a *API) roleResponse(r access.Role) armauthorization.RoleDefinition {
 	pointers := func(in []string) []*string {
 		out := []*string{}
 		for _, one := range in {

@@ -32,7 +32,7 @@ type kind struct {
 	path *regexp.Regexp
 	// calls are the SDK's names and the actions, by method; a path's last group says whether it names a resource.
 	calls map[string][2]string
-	// scope answers the scope from the path's groups; by default the path itself.
+	// scope returns the scope from the path's groups; by default the path itself.
 	scope     func(groups []string, path string) string
 	transport func(*Call) transporter
 }
@@ -95,7 +95,7 @@ func kinds() []kind {
 	}
 }
 
-// find answers the call of a request, nil if there is none.
+// find returns the call of a request, nil if there is none.
 func (a *API) find(r *http.Request) *route {
 	if !a.exists(r.URL.Path) {
 		return nil
@@ -112,7 +112,7 @@ func (a *API) find(r *http.Request) *route {
 	return nil
 }
 
-// exists says whether the subscription and the resource group of a path exist. Segments that are empty or lead upwards
+// exists reports whether the subscription and the resource group of a path exist. Segments that are empty or lead upwards
 // are of no resource.
 func (a *API) exists(path string) bool {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")

@@ -150,7 +150,7 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 }
 
 // Walk shows the entries of a container whose names have the prefix and are at or after from, in order, until show
-// answers false.
+// returns false.
 func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) bool) (Container, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -173,7 +173,7 @@ func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) 
 	return h.Container, nil
 }
 
-// Pin keeps the bodies of a state readable until the answered function is called.
+// Pin keeps the bodies of a state readable until the returned function is called.
 func (s *Store) Pin(b *Blob) func() {
 	ids := make([]blob.ID, 0, len(b.Blocks))
 	for _, block := range b.Blocks {
@@ -218,7 +218,7 @@ func NewETag() string {
 // Stamp is the form of the times that name versions and snapshots.
 const Stamp = "2006-01-02T15:04:05.0000000Z"
 
-// NextStamp answers a stamp for now that is later than all of the entry's.
+// NextStamp returns a stamp for now that is later than all of the entry's.
 func (e *Entry) NextStamp(now time.Time) string {
 	stamp := now.UTC().Format(Stamp)
 	for _, b := range append(append([]*Blob{e.Current}, e.Versions...), e.Snapshots...) {

@@ -35,7 +35,7 @@ type Lease struct {
 	Breaks time.Time `json:"breaks,omitzero"`
 }
 
-// State answers the state at a time.
+// State returns the state at a time.
 func (l Lease) State(now time.Time) LeaseState {
 	switch {
 	case l.ID == "":
@@ -50,7 +50,7 @@ func (l Lease) State(now time.Time) LeaseState {
 	return Leased
 }
 
-// Locked says whether changes need the lease's ID.
+// Locked reports whether changes need the lease's ID.
 func (l Lease) Locked(now time.Time) bool {
 	s := l.State(now)
 	return s == Leased || s == Breaking
@@ -120,7 +120,7 @@ func (l Lease) Release(id string, now time.Time) (Lease, error) {
 }
 
 // Break ends the lease after a period, at most its remaining time; nil is the default: at once for an infinite lease,
-// else the remaining time. It answers the seconds that are left.
+// else the remaining time. It returns the seconds that are left.
 func (l Lease) Break(period *time.Duration, now time.Time) (Lease, int, error) {
 	state := l.State(now)
 	if state == Available {

@@ -102,7 +102,7 @@ func (s *Store) load() error {
 
 func parent(key string) string { return key[:max(0, strings.LastIndex(key, sep))] }
 
-// bodies answers which bodies are referred to.
+// bodies returns which bodies are referred to.
 func (s *Store) bodies() func(blob.ID) bool {
 	known := map[blob.ID]bool{}
 	for _, h := range s.containers {
@@ -176,7 +176,7 @@ func (s *Store) CreateContainer(c Container) (Container, error) {
 	return c, nil
 }
 
-// Container answers a container that exists.
+// Container returns a container that exists.
 func (s *Store) Container(account, name string) (Container, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -195,7 +195,7 @@ func (s *Store) live(account, name string) (*holder, error) {
 	return h, nil
 }
 
-// Containers answers the containers of an account in the order of names.
+// Containers returns the containers of an account in the order of names.
 func (s *Store) Containers(account string) []Container {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -280,7 +280,7 @@ func (s *Store) put(table, k string, value any) error {
 	return nil
 }
 
-// Count answers how much a container holds.
+// Count returns how much a container holds.
 func (s *Store) Count(account, name string) (Counts, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -302,7 +302,7 @@ func (s *Store) Count(account, name string) (Counts, error) {
 	return out, nil
 }
 
-// Names answers the names under which a container has a current blob, at most limit.
+// Names returns the names under which a container has a current blob, at most limit.
 func (s *Store) Names(account, name string, limit int) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

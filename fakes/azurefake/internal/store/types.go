@@ -100,13 +100,13 @@ type Entry struct {
 	uncommitted map[string]Block
 }
 
-// Uncommitted answers an uncommitted block.
+// Uncommitted returns an uncommitted block.
 func (e *Entry) Uncommitted(id string) (Block, bool) {
 	b, ok := e.uncommitted[id]
 	return b, ok
 }
 
-// UncommittedBlocks answers all uncommitted blocks, in no order.
+// UncommittedBlocks returns all uncommitted blocks, in no order.
 func (e *Entry) UncommittedBlocks() []Block {
 	out := make([]Block, 0, len(e.uncommitted))
 	for _, b := range e.uncommitted {
@@ -115,7 +115,7 @@ func (e *Entry) UncommittedBlocks() []Block {
 	return out
 }
 
-// CountUncommitted answers how many blocks wait to be committed, and one of them.
+// CountUncommitted returns how many blocks wait to be committed, and one of them.
 func (e *Entry) CountUncommitted() (n int, one Block) {
 	for _, b := range e.uncommitted {
 		return len(e.uncommitted), b
@@ -123,10 +123,10 @@ func (e *Entry) CountUncommitted() (n int, one Block) {
 	return 0, Block{}
 }
 
-// HasUncommitted says whether blocks wait to be committed.
+// HasUncommitted reports whether blocks wait to be committed.
 func (e *Entry) HasUncommitted() bool { return len(e.uncommitted) > 0 }
 
-// Empty says whether nothing is left under the name.
+// Empty reports whether nothing is left under the name.
 func (e *Entry) Empty() bool {
 	return e.Current == nil && len(e.Versions) == 0 && len(e.Snapshots) == 0 && len(e.uncommitted) == 0
 }

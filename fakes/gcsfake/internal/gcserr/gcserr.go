@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcserr is the error that Google's services answer with. One value has everything that the JSON API, the
+// Package gcserr is the error that Google's services respond with. One value has everything that the JSON API, the
 // XML API, the newer APIs (google.rpc.Status) and the token endpoints want to know; each writes down its part.
 package gcserr
 
@@ -14,7 +14,7 @@ import (
 
 // Error is a refusal as the real service words it.
 type Error struct {
-	// Status is the HTTP status of the answer.
+	// Status is the HTTP status of the response.
 	Status int
 	// Reason is the reason of the JSON API, for example notFound, and the error of a token endpoint.
 	Reason string

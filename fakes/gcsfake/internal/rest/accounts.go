@@ -71,7 +71,7 @@ func (c *Call) createAccount(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showAccount(a))
+	return respond(w, showAccount(a))
 }
 
 func (c *Call) listAccounts(w http.ResponseWriter) error {
@@ -107,7 +107,7 @@ func (c *Call) listAccounts(w http.ResponseWriter) error {
 	if next != "" {
 		out["nextPageToken"] = next
 	}
-	return answer(w, out)
+	return respond(w, out)
 }
 
 func (c *Call) getAccount(w http.ResponseWriter) error {
@@ -115,7 +115,7 @@ func (c *Call) getAccount(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showAccount(a))
+	return respond(w, showAccount(a))
 }
 
 func (c *Call) patchAccount(w http.ResponseWriter) error {
@@ -152,7 +152,7 @@ func (c *Call) patchAccount(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showAccount(a))
+	return respond(w, showAccount(a))
 }
 
 func (c *Call) deleteAccount(w http.ResponseWriter) error {
@@ -163,7 +163,7 @@ func (c *Call) deleteAccount(w http.ResponseWriter) error {
 	if err := c.api.dir.DeleteAccount(a.Email); err != nil {
 		return err
 	}
-	return answer(w, struct{}{})
+	return respond(w, struct{}{})
 }
 
 func (c *Call) disableAccount(w http.ResponseWriter) error {
@@ -182,7 +182,7 @@ func (c *Call) setDisabled(w http.ResponseWriter, permission string, disabled bo
 	if _, err := c.api.dir.UpdateAccount(a.Email, func(a *identity.Account) error { a.Disabled = disabled; return nil }); err != nil {
 		return err
 	}
-	return answer(w, struct{}{})
+	return respond(w, struct{}{})
 }
 
 func (c *Call) getAccountPolicy(w http.ResponseWriter) error {
@@ -194,7 +194,7 @@ func (c *Call) getAccountPolicy(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, c.api.show(a.Policy, version))
+	return respond(w, c.api.show(a.Policy, version))
 }
 
 func (c *Call) setAccountPolicy(w http.ResponseWriter) error {
@@ -226,7 +226,7 @@ func (c *Call) testAccountPermissions(w http.ResponseWriter) error {
 	if len(granted) > 0 {
 		out["permissions"] = granted
 	}
-	return answer(w, out)
+	return respond(w, out)
 }
 
 func (c *Call) undeleteAccount(w http.ResponseWriter) error {
@@ -238,7 +238,7 @@ func (c *Call) undeleteAccount(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]any{"restoredAccount": showAccount(a)})
+	return respond(w, map[string]any{"restoredAccount": showAccount(a)})
 }
 
 func accountTarget(a identity.Account) identity.Target {
@@ -274,5 +274,5 @@ func (c *Call) generateAccessToken(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]string{"accessToken": token, "expireTime": c.api.now().Add(life).UTC().Format(time.RFC3339)})
+	return respond(w, map[string]string{"accessToken": token, "expireTime": c.api.now().Add(life).UTC().Format(time.RFC3339)})
 }

@@ -46,7 +46,7 @@ func (a *API) receive(src io.Reader) (received, error) {
 	return received{store.Segment{ID: id, Size: n}, n, h.Sum(nil), sum.crc}, nil
 }
 
-// readError is the answer to a body that did not arrive as announced.
+// readError is the response to a body that did not arrive as announced.
 func readError(err error) error {
 	if e, ok := errors.AsType[*awserr.Error](err); ok {
 		return e

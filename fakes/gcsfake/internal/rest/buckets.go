@@ -184,7 +184,7 @@ func (c *Call) insertBucket(w http.ResponseWriter) error {
 	if b, err = c.api.store.CreateBucket(b); err != nil {
 		return err
 	}
-	return c.answerBucket(w, &b)
+	return c.respondBucket(w, &b)
 }
 
 // bucketETag is the etag of a bucket resource.
@@ -211,8 +211,8 @@ func (c *Call) resource(b *store.Bucket) map[string]any {
 	return out
 }
 
-func (c *Call) answerBucket(w http.ResponseWriter, b *store.Bucket) error {
-	return answer(w, c.resource(b))
+func (c *Call) respondBucket(w http.ResponseWriter, b *store.Bucket) error {
+	return respond(w, c.resource(b))
 }
 
 // checkProjection refuses unknown projections. "full" adds access control lists for those who may read them; everybody
@@ -231,16 +231,16 @@ func (c *Call) listManagedFolders(w http.ResponseWriter) error {
 	if _, err := c.bucket("storage.managedFolders.list"); err != nil {
 		return err
 	}
-	return answer(w, map[string]string{"kind": "storage#managedFolders"})
+	return respond(w, map[string]string{"kind": "storage#managedFolders"})
 }
 
-// storageLayout tells what clients that mount buckets want to know first.
+// storageLayout says what clients that mount buckets want to know first.
 func (c *Call) storageLayout(w http.ResponseWriter) error {
 	b, err := c.bucket("storage.objects.list")
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]any{
+	return respond(w, map[string]any{
 		"kind": "storage#storageLayout", "bucket": b.Name, "location": b.Settings.Location, "locationType": kindOfPlace(b),
 		"hierarchicalNamespace": map[string]bool{"enabled": false},
 	})
@@ -268,7 +268,7 @@ func (c *Call) getBucket(w http.ResponseWriter) error {
 	if err := c.metaCondition(b.Metageneration, true); err != nil {
 		return err
 	}
-	return c.answerBucket(w, b)
+	return c.respondBucket(w, b)
 }
 
 // metaCondition checks ifMetagenerationMatch and its opposite. reading makes the latter's refusal 304.
@@ -342,7 +342,7 @@ func (c *Call) listBuckets(w http.ResponseWriter) error {
 	if next != "" {
 		out["nextPageToken"] = next
 	}
-	return answer(w, out)
+	return respond(w, out)
 }
 
 const defaultPage = 1000
@@ -423,7 +423,7 @@ func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string
 		if err := c.metaCondition(b.Metageneration, false); err != nil {
 			return err
 		}
-		return c.answerBucket(w, b)
+		return c.respondBucket(w, b)
 	}
 	next, err := c.api.store.UpdateBucket(b.Name, func(b *store.Bucket) error {
 		if err := c.metaCondition(b.Metageneration-1, false); err != nil {
@@ -439,7 +439,7 @@ func (c *Call) changeBucket(w http.ResponseWriter, apply func(config, map[string
 	if err != nil {
 		return err
 	}
-	return c.answerBucket(w, &next)
+	return c.respondBucket(w, &next)
 }
 
 // checkChange refuses changes that are not allowed any more, and completes the rest.
@@ -552,5 +552,5 @@ func (c *Call) lockRetention(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerBucket(w, &next)
+	return c.respondBucket(w, &next)
 }

@@ -143,7 +143,7 @@ func (c *Call) Claimed() string {
 	return c.claimed()
 }
 
-// Serve answers the call and returns the error that was answered, nil for success.
+// Serve handles the call and returns the error of the response, nil for success.
 func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	err := c.authenticate()
 	if err == nil && !c.caller.InScope(c.level) && c.flavour != inOAuth {
@@ -163,7 +163,7 @@ func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	return e
 }
 
-// handle answers the call, partially where it asks for some fields only.
+// handle handles the call, partially where it asks for some fields only.
 func (c *Call) handle(w http.ResponseWriter) error {
 	if (c.flavour == inJSON || c.flavour == inRPC) && c.query.Get("fields") != "" && c.query.Get("alt") != "media" {
 		return c.partially(w)
@@ -284,7 +284,7 @@ func isPublic(members []string) bool {
 	return false
 }
 
-// refused is the answer to a caller without a permission: 401 if he has not said who he is.
+// refused is the response to a caller without a permission: 401 if he has not said who he is.
 func (c *Call) refused(permission, on string) error {
 	if c.caller.Name == "" {
 		e := gcserr.New(http.StatusUnauthorized, "required", "AccessDenied", "").
@@ -337,8 +337,8 @@ func parseJSON(raw []byte, v any) error {
 	return nil
 }
 
-// answer writes a JSON document.
-func answer(w http.ResponseWriter, v any) error {
+// response writes a JSON document.
+func respond(w http.ResponseWriter, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err

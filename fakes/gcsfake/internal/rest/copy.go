@@ -154,7 +154,7 @@ func (c *Call) copyObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerObject(w, o)
+	return c.respondObject(w, o)
 }
 
 // composeRequest is the body of compose.
@@ -210,7 +210,7 @@ func (c *Call) composeObject(w http.ResponseWriter) error {
 			return err
 		}
 	}
-	return c.answerObject(w, stored)
+	return c.respondObject(w, stored)
 }
 
 // composed returns the sources of a composition after asking for the permissions on them, and counts their components.

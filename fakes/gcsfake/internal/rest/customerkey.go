@@ -78,7 +78,7 @@ func (c *Call) described(o *store.Object) error {
 	return opens(o.CustomerKey, given)
 }
 
-// showsSums reports whether the answer may have the sums of an object's content.
+// showsSums reports whether the response may have the sums of an object's content.
 func (c *Call) showsSums(o *store.Object) bool {
 	if o.CustomerKey == "" {
 		return true

@@ -12,7 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 )
 
-// Fail answers with an error in the form of the endpoint.
+// Fail responds with an error in the form of the endpoint.
 func (c *Call) Fail(w http.ResponseWriter, e *gcserr.Error) {
 	w.Header().Del("Content-Length")
 	if e.Status == http.StatusUnauthorized {

@@ -24,7 +24,7 @@ func (c *Call) serviceAgent(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]string{"kind": "storage#serviceAccount", "email_address": "service-" + p.Number + "@gs-project-accounts.iam.gserviceaccount.com"})
+	return respond(w, map[string]string{"kind": "storage#serviceAccount", "email_address": "service-" + p.Number + "@gs-project-accounts.iam.gserviceaccount.com"})
 }
 
 func (c *Call) createHMAC(w http.ResponseWriter) error {
@@ -40,7 +40,7 @@ func (c *Call) createHMAC(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]any{"kind": "storage#hmacKey", "secret": k.Secret, "metadata": showHMAC(k)})
+	return respond(w, map[string]any{"kind": "storage#hmacKey", "secret": k.Secret, "metadata": showHMAC(k)})
 }
 
 func (c *Call) listHMAC(w http.ResponseWriter) error {
@@ -71,7 +71,7 @@ func (c *Call) listHMAC(w http.ResponseWriter) error {
 	if next != "" {
 		out["nextPageToken"] = next
 	}
-	return answer(w, out)
+	return respond(w, out)
 }
 
 func (c *Call) getHMAC(w http.ResponseWriter) error {
@@ -82,7 +82,7 @@ func (c *Call) getHMAC(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showHMAC(k))
+	return respond(w, showHMAC(k))
 }
 
 func (c *Call) updateHMAC(w http.ResponseWriter) error {
@@ -103,7 +103,7 @@ func (c *Call) updateHMAC(w http.ResponseWriter) error {
 	if k, err = c.api.dir.SetHMACState(k.AccessID, req.State, req.ETag); err != nil {
 		return err
 	}
-	return answer(w, showHMAC(k))
+	return respond(w, showHMAC(k))
 }
 
 func (c *Call) deleteHMAC(w http.ResponseWriter) error {

@@ -127,7 +127,7 @@ func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received)
 	if err != nil {
 		return err
 	}
-	return c.answerObject(w, o)
+	return c.respondObject(w, o)
 }
 
 // boundaryOf is the boundary in a content type, "" for none. gcloud and gsutil quote it with apostrophes, which RFC 2045
@@ -290,7 +290,7 @@ func (c *Call) cancelUpload(w http.ResponseWriter) error {
 	return nil
 }
 
-// continueUpload takes a chunk, or answers what has arrived.
+// continueUpload takes a chunk, or returns what has arrived.
 func (c *Call) continueUpload(w http.ResponseWriter) error {
 	if o := c.api.store.Completed(c.query.Get("upload_id")); o != nil {
 		return c.uploaded(w, o)
@@ -344,7 +344,7 @@ func (r *resumption) settle(u *store.Upload, total int64) error {
 	return err
 }
 
-// incomplete is the answer to an upload that wants more: 308, which some clients ask not to get as their HTTP library
+// incomplete is the response to an upload that wants more: 308, which some clients ask not to get as their HTTP library
 // takes it for a redirect.
 func (c *Call) incomplete(w http.ResponseWriter, size int64) {
 	if size > 0 {
@@ -431,13 +431,13 @@ func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resu
 	return c.uploaded(w, o)
 }
 
-// uploaded answers with the object that an upload has become, as often as a client asks.
+// uploaded responds with the object that an upload has become, as often as a client asks.
 func (c *Call) uploaded(w http.ResponseWriter, o *store.Object) error {
 	if c.flavour == inXML {
 		c.xmlStored(w, o)
 		return nil
 	}
-	return c.answerObject(w, o)
+	return c.respondObject(w, o)
 }
 
 // isEmpty reports whether a document has nothing but space.

@@ -64,7 +64,7 @@ func (c *Call) createKey(w http.ResponseWriter) error {
 	}
 	out := showKey(k, a.Project)
 	out["privateKeyType"], out["privateKeyData"] = "TYPE_GOOGLE_CREDENTIALS_FILE", base64.StdEncoding.EncodeToString(file)
-	return answer(w, out)
+	return respond(w, out)
 }
 
 // CredentialsFile is the JSON key file of a service account, whose token endpoint is below base.
@@ -89,7 +89,7 @@ func (c *Call) listKeys(w http.ResponseWriter) error {
 			items = append(items, showKey(k, a.Project))
 		}
 	}
-	return answer(w, map[string]any{"keys": items})
+	return respond(w, map[string]any{"keys": items})
 }
 
 func (c *Call) getKey(w http.ResponseWriter) error {
@@ -101,7 +101,7 @@ func (c *Call) getKey(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showKey(k, a.Project))
+	return respond(w, showKey(k, a.Project))
 }
 
 func (c *Call) deleteKey(w http.ResponseWriter) error {
@@ -112,7 +112,7 @@ func (c *Call) deleteKey(w http.ResponseWriter) error {
 	if err := c.api.dir.DeleteKey(a.Email, c.vars["key"]); err != nil {
 		return err
 	}
-	return answer(w, struct{}{})
+	return respond(w, struct{}{})
 }
 
 func (c *Call) uploadKey(w http.ResponseWriter) error {
@@ -130,7 +130,7 @@ func (c *Call) uploadKey(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, showKey(k, a.Project))
+	return respond(w, showKey(k, a.Project))
 }
 
 func (c *Call) disableKey(w http.ResponseWriter) error {
@@ -149,5 +149,5 @@ func (c *Call) setKeyDisabled(w http.ResponseWriter, permission string, disabled
 	if err := c.api.dir.SetKeyDisabled(a.Email, c.vars["key"], disabled); err != nil {
 		return err
 	}
-	return answer(w, struct{}{})
+	return respond(w, struct{}{})
 }

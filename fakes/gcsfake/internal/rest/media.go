@@ -133,7 +133,7 @@ func (c *Call) serveMedia(w http.ResponseWriter, o *store.Object) error {
 	}
 	w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {
-		_ = c.api.store.Read(w, open.Segments, s.first, s.length) // the answer has begun: the client sees it end too early
+		_ = c.api.store.Read(w, open.Segments, s.first, s.length) // the response has begun: the client sees it end too early
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (c *Call) serveDecompressed(w http.ResponseWriter, o *store.Object) error {
 	go func() { writer.CloseWithError(c.api.store.Read(writer, o.Segments, 0, o.Size)) }()
 	z, err := gzip.NewReader(reader)
 	if err == nil {
-		_, _ = io.Copy(w, z) //nolint:gosec // the size is the client's own business; the answer has begun
+		_, _ = io.Copy(w, z) //nolint:gosec // the size is the client's own business; the response has begun
 	}
 	_ = reader.Close() // never fails; ends the goroutine
 	return nil

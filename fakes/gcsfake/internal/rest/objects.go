@@ -100,12 +100,12 @@ func (c *Call) mayFinish(b *store.Bucket, name string) error {
 	return c.overwriting(name)(b, current)
 }
 
-func (c *Call) answerObject(w http.ResponseWriter, o *store.Object) error {
+func (c *Call) respondObject(w http.ResponseWriter, o *store.Object) error {
 	b, err := c.api.store.Bucket(o.Bucket)
 	if err != nil {
 		return err
 	}
-	return answer(w, c.show(o, b))
+	return respond(w, c.show(o, b))
 }
 
 // object returns the generation that the call names, after asking for a permission on it.
@@ -147,7 +147,7 @@ func (c *Call) getObject(w http.ResponseWriter) error {
 		return err
 	}
 	w.Header().Set("ETag", o.ETag())
-	return answer(w, c.show(o, b))
+	return respond(w, c.show(o, b))
 }
 
 // listQuery reads the parameters of a listing.
@@ -204,7 +204,7 @@ func (c *Call) listObjects(w http.ResponseWriter) error {
 	if page.More {
 		out.Next = newPageToken(page.Last, page.LastGeneration)
 	}
-	return answer(w, out)
+	return respond(w, out)
 }
 
 // objectChange reads an object resource and remembers which fields it had.
@@ -273,7 +273,7 @@ func (c *Call) changeObject(w http.ResponseWriter, prepare func(*store.Attribute
 	if err != nil {
 		return err
 	}
-	return answer(w, c.show(next, b))
+	return respond(w, c.show(next, b))
 }
 
 // checkRetention asks for what a change of an object's own retention needs.

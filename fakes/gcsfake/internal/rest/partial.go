@@ -123,13 +123,13 @@ func (s selection) apply(v any) any {
 	return v
 }
 
-// partially answers the call with the fields that it asks for.
+// partially handles the call with the fields that it asks for.
 func (c *Call) partially(w http.ResponseWriter) error {
 	s, err := parseSelection(c.query.Get("fields"))
 	if err != nil {
 		return err
 	}
-	whole := &answerBuffer{header: w.Header(), status: http.StatusOK}
+	whole := &responseBuffer{header: w.Header(), status: http.StatusOK}
 	if err := c.handler(c, whole); err != nil {
 		return err
 	}
@@ -152,18 +152,18 @@ func (c *Call) partially(w http.ResponseWriter) error {
 	return nil
 }
 
-// answerBuffer keeps an answer, whose headers are set at once.
-type answerBuffer struct {
+// responseBuffer keeps a response, whose headers are set at once.
+type responseBuffer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
 // Header implements http.ResponseWriter.
-func (b *answerBuffer) Header() http.Header { return b.header }
+func (b *responseBuffer) Header() http.Header { return b.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (b *answerBuffer) WriteHeader(status int) { b.status = status }
+func (b *responseBuffer) WriteHeader(status int) { b.status = status }
 
 // Write implements http.ResponseWriter.
-func (b *answerBuffer) Write(p []byte) (int, error) { return b.body.Write(p) }
+func (b *responseBuffer) Write(p []byte) (int, error) { return b.body.Write(p) }

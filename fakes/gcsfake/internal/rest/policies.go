@@ -236,13 +236,13 @@ func (c *Call) getBucketPolicy(w http.ResponseWriter) error {
 	if err := requestedVersion(version); err != nil {
 		return err
 	}
-	return c.answerBucketPolicy(w, b, version)
+	return c.respondBucketPolicy(w, b, version)
 }
 
-func (c *Call) answerBucketPolicy(w http.ResponseWriter, b *store.Bucket, version int64) error {
+func (c *Call) respondBucketPolicy(w http.ResponseWriter, b *store.Bucket, version int64) error {
 	doc := c.api.show(b.Policy, version)
 	doc.Kind, doc.ResourceID = "storage#policy", "projects/_/buckets/"+b.Name
-	return answer(w, doc)
+	return respond(w, doc)
 }
 
 func (c *Call) setBucketPolicy(w http.ResponseWriter) error {
@@ -269,7 +269,7 @@ func (c *Call) setBucketPolicy(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerBucketPolicy(w, &next, conditionalVersion)
+	return c.respondBucketPolicy(w, &next, conditionalVersion)
 }
 
 // checkBucketPolicy refuses what the bucket's access configuration excludes.
@@ -307,7 +307,7 @@ func (c *Call) testBucketPermissions(w http.ResponseWriter) error {
 	if len(granted) > 0 {
 		out["permissions"] = granted
 	}
-	return answer(w, out)
+	return respond(w, out)
 }
 
 // policyRequest is the body of getIamPolicy and setIamPolicy outside of Cloud Storage.
@@ -324,7 +324,7 @@ func (c *Call) getProject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]any{"projectId": p.ID, "projectNumber": p.Number, "name": p.ID, "lifecycleState": "ACTIVE"})
+	return respond(w, map[string]any{"projectId": p.ID, "projectNumber": p.Number, "name": p.ID, "lifecycleState": "ACTIVE"})
 }
 
 func (c *Call) getProjectPolicy(w http.ResponseWriter) error {
@@ -336,7 +336,7 @@ func (c *Call) getProjectPolicy(w http.ResponseWriter) error {
 	if err := c.readJSON(&req); err != nil {
 		return err
 	}
-	return answer(w, c.api.show(p.Policy, req.Options.RequestedPolicyVersion))
+	return respond(w, c.api.show(p.Policy, req.Options.RequestedPolicyVersion))
 }
 
 func (c *Call) setProjectPolicy(w http.ResponseWriter) error {
@@ -362,7 +362,7 @@ func (c *Call) setPolicy(w http.ResponseWriter, set func(func(policy.Policy) (po
 	if err != nil {
 		return err
 	}
-	return answer(w, c.api.show(next, conditionalVersion))
+	return respond(w, c.api.show(next, conditionalVersion))
 }
 
 func (c *Call) testProjectPermissions(w http.ResponseWriter) error {

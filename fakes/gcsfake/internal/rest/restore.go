@@ -39,7 +39,7 @@ func (c *Call) getSoftDeleted(w http.ResponseWriter) error {
 	if c.query.Get("alt") == "media" {
 		return gcserr.Invalid.Say("The content of a soft-deleted object cannot be read. Restore it first.")
 	}
-	return answer(w, c.show(o, b))
+	return respond(w, c.show(o, b))
 }
 
 // restorable words why there is nothing to restore: 412 for a generation that was never deleted, and where nothing is
@@ -83,7 +83,7 @@ func (c *Call) restoreObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerObject(w, o)
+	return c.respondObject(w, o)
 }
 
 // moveObject renames an object within its bucket ("Objects: move").
@@ -128,7 +128,7 @@ func (c *Call) moveObject(w http.ResponseWriter) error {
 		c.api.store.Discard(body.segment)
 		return err
 	}
-	return c.answerObject(w, o)
+	return c.respondObject(w, o)
 }
 
 // isTrue reads a parameter that is true or false.

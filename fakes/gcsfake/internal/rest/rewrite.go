@@ -23,7 +23,7 @@ func (c *Call) rewriteObject(w http.ResponseWriter) error {
 		return err
 	}
 	if unfinished != nil {
-		return answer(w, unfinished)
+		return respond(w, unfinished)
 	}
 	o, err := c.copyTo(true)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Call) rewriteObject(w http.ResponseWriter) error {
 		return err
 	}
 	size := strconv.FormatInt(o.Size, 10)
-	return answer(w, map[string]any{
+	return respond(w, map[string]any{
 		"kind": "storage#rewriteResponse", "totalBytesRewritten": size, "objectSize": size, "done": true, "resource": c.show(o, b),
 	})
 }
@@ -59,7 +59,7 @@ func (c *Call) rewriteLimit() (int64, error) {
 	return limit, err
 }
 
-// unfinishedRewrite is the answer to a call after which something is left to do, nil when nothing is. The limit of a call
+// unfinishedRewrite is the response to a call after which something is left to do, nil when nothing is. The limit of a call
 // holds only between locations or storage classes; elsewhere nothing has to be copied.
 func (c *Call) unfinishedRewrite() (map[string]any, error) {
 	limit, err := c.rewriteLimit()

@@ -21,7 +21,7 @@ func (c *Call) listPredefinedRoles(w http.ResponseWriter) error {
 		}
 		roles = append(roles, r)
 	}
-	return answer(w, map[string]any{"roles": roles})
+	return respond(w, map[string]any{"roles": roles})
 }
 
 func (c *Call) getPredefinedRole(w http.ResponseWriter) error {
@@ -30,7 +30,7 @@ func (c *Call) getPredefinedRole(w http.ResponseWriter) error {
 	if permissions == nil {
 		return gcserr.NotFound.Say("The role named %s was not found.", name)
 	}
-	return answer(w, identity.Role{Name: name, Title: name, Stage: "GA", Permissions: permissions})
+	return respond(w, identity.Role{Name: name, Title: name, Stage: "GA", Permissions: permissions})
 }
 
 func (c *Call) createRole(w http.ResponseWriter) error {
@@ -49,7 +49,7 @@ func (c *Call) createRole(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, r)
+	return respond(w, r)
 }
 
 func (c *Call) listRoles(w http.ResponseWriter) error {
@@ -57,7 +57,7 @@ func (c *Call) listRoles(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]any{"roles": c.api.dir.Roles(p.ID)})
+	return respond(w, map[string]any{"roles": c.api.dir.Roles(p.ID)})
 }
 
 // role returns the name of the call's role after asking for a permission.
@@ -75,7 +75,7 @@ func (c *Call) getRole(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, r)
+	return respond(w, r)
 }
 
 func (c *Call) patchRole(w http.ResponseWriter) error {
@@ -93,7 +93,7 @@ func (c *Call) patchRole(w http.ResponseWriter) error {
 	if r, err = c.api.dir.PutRole(project, c.vars["role"], r, false); err != nil {
 		return err
 	}
-	return answer(w, r)
+	return respond(w, r)
 }
 
 func (c *Call) deleteRole(w http.ResponseWriter) error {
@@ -108,5 +108,5 @@ func (c *Call) deleteRole(w http.ResponseWriter) error {
 	if err := c.api.dir.DeleteRole(name); err != nil {
 		return err
 	}
-	return answer(w, r)
+	return respond(w, r)
 }

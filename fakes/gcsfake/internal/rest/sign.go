@@ -44,7 +44,7 @@ func (c *Call) signBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]string{"keyId": id, "signedBlob": base64.StdEncoding.EncodeToString(signature)})
+	return respond(w, map[string]string{"keyId": id, "signedBlob": base64.StdEncoding.EncodeToString(signature)})
 }
 
 // signJWT signs a claim set.
@@ -77,5 +77,5 @@ func (c *Call) signJWT(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, map[string]string{"keyId": id, "signedJwt": text + "." + base64.RawURLEncoding.EncodeToString(signature)})
+	return respond(w, map[string]string{"keyId": id, "signedJwt": text + "." + base64.RawURLEncoding.EncodeToString(signature)})
 }

@@ -73,7 +73,7 @@ func (c *Call) token(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerToken(w, map[string]any{"access_token": token})
+	return c.respondToken(w, map[string]any{"access_token": token})
 }
 
 func (c *Call) exchangeToken(w http.ResponseWriter) error {
@@ -98,13 +98,13 @@ func (c *Call) exchangeToken(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerToken(w, map[string]any{"access_token": token, "issued_token_type": tokenType + "access_token"})
+	return c.respondToken(w, map[string]any{"access_token": token, "issued_token_type": tokenType + "access_token"})
 }
 
-func (c *Call) answerToken(w http.ResponseWriter, out map[string]any) error {
+func (c *Call) respondToken(w http.ResponseWriter, out map[string]any) error {
 	out["token_type"], out["expires_in"] = "Bearer", int(identity.Lifetime.Seconds())
 	w.Header().Set("Cache-Control", "no-cache, no-store")
-	return answer(w, out)
+	return respond(w, out)
 }
 
 // signers finds the public keys of the service account that signed a URL with one of its RSA keys.

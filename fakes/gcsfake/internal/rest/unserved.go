@@ -11,7 +11,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 )
 
-// unserved are the methods of the discovery documents that this fake knows and answers with 501, so that a client
+// unserved are the methods of the discovery documents that this fake knows and responds to with 501, so that a client
 // learns what it misses instead of taking 404 for a missing object.
 const unserved = `
 	GET    /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.list
@@ -96,7 +96,7 @@ func unservedRoutes() []route {
 	return out
 }
 
-// notServed answers an operation of the table above. Those about access control lists are refused as the service does
+// notServed handles an operation of the table above. Those about access control lists are refused as the service does
 // where they cannot be used at all.
 func (c *Call) notServed(http.ResponseWriter) error {
 	if err := c.refuseACLs(); err != nil {

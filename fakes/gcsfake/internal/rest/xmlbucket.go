@@ -35,7 +35,7 @@ func (c *Call) xmlListBuckets(w http.ResponseWriter) error {
 	for _, b := range c.api.store.Buckets(p.ID) {
 		out.Buckets.Bucket = append(out.Buckets.Bucket, entry{b.Name, stamp(b.Created)})
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 func (c *Call) xmlPutBucket(w http.ResponseWriter) error {
@@ -93,7 +93,7 @@ func (c *Call) xmlLocation(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answerXML(w, struct {
+	return respondXML(w, struct {
 		XMLName  xml.Name `xml:"LocationConstraint"`
 		Xmlns    string   `xml:"xmlns,attr"`
 		Location string   `xml:",chardata"`
@@ -105,7 +105,7 @@ func (c *Call) xmlStorageClass(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answerXML(w, struct {
+	return respondXML(w, struct {
 		XMLName      xml.Name `xml:"StorageClass"`
 		Xmlns        string   `xml:"xmlns,attr"`
 		StorageClass string   `xml:",chardata"`
@@ -125,7 +125,7 @@ func (c *Call) xmlVersioning(w http.ResponseWriter) error {
 	if b.Settings.Versioning.Enabled {
 		out.Status = "Enabled"
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 // xmlContents is an object in a listing.
@@ -141,7 +141,7 @@ type xmlContents struct {
 
 type xmlPrefix struct{ Prefix string }
 
-// xmlListing is the answer to both forms of a listing.
+// xmlListing is the response to both forms of a listing.
 type xmlListing struct {
 	XMLName               xml.Name `xml:"ListBucketResult"`
 	Xmlns                 string   `xml:"xmlns,attr"`
@@ -184,7 +184,7 @@ func (c *Call) xmlListObjects(w http.ResponseWriter) error {
 			return err
 		}
 	}
-	return answerXML(w, c.xmlPage(q, page, second))
+	return respondXML(w, c.xmlPage(q, page, second))
 }
 
 // afterAll is after every generation of a name.

@@ -97,7 +97,7 @@ func (c *Call) xmlGetCORS(w http.ResponseWriter) error {
 	for _, r := range rules {
 		out.Cors = append(out.Cors, xmlCORSRule{r.Origin, r.Method, r.ResponseHeader, r.MaxAgeSeconds})
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 func (c *Call) xmlPutCORS(w http.ResponseWriter) error {
@@ -172,7 +172,7 @@ func (c *Call) xmlGetLifecycle(w http.ResponseWriter) error {
 		rule.Condition = r.Condition
 		out.Rule = append(out.Rule, rule)
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 func (c *Call) xmlPutLifecycle(w http.ResponseWriter) error {

@@ -48,7 +48,7 @@ func (c *Call) xmlPostObject(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return c.answerForm(w, o, form.Fields)
+	return c.respondForm(w, o, form.Fields)
 }
 
 // authenticateForm verifies a policy document and holds the form to it; nil stands for a form without.
@@ -119,8 +119,8 @@ func (c *Call) storeForm(b *store.Bucket, file *multipart.Part, policy *postform
 	return c.keep(store.Object{Bucket: b.Name, Name: name, Attributes: a, CustomerKey: key}, body, c.overwriting(name))
 }
 
-// answerForm redirects, or answers with the status that the form asks for, 204 by default.
-func (c *Call) answerForm(w http.ResponseWriter, o *store.Object, fields map[string]string) error {
+// respondForm redirects, or responds with the status that the form asks for, 204 by default.
+func (c *Call) respondForm(w http.ResponseWriter, o *store.Object, fields map[string]string) error {
 	h := w.Header()
 	location := c.base() + "/" + o.Bucket + "/" + (&url.URL{Path: o.Name}).EscapedPath()
 	if to, err := url.Parse(fields["success_action_redirect"]); err == nil && to.Host != "" {
@@ -140,7 +140,7 @@ func (c *Call) answerForm(w http.ResponseWriter, o *store.Object, fields map[str
 		c.xmlStored(w, o)
 		return nil
 	case "201":
-		return answerXMLWith(w, http.StatusCreated, struct {
+		return respondXMLWith(w, http.StatusCreated, struct {
 			XMLName                     xml.Name `xml:"PostResponse"`
 			Location, Bucket, Key, ETag string
 		}{Location: location, Bucket: o.Bucket, Key: o.Name, ETag: xmlETag(o)})

@@ -43,7 +43,7 @@ func (c *Call) xmlInitiate(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return answerXML(w, struct {
+	return respondXML(w, struct {
 		XMLName     xml.Name `xml:"InitiateMultipartUploadResult"`
 		Xmlns       string   `xml:"xmlns,attr"`
 		Bucket, Key string
@@ -142,7 +142,7 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 	}
 	w.Header().Set("X-Goog-Generation", strconv.FormatInt(stored.Generation, 10))
 	w.Header().Set("X-Goog-Hash", "crc32c="+encodeCRC(stored.CRC32C))
-	return answerXML(w, struct {
+	return respondXML(w, struct {
 		XMLName                     xml.Name `xml:"CompleteMultipartUploadResult"`
 		Xmlns                       string   `xml:"xmlns,attr"`
 		Location, Bucket, Key, ETag string
@@ -202,7 +202,7 @@ func (c *Call) xmlListParts(w http.ResponseWriter) error {
 		out.Part = append(out.Part, part{n, stamp(p.Modified), partETag(p.MD5), p.Size})
 		out.NextPartNumberMarker = n
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 // most reads how much of a listing a request wants.
@@ -263,7 +263,7 @@ func (c *Call) xmlListUploads(w http.ResponseWriter) error {
 			break
 		}
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 // wants reports whether an upload is after the markers and has the prefix. Without a marker of uploads, those of the

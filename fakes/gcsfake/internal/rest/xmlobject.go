@@ -49,7 +49,7 @@ func (c *Call) xmlGetObject(w http.ResponseWriter) error {
 	return c.serveMedia(w, o)
 }
 
-// metaPrefix is the dialect in which custom metadata is answered.
+// metaPrefix is the dialect in which custom metadata is returned.
 func (c *Call) metaPrefix() string {
 	if strings.HasPrefix(c.r.Header.Get("Authorization"), "AWS4-") || c.query.Has("X-Amz-Algorithm") {
 		return "X-Amz-Meta-"
@@ -240,7 +240,7 @@ func (c *Call) xmlCopy(w http.ResponseWriter, to *store.Bucket, bucket, object s
 		return err
 	}
 	w.Header().Set("X-Goog-Generation", strconv.FormatInt(o.Generation, 10))
-	return answerXML(w, struct {
+	return respondXML(w, struct {
 		XMLName            xml.Name `xml:"CopyObjectResult"`
 		Xmlns              string   `xml:"xmlns,attr"`
 		LastModified, ETag string
@@ -281,7 +281,7 @@ func (c *Call) xmlStartResumable(w http.ResponseWriter) error {
 	return nil
 }
 
-// xmlDeleteObjects deletes several objects and answers for each.
+// xmlDeleteObjects deletes several objects and reports on each.
 func (c *Call) xmlDeleteObjects(w http.ResponseWriter) error {
 	b, err := c.bucket()
 	if err != nil {
@@ -325,7 +325,7 @@ func (c *Call) xmlDeleteObjects(w http.ResponseWriter) error {
 			out.Error = append(out.Error, failed{o.Key, e.Code, e.Message})
 		}
 	}
-	return answerXML(w, out)
+	return respondXML(w, out)
 }
 
 // partETag is the etag of a part.

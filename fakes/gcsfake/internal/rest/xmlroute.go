@@ -147,9 +147,9 @@ func (c *Call) readXML(v any) error {
 	return nil
 }
 
-func answerXML(w http.ResponseWriter, v any) error { return answerXMLWith(w, http.StatusOK, v) }
+func respondXML(w http.ResponseWriter, v any) error { return respondXMLWith(w, http.StatusOK, v) }
 
-func answerXMLWith(w http.ResponseWriter, status int, v any) error {
+func respondXMLWith(w http.ResponseWriter, status int, v any) error {
 	raw, err := xml.Marshal(v)
 	if err != nil {
 		return err

@@ -120,7 +120,7 @@ type Object struct {
 	Components int       `json:"components,omitempty"`
 	Created    time.Time `json:"created"`
 	Updated    time.Time `json:"updated"`
-	// HoldReleased is when an event-based hold ended, which begins the bucket's retention anew; nil for none.
+	// HoldReleased is when an event-based hold ended, which begins the bucket's retention again; nil for none.
 	HoldReleased *time.Time `json:"holdReleased,omitempty"`
 	// Deleted is when the generation became noncurrent, nil for the live one.
 	Deleted *time.Time `json:"deleted,omitempty"`

@@ -201,7 +201,7 @@ type Admin struct {
 	Wants string
 }
 
-// Expect calls path below the admin endpoint as the administrator, and wants this status and this part of the answer.
+// Expect calls path below the admin endpoint as the administrator, and wants this status and this part of the response.
 func (a Admin) Expect(t *testing.T, method, path, body string, status int, want string) {
 	t.Helper()
 	a.expect(t, a.Authenticate, method, path, body, status, want)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eksapi answers the part of Amazon EKS that gives pods credentials: Pod Identity associations (service eks)
+// Package eksapi serves the part of Amazon EKS that gives pods credentials: Pod Identity associations (service eks)
 // and AssumeRoleForPodIdentity (service eks-auth). Its caller has verified the signature; policies are asked here.
 package eksapi
 
@@ -41,7 +41,7 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// API answers EKS requests.
+// API handles EKS requests.
 type API struct {
 	Options
 	mu           sync.Mutex
@@ -118,7 +118,7 @@ func refused(status int, code, format string, args ...any) *awserr.Error {
 	return awserr.Newf(status, code, format, args...)
 }
 
-// Serve answers one request with a JSON document.
+// Serve handles one request with a JSON document.
 func (a *API) Serve(r Request) (any, error) {
 	op := Operation(r.Method, r.Path)
 	if op == "" {

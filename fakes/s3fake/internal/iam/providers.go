@@ -172,5 +172,5 @@ func (a *Account) UntagProvider(arn string, keys []string) error {
 	})
 }
 
-// ErrInvalidClientToken is the answer of IAM and STS to an access key they do not know.
+// ErrInvalidClientToken is the response of IAM and STS to an access key they do not know.
 var ErrInvalidClientToken = awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")

@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
-// Namespaces of the answers.
+// Namespaces of the responses.
 const (
 	iamNamespace = "https://iam.amazonaws.com/doc/2010-05-08/"
 	stsNamespace = "https://sts.amazonaws.com/doc/2011-06-15/"
@@ -26,7 +26,7 @@ const (
 	stsVersion   = "2011-06-15"
 )
 
-// API answers Query requests for one account.
+// API handles Query requests for one account.
 type API struct {
 	account    *iam.Account
 	operations map[string]operation
@@ -104,7 +104,7 @@ func (a *API) Service(form url.Values) string { return a.operations[form.Get("Ac
 // Open reports whether the action is called without a signature.
 func (a *API) Open(form url.Values) bool { return a.operations[form.Get("Action")].open }
 
-// Serve answers one request with an XML document.
+// Serve handles one request with an XML document.
 func (a *API) Serve(r Request) ([]byte, error) {
 	c := &call{Request: r, API: a, action: r.Form.Get("Action")}
 	op, ok := a.operations[c.action]
@@ -186,7 +186,7 @@ func Authorize(p iam.Principal, action, resource string, ctx iampolicy.Context) 
 	return awserr.Newf(http.StatusForbidden, "AccessDenied", "User: %s is not authorized to perform: %s %s", p.ARN, action, reason)
 }
 
-// empty is the result of actions that answer nothing.
+// empty is the result of actions that return nothing.
 type empty struct{}
 
 // encode wraps a result as <ActionResponse><ActionResult/>...<ResponseMetadata/>.

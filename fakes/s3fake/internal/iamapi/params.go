@@ -206,7 +206,7 @@ func (c *call) tagKeys() ([]string, error) {
 	return keys, nil
 }
 
-// page is the paging part of list answers.
+// page is the paging part of list responses.
 type page struct {
 	IsTruncated bool   `xml:"IsTruncated"`
 	Marker      string `xml:"Marker,omitempty"`
@@ -229,7 +229,7 @@ func (c *call) maxItems() (int, error) {
 	return n, nil
 }
 
-// missing is the answer to a request without one of the parameters that are checked by presence.
+// missing is the response to a request without one of the parameters that are checked by presence.
 func missing(param string) *awserr.Error {
 	return awserr.Newf(http.StatusBadRequest, "MissingParameter", "The request must contain the parameter %s.", param)
 }
@@ -257,7 +257,7 @@ func paginate[T any](c *call, all []T, key func(T) string) ([]T, page, error) {
 	return all[:limit], page{IsTruncated: true, Marker: key(all[limit-1])}, nil
 }
 
-// xmlTag is a tag in an answer.
+// xmlTag is a tag in a response.
 type xmlTag struct {
 	Key   string `xml:"Key"`
 	Value string `xml:"Value"`

@@ -139,7 +139,7 @@ func (c *call) sessionPolicies(in *iam.NewSession) error {
 	}
 }
 
-// errNotAuthorized is STS's answer both to a missing role and to a refusing trust policy.
+// errNotAuthorized is STS's response both to a missing role and to a refusing trust policy.
 func errNotAuthorized(c *call, arn string) *awserr.Error {
 	if c.Principal == nil {
 		return awserr.New(http.StatusForbidden, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity")

@@ -9,7 +9,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
 
-// unservedOperations answer NotImplemented to whoever is known: AWS has them, so that InvalidAction, its answer to a
+// unservedOperations return NotImplemented to whoever is known: AWS has them, so that InvalidAction, its response to a
 // name that nobody knows, would be wrong.
 func unservedOperations() map[string]operation {
 	table := map[string]operation{}

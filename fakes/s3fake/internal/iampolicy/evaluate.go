@@ -36,7 +36,7 @@ type Caller struct {
 	Service string
 }
 
-// Evaluate answers what the document says about the request. Documents without principals (identity policies,
+// Evaluate returns what the document says about the request. Documents without principals (identity policies,
 // boundaries) apply to whoever they are attached to.
 func (d *Document) Evaluate(r Request) Effect {
 	result := NoMatch

@@ -227,7 +227,7 @@ func checkTrustPrincipal(p *Principals) error {
 	return nil
 }
 
-// Accounts answers whether a principal exists; PutBucketPolicy and UpdateAssumeRolePolicy refuse unknown ones.
+// Accounts reports whether a principal exists; PutBucketPolicy and UpdateAssumeRolePolicy refuse unknown ones.
 type Accounts interface {
 	// PrincipalExists judges an ARN, an account number or a unique ID.
 	PrincipalExists(value string) bool
@@ -359,7 +359,7 @@ func checkBucketConditions(s *Statement) error {
 	return nil
 }
 
-// resourceScope says whether an ARN names the bucket, its objects or both; 0 is an ARN of something else.
+// resourceScope reports whether an ARN names the bucket, its objects or both; 0 is an ARN of something else.
 func resourceScope(arn, bucket string) int {
 	if arn == "*" {
 		return onBucket | onObject

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3api answers the REST API of Amazon S3 over a store.Store: one file per resource. Its caller has found
+// Package s3api serves the REST API of Amazon S3 over a store.Store: one file per resource. Its caller has found
 // out that a request is meant for S3; this package names the operation, verifies the signature, asks every policy
-// and only then touches the store. What it does not serve it answers with NotImplemented, never with something
+// and only then touches the store. What it does not serve gets NotImplemented, never with something
 // else.
 package s3api
 
@@ -39,7 +39,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// API answers S3 requests.
+// API handles S3 requests.
 type API struct {
 	Options
 	operations map[string]*operation
@@ -71,7 +71,7 @@ type request struct {
 	policy   *iampolicy.Document
 	// form holds the fields of a browser upload.
 	form map[string]string
-	// done says that the answer's status is written, so that an error can only end the connection.
+	// done says that the response's status is written, so that an error can only end the connection.
 	done bool
 }
 
@@ -113,7 +113,7 @@ func (p *Prepared) Call() Call {
 	return c
 }
 
-// Serve answers the request and returns the error it answered with, nil for success.
+// Serve handles the request and returns the error of the response, nil for success.
 func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error {
 	q := p.q
 	q.w, q.id = w, requestID
@@ -129,7 +129,7 @@ func (p *Prepared) Serve(w http.ResponseWriter, requestID string) *awserr.Error 
 	return e
 }
 
-// Fail answers the request with an error that somebody else decided on.
+// Fail responds with an error that somebody else decided on.
 func (p *Prepared) Fail(w http.ResponseWriter, requestID string, e *awserr.Error) {
 	p.q.w, p.q.id, p.q.done = w, requestID, false
 	p.q.writeError(e)

@@ -152,7 +152,7 @@ func (q *request) useKey(arn, action string) error {
 	return q.authorize(permission{action, arn})
 }
 
-// showAttributes sets the headers of an object on an answer.
+// showAttributes sets the headers of an object on a response.
 func (q *request) showAttributes(v *store.Version) {
 	h := q.w.Header()
 	for name, value := range v.Headers {

@@ -128,7 +128,7 @@ func (q *request) algorithmHeader() (checksum.Algorithm, error) {
 	return a, nil
 }
 
-// showChecksum sets the checksum headers of an answer.
+// showChecksum sets the checksum headers of a response.
 func (q *request) showChecksum(c store.Checksum) {
 	if c.Algorithm == "" || c.Value == "" {
 		return

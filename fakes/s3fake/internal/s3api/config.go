@@ -81,7 +81,7 @@ func configOperations() map[string]*operation {
 	}
 }
 
-// getConfig answers with the stored document.
+// getConfig responds with the stored document.
 func (q *request) getConfig(name string, missing error) error {
 	raw := q.state.Config[name]
 	if raw == nil {

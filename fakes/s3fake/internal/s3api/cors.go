@@ -103,7 +103,7 @@ func matchCORS(rules []corsRule, origin, method string, headers []string) *corsR
 	return nil
 }
 
-// allowOrigin adds CORS headers to the answer of an ordinary request.
+// allowOrigin adds CORS headers to the response of an ordinary request.
 func (q *request) allowOrigin() {
 	origin := q.r.Header.Get("Origin")
 	if origin == "" || q.state.Config[configCORS] == nil {
@@ -136,7 +136,7 @@ func corsForbidden(message string) error {
 	return awserr.New(http.StatusForbidden, "AccessForbidden", message)
 }
 
-// preflight answers a browser's OPTIONS request from the bucket's CORS rules.
+// preflight responds to a browser's OPTIONS request from the bucket's CORS rules.
 func (q *request) preflight() error {
 	origin, method := q.r.Header.Get("Origin"), q.r.Header.Get("Access-Control-Request-Method")
 	if origin == "" {

@@ -342,7 +342,7 @@ func (q *request) completeUpload() error {
 		return errMalformedXML
 	}
 	if v, ok := q.Store.Completed(q.bucket, q.key, q.param("uploadId")); ok && sameParts(v, body.Part) {
-		return q.answerComplete(v)
+		return q.respondComplete(v)
 	}
 	v, err := q.Store.Complete(q.bucket, q.key, q.param("uploadId"), func(u *store.Upload) (store.Version, error) {
 		// With additional checksums the key is asked for again (API Reference, CompleteMultipartUpload).
@@ -356,10 +356,10 @@ func (q *request) completeUpload() error {
 	if err != nil {
 		return err
 	}
-	return q.answerComplete(v)
+	return q.respondComplete(v)
 }
 
-// sameParts reports whether a repeated completion lists the parts that the object was made of. S3 answers it like
+// sameParts reports whether a repeated completion lists the parts that the object was made of. S3 responds to it as to
 // the first one.
 func sameParts(v *store.Version, listed []completePart) bool {
 	return slices.EqualFunc(v.Parts, listed, func(p store.Part, c completePart) bool {
@@ -367,7 +367,7 @@ func sameParts(v *store.Version, listed []completePart) bool {
 	})
 }
 
-func (q *request) answerComplete(v *store.Version) error {
+func (q *request) respondComplete(v *store.Version) error {
 	q.versionHeader(v)
 	q.showEncryption(v.Encryption)
 	scheme := "http"

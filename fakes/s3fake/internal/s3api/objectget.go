@@ -13,7 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
-// span is the part of an object that an answer carries.
+// span is the part of an object that a response carries.
 type span struct {
 	offset, length int64
 	// partial is true for 206.
@@ -29,7 +29,7 @@ func (q *request) headObject() error {
 		return err
 	}
 	defer release()
-	s, err := q.answerHead(v)
+	s, err := q.respondHead(v)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (q *request) getObject() error {
 		return err
 	}
 	defer release()
-	s, err := q.answerHead(v)
+	s, err := q.respondHead(v)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (q *request) openObject() (*store.Version, func(), error) {
 	return v, release, nil
 }
 
-// answerHead judges conditions and ranges and sets all headers.
-func (q *request) answerHead(v *store.Version) (span, error) {
+// respondHead judges conditions and ranges and sets all headers.
+func (q *request) respondHead(v *store.Version) (span, error) {
 	// HEAD reads nothing that is encrypted, but for the checksum (API Reference, HeadObject, x-amz-checksum-mode).
 	if q.r.Method != http.MethodHead || q.wantsChecksum() {
 		if err := q.decrypt(v); err != nil {
@@ -142,7 +142,7 @@ func (q *request) decrypt(v *store.Version) error {
 	return q.useKey(v.Encryption.KeyID, "kms:Decrypt")
 }
 
-// overrides are the query parameters that replace headers of a GET answer.
+// overrides are the query parameters that replace headers of a GET response.
 var overrides = map[string]string{
 	"response-cache-control": "Cache-Control", "response-content-disposition": "Content-Disposition",
 	"response-content-encoding": "Content-Encoding", "response-content-language": "Content-Language",

@@ -106,7 +106,7 @@ func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error
 		return err
 	}
 	q.showPut(v)
-	return q.answerForm(v.ETag)
+	return q.respondForm(v.ETag)
 }
 
 // formTags reads the field "tagging", which holds XML where PutObject has a header.
@@ -125,8 +125,8 @@ func (q *request) formTags() ([]store.Tag, error) {
 	return storeTags(body.TagSet.Tag), q.authorize(permission{"s3:PutObjectTagging", q.objectARN()})
 }
 
-// answerForm redirects or answers with the status that the form asks for, 204 by default.
-func (q *request) answerForm(etag string) error {
+// respondForm redirects or responds with the status that the form asks for, 204 by default.
+func (q *request) respondForm(etag string) error {
 	location := "/" + q.bucket + "/" + q.key
 	if to := q.form["success_action_redirect"]; to != "" {
 		sep := "?"

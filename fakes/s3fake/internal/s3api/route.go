@@ -94,7 +94,7 @@ func (q *request) unservedHeaders() error {
 // AbortMultipartUpload).
 var directoryHeaders = []string{"X-Amz-Write-Offset-Bytes", "X-Amz-If-Match-Last-Modified-Time", "X-Amz-If-Match-Size", "X-Amz-If-Match-Initiated-Time"}
 
-// unservedOperation answers NotImplemented to whoever is known, whether there is such a bucket or not.
+// unservedOperation returns NotImplemented to whoever is known, whether there is such a bucket or not.
 func unservedOperation(method, scope, sub string) *operation {
 	name := unservedName(method, scope, sub)
 	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not served by this fake."))}

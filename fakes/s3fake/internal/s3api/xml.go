@@ -21,7 +21,7 @@ import (
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
 
-// document builds an XML answer. Listings are long, which is why it does not use reflection.
+// document builds an XML response. Listings are long, which is why it does not use reflection.
 type document struct {
 	buf  bytes.Buffer
 	open []string
@@ -80,7 +80,7 @@ func (d *document) time(name string, t time.Time) *document { return d.text(name
 // stamp is how S3 writes times in XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// escape writes text, with control characters as references: S3 answers keys that hold them.
+// escape writes text, with control characters as references: S3 returns keys that hold them.
 func escape(b *bytes.Buffer, s string) {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {
@@ -109,7 +109,7 @@ func escape(b *bytes.Buffer, s string) {
 	}
 }
 
-// send answers with the document.
+// send responds with the document.
 func (q *request) send(d *document) error {
 	for len(d.open) > 0 {
 		d.end()
@@ -123,7 +123,7 @@ func (q *request) send(d *document) error {
 	return ignoreHangup(err)
 }
 
-// raw answers with a stored document.
+// raw responds with a stored document.
 func (q *request) raw(contentType string, body []byte) error {
 	h := q.w.Header()
 	h.Set("Content-Type", contentType)
@@ -134,7 +134,7 @@ func (q *request) raw(contentType string, body []byte) error {
 	return ignoreHangup(err)
 }
 
-// status answers without a body.
+// status responds without a body.
 func (q *request) status(code int) error {
 	if code == http.StatusOK {
 		q.w.Header().Set("Content-Length", "0")
@@ -144,10 +144,10 @@ func (q *request) status(code int) error {
 	return nil
 }
 
-// ignoreHangup drops the error of a client that went away while its answer was sent.
+// ignoreHangup drops the error of a client that went away while its response was sent.
 func ignoreHangup(error) error { return nil }
 
-// writeError answers with an error document.
+// writeError responds with an error document.
 func (q *request) writeError(e *awserr.Error) {
 	if q.done {
 		panic(http.ErrAbortHandler)
@@ -180,7 +180,7 @@ func (q *request) writeError(e *awserr.Error) {
 	_, _ = q.w.Write(b.Bytes()) // the client is gone if this fails
 }
 
-// hostID is the second request ID of every answer; one host needs one.
+// hostID is the second request ID of every response; one host needs one.
 const hostID = "Y29vcGVyLXMzZmFrZQ=="
 
 // maxDocument bounds XML and JSON bodies: 1000 keys of 1 KiB and their markup.

@@ -135,7 +135,7 @@ func (s *Store) Complete(bucket, key, id string, build func(u *Upload) (Version,
 // maxCompleted bounds how many completed uploads are remembered.
 const maxCompleted = 1000
 
-// remember keeps the outcome of a completion, whose answer the client may not have seen.
+// remember keeps the outcome of a completion, whose response the client may not have seen.
 func (s *Store) remember(key string, v *Version) {
 	if len(s.completed) >= maxCompleted {
 		s.completed = map[string]*Version{}
