@@ -10,8 +10,8 @@
 //
 // Rules that hold for every message:
 //
-//   * REQUIRED: a request without the field is answered with INVALID_ARGUMENT naming the field; an
-//     answer without it is treated by the sidecar as a failed call. A REQUIRED list has at least
+//   * REQUIRED: a request without the field is refused with INVALID_ARGUMENT naming the field; a
+//     response without it is treated by the sidecar as a failed call. A REQUIRED list has at least
 //     one element. OPTIONAL: the comment says what an empty value means.
 //   * An enum value that the receiver does not know, and UNKNOWN where a value is REQUIRED, is
 //     INVALID_ARGUMENT.
@@ -22,7 +22,7 @@
 //   * A status other than OK has a message fit for the end user, which names no secret, and no
 //     details.
 //   * Calls about one bucket ID or account ID never overlap on the sidecar's side. After a crash a
-//     second one may still arrive: a driver that works on the first answers ABORTED.
+//     second one may still arrive: a driver that works on the first returns ABORTED.
 //   * A call that timed out is repeated with the same fields and continues where it was left.
 //
 // Codes without an entry at an RPC keep their general meaning. Terminal, that is not repeated
@@ -115,7 +115,7 @@ type AuthenticationType_Type int32
 const (
 	// Not an authentication type.
 	AuthenticationType_UNKNOWN AuthenticationType_Type = 0
-	// With a credential that the driver answers and COSI delivers in a Secret.
+	// With a credential that the driver returns and COSI delivers in a Secret.
 	AuthenticationType_KEY AuthenticationType_Type = 1
 	// With the identity of the Kubernetes service account it runs as; no credential is delivered.
 	AuthenticationType_SERVICE_ACCOUNT AuthenticationType_Type = 2
@@ -423,7 +423,7 @@ func (x *AccessMode) GetMode() AccessMode_Mode {
 // the combinations it can.
 type AccessedBucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// REQUIRED. A bucket ID as DriverGenerateBucketId answered it, or the ID an administrator wrote.
+	// REQUIRED. A bucket ID as DriverGenerateBucketId returned it, or the ID an administrator wrote.
 	// At most 2048 bytes of [A-Za-z0-9._/-].
 	BucketId string `protobuf:"bytes,1,opt,name=bucket_id,json=bucketId,proto3" json:"bucket_id,omitempty"`
 	// OPTIONAL. Access to the contents of objects. Absent means ANY.
@@ -606,7 +606,7 @@ func (x *S3AddressingStyle) GetStyle() S3AddressingStyle_Style {
 }
 
 // S3BucketInfo is the S3 part of section "BucketAccess Secret data". Its fields are OPTIONAL in the
-// answers about a bucket and REQUIRED in the answer of DriverGrantBucketAccess.
+// responses about a bucket and REQUIRED in the response of DriverGrantBucketAccess.
 type S3BucketInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The bucket name a client uses; BUCKET_NAME in the Secret. Not necessarily the COSI bucket ID.
@@ -681,7 +681,7 @@ func (x *S3BucketInfo) GetAddressingStyle() *S3AddressingStyle {
 }
 
 // AzureBucketInfo is the Azure part of section "BucketAccess Secret data". Its field is OPTIONAL in
-// the answers about a bucket and REQUIRED in the answer of DriverGrantBucketAccess.
+// the responses about a bucket and REQUIRED in the response of DriverGrantBucketAccess.
 type AzureBucketInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the storage account; AZURE_STORAGE_ACCOUNT in the Secret.
@@ -728,7 +728,7 @@ func (x *AzureBucketInfo) GetStorageAccount() string {
 }
 
 // GcsBucketInfo is the Google Cloud Storage part of section "BucketAccess Secret data". Its fields
-// are OPTIONAL in the answers about a bucket and REQUIRED in the answer of
+// are OPTIONAL in the responses about a bucket and REQUIRED in the response of
 // DriverGrantBucketAccess.
 type GcsBucketInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1120,7 +1120,7 @@ type DriverGetInfoResponse struct {
 	// REQUIRED. The protocols the driver can serve, each once.
 	SupportedProtocols []*ObjectProtocol `protobuf:"bytes,2,rep,name=supported_protocols,json=supportedProtocols,proto3" json:"supported_protocols,omitempty"`
 	// OPTIONAL, an addition. A value, such as a hash, that changes whenever non-secret configuration
-	// that appears in answers changes (an endpoint, say). The sidecar then repeats its grants, so
+	// that appears in responses changes (an endpoint, say). The sidecar then repeats its grants, so
 	// that Secrets follow. At most 253 bytes. Empty: never repeat for this reason.
 	Revision      string `protobuf:"bytes,100,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1184,7 +1184,7 @@ type DriverGenerateBucketIdRequest struct {
 	// REQUIRED. The name of the Bucket object, "bc-" and the UID of its claim: unique, and the
 	// idempotency key. At most 253 bytes.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// OPTIONAL. Protocols the bucket must support. Empty: the driver chooses, or answers
+	// OPTIONAL. Protocols the bucket must support. Empty: the driver chooses, or returns
 	// INVALID_ARGUMENT saying that it needs them.
 	Protocols []*ObjectProtocol `protobuf:"bytes,2,rep,name=protocols,proto3" json:"protocols,omitempty"`
 	// OPTIONAL. Parameters of the BucketClass, opaque to COSI. At most 512 entries and 64 KiB. A key
@@ -1295,7 +1295,7 @@ func (x *DriverGenerateBucketIdResponse) GetBucketId() string {
 // DriverCreateBucketRequest asks for a new bucket.
 type DriverCreateBucketRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// REQUIRED. What DriverGenerateBucketId answered, and the idempotency key.
+	// REQUIRED. What DriverGenerateBucketId returned, and the idempotency key.
 	BucketId string `protobuf:"bytes,1,opt,name=bucket_id,json=bucketId,proto3" json:"bucket_id,omitempty"`
 	// OPTIONAL. As in DriverGenerateBucketIdRequest, and equal to them.
 	Protocols []*ObjectProtocol `protobuf:"bytes,2,rep,name=protocols,proto3" json:"protocols,omitempty"`
@@ -1772,7 +1772,7 @@ func (x *DriverGenerateBucketAccessIdResponse) GetAccountId() string {
 // DriverGrantBucketAccessRequest asks for an account with access to the buckets.
 type DriverGrantBucketAccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// REQUIRED. What DriverGenerateBucketAccessId answered, and the idempotency key.
+	// REQUIRED. What DriverGenerateBucketAccessId returned, and the idempotency key.
 	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	// REQUIRED. As in DriverGenerateBucketAccessIdRequest.
 	Protocol *ObjectProtocol `protobuf:"bytes,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
@@ -1939,7 +1939,7 @@ func (x *DriverGrantBucketAccessResponse) GetCredentials() *CredentialInfo {
 // DriverRevokeBucketAccessRequest asks to remove an account.
 type DriverRevokeBucketAccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// REQUIRED. What DriverGenerateBucketAccessId answered, and the idempotency key.
+	// REQUIRED. What DriverGenerateBucketAccessId returned, and the idempotency key.
 	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	// REQUIRED. As in the grant.
 	Protocol *ObjectProtocol `protobuf:"bytes,2,opt,name=protocol,proto3" json:"protocol,omitempty"`

@@ -10,8 +10,8 @@
 //
 // Rules that hold for every message:
 //
-//   * REQUIRED: a request without the field is answered with INVALID_ARGUMENT naming the field; an
-//     answer without it is treated by the sidecar as a failed call. A REQUIRED list has at least
+//   * REQUIRED: a request without the field is refused with INVALID_ARGUMENT naming the field; a
+//     response without it is treated by the sidecar as a failed call. A REQUIRED list has at least
 //     one element. OPTIONAL: the comment says what an empty value means.
 //   * An enum value that the receiver does not know, and UNKNOWN where a value is REQUIRED, is
 //     INVALID_ARGUMENT.
@@ -22,7 +22,7 @@
 //   * A status other than OK has a message fit for the end user, which names no secret, and no
 //     details.
 //   * Calls about one bucket ID or account ID never overlap on the sidecar's side. After a crash a
-//     second one may still arrive: a driver that works on the first answers ABORTED.
+//     second one may still arrive: a driver that works on the first returns ABORTED.
 //   * A call that timed out is repeated with the same fields and continues where it was left.
 //
 // Codes without an entry at an RPC keep their general meaning. Terminal, that is not repeated
@@ -57,9 +57,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Identity says who the driver is. It answers while the storage backend is down.
+// Identity says who the driver is. It responds while the storage backend is down.
 type IdentityClient interface {
-	// DriverGetInfo (section "DriverGetInfo") answers the driver's name and protocols. The answer
+	// DriverGetInfo (section "DriverGetInfo") returns the driver's name and protocols. The response
 	// stays the same until the driver's configuration changes. The sidecar calls it after every
 	// connect, before any other RPC.
 	DriverGetInfo(ctx context.Context, in *DriverGetInfoRequest, opts ...grpc.CallOption) (*DriverGetInfoResponse, error)
@@ -87,9 +87,9 @@ func (c *identityClient) DriverGetInfo(ctx context.Context, in *DriverGetInfoReq
 // All implementations must embed UnimplementedIdentityServer
 // for forward compatibility.
 //
-// Identity says who the driver is. It answers while the storage backend is down.
+// Identity says who the driver is. It responds while the storage backend is down.
 type IdentityServer interface {
-	// DriverGetInfo (section "DriverGetInfo") answers the driver's name and protocols. The answer
+	// DriverGetInfo (section "DriverGetInfo") returns the driver's name and protocols. The response
 	// stays the same until the driver's configuration changes. The sidecar calls it after every
 	// connect, before any other RPC.
 	DriverGetInfo(context.Context, *DriverGetInfoRequest) (*DriverGetInfoResponse, error)
@@ -176,12 +176,12 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Provisioner makes and removes buckets and access to them. Every RPC is idempotent. Making
-// something has two phases: the first answers an ID and creates nothing, the sidecar stores the
+// something has two phases: the first returns an ID and creates nothing, the sidecar stores the
 // ID, and only then the second creates what the ID names, so that nothing is left behind when the
 // object is deleted in between.
 type ProvisionerClient interface {
 	// DriverGenerateBucketId (section "DriverGenerateBucketId") is phase 1 of a new bucket: it
-	// answers the ID under which DriverCreateBucket will create it. It must not create anything: when
+	// returns the ID under which DriverCreateBucket will create it. It must not create anything: when
 	// the Bucket object is deleted before the ID is stored, DriverDeleteBucket is not called. The
 	// idempotency key is name; the ID should follow from the request alone, without random parts and
 	// without a call to the backend. Parameters and protocols are checked here already, where a
@@ -193,7 +193,7 @@ type ProvisionerClient interface {
 	// DriverCreateBucket (section "DriverCreateBucket") is phase 2 of a new bucket: it makes sure
 	// that the backend bucket of bucket_id exists as requested. The idempotency key is bucket_id:
 	// repeated or concurrent calls never create a second bucket, and a call for a bucket that exists
-	// and fits is OK with the same answer. Not called for static provisioning.
+	// and fits is OK with the same response. Not called for static provisioning.
 	//
 	// ALREADY_EXISTS (terminal): the bucket exists and does not fit the request, or belongs to
 	// somebody else. INVALID_ARGUMENT (terminal): as in DriverGenerateBucketId.
@@ -213,7 +213,7 @@ type ProvisionerClient interface {
 	// it, or the backend protects it.
 	DriverDeleteBucket(ctx context.Context, in *DriverDeleteBucketRequest, opts ...grpc.CallOption) (*DriverDeleteBucketResponse, error)
 	// DriverGenerateBucketAccessId (section "DriverGenerateBucketAccessId") is phase 1 of an access:
-	// it answers the account ID under which DriverGrantBucketAccess will create it, and creates
+	// it returns the account ID under which DriverGrantBucketAccess will create it, and creates
 	// nothing, for the reason given at DriverGenerateBucketId. The idempotency key is account_name.
 	// The other fields are those that the grant will carry, and are checked here already.
 	//
@@ -223,8 +223,8 @@ type ProvisionerClient interface {
 	// cannot serve several buckets.
 	DriverGenerateBucketAccessId(ctx context.Context, in *DriverGenerateBucketAccessIdRequest, opts ...grpc.CallOption) (*DriverGenerateBucketAccessIdResponse, error)
 	// DriverGrantBucketAccess (section "DriverGrantBucketAccess") makes sure that the account of
-	// account_id exists with exactly the asked access, and answers what a workload needs to use it.
-	// The idempotency key is account_id: a repeated call never creates a second account, and answers
+	// account_id exists with exactly the asked access, and returns what a workload needs to use it.
+	// The idempotency key is account_id: a repeated call never creates a second account, and returns
 	// the identical credential unless rotation changed.
 	//
 	// Codes: as DriverGenerateBucketAccessId.
@@ -318,12 +318,12 @@ func (c *provisionerClient) DriverRevokeBucketAccess(ctx context.Context, in *Dr
 // for forward compatibility.
 //
 // Provisioner makes and removes buckets and access to them. Every RPC is idempotent. Making
-// something has two phases: the first answers an ID and creates nothing, the sidecar stores the
+// something has two phases: the first returns an ID and creates nothing, the sidecar stores the
 // ID, and only then the second creates what the ID names, so that nothing is left behind when the
 // object is deleted in between.
 type ProvisionerServer interface {
 	// DriverGenerateBucketId (section "DriverGenerateBucketId") is phase 1 of a new bucket: it
-	// answers the ID under which DriverCreateBucket will create it. It must not create anything: when
+	// returns the ID under which DriverCreateBucket will create it. It must not create anything: when
 	// the Bucket object is deleted before the ID is stored, DriverDeleteBucket is not called. The
 	// idempotency key is name; the ID should follow from the request alone, without random parts and
 	// without a call to the backend. Parameters and protocols are checked here already, where a
@@ -335,7 +335,7 @@ type ProvisionerServer interface {
 	// DriverCreateBucket (section "DriverCreateBucket") is phase 2 of a new bucket: it makes sure
 	// that the backend bucket of bucket_id exists as requested. The idempotency key is bucket_id:
 	// repeated or concurrent calls never create a second bucket, and a call for a bucket that exists
-	// and fits is OK with the same answer. Not called for static provisioning.
+	// and fits is OK with the same response. Not called for static provisioning.
 	//
 	// ALREADY_EXISTS (terminal): the bucket exists and does not fit the request, or belongs to
 	// somebody else. INVALID_ARGUMENT (terminal): as in DriverGenerateBucketId.
@@ -355,7 +355,7 @@ type ProvisionerServer interface {
 	// it, or the backend protects it.
 	DriverDeleteBucket(context.Context, *DriverDeleteBucketRequest) (*DriverDeleteBucketResponse, error)
 	// DriverGenerateBucketAccessId (section "DriverGenerateBucketAccessId") is phase 1 of an access:
-	// it answers the account ID under which DriverGrantBucketAccess will create it, and creates
+	// it returns the account ID under which DriverGrantBucketAccess will create it, and creates
 	// nothing, for the reason given at DriverGenerateBucketId. The idempotency key is account_name.
 	// The other fields are those that the grant will carry, and are checked here already.
 	//
@@ -365,8 +365,8 @@ type ProvisionerServer interface {
 	// cannot serve several buckets.
 	DriverGenerateBucketAccessId(context.Context, *DriverGenerateBucketAccessIdRequest) (*DriverGenerateBucketAccessIdResponse, error)
 	// DriverGrantBucketAccess (section "DriverGrantBucketAccess") makes sure that the account of
-	// account_id exists with exactly the asked access, and answers what a workload needs to use it.
-	// The idempotency key is account_id: a repeated call never creates a second account, and answers
+	// account_id exists with exactly the asked access, and returns what a workload needs to use it.
+	// The idempotency key is account_id: a repeated call never creates a second account, and returns
 	// the identical credential unless rotation changed.
 	//
 	// Codes: as DriverGenerateBucketAccessId.

@@ -260,8 +260,8 @@ func TestLoggingInterceptors(t *testing.T) {
 		wantCode     codes.Code
 		wantResponse string
 	}{
-		"an answer is logged without its secret": {nil, codes.OK, `"access_secret_key":"[redacted]"`},
-		"a failed call has no answer":            {failure, codes.Unavailable, "null"},
+		"a response is logged without its secret": {nil, codes.OK, `"access_secret_key":"[redacted]"`},
+		"a failed call has no response":           {failure, codes.Unavailable, "null"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

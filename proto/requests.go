@@ -11,7 +11,7 @@ import (
 
 // ValidateRequest checks a request against the field rules of cosi.proto: what is REQUIRED, sizes,
 // characters, known enum values, and that no bucket is named twice. It returns a *FieldError about
-// the first field that breaks one, which a driver answers with INVALID_ARGUMENT. It does not know
+// the first field that breaks one, which a driver refuses with INVALID_ARGUMENT. It does not know
 // what a driver supports. A message that is not a request of the contract is an error, too.
 func ValidateRequest(request proto.Message) error {
 	switch r := request.(type) {

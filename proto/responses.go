@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ValidateResponse checks an answer, given its request, against the field rules of cosi.proto: what
-// is REQUIRED, sizes, characters, known enum values, that an answer about a bucket offers the
-// protocols that were asked for, and that a grant answers exactly the requested buckets through
+// ValidateResponse checks a response, given its request, against the field rules of cosi.proto: what
+// is REQUIRED, sizes, characters, known enum values, that a response about a bucket offers the
+// protocols that were asked for, and that a grant returns exactly the requested buckets through
 // exactly the requested protocol with a complete credential. It returns a *FieldError about the
-// first field that breaks one. It does not know what DriverGetInfo answered. Messages that are not
-// request and answer of one RPC of the contract are an error, too.
+// first field that breaks one. It does not know what DriverGetInfo returned. Messages that are not
+// request and response of one RPC of the contract are an error, too.
 func ValidateResponse(request, response proto.Message) error {
 	switch r := response.(type) {
 	case *DriverGetInfoResponse:
@@ -38,7 +38,7 @@ func ValidateResponse(request, response proto.Message) error {
 	case *DriverDeleteBucketResponse, *DriverRevokeBucketAccessResponse:
 		return nil
 	default:
-		return fmt.Errorf("%T is not an answer of the COSI contract", response)
+		return fmt.Errorf("%T is not a response of the COSI contract", response)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Secret is a string that does not print: fmt with any verb, JSON, text and slog encoders write
-// "[redacted]". Only Reveal answers the value. The value is behind a pointer, so that fmt cannot
+// "[redacted]". Only Reveal returns the value. The value is behind a pointer, so that fmt cannot
 // reach it in an unexported field of another struct, where it ignores methods. The zero value is
 // the empty secret.
 type Secret struct {
@@ -60,5 +60,5 @@ func (s Secret) MarshalLog() any { return redactedText }
 func (s Secret) MarshalText() ([]byte, error) { return []byte(redactedText), nil }
 
 // MarshalJSON implements json.Marshaler; it does not write the value. To store a secret, store what
-// Reveal answers.
+// Reveal returns.
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redactedText + `"`), nil }

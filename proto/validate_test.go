@@ -185,7 +185,7 @@ func TestValidateRequest(t *testing.T) {
 				AccountId: "ba-1", Protocol: protocol(1), AuthenticationType: &cosi.AuthenticationType{Type: 1},
 			}, "buckets is required",
 		},
-		"an answer is no request": {
+		"a response is no request": {
 			&cosi.DriverGetInfoResponse{}, "*cosi.DriverGetInfoResponse is not a request of the COSI contract",
 		},
 	}
@@ -247,7 +247,7 @@ func TestValidateBucketAndInfoResponses(t *testing.T) {
 		"info without protocols": {
 			&cosi.DriverGetInfoRequest{}, &cosi.DriverGetInfoResponse{Name: "a.b"}, "supported_protocols is required",
 		},
-		"the answer of another RPC": {
+		"the response of another RPC": {
 			&cosi.DriverDeleteBucketRequest{}, &cosi.DriverGrantBucketAccessResponse{},
 			"*cosi.DriverGrantBucketAccessResponse does not answer *cosi.DriverDeleteBucketRequest",
 		},

@@ -44,9 +44,9 @@ type Outcome struct {
 	// Verdict is what the caller does.
 	Verdict Verdict
 	// UntilReconnect says that a terminal outcome stands until the connection to the driver is
-	// made anew, so that not even the resync repeats the call.
+	// made again, so that not even the resync repeats the call.
 	UntilReconnect bool
-	// Reason says what the code means as the answer of this RPC, fit for an end user.
+	// Reason says what the code means as an outcome of this RPC, fit for an end user.
 	Reason string
 }
 
