@@ -56,7 +56,7 @@ func (e *Env) Gone(obj client.Object) {
 	})
 }
 
-// Get reads an object anew and returns it.
+// Get reads an object again and returns it.
 func Get[T client.Object](e *Env, obj T) T {
 	e.tb.Helper()
 	if err := e.Client.Get(e.tb.Context(), client.ObjectKeyFromObject(obj), obj); err != nil {
@@ -65,7 +65,7 @@ func Get[T client.Object](e *Env, obj T) T {
 	return obj
 }
 
-// Change reads an object anew, lets change alter it, and writes it, again as long as somebody else is faster.
+// Change reads an object again, lets change alter it, and writes it, again as long as somebody else is faster.
 func Change[T client.Object](e *Env, obj T, change func(T)) {
 	e.tb.Helper()
 	e.Eventually("the change of "+obj.GetName()+" is stored", func(ctx context.Context) error {

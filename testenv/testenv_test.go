@@ -40,7 +40,7 @@ func TestAPrivateControlPlaneIsAnotherOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := private.Client.List(t.Context(), &corev1.NamespaceList{}); err == nil {
-		t.Error("a stopped control plane still answers")
+		t.Error("a stopped control plane still responds")
 	}
 	if err := shared.Client.List(t.Context(), &corev1.NamespaceList{}); err != nil {
 		t.Errorf("the shared one stopped with it: %v", err)

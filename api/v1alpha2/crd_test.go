@@ -101,7 +101,7 @@ func (c ruleCase) run(t *testing.T, api client.Client, namespace string) {
 	c.check(t, api.Status().Update(t.Context(), post))
 }
 
-// check compares the answer of the API server with the .err file.
+// check compares the response of the API server with the .err file.
 func (c ruleCase) check(t *testing.T, got error) {
 	t.Helper()
 	want, err := os.ReadFile(c.path + ".err")

@@ -54,14 +54,14 @@ const (
 
 // Condition types (KEP section "Conditions"; DeprovisionFailed is Cooper's).
 const (
-	// ConditionProvisioned tells whether the backend resource was provisioned.
+	// ConditionProvisioned reports whether the backend resource was provisioned.
 	ConditionProvisioned = "Provisioned"
 
-	// ConditionResourcesValidated tells whether the object and what it refers
+	// ConditionResourcesValidated reports whether the object and what it refers
 	// to are valid.
 	ConditionResourcesValidated = "ResourcesValidated"
 
-	// ConditionProvisionFailed tells whether the latest provisioning RPC failed.
+	// ConditionProvisionFailed reports whether the latest provisioning RPC failed.
 	ConditionProvisionFailed = "ProvisionFailed"
 
 	// ConditionDeprovisionFailed tells why an object that is being deleted is
@@ -111,7 +111,7 @@ func misspelled(key string) string {
 	return misspelledGroup + "/" + rest
 }
 
-// HasAnnotation tells whether obj carries the annotation key, in the group's
+// HasAnnotation reports whether obj carries the annotation key, in the group's
 // own spelling or in the misspelling found in the KEP, with whatever value.
 func HasAnnotation(obj metav1.Object, key string) bool {
 	annotations := obj.GetAnnotations()
@@ -156,7 +156,7 @@ func RemoveAnnotation(obj metav1.Object, key string) bool {
 	return true
 }
 
-// HasProtection tells whether obj carries the protection finalizer.
+// HasProtection reports whether obj carries the protection finalizer.
 func HasProtection(obj metav1.Object) bool {
 	return slices.Contains(obj.GetFinalizers(), ProtectionFinalizer)
 }

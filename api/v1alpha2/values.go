@@ -16,7 +16,7 @@ const (
 	ProtocolGCS Protocol = "GCS"
 )
 
-// DeletionPolicy tells what becomes of a Bucket when its BucketClaim is deleted.
+// DeletionPolicy says what becomes of a Bucket when its BucketClaim is deleted.
 // +kubebuilder:validation:Enum=Retain;Delete
 type DeletionPolicy string
 

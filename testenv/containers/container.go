@@ -245,7 +245,7 @@ func (c *Container) logs() string {
 	if c.running == nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.tb.Context()), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.tb.Context()), responseTimeout)
 	defer cancel()
 	output, err := c.running.Logs(ctx)
 	if err != nil {

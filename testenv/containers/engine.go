@@ -31,11 +31,11 @@ const (
 	ryukVariable = "TESTCONTAINERS_RYUK_DISABLED"
 
 	loopback = "127.0.0.1"
-	// answerTimeout bounds the first words with Docker, pullTimeout the download of
+	// responseTimeout bounds the first words with Docker, pullTimeout the download of
 	// an image, endTimeout the removal of something.
-	answerTimeout = time.Minute
-	pullTimeout   = 10 * time.Minute
-	endTimeout    = time.Minute
+	responseTimeout = time.Minute
+	pullTimeout     = 10 * time.Minute
+	endTimeout      = time.Minute
 	// readyTimeout is for what a test waits for; it only delays failures.
 	readyTimeout = 3 * time.Minute
 )
@@ -54,7 +54,7 @@ type engine struct {
 var connect = sync.OnceValues(newEngine)
 
 func newEngine() (*engine, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), responseTimeout)
 	defer cancel()
 	c, err := client.New(client.FromEnv)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // endpoints of a network beside the endpoints.
 const countedUntil = 28
 
-// Miscounted tells whether err, which came of removing a network, is Docker's own:
+// Miscounted reports whether err, which came of removing a network, is Docker's own:
 // before version 28 it counts the endpoints of a network, two containers that join or
 // leave it in the same instant may be counted as three, and a network whose count is
 // not 0 cannot be removed until Docker is restarted (moby/moby issues 42119 and
@@ -26,7 +26,7 @@ func Miscounted(tb testing.TB, network string, err error) bool {
 	if err == nil || !strings.Contains(err.Error(), "has active endpoints") {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), responseTimeout)
 	defer cancel()
 	server, err := e.client.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
@@ -45,7 +45,7 @@ func Miscounted(tb testing.TB, network string, err error) bool {
 	return true
 }
 
-// counts tells whether a version of Docker, such as 20.10.24+dfsg1, counts endpoints.
+// counts reports whether a version of Docker, such as 20.10.24+dfsg1, counts endpoints.
 func counts(version string) bool {
 	major, _, _ := strings.Cut(version, ".")
 	number, err := strconv.Atoi(major)

@@ -15,7 +15,7 @@ import (
 var errEnded = errors.New("it ended by itself")
 
 // work is what a Component does: it calls ready once, when it works, and returns when ctx ends. It registers its
-// metrics, anew for each start.
+// metrics, new ones for each start.
 type work func(ctx context.Context, metrics prometheus.Registerer, ready func()) error
 
 // Component is a part of the system that can be stopped and started again on its own, as if its process were.

@@ -16,7 +16,7 @@ import (
 
 // Driver is a driver that the system has a sidecar for. One of Serve and Endpoint is set.
 type Driver struct {
-	// Name is what DriverGetInfo answers and classes name.
+	// Name is what DriverGetInfo returns and classes name.
 	Name string
 	// Serve serves the driver on endpoint, a UNIX socket in a new directory, until ctx ends.
 	Serve func(ctx context.Context, endpoint string) error

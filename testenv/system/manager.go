@@ -37,7 +37,7 @@ func (o Options) controllerWork(config *rest.Config) work {
 }
 
 // sidecarWork is the work of the sidecar of the driver at endpoint, as cmd/cosi-sidecar does it. Like that it waits
-// until the driver answers.
+// until the driver responds.
 func (o Options) sidecarWork(config *rest.Config, driver, endpoint string) work {
 	return func(ctx context.Context, metrics prometheus.Registerer, ready func()) error {
 		connect := o.Connect

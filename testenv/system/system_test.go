@@ -149,7 +149,7 @@ func TestASystemOnItsOwnControlPlaneStopsIt(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Client().List(t.Context(), &cosiapi.BucketList{}); err == nil {
-		t.Error("its control plane still answers")
+		t.Error("its control plane still responds")
 	}
 }
 
