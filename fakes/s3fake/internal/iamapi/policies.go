@@ -45,11 +45,7 @@ func (c *call) entity(kind iam.Kind) (string, error) {
 }
 
 func putInline(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
+	return about(kind, func(c *call, name string) (any, error) {
 		policy, err := c.name("PolicyName", 128)
 		if err != nil {
 			return nil, err
@@ -59,6 +55,17 @@ func putInline(kind iam.Kind) func(*call) (any, error) {
 			return nil, err
 		}
 		return empty{}, c.account.PutInline(kind, name, policy, document)
+	})
+}
+
+// about returns an operation on one user, role or group: do gets the name that the request gives.
+func about(kind iam.Kind, do func(c *call, name string) (any, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		name, err := c.entity(kind)
+		if err != nil {
+			return nil, err
+		}
+		return do(c, name)
 	}
 }
 
@@ -71,11 +78,7 @@ type xmlInline struct {
 }
 
 func getInline(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
+	return about(kind, func(c *call, name string) (any, error) {
 		policy, err := c.name("PolicyName", 128)
 		if err != nil {
 			return nil, err
@@ -94,7 +97,7 @@ func getInline(kind iam.Kind) func(*call) (any, error) {
 			out.UserName = name
 		}
 		return out, nil
-	}
+	})
 }
 
 // escapeDocument is RFC 3986 escaping, in which IAM returns policy documents.
@@ -103,25 +106,17 @@ func escapeDocument(document string) string {
 }
 
 func deleteInline(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
+	return about(kind, func(c *call, name string) (any, error) {
 		policy, err := c.name("PolicyName", 128)
 		if err != nil {
 			return nil, err
 		}
 		return empty{}, c.account.DeleteInline(kind, name, policy)
-	}
+	})
 }
 
 func listInline(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
+	return about(kind, func(c *call, name string) (any, error) {
 		i, err := c.account.Identity(kind, name)
 		if err != nil {
 			return nil, err
@@ -134,7 +129,7 @@ func listInline(kind iam.Kind) func(*call) (any, error) {
 			PolicyNames []string `xml:"PolicyNames>member"`
 			page
 		}{names, p}, nil
-	}
+	})
 }
 
 // attachOperations attach managed policies, and boundaries, which groups have not.
@@ -142,30 +137,27 @@ func attachOperations() map[string]operation {
 	table := map[string]operation{}
 	for _, kind := range []iam.Kind{iam.KindUser, iam.KindRole, iam.KindGroup} {
 		noun, arn := nounOf(kind)
-		table["Attach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, (*iam.Account).Attach)}
-		table["Detach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, (*iam.Account).Detach)}
+		table["Attach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, "PolicyArn", (*iam.Account).Attach)}
+		table["Detach"+noun+"Policy"] = operation{resource: arn, run: withPolicy(kind, "PolicyArn", (*iam.Account).Detach)}
 		table["ListAttached"+noun+"Policies"] = operation{resource: arn, run: listAttached(kind)}
 		if kind == iam.KindGroup {
 			continue
 		}
-		table["Put"+noun+"PermissionsBoundary"] = operation{resource: arn, run: putBoundary(kind)}
+		table["Put"+noun+"PermissionsBoundary"] = operation{resource: arn, run: withPolicy(kind, "PermissionsBoundary", (*iam.Account).SetBoundary)}
 		table["Delete"+noun+"PermissionsBoundary"] = operation{resource: arn, run: deleteBoundary(kind)}
 	}
 	return table
 }
 
-func withPolicy(kind iam.Kind, do func(*iam.Account, iam.Kind, string, string) error) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
-		arn, err := c.arn("PolicyArn")
+// withPolicy returns an operation on an identity and the policy whose ARN the parameter holds.
+func withPolicy(kind iam.Kind, parameter string, do func(*iam.Account, iam.Kind, string, string) error) func(*call) (any, error) {
+	return about(kind, func(c *call, name string) (any, error) {
+		arn, err := c.arn(parameter)
 		if err != nil {
 			return nil, err
 		}
 		return empty{}, do(c.account, kind, name, arn)
-	}
+	})
 }
 
 type xmlAttached struct {
@@ -174,11 +166,7 @@ type xmlAttached struct {
 }
 
 func listAttached(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
+	return about(kind, func(c *call, name string) (any, error) {
 		i, err := c.account.Identity(kind, name)
 		if err != nil {
 			return nil, err
@@ -202,29 +190,11 @@ func listAttached(kind iam.Kind) func(*call) (any, error) {
 			Attached []xmlAttached `xml:"AttachedPolicies>member"`
 			page
 		}{some, p}, err
-	}
-}
-
-func putBoundary(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
-		arn, err := c.arn("PermissionsBoundary")
-		if err != nil {
-			return nil, err
-		}
-		return empty{}, c.account.SetBoundary(kind, name, arn)
-	}
+	})
 }
 
 func deleteBoundary(kind iam.Kind) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		name, err := c.entity(kind)
-		if err != nil {
-			return nil, err
-		}
+	return about(kind, func(c *call, name string) (any, error) {
 		return empty{}, c.account.SetBoundary(kind, name, "")
-	}
+	})
 }

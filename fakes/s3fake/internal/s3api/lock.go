@@ -175,15 +175,21 @@ type retentionBody struct {
 	Until   string   `xml:"RetainUntilDate"`
 }
 
-func (q *request) getRetention() error {
+// lockable returns the version that the request names, in a bucket with Object Lock.
+func (q *request) lockable() (*store.Version, error) {
 	v, err := q.get()
+	switch {
+	case err != nil:
+		return nil, err
+	case !q.state.ObjectLock:
+		return nil, errMissingLock
+	}
+	return v, q.marked(v)
+}
+
+func (q *request) getRetention() error {
+	v, err := q.lockable()
 	if err != nil {
-		return err
-	}
-	if !q.state.ObjectLock {
-		return errMissingLock
-	}
-	if err := q.marked(v); err != nil {
 		return err
 	}
 	if v.Lock.Mode == "" {
@@ -236,14 +242,8 @@ type legalHoldBody struct {
 }
 
 func (q *request) getLegalHold() error {
-	v, err := q.get()
+	v, err := q.lockable()
 	if err != nil {
-		return err
-	}
-	if !q.state.ObjectLock {
-		return errMissingLock
-	}
-	if err := q.marked(v); err != nil {
 		return err
 	}
 	if v.Lock.LegalHold == "" {

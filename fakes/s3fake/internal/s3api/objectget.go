@@ -24,21 +24,15 @@ type span struct {
 }
 
 func (q *request) headObject() error {
-	v, release, err := q.openObject()
-	if err != nil {
-		return err
-	}
-	defer release()
-	s, err := q.respondHead(v)
-	if err != nil {
-		return err
-	}
-	q.done = true
-	q.w.WriteHeader(s.status())
-	return nil
+	return q.withObject(func(*store.Version, span) error { return nil })
 }
 
 func (q *request) getObject() error {
+	return q.withObject(func(v *store.Version, s span) error { return q.Store.Read(q.w, v.Segments, s.offset, s.length) })
+}
+
+// withObject responds with the head of an object, and then with what body writes.
+func (q *request) withObject(body func(v *store.Version, s span) error) error {
 	v, release, err := q.openObject()
 	if err != nil {
 		return err
@@ -50,7 +44,7 @@ func (q *request) getObject() error {
 	}
 	q.done = true
 	q.w.WriteHeader(s.status())
-	return q.Store.Read(q.w, v.Segments, s.offset, s.length)
+	return body(v, s)
 }
 
 func (s span) status() int {
