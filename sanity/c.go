@@ -225,8 +225,8 @@ func (c *C) listsBucket(before []string) {
 	})
 }
 
-// listsAccess ends the case as not applicable unless the inventory shows something of the access that was granted since:
-// some stores keep nothing of an access, and then there is nothing to count.
+// listsAccess ends the case as not applicable unless the inventory shows something of the access that was granted
+// since: some stores keep nothing of an access, and then there is nothing to count.
 func (c *C) listsAccess(before []string) {
 	if added, _ := differ(before, c.inventory()); len(added) == 0 {
 		c.notApplicable("the inventory hook lists nothing more after DriverGrantBucketAccess returned OK: mend the hook, unless this store keeps nothing of an access")

@@ -147,8 +147,8 @@ func (r Report) Tested() bool {
 	return r.Focused || r.Count(Must).Applicable > 0
 }
 
-// Conformant reports whether the driver conforms: no case was left out on request, and every applicable case of level Must
-// was run and passed, at least one.
+// Conformant reports whether the driver conforms: no case was left out on request, and every applicable case of level
+// Must was run and passed, at least one.
 func (r Report) Conformant() bool {
 	count := r.Count(Must)
 	return !r.Focused && count.Applicable > 0 && count.Passed == count.Applicable

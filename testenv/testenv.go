@@ -3,8 +3,10 @@
 // Package testenv gives tests a real Kubernetes API server with Cooper's API installed, without a cluster, Docker or
 // a download of binaries.
 //
-// All tests of one test binary share one control plane and keep apart by namespaces. It must stay thin: what works
-// without the testing package belongs to testenv/controlplane and testenv/system.
+// Start returns an Env: the administrator's client, a namespace of the test's own, users with the rights that a test
+// gives them, and waits that watch (Until, Gone). All tests of one test binary share one control plane and keep apart
+// by namespaces; Main stops it. It must stay thin: what works without the testing package belongs to
+// testenv/controlplane and testenv/system.
 package testenv
 
 import (

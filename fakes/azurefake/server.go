@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package azurefake is an Azure Blob service with its directory that enforces, in process: it verifies every
+// Package azurefake is an Azure Blob service with its directory for tests, in process. It enforces: it verifies every
 // signature, evaluates stored access policies and role assignments at every call, and refuses what the service
-// refuses. The calls of Azure Resource Manager for identities, roles and account keys are served, too. Everything is
-// served on one port. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds (Inventory).
+// refuses, with the status and the code that it documents. It can fail on demand (Faults), remembers every call (Calls)
+// and shows what it holds (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address.
+// A Server is an http.Handler; Start adds a listener for clients that need an address. The Blob service of each storage
+// account is served below AccountURL, the login of Microsoft Entra and the calls of Azure Resource Manager for
+// identities, roles and account keys below URL. A new server has the storage accounts of its options; Keys are the
+// account's, AddPrincipal makes an application with a secret for logins. Clients send tokens over HTTPS only: give
+// Options.TLS for them (SelfSigned).
+//
+// All methods may be called concurrently. Nothing is eventually consistent: keys, policies and role assignments count
+// at once. What the service has and the fake has not returns 501 NotImplemented and does nothing.
 package azurefake
 
 import (

@@ -2,8 +2,12 @@
 
 // Package fault makes fake services fail on demand and remembers every call they got. A Plan is a list of rules;
 // each rule matches calls (by operation, resource, caller and count) and says what happens to them: an error of
-// the real service, throttling, a delay, a dropped connection, or an effect whose response is lost. The package
-// knows no protocol: the fake tells it what a call is and words the error itself.
+// the real service, throttling, a delay, a dropped connection, or an effect whose response is lost.
+//
+// Whoever tests with a fake gives it rules by its Injector, in Go (Add) or as a plan in YAML (ParsePlan, Set), and
+// reads its calls. Whoever writes a fake asks Injector.Decide about each call, does what the rule says, and keeps a
+// Recorder. The package knows no protocol: the fake tells it what a call is and words the error itself. All methods may
+// be called concurrently.
 package fault
 
 import (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gcsfake is a Google Cloud Storage with IAM that enforces, in process: it verifies every token and signature
-// and evaluates every allow policy, so that a credential that should be refused is refused. It can fail on demand
-// (Faults), remembers every call (Calls) and shows what it holds (Inventory).
+// Package gcsfake is a Google Cloud Storage with IAM for tests, in process. It enforces: it verifies every token and
+// signature and evaluates every allow policy, so that a credential that should be refused is refused, with the status
+// and the reason that Google documents. It can fail on demand (Faults), remembers every call (Calls) and shows what it
+// holds (Inventory).
 //
 // A Server is an http.Handler; Start adds a listener for clients that need an address. Everything is served on one
 // port, below URL:
@@ -20,14 +21,15 @@
 //	storage.NewClient(ctx, option.WithEndpoint(server.URL()+"/storage/v1/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //	iam.NewService(ctx, option.WithEndpoint(server.URL()+"/"), option.WithAuthCredentialsJSON(option.ServiceAccount, key))
 //
-// where key is AdminKey, or what keys.create returned: its token_uri is this server's. STORAGE_EMULATOR_HOST must not be
-// set: it turns authentication off in the client, and every call would be refused here. External account credentials
+// where key is AdminKey, or what keys.create returned: its token_uri is this server's. STORAGE_EMULATOR_HOST must not
+// be set: it turns authentication off in the client, and every call would be refused here. External account credentials
 // (workload identity) have token_url = URL + "/v1/token" and as audience
 // //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER. S3-style clients
 // use URL as endpoint with an HMAC key and path-style addresses, in any region.
 //
-// A new server has no buckets and one service account per project, AdminEmail, that may do everything there. Nothing is
-// eventually consistent: keys, bindings and states count at once. Delays of propagation are for Faults.
+// A new server has no buckets and one service account per project, AdminEmail, that may do everything there. All
+// methods may be called concurrently. Nothing is eventually consistent: keys, bindings and states count at once. Delays
+// of propagation are for Faults. What Google has and the fake has not returns 501 and does nothing.
 package gcsfake
 
 import (

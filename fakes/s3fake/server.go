@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package s3fake is an S3 with IAM, STS and EKS Pod Identity that enforces, in process: it verifies every
-// signature and evaluates every policy, so that a credential that should be refused is refused. Everything is served
-// on one port. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds (Inventory).
+// Package s3fake is an S3 with IAM, STS and EKS Pod Identity for tests, in process. It enforces: it verifies every
+// signature and evaluates every policy, so that a credential that should be refused is refused, with the status and the
+// code that AWS documents. It can fail on demand (Faults), remembers every call (Calls) and shows what it holds
+// (Inventory).
 //
-// A Server is an http.Handler; Start adds a listener for clients that need an address.
+// A Server is an http.Handler; Start adds a listener for clients that need an address. S3, IAM, STS and EKS are served
+// on the same port, below URL: point the clients of AWS at it with BaseEndpoint or AWS_ENDPOINT_URL, and address
+// buckets path-style unless Options.Domains has a host name for them. A new server holds nothing but its account, whose
+// root credentials (Root) may do everything; users, roles and policies are made through its IAM, as with AWS.
+//
+// All methods may be called concurrently. Nothing is eventually consistent: keys and policies count at once. What AWS
+// has and the fake has not returns 501 NotImplemented and does nothing.
 package s3fake
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sanitytest runs the conformance suite under go test: one subtest for each case. It must
-// hold no checks of its own.
+// Package sanitytest runs the conformance suite under go test: Test makes one subtest for each case, so that -run
+// TestConformance/BKT-CRT-003 shows one. Build builds the driver's program, and Backend is a proxy that takes its store
+// away. It must hold no checks of its own.
 package sanitytest
 
 import (

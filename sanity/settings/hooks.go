@@ -37,8 +37,8 @@ type Hooks struct {
 	TakeName Command `json:"takeName,omitempty"`
 	// FreeName removes it, and succeeds if it is missing.
 	FreeName Command `json:"freeName,omitempty"`
-	// Break makes a fault. The names are down, in which no request to the backend gets a response, and login-refused, in which
-	// the backend refuses the driver's own credentials.
+	// Break makes a fault. The names are down, in which no request to the backend gets a response, and login-refused,
+	// in which the backend refuses the driver's own credentials.
 	Break map[sanity.Fault]Command `json:"break,omitempty"`
 	// Mend ends a fault.
 	Mend map[sanity.Fault]Command `json:"mend,omitempty"`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads the configuration of the conformance suite from a YAML file, in which
-// hooks are commands. It must not know any storage system.
+// Package settings reads the configuration of the conformance suite from a YAML file, in which hooks are commands: Read
+// returns a File, and its Config is for sanity.Run. It must not know any storage system.
 package settings
 
 import (
@@ -21,8 +21,8 @@ import (
 type File struct {
 	// Endpoint is the address of a running driver, such as unix:///run/cosi/cosi.sock.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Command starts the driver, in the place of Endpoint; a relative path is relative to the working directory. It enables
-	// the cases about the process and about restarts.
+	// Command starts the driver, in the place of Endpoint; a relative path is relative to the working directory. It
+	// enables the cases about the process and about restarts.
 	Command []string `json:"command,omitempty"`
 	// Environment are variables that the driver gets in addition to COSI_ENDPOINT.
 	Environment map[string]string `json:"environment,omitempty"`
@@ -36,7 +36,8 @@ type File struct {
 	ServiceAccount   sanity.ServiceAccount `json:"serviceAccount,omitempty"`
 	Rotation         bool                  `json:"rotation,omitempty"`
 	SharedCredential bool                  `json:"sharedCredential,omitempty"`
-	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: refuse or delete. Default: not declared.
+	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: refuse or delete. Default: not
+	// declared.
 	NonEmptyDelete string `json:"nonEmptyDelete,omitempty"`
 
 	// DataPlane says how credentials are tried.

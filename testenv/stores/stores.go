@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package stores finds and builds the object stores of others that tests compare with: MinIO, versitygw and
-// fake-gcs-server. They are built from their Go modules and run as processes; nothing of theirs is imported.
+// fake-gcs-server. They are built from their Go modules and run as processes; nothing of theirs is imported. Find looks
+// for a program that is there, Build builds it; go run ./hack/stores builds all.
 package stores
 
 import (

@@ -30,9 +30,9 @@ type Desk struct {
 	Now      func() time.Time
 }
 
-// Handle leads a call through the fake: begin makes its exchange once it is recorded and before anything is decided, and returns whom a
-// rule may call its principal, verified or not. The handler panics with http.ErrAbortHandler when a rule drops the
-// connection.
+// Handle leads a call through the fake: begin makes its exchange once it is recorded and before anything is decided,
+// and returns whom a rule may call its principal, verified or not. The handler panics with http.ErrAbortHandler when a
+// rule drops the connection.
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID

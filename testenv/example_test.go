@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// A test of what the API server does with a BucketClaim: it works in a namespace of its own.
+func ExampleStart() {
+	test := func(t *testing.T) {
+		env := testenv.Start(t, testenv.Options{})
+		claim := &cosiapi.BucketClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(), Name: "photos"},
+			Spec:       cosiapi.BucketClaimSpec{BucketClassName: "gold"},
+		}
+		env.Create(claim)
+		testenv.Change(env, claim, func(c *cosiapi.BucketClaim) { c.Labels = map[string]string{"app": "web"} })
+		env.Delete(claim)
+		env.Gone(claim)
+	}
+	_ = test // func TestClaims(t *testing.T)
+}

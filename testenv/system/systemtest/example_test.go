@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package systemtest_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
+)
+
+// A claim gets its bucket from a fake driver, by the real controller, sidecar and API server.
+func ExampleStart() {
+	test := func(t *testing.T) {
+		driver, part := systemtest.NewDriver(t, driverfake.Options{})
+		s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
+		class := &cosiapi.BucketClass{
+			ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+			Spec:       cosiapi.BucketClassSpec{DriverName: driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete},
+		}
+		claim := &cosiapi.BucketClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "photos"},
+			Spec:       cosiapi.BucketClaimSpec{BucketClassName: class.Name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+		}
+		s.Create(class, claim)
+		s.WaitCondition(claim, cosiapi.ConditionProvisioned)
+		if got := len(driver.Inventory().Buckets); got != 1 {
+			t.Errorf("the driver made %d buckets", got)
+		}
+		s.Delete(claim)
+	}
+	_ = test // func TestFirstBucket(t *testing.T)
+}
