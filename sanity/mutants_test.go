@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,13 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
-
-// sampleShare is the part of the mutants that an ordinary test run tries: one in so many. With
-// COOPER_SOAK set every mutant runs.
-const sampleShare = 4
 
 // mutant is one row of testdata/mutants.txt.
 type mutant struct {
@@ -120,11 +116,7 @@ func TestMutantTableIsComplete(t *testing.T) {
 
 func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 	t.Parallel()
-	table := readMutants(t)
-	if os.Getenv("COOPER_SOAK") == "" {
-		table = sampled(t, table)
-	}
-	for _, row := range table {
+	for _, row := range fulltest.Sample(t, readMutants(t), 12, 37) {
 		t.Run(string(row.defect), func(t *testing.T) {
 			t.Parallel()
 			report := run(t, row.profile, small(), row.defect)
@@ -142,21 +134,4 @@ func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 			}
 		})
 	}
-}
-
-// sampled picks some of the mutants; COOPER_SEED repeats a choice.
-func sampled(t *testing.T, table []mutant) []mutant {
-	t.Helper()
-	seed := rand.Uint64()
-	if given := os.Getenv("COOPER_SEED"); given != "" {
-		parsed, err := strconv.ParseUint(given, 10, 64)
-		if err != nil {
-			t.Fatalf("COOPER_SEED: %v", err)
-		}
-		seed = parsed
-	}
-	t.Logf("COOPER_SEED=%d chooses %d of %d defects; COOPER_SOAK=1 tries all", seed, len(table)/sampleShare, len(table))
-	random := rand.New(rand.NewPCG(seed, 0))
-	random.Shuffle(len(table), func(i, j int) { table[i], table[j] = table[j], table[i] })
-	return table[:len(table)/sampleShare]
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // shell runs a tool of the distribution.
@@ -137,7 +138,7 @@ func TestRcloneWithAJSONKey(t *testing.T) {
 // TestGcloud does its ordinary work with Google's own command, which no distribution has.
 func TestGcloud(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("COOPER_SOAK") == "" {
+	if !fulltest.Soak() {
 		t.Skip("set COOPER_SOAK to try gcloud, which takes seconds to start each time")
 	}
 	f, sh, _, _ := tool(t, "gcloud")

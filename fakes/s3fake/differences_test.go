@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // differencesPage is written by TestDifferences when COOPER_UPDATE is set.
@@ -34,7 +36,7 @@ type tally struct {
 func TestDifferences(t *testing.T) {
 	t.Parallel()
 	update := os.Getenv("COOPER_UPDATE") != ""
-	if os.Getenv("COOPER_SOAK") == "" && !update {
+	if !fulltest.Soak() && !update {
 		t.Skip("set COOPER_SOAK to try the table on MinIO and versitygw")
 	}
 	var page bytes.Buffer

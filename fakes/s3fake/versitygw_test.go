@@ -28,6 +28,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -192,7 +193,7 @@ func TestVersitygw(t *testing.T) {
 		t.Skip(err)
 	}
 	suites := []string{"iam"}
-	if os.Getenv("COOPER_SOAK") != "" || os.Getenv("VERSITYGW_OUT") != "" {
+	if fulltest.Soak() || os.Getenv("VERSITYGW_OUT") != "" {
 		suites = []string{"iam", "full-flow --versioning-enabled"} // which takes minutes
 	}
 	for _, suite := range suites {

@@ -30,6 +30,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azurefakecmd"
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, azurefakecmd.Prepare)) }
@@ -244,11 +245,8 @@ func (c child) identities(t *testing.T) *armmsi.UserAssignedIdentitiesClient {
 
 // TestMemoryStaysBounded uploads a large blob, in blocks and at once, and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	if testing.Short() {
-		t.Skip("-short: moves 1 GiB")
-	}
-	size := int64(512 << 20)
-	if os.Getenv("COOPER_SOAK") != "" {
+	size := int64(fulltest.Times(t, 320, 512)) << 20 // more than limit, in any run
+	if fulltest.Soak() {
 		size = 5 << 30
 	}
 	const limit = 128 << 20

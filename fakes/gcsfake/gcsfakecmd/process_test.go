@@ -23,6 +23,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/gcsfakecmd"
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, gcsfakecmd.Prepare)) }
@@ -347,11 +348,8 @@ func TestAResumableUploadSurvivesAKill(t *testing.T) {
 
 // TestMemoryStaysBounded uploads a large object and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	if testing.Short() {
-		t.Skip("-short: moves 1 GiB")
-	}
-	size := int64(1 << 30)
-	if os.Getenv("COOPER_SOAK") != "" {
+	size := int64(fulltest.Times(t, 384, 1024)) << 20 // more than limit, in any run
+	if fulltest.Soak() {
 		size = 5 << 30
 	}
 	const limit = 256 << 20

@@ -24,6 +24,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/fakecmd/fakecmdtest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/s3fakecmd"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 func TestMain(m *testing.M) { os.Exit(fakecmdtest.Main(m, s3fakecmd.Prepare)) }
@@ -136,11 +137,8 @@ func (l *ledger) check(t *testing.T, c child) {
 
 // TestMemoryStaysBounded uploads a large object in parts and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	if testing.Short() {
-		t.Skip("-short: moves 1 GiB")
-	}
-	parts := 64
-	if os.Getenv("COOPER_SOAK") != "" {
+	parts := fulltest.Times(t, 24, 64) // more than limit, in any run
+	if fulltest.Soak() {
 		parts = 320
 	}
 	const partSize, limit = 16 << 20, 256 << 20
