@@ -56,7 +56,7 @@ type BucketSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	DriverName string `json:"driverName"`
 
-	// deletionPolicy says what happens when the bound BucketClaim is deleted.
+	// deletionPolicy determines what happens when the bound BucketClaim is deleted.
 	//  - Retain: keep this object and the backend bucket
 	//  - Delete: delete this object and the backend bucket
 	// An administrator may change it at any time. An imported bucket is

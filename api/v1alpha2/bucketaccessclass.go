@@ -34,7 +34,7 @@ type BucketAccessClassSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	DriverName string `json:"driverName"`
 
-	// authenticationType tells how Pods authenticate to the backend.
+	// authenticationType determines how Pods authenticate to the backend.
 	//  - Key: with the keys or tokens in the access Secret
 	//  - ServiceAccount: the backend trusts their Kubernetes ServiceAccount
 	// +optional
@@ -48,7 +48,7 @@ type BucketAccessClassSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 65536",message="parameters: keys and values together must not be longer than 65536 characters"
 	Parameters map[string]string `json:"parameters,omitempty"`
 
-	// multiBucketAccess tells how many BucketClaims one BucketAccess of this
+	// multiBucketAccess determines how many BucketClaims one BucketAccess of this
 	// class may reference. Omitted means SingleBucket, which may change.
 	//  - SingleBucket: exactly one
 	//  - MultipleBuckets: one or more

@@ -34,7 +34,7 @@ type BucketClassSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	DriverName string `json:"driverName"`
 
-	// deletionPolicy says what happens to a Bucket of this class when its
+	// deletionPolicy determines what happens to a Bucket of this class when its
 	// BucketClaim is deleted.
 	//  - Retain: keep the Bucket object and the backend bucket
 	//  - Delete: delete the Bucket object and the backend bucket
