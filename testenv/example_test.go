@@ -13,16 +13,14 @@ import (
 
 // A test of what the API server does with a BucketClaim: it works in a namespace of its own.
 func ExampleStart() {
-	test := func(t *testing.T) {
-		env := testenv.Start(t, testenv.Options{})
-		claim := &cosiapi.BucketClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(), Name: "photos"},
-			Spec:       cosiapi.BucketClaimSpec{BucketClassName: "gold"},
-		}
-		env.Create(claim)
-		testenv.Change(env, claim, func(c *cosiapi.BucketClaim) { c.Labels = map[string]string{"app": "web"} })
-		env.Delete(claim)
-		env.Gone(claim)
+	var t *testing.T // that of TestClaims(t *testing.T)
+	env := testenv.Start(t, testenv.Options{})
+	claim := &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(), Name: "photos"},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: "gold"},
 	}
-	_ = test // func TestClaims(t *testing.T)
+	env.Create(claim)
+	testenv.Change(env, claim, func(c *cosiapi.BucketClaim) { c.Labels = map[string]string{"app": "web"} })
+	env.Delete(claim)
+	env.Gone(claim)
 }

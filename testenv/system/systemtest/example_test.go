@@ -15,23 +15,21 @@ import (
 
 // A claim gets its bucket from a fake driver, by the real controller, sidecar and API server.
 func ExampleStart() {
-	test := func(t *testing.T) {
-		driver, part := systemtest.NewDriver(t, driverfake.Options{})
-		s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
-		class := &cosiapi.BucketClass{
-			ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
-			Spec:       cosiapi.BucketClassSpec{DriverName: driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete},
-		}
-		claim := &cosiapi.BucketClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "photos"},
-			Spec:       cosiapi.BucketClaimSpec{BucketClassName: class.Name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
-		}
-		s.Create(class, claim)
-		s.WaitCondition(claim, cosiapi.ConditionProvisioned)
-		if got := len(driver.Inventory().Buckets); got != 1 {
-			t.Errorf("the driver made %d buckets", got)
-		}
-		s.Delete(claim)
+	var t *testing.T // that of TestFirstBucket(t *testing.T)
+	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
+	class := &cosiapi.BucketClass{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Spec:       cosiapi.BucketClassSpec{DriverName: driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete},
 	}
-	_ = test // func TestFirstBucket(t *testing.T)
+	claim := &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "photos"},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: class.Name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+	s.Create(class, claim)
+	s.WaitCondition(claim, cosiapi.ConditionProvisioned)
+	if got := len(driver.Inventory().Buckets); got != 1 {
+		t.Errorf("the driver made %d buckets", got)
+	}
+	s.Delete(claim)
 }
