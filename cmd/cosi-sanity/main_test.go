@@ -138,7 +138,7 @@ func TestFailuresExplainThemselves(t *testing.T) {
 		"a broken MUST": {
 			defect: memdriver.MissingDeleteFails, focus: "^BKT-DEL-002$",
 			want: []string{
-				"failed         BKT-DEL-002", "DriverDeleteBucket must return OK, not Internal", "request: {", "response: Internal",
+				"failed         BKT-DEL-002", "DriverDeleteBucket must return OK, not Internal", "request:  {", "response: Internal",
 				`"OK when OSP bucket already does not exist"`, "what to change: treat the backend's not-found as success", "not conformant: MUST 0/1",
 			},
 		},
