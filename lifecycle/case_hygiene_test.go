@@ -111,7 +111,7 @@ func (w *world) redacted(access *cosiapi.BucketAccess, conditionType, last strin
 	w.t.Helper()
 	until(w, access, "the access says "+last, func(a *cosiapi.BucketAccess) error {
 		message := testenv.Condition(a, conditionType).Message
-		if !strings.HasSuffix(message, last) {
+		if !strings.HasSuffix(message, last+".") {
 			return fmt.Errorf("it says: %s", message)
 		}
 		if !strings.Contains(message, "the store refuses secret=[redacted] url=https://store/?sig=[redacted] header=[redacted]") {
