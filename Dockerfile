@@ -1,65 +1,8 @@
-# One target per image. Those up to the line take files that are built already,
-# which `make images` lays out, and pull nothing. Those below it build from
-# source where a registry answers; `docker compose build` uses them.
-#
-# Docker's classic builder also makes every target above the one that is asked
-# for. Above the line it then finds no root and no state, and takes the LICENSE,
-# so that there is something to copy: a pattern may match nothing, a name may not.
+# Builds the images from source where a registry has the image of Go, for `docker
+# compose build`. `make images` builds the same ones without a registry.
 #
 # All run as user 65532 and need no file system that they may write but for
 # their state (volumes) and /tmp.
-
-FROM scratch AS cosi-controller
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cosi-controller"]
-
-FROM scratch AS cosi-sidecar
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cosi-sidecar"]
-
-FROM scratch AS cosi-driver-s3
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cosi-driver-s3"]
-
-FROM scratch AS cosi-driver-azure
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cosi-driver-azure"]
-
-FROM scratch AS cosi-driver-gcs
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cosi-driver-gcs"]
-
-FROM scratch AS cooper
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cooper"]
-
-FROM scratch AS cosi-sanity
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENTRYPOINT ["/cosi-sanity"]
-
-FROM scratch AS control-plane
-COPY [r]oot [L]ICENSE /
-COPY --chown=65532:65532 [s]tate [L]ICENSE /
-USER 65532:65532
-ENV PATH=/usr/local/bin KUBEBUILDER_ASSETS=/usr/local/bin KUBECONFIG=/kube/admin.kubeconfig
-ENTRYPOINT ["/cooper"]
-CMD ["control-plane"]
-
-# ------------------------------------------------------------------------------
 
 FROM golang:1.26 AS build
 # Where Go modules come from, if not from where Go looks by itself.

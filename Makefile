@@ -61,7 +61,7 @@ images: ## build the container images from scratch, without a registry (ARGS=-ta
 
 .PHONY: store-images
 store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, without a registry (ARGS=-only=...)
-	@go run ./hack/storeimages $(ARGS)
+	@go run ./hack/images -stores $(ARGS)
 
 .PHONY: soak
 soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores

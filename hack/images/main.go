@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the container images of Cooper with the Dockerfile in
-// the root, and pulls none: it builds the programs here and lays out the files
-// of each image below dist/images, from where Docker copies them.
+// Command images builds the container images of Cooper, or with -stores those of
+// the stores that the tests with containers use. It needs no registry: programs
+// are built here, or are on this machine already, each image has one layer, made
+// from them alone, and Docker is asked only to load it. What has become of the same
+// sources is the same image; the image that it replaces is removed.
+//
+// It prints a line for each image: its name, and with -stores VARIABLE=name,
+// which tells compose.yaml.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -17,26 +23,22 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // options are what the flags came to.
 type options struct {
-	repository, tag, arch string
-	only, dir             string
-	stage, noCache        bool
+	repository, tag, arch, only string
+	stores, stage               bool
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.repository, "repository", "cooper", "what the names of the images begin with")
+	flag.BoolVar(&o.stores, "stores", false, "build the images of stores that others make")
+	flag.StringVar(&o.repository, "repository", "", `what the names of the images begin with (default "cooper", "cooper-stores" of stores)`)
 	flag.StringVar(&o.tag, "tag", "dev", "tag of the images")
-	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it; the control plane is built for this machine's alone")
+	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it; only our own programs are built for another than this machine's")
 	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
-	flag.StringVar(&o.dir, "dir", filepath.Join("dist", "images"), "where to lay out the files")
-	flag.BoolVar(&o.stage, "stage", false, "lay out the files and leave Docker alone")
-	flag.BoolVar(&o.noCache, "no-cache", false, "let Docker make every layer again")
+	flag.BoolVar(&o.stage, "stage", false, "lay out the files below dist/images for the Dockerfile, and leave Docker alone")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := o.run(ctx)
@@ -52,72 +54,61 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l := layout{dir: o.dir, arch: o.arch}
-	for _, i := range wanted {
-		if err := l.lay(ctx, i); err != nil {
-			return fmt.Errorf("image %s: %w", i.name, err)
-		}
-	}
 	if o.stage {
+		for _, i := range wanted {
+			if err := i.layOut(ctx, filepath.Join("dist", "images", i.name), o.arch); err != nil {
+				return fmt.Errorf("image %s: %w", i.name, err)
+			}
+		}
 		return nil
 	}
-	labels, err := labels(ctx)
+	common, err := commonLabels(ctx)
 	if err != nil {
 		return err
 	}
+	repository := cmp.Or(o.repository, "cooper")
+	if o.stores {
+		common, repository = nil, cmp.Or(o.repository, "cooper-stores")
+	}
 	for _, i := range wanted {
-		name := o.repository + "/" + i.name + ":" + o.tag
-		if err := o.build(ctx, i, name, l.of(i), labels); err != nil {
-			return err
+		name := repository + "/" + i.name + ":" + o.tag
+		if err := i.build(ctx, name, o.arch, common); err != nil {
+			return fmt.Errorf("image %s: %w", i.name, err)
+		}
+		if i.variable != "" {
+			name = i.variable + "=" + name
 		}
 		fmt.Println(name)
 	}
 	return nil
 }
 
-// wanted are the images that the flags name.
+// wanted returns the images that the flags name.
 func (o options) wanted() ([]image, error) {
-	if o.arch != runtime.GOARCH && o.only == "" {
-		return nil, fmt.Errorf("the control plane cannot be built for %s here: name the images that you want with -only", o.arch)
+	all := ours()
+	if o.stores {
+		all = others()
 	}
-	if o.only == "" {
-		return images(), nil
-	}
-	var found []image
-	for name := range strings.SplitSeq(o.only, ",") {
-		at := slices.IndexFunc(images(), func(i image) bool { return i.name == name })
-		if at < 0 {
-			return nil, fmt.Errorf("there is no image %q", name)
+	found := all
+	if o.only != "" {
+		found = nil
+		for name := range strings.SplitSeq(o.only, ",") {
+			at := slices.IndexFunc(all, func(i image) bool { return i.name == name })
+			if at < 0 {
+				return nil, fmt.Errorf("there is no image %q", name)
+			}
+			found = append(found, all[at])
 		}
-		found = append(found, images()[at])
+	}
+	if fixed := slices.IndexFunc(found, func(i image) bool { return i.native }); fixed >= 0 && o.arch != runtime.GOARCH {
+		return nil, fmt.Errorf("image %s cannot be built for %s here: name the images that you want with -only", found[fixed].name, o.arch)
 	}
 	return found, nil
 }
 
-// build runs docker build. The classic builder is asked for: it is everywhere,
-// and it stops at the target, before the stages that pull images.
-func (o options) build(ctx context.Context, i image, name, files string, labels []string) error {
-	args := []string{"build", "--quiet", "--file", "Dockerfile", "--target", i.name, "--tag", name, "--platform", "linux/" + o.arch}
-	if o.noCache {
-		args = append(args, "--no-cache")
-	}
-	for _, label := range append(labels, "org.opencontainers.image.title="+i.name) {
-		args = append(args, "--label", label)
-	}
-	cmd := exec.CommandContext(ctx, "docker", append(args, files)...)
-	cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("docker build of %s: %w\n%s", name, err, out)
-	}
-	return nil
-}
-
-// labels describe where an image comes from.
-func labels(ctx context.Context) ([]string, error) {
-	found := []string{
-		"org.opencontainers.image.licenses=Apache-2.0", "org.opencontainers.image.vendor=Cooper",
-		"org.opencontainers.image.source=https://github.com/cooper-cosi/cooper",
-	}
+// commonLabels describe where images of ours come from.
+func commonLabels(ctx context.Context) (map[string]string, error) {
+	found := map[string]string{"licenses": "Apache-2.0", "vendor": "Cooper", "source": "https://github.com/cooper-cosi/cooper"}
 	revision, err := exec.CommandContext(ctx, "git", "rev-parse", "HEAD").Output()
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return found, nil // sources without a history, such as an archive
@@ -125,14 +116,6 @@ func labels(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
-	return append(found, "org.opencontainers.image.revision="+strings.TrimSpace(string(revision))), nil
-}
-
-// programs of Kubernetes in the image of the control plane.
-func controlPlanePrograms(ctx context.Context) ([]string, error) {
-	b, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: os.Stderr})
-	if err != nil {
-		return nil, err
-	}
-	return []string{b.APIServer, b.Etcd, b.ControllerManager, b.Kubectl}, nil
+	found["revision"] = strings.TrimSpace(string(revision))
+	return found, nil
 }

@@ -64,24 +64,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestSourceBuildGetsToItsBase builds what the classic builder makes on its way to
-// the targets that build from source, where nothing is built beforehand.
-func TestSourceBuildGetsToItsBase(t *testing.T) {
-	t.Parallel()
-	containers.Require(t)
-	const image = "cooper-test/above-the-line:dev"
-	names := imageNames()
-	if _, err := run(t.Context(), []string{"DOCKER_BUILDKIT=0"}, "docker", "build", "--quiet", "--force-rm",
-		"--target", names[len(names)-1], "--tag", image, "."); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run(t.Context(), nil, "docker", "image", "rm", "--force", image); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestImagesAreReproducible builds the smallest image twice, from the start, and
-// for another architecture. BuildKit is never asked for.
+// TestImagesAreReproducible builds the smallest image twice, and for another
+// architecture.
 func TestImagesAreReproducible(t *testing.T) {
 	t.Parallel()
 	const name = "cosi-sanity"
@@ -90,8 +74,7 @@ func TestImagesAreReproducible(t *testing.T) {
 		t.Helper()
 		image := "cooper-reproduced/" + name + ":" + tag
 		if _, err := run(t.Context(), nil, "go", append([]string{
-			"run", "./hack/images", "-no-cache", "-only=" + name, "-repository=cooper-reproduced", "-tag=" + tag,
-			"-dir=" + t.TempDir(),
+			"run", "./hack/images", "-only=" + name, "-repository=cooper-reproduced", "-tag=" + tag,
 		}, arguments...)...); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+)
+
+// layOut makes the directory of an image again: root/ for what belongs to root,
+// state/ for what belongs to the user that the image runs as.
+func (i image) layOut(ctx context.Context, dir, arch string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("clear what was built before: %w", err)
+	}
+	tmp := filepath.Join(dir, "root", "tmp")
+	made := []string{tmp, filepath.Join(dir, "state")}
+	for _, d := range i.state {
+		made = append(made, filepath.Join(dir, "state", d))
+	}
+	for _, d := range made {
+		if err := makeDir(d); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(tmp, 0o777|fs.ModeSticky); err != nil {
+		return fmt.Errorf("lay out the image: %w", err)
+	}
+	return i.lay(ctx, filepath.Join(dir, "root"), arch)
+}
+
+func makeDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // readable by whom the image runs as
+		return fmt.Errorf("lay out the image: %w", err)
+	}
+	return nil
+}
+
+// library is a path in what ldd prints.
+var library = regexp.MustCompile(`(?m)(?:=> |^\s*)(/\S+)`)
+
+// copyProgram puts a program of this machine below root, and the libraries that it
+// is linked with: Node has some, and so may a program that somebody named.
+func copyProgram(ctx context.Context, program, root, to string) error {
+	if err := copyFile(program, filepath.Join(root, to)); err != nil {
+		return err
+	}
+	linked, err := isLinked(program)
+	if err != nil || !linked {
+		return err
+	}
+	printed, err := exec.CommandContext(ctx, "ldd", program).Output()
+	if err != nil {
+		return fmt.Errorf("ldd %s: %w", program, err)
+	}
+	for _, match := range library.FindAllStringSubmatch(string(printed), -1) {
+		if err := copyFile(match[1], filepath.Join(root, match[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLinked reports whether a program needs libraries: then it asks for a loader.
+func isLinked(program string) (bool, error) {
+	file, err := elf.Open(program)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", program, err)
+	}
+	defer file.Close()
+	for _, header := range file.Progs {
+		if header.Type == elf.PT_INTERP {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func copyFile(from, to string) error {
+	if err := makeDir(filepath.Dir(to)); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755) //nolint:gosec // a program
+	if err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// azuriteVersion is what hack/azurite.sh installs.
+const azuriteVersion = "3.37.0"
+
+// azuriteProgram stands for the link that npm would make, and names the program
+// without a shell.
+const azuriteProgram = `#!/bin/node
+require("/app/node_modules/azurite/dist/src/blob/main.js");
+`
+
+// layAzurite puts Node, the libraries that it is linked with, and Azurite together.
+func layAzurite(ctx context.Context, root, _ string) error {
+	install := exec.CommandContext(ctx, "bash", "hack/azurite.sh")
+	install.Stderr = os.Stderr
+	if err := install.Run(); err != nil {
+		return fmt.Errorf("install Azurite: %w", err)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return fmt.Errorf("there is no Node on this machine, which Azurite needs: apt-get install nodejs npm (%w)", err)
+	}
+	if node, err = filepath.EvalSymlinks(node); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	if err := copyProgram(ctx, node, root, "bin/node"); err != nil {
+		return err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("cannot tell where Azurite is: %w", err)
+	}
+	installed := os.DirFS(filepath.Join(cache, "cooper", "stores", "azurite", "node_modules"))
+	if err := os.CopyFS(filepath.Join(root, "app", "node_modules"), installed); err != nil {
+		return fmt.Errorf("copy Azurite: %w", err)
+	}
+	return os.WriteFile(filepath.Join(root, "bin", "azurite-blob"), []byte(azuriteProgram), 0o755) //nolint:gosec // a program
+}

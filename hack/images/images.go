@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+	"github.com/cooper-cosi/cooper/testenv/stores"
+)
+
+// An image is described by what is in it.
+type image struct {
+	name string
+	// variable is the one by which tests and compose.yaml are told an image of a store.
+	variable string
+	// lay puts the files of the image below root.
+	lay func(ctx context.Context, root, arch string) error
+	// native means that its programs are this machine's.
+	native bool
+	// state are directories that belong to the user the image runs as. An empty
+	// volume mounted there takes over the owner.
+	state []string
+	// config is how Docker runs it.
+	config ocispec.ImageConfig
+	// labels are those of this image alone; an image whose version Docker has
+	// already is not built again.
+	labels map[string]string
+}
+
+// ours returns the images of Cooper. The Dockerfile has the same ones.
+func ours() []image {
+	sockets := "var/lib/cosi"
+	return []image{
+		command("cosi-controller"),
+		command("cosi-sidecar", sockets),
+		command("cosi-driver-s3", sockets, "data"),
+		command("cosi-driver-azure", sockets),
+		command("cosi-driver-gcs", sockets, "data"),
+		command("cooper", "data", "keys"),
+		command("cosi-sanity", sockets),
+		{
+			name: "control-plane", lay: layControlPlane, native: true, state: []string{"data", "kube"},
+			config: ocispec.ImageConfig{
+				Env:        []string{"PATH=/usr/local/bin", "KUBEBUILDER_ASSETS=/usr/local/bin", "KUBECONFIG=/kube/admin.kubeconfig"},
+				Entrypoint: []string{"/cooper"}, Cmd: []string{"control-plane"},
+			},
+		},
+	}
+}
+
+// command is the image of one command of ours.
+func command(name string, state ...string) image {
+	return image{
+		name: name, state: state, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
+		lay: func(ctx context.Context, root, arch string) error { return compile(ctx, name, root, arch) },
+	}
+}
+
+// compile builds a command of ours, static and without traces of this machine.
+func compile(ctx context.Context, program, root, arch string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", filepath.Join(root, program), "./cmd/"+program)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func layControlPlane(ctx context.Context, root, arch string) error {
+	if err := compile(ctx, "cooper", root, arch); err != nil {
+		return err
+	}
+	b, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: os.Stderr})
+	if err != nil {
+		return err
+	}
+	for _, program := range []string{b.APIServer, b.Etcd, b.ControllerManager, b.Kubectl} {
+		if err := copyProgram(ctx, program, root, filepath.Join("usr", "local", "bin", filepath.Base(program))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// others returns the images of stores that others make. The arguments that they
+// take are those of the images that their makers publish.
+func others() []image {
+	return []image{
+		fromModule("minio", "COOPER_MINIO_IMAGE", stores.MinIO(), "9000", "data"),
+		fromModule("versitygw", "COOPER_VERSITYGW_IMAGE", stores.VersityGW(), "7070", "data", "iam"),
+		fromModule("fake-gcs-server", "COOPER_FAKE_GCS_IMAGE", stores.FakeGCSServer(), "4443", "storage"),
+		{
+			name: "azurite", variable: "COOPER_AZURITE_IMAGE", lay: layAzurite, native: true, state: []string{"data"},
+			config: ocispec.ImageConfig{
+				Env: []string{"PATH=/bin", "HOME=/data"}, WorkingDir: "/data", ExposedPorts: port("10000"),
+				Cmd: []string{"azurite-blob", "--blobHost", "0.0.0.0"},
+			},
+			labels: map[string]string{"version": azuriteVersion, "source": "https://www.npmjs.com/package/azurite"},
+		},
+	}
+}
+
+// fromModule is the image of a program from a Go module.
+func fromModule(name, variable string, store stores.Store, listens string, state ...string) image {
+	return image{
+		name: name, variable: variable, state: state, native: true,
+		config: ocispec.ImageConfig{Entrypoint: []string{"/" + store.Name()}, ExposedPorts: port(listens)},
+		labels: map[string]string{"version": store.Version, "source": "https://pkg.go.dev/" + store.Package},
+		lay: func(ctx context.Context, root, _ string) error {
+			program, err := store.Build(ctx, progress)
+			if err != nil {
+				return err
+			}
+			return copyProgram(ctx, program, root, store.Name())
+		},
+	}
+}
+
+func port(number string) map[string]struct{} { return map[string]struct{}{number + "/tcp": {}} }
+
+func progress(line string) { fmt.Fprintln(os.Stderr, line) }
