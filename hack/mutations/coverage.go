@@ -4,62 +4,53 @@ package main
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// cases is the number of cases of the lifecycle.
-const cases = 69
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
+)
 
 // writeCoverage writes the page that says which test proves each case, and
 // which mutations make that test fail.
-func writeCoverage(root, page string, ms []mutation, results map[string][]string) error {
-	tests, err := lifecycleTests(filepath.Join(root, "lifecycle"))
+func writeCoverage(root, page string, ms []mutation, results map[string]outcome) error {
+	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	b.WriteString("# Lifecycle coverage\n\nWritten by `go run ./hack/mutations`, which builds in each defect and runs the tests of the cases listed\nfor it. " +
-		"Every defect below made a test of each case fail that it stands beside.\n\n| case | tests | defects found |\n|---|---|---|\n")
-	for number := 1; number <= cases; number++ {
-		of := slices.DeleteFunc(slices.Clone(tests), func(test string) bool { return !caseOf(number).MatchString(test) })
+		"Every defect below made a test of each case fail that it stands beside. The cases are those of\n" +
+		"package lifecycle/cases; sections are those of KEP-1979.\n\n| case | what must be so | section | tests | defects found |\n|---|---|---|---|---|\n")
+	for _, c := range cases.All() {
 		var found []string
 		for _, m := range ms {
-			if slices.Contains(m.Cases, number) && slices.ContainsFunc(results[m.Name], func(test string) bool { return proves(test, number) }) {
+			if slices.Contains(m.Cases, c.ID) && slices.Contains(results[m.Name].Cases, c.ID) {
 				found = append(found, m.Name)
 			}
 		}
-		if len(of) == 0 || len(found) == 0 {
-			return fmt.Errorf("case %d has %d tests, which find %d mutations: it needs both", number, len(of), len(found))
+		if len(tests[c.ID]) == 0 || len(found) == 0 {
+			return fmt.Errorf("case %s has %d tests, which find %d mutations: it needs both", c.ID, len(tests[c.ID]), len(found))
 		}
-		fmt.Fprintf(&b, "| %d | %s | %s |\n", number, strings.Join(of, "<br>"), strings.Join(found, "<br>"))
+		section, err := sectionOf(root, c)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.ID, c.Sentence, section, strings.Join(tests[c.ID], "<br>"), strings.Join(found, "<br>"))
 	}
 	return os.WriteFile(filepath.Join(root, page), []byte(b.String()), 0o644) //nolint:gosec // a page of the documentation
 }
 
-// lifecycleTests are the names of the tests in a directory.
-func lifecycleTests(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		return nil, fmt.Errorf("tests of the lifecycle: %w", err)
+// sectionOf returns the KEP's section of a case, and a link to the record that
+// settles what it leaves open.
+func sectionOf(root string, c cases.Case) (string, error) {
+	if c.Decision == "" {
+		return c.Section, nil
 	}
-	var names []string
-	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, fmt.Errorf("tests of the lifecycle: %w", err)
-		}
-		for _, declaration := range parsed.Decls {
-			if f, ok := declaration.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "TestCase") {
-				names = append(names, f.Name.Name)
-			}
-		}
+	records, err := filepath.Glob(filepath.Join(root, "docs", "adr", c.Decision+"-*.md"))
+	if err != nil || len(records) != 1 {
+		return "", fmt.Errorf("case %s: there is no record %s in docs/adr", c.ID, c.Decision)
 	}
-	slices.Sort(names)
-	return names, nil
+	return fmt.Sprintf("%s ([%s](../adr/%s))", c.Section, c.Decision, filepath.Base(records[0])), nil
 }

@@ -13,8 +13,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,9 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -118,39 +114,39 @@ func holdsOne(name string, texts []string) bool {
 }
 
 // withoutAny asserts that the tests pass as long as there is no defect.
-func withoutAny(ctx context.Context, root string, chosen []mutation, known map[string][]string) error {
-	untried := slices.DeleteFunc(slices.Clone(chosen), func(m mutation) bool { return known[m.Name] != nil })
+func withoutAny(ctx context.Context, root string, chosen []mutation, known map[string]outcome) error {
+	untried := slices.DeleteFunc(slices.Clone(chosen), func(m mutation) bool { return known[m.Name].Failed != nil })
 	if len(untried) == 0 {
 		return nil
 	}
-	failed, err := test(ctx, root, "", basePatience, patternsOf(untried))
-	if err != nil || len(failed) > 0 {
-		return errors.Join(fmt.Errorf("without any defect, %q fail: the run would prove nothing", failed), err)
+	o, err := test(ctx, root, "", basePatience, untried)
+	if err != nil || len(o.Failed) > 0 {
+		return errors.Join(fmt.Errorf("without any defect, %q fail: the run would prove nothing", o.Failed), err)
 	}
 	return nil
 }
 
-// tryAll tries the mutations whose results are not known, and returns the tests
-// that failed, by the name of the mutation, and how many mutations were missed.
-func tryAll(ctx context.Context, root string, chosen []mutation, known map[string][]string, record string, jobs int) (map[string][]string, int, error) {
+// tryAll tries the mutations whose results are not known, and returns what
+// failed, by the name of the mutation, and how many mutations were missed.
+func tryAll(ctx context.Context, root string, chosen []mutation, known map[string]outcome, record string, jobs int) (map[string]outcome, int, error) {
 	var mu sync.Mutex
 	missed, results := 0, maps.Clone(known)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(jobs, 1))
 	for _, m := range chosen {
-		if known[m.Name] != nil {
+		if known[m.Name].Failed != nil {
 			continue
 		}
 		group.Go(func() error {
 			began := time.Now()
-			failed, err := m.try(ctx, root)
+			o, err := m.try(ctx, root)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			took := time.Since(began).Round(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
-			problem := m.judge(failed)
+			problem := m.judge(o)
 			if err != nil {
 				problem = err.Error()
 			}
@@ -159,7 +155,7 @@ func tryAll(ctx context.Context, root string, chosen []mutation, known map[strin
 				fmt.Printf("MISSED  %s: %s (%v)\n", m.Name, problem, took)
 				return nil
 			}
-			results[m.Name] = failed
+			results[m.Name] = o
 			if err := writeResults(record, results); err != nil {
 				return err
 			}
@@ -174,8 +170,8 @@ func tryAll(ctx context.Context, root string, chosen []mutation, known map[strin
 }
 
 // readResults reads the file of an earlier run; without one there are none.
-func readResults(path string) (map[string][]string, error) {
-	results := map[string][]string{}
+func readResults(path string) (map[string]outcome, error) {
+	results := map[string]outcome{}
 	raw, err := os.ReadFile(path)
 	if path == "" || os.IsNotExist(err) {
 		return results, nil
@@ -189,7 +185,7 @@ func readResults(path string) (map[string][]string, error) {
 	return results, nil
 }
 
-func writeResults(path string, results map[string][]string) error {
+func writeResults(path string, results map[string]outcome) error {
 	if path == "" {
 		return nil
 	}
@@ -201,47 +197,30 @@ func writeResults(path string, results map[string][]string) error {
 }
 
 // judge says what must have failed and did not; empty means that all is well.
-func (m mutation) judge(failed []string) string {
+func (m mutation) judge(o outcome) string {
 	var passed []string
-	for _, number := range m.Cases {
-		if !slices.ContainsFunc(failed, func(test string) bool { return proves(test, number) }) {
-			passed = append(passed, fmt.Sprintf("case %d passes", number))
+	for _, id := range m.Cases {
+		if !slices.Contains(o.Cases, id) {
+			passed = append(passed, "case "+id+" passes")
 		}
 	}
-	if m.Crash != "" && !slices.ContainsFunc(failed, func(test string) bool { return strings.HasPrefix(test, "TestCrash") }) {
+	if m.Crash != "" && !slices.ContainsFunc(o.Failed, func(test string) bool { return strings.HasPrefix(test, "TestCrash/") }) {
 		passed = append(passed, "no crash point fails")
 	}
 	return strings.Join(passed, ", ")
 }
 
-// caseOf matches the names of the tests of a case.
-func caseOf(number int) *regexp.Regexp {
-	return regexp.MustCompile(fmt.Sprintf(`^TestCase(\d\d_)*%02d_`, number))
-}
-
-// proves reports whether a test that failed is one of a case. A subtest that names
-// its own case in a test of several stands for that one alone.
-func proves(failed string, number int) bool {
-	test, sub, _ := strings.Cut(failed, "/")
-	if !caseOf(number).MatchString(test) {
-		return false
-	}
-	named := regexp.MustCompile(`case_(\d+):`).FindStringSubmatch(sub)
-	return len(named) < 2 || named[1] == strconv.Itoa(number)
-}
-
-// try builds the mutation in, runs the tests that must find it, and returns the
-// names of those that failed.
-func (m mutation) try(ctx context.Context, root string) (failed []string, err error) {
+// try builds the mutation in and runs the tests that must find it.
+func (m mutation) try(ctx context.Context, root string) (o outcome, err error) {
 	err = each([]mutation{m}, func(m mutation, dir string) error {
 		overlay, err := m.build(ctx, root, dir)
 		if err != nil {
 			return err
 		}
-		failed, err = test(ctx, root, overlay, patience, patternsOf([]mutation{m}))
+		o, err = test(ctx, root, overlay, patience, []mutation{m})
 		return err
 	})
-	return failed, err
+	return o, err
 }
 
 // build builds controller and sidecar with the mutation, and returns the overlay.
@@ -269,62 +248,4 @@ func each(ms []mutation, do func(m mutation, dir string) error) error {
 		errs = append(errs, do(m, dir), os.RemoveAll(dir))
 	}
 	return errors.Join(errs...)
-}
-
-// patternsOf match the tests that must find the mutations.
-func patternsOf(ms []mutation) []string {
-	var patterns []string
-	for _, m := range ms {
-		for _, number := range m.Cases {
-			patterns = append(patterns, caseOf(number).String())
-		}
-		if m.Crash != "" {
-			patterns = append(patterns, "^TestCrash$/^flows$/^"+strings.ReplaceAll(m.Crash, " ", "_")+"$")
-		}
-	}
-	slices.Sort(patterns)
-	return slices.Compact(patterns)
-}
-
-// test runs the tests that match a pattern and returns the names of those that
-// failed. It fails if none ran.
-func test(ctx context.Context, root, overlay, wait string, patterns []string) ([]string, error) {
-	command := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-count=1", "-parallel=8", "-timeout=20m",
-		"-overlay="+overlay, "-run="+strings.Join(patterns, "|"), "./lifecycle")
-	command.Dir = root
-	command.Env = append(os.Environ(), "COOPER_LIFECYCLE_PATIENCE="+wait, "COOPER_SOAK=1")
-	output, failure := command.Output()
-	failed, ran := parse(output)
-	if ran == 0 {
-		return nil, fmt.Errorf("no test ran (%w):\n%s", failure, output)
-	}
-	return failed, nil
-}
-
-// parse returns the names of the tests that failed, those of the subtests
-// instead where some did, and how many ran.
-func parse(output []byte) (failed []string, ran int) {
-	within := map[string][]string{} // by the name of the test
-	lines := bufio.NewScanner(bytes.NewReader(output))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event struct{ Action, Test string }
-		if json.Unmarshal(lines.Bytes(), &event) != nil || event.Test == "" {
-			continue
-		}
-		test, _, isSub := strings.Cut(event.Test, "/")
-		switch {
-		case event.Action == "run" && !isSub:
-			ran++
-		case event.Action == "fail" && isSub:
-			within[test] = append(within[test], event.Test)
-		case event.Action == "fail": // after its subtests
-			failed = append(failed, within[test]...)
-			if len(within[test]) == 0 {
-				failed = append(failed, test)
-			}
-		}
-	}
-	slices.Sort(failed)
-	return failed, ran
 }

@@ -14,8 +14,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
 // A mutation is a defect that the lifecycle tests must find. It is a file in
@@ -23,8 +24,8 @@ import (
 type mutation struct {
 	// Name says what is wrong (the header's Defect).
 	Name string
-	// Cases are those whose tests must fail.
-	Cases []int
+	// Cases are the IDs of those whose tests must fail.
+	Cases []string
 	// Crash is the flow whose crash points must find it, too; empty is none.
 	Crash string
 
@@ -34,7 +35,7 @@ type mutation struct {
 	changed []string
 }
 
-// all returns every mutation, in the order of the first of its cases.
+// all returns every mutation, in the order of their files.
 func all(root string) ([]mutation, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "hack", "mutations", "patches", "*.patch"))
 	if err != nil {
@@ -48,7 +49,6 @@ func all(root string) ([]mutation, error) {
 		}
 		ms = append(ms, m)
 	}
-	slices.SortStableFunc(ms, func(a, b mutation) int { return a.Cases[0] - b.Cases[0] })
 	return ms, nil
 }
 
@@ -69,11 +69,10 @@ func read(root, path string) (mutation, error) {
 		return mutation{}, err
 	}
 	for id := range strings.SplitSeq(message.Header.Get("Cases"), ", ") {
-		number, err := strconv.Atoi(id)
-		if err != nil {
-			return mutation{}, fmt.Errorf("header Cases: %w", err)
+		if !cases.Known(id) {
+			return mutation{}, fmt.Errorf("header Cases: there is no case %q in lifecycle/cases", id)
 		}
-		m.Cases = append(m.Cases, number)
+		m.Cases = append(m.Cases, id)
 	}
 	for _, match := range changedFile.FindAllSubmatch(text, -1) {
 		m.changed = append(m.changed, string(match[1]))

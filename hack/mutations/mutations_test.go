@@ -3,19 +3,29 @@
 package main
 
 import (
-	"slices"
+	"bytes"
+	"os"
+	"strconv"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-// TestEveryMutationFitsTheCode fails when code changed under a mutation, and
-// when a case has none.
+// TestEveryMutationFitsTheCode fails when code changed under a mutation, and when
+// a case has no mutation or no test.
 func TestEveryMutationFitsTheCode(t *testing.T) {
 	t.Parallel()
 	ms, err := all("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	covered, names := map[int]bool{}, map[string]bool{}
+	flows, err := os.ReadFile("../../lifecycle/flows_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered, names := map[string]bool{}, map[string]bool{}
 	for _, m := range ms {
 		if names[m.Name] {
 			t.Errorf("two mutations are called %q", m.Name)
@@ -24,48 +34,44 @@ func TestEveryMutationFitsTheCode(t *testing.T) {
 		if err := m.apply(t.Context(), "../..", t.TempDir()); err != nil {
 			t.Error(err)
 		}
-		for _, number := range m.Cases {
-			covered[number] = true
+		if m.Crash != "" && !bytes.Contains(flows, []byte(strconv.Quote(m.Crash))) {
+			t.Errorf("%s: there is no flow %q in lifecycle/flows_test.go", m.patch, m.Crash)
+		}
+		for _, id := range m.Cases {
+			covered[id] = true
 		}
 	}
-	for number := 1; number <= cases; number++ {
-		if !covered[number] {
-			t.Errorf("no mutation is listed for case %d", number)
+	for _, c := range cases.All() {
+		if !covered[c.ID] {
+			t.Errorf("no mutation is listed for case %s", c.ID)
 		}
+	}
+	if _, err := patternsOf("../..", ms); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	failed, ran := parse([]byte(`{"Action":"run","Test":"TestCase07_08_x"}
-{"Action":"run","Test":"TestCase07_08_x/case_7:_one"}
-{"Action":"run","Test":"TestCase09_y"}
+	got, ran := parse([]byte(`{"Action":"run","Test":"TestX"}
+{"Action":"attr","Test":"TestX","Key":"case","Value":"first"}
+{"Action":"attr","Test":"TestX","Key":"case","Value":"second"}
+{"Action":"run","Test":"TestX/a"}
+{"Action":"run","Test":"TestX/b"}
+{"Action":"attr","Test":"TestX/b","Key":"case","Value":"third"}
+{"Action":"attr","Test":"TestX/b","Key":"other","Value":"x"}
+{"Action":"run","Test":"TestY"}
+{"Action":"attr","Test":"TestY","Key":"case","Value":"fourth"}
+{"Action":"run","Test":"TestZ"}
+{"Action":"attr","Test":"TestZ","Key":"case","Value":"fifth"}
 not json
-{"Action":"fail","Test":"TestCase07_08_x/case_7:_one"}
-{"Action":"fail","Test":"TestCase07_08_x"}
-{"Action":"fail","Test":"TestCase09_y"}
+{"Action":"fail","Test":"TestX/b/c"}
+{"Action":"fail","Test":"TestX"}
+{"Action":"fail","Test":"TestY"}
+{"Action":"pass","Test":"TestZ"}
 {"Action":"fail"}
 `))
-	if want := []string{"TestCase07_08_x/case_7:_one", "TestCase09_y"}; ran != 2 || !slices.Equal(failed, want) {
-		t.Errorf("got %v of %d", failed, ran)
-	}
-}
-
-// TestProves says what a test that failed shows: a subtest that names its case
-// shows nothing about the other cases of its test.
-func TestProves(t *testing.T) {
-	t.Parallel()
-	for failed, want := range map[string][]int{
-		"TestCase07_08_x":               {7, 8},
-		"TestCase07_08_x/policy_Delete": {7, 8},
-		"TestCase07_08_x/case_8:_one":   {8},
-		"TestCase70_x":                  {70},
-		"TestCrash/flows/a_claim":       nil,
-	} {
-		for _, number := range []int{7, 8, 70} {
-			if got := proves(failed, number); got != slices.Contains(want, number) {
-				t.Errorf("%s proves case %d: %v", failed, number, got)
-			}
-		}
+	if want := (outcome{Failed: []string{"TestX/b/c", "TestY"}, Cases: []string{"fourth", "third"}}); ran != 3 || !cmp.Equal(got, want) {
+		t.Errorf("got %v of %d, want %v", got, ran, want)
 	}
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
+)
+
+// An outcome is what failed in a run of tests.
+type outcome struct {
+	// Failed are the names of tests, and of their subtests instead where some failed.
+	Failed []string
+	// Cases are the IDs of the cases that they are about.
+	Cases []string
+}
+
+// patternsOf returns patterns of the tests that must find the mutations.
+func patternsOf(root string, ms []mutation) ([]string, error) {
+	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
+	if err != nil {
+		return nil, err
+	}
+	var patterns []string
+	for _, m := range ms {
+		for _, id := range m.Cases {
+			if tests[id] == nil {
+				return nil, fmt.Errorf("%s: no test in lifecycle covers case %s", m.patch, id)
+			}
+			for _, name := range tests[id] {
+				patterns = append(patterns, "^"+name+"$")
+			}
+		}
+		if m.Crash != "" {
+			patterns = append(patterns, "^TestCrash$/^flows$/^"+strings.ReplaceAll(m.Crash, " ", "_")+"$")
+		}
+	}
+	slices.Sort(patterns)
+	return slices.Compact(patterns), nil
+}
+
+// test runs the tests that must find the mutations. It fails if none ran.
+func test(ctx context.Context, root, overlay, wait string, ms []mutation) (outcome, error) {
+	patterns, err := patternsOf(root, ms)
+	if err != nil {
+		return outcome{}, err
+	}
+	command := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-count=1", "-parallel=8", "-timeout=20m",
+		"-overlay="+overlay, "-run="+strings.Join(patterns, "|"), "./lifecycle")
+	command.Dir = root
+	command.Env = append(os.Environ(), "COOPER_LIFECYCLE_PATIENCE="+wait, "COOPER_SOAK=1")
+	output, failure := command.Output()
+	o, ran := parse(output)
+	if ran == 0 {
+		return outcome{}, fmt.Errorf("no test ran (%w):\n%s", failure, output)
+	}
+	return o, nil
+}
+
+// parse returns what failed, and how many tests ran.
+func parse(output []byte) (o outcome, ran int) {
+	within := map[string][]string{}  // subtests that failed, by the name of the test
+	covered := map[string][]string{} // cases, by the name of the test that states them
+	lines := bufio.NewScanner(bytes.NewReader(output))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct{ Action, Test, Key, Value string }
+		if json.Unmarshal(lines.Bytes(), &event) != nil || event.Test == "" {
+			continue
+		}
+		test, _, isSub := strings.Cut(event.Test, "/")
+		switch {
+		case event.Action == "attr" && event.Key == cases.Attribute:
+			covered[event.Test] = append(covered[event.Test], event.Value)
+		case event.Action == "run" && !isSub:
+			ran++
+		case event.Action == "fail" && isSub:
+			within[test] = append(within[test], event.Test)
+		case event.Action == "fail": // after its subtests
+			o.Failed = append(o.Failed, within[test]...)
+			if len(within[test]) == 0 {
+				o.Failed = append(o.Failed, test)
+			}
+		}
+	}
+	for _, name := range o.Failed {
+		o.Cases = append(o.Cases, shown(name, covered)...)
+	}
+	slices.Sort(o.Failed)
+	slices.Sort(o.Cases)
+	o.Cases = slices.Compact(o.Cases)
+	return o, ran
+}
+
+// shown returns the cases that the failure of a test shows: those of the innermost
+// test around it that states some.
+func shown(name string, covered map[string][]string) []string {
+	for covered[name] == nil {
+		end := strings.LastIndex(name, "/")
+		if end < 0 {
+			return nil
+		}
+		name = name[:end]
+	}
+	return covered[name]
+}
