@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/conformancetest"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
@@ -38,16 +39,10 @@ func TestCleanDriverPassesEverything(t *testing.T) {
 	for _, profile := range []memdriver.Profile{memdriver.Wide(), memdriver.Narrow()} {
 		t.Run(profile.Name, func(t *testing.T) {
 			t.Parallel()
-			report := run(t, profile, sanity.Limits{})
-			for _, result := range report.Results {
-				if result.Outcome == sanity.Failed || result.Outcome == sanity.NotRun || len(result.Leftovers) > 0 {
-					t.Error(result.Explain())
-				}
-			}
-			t.Log(report.Verdict(), report.Elapsed)
-			for _, result := range report.Of(sanity.NotApplicable) {
-				t.Log(result.Case.ID, result.Reason)
-			}
+			store := memdriver.NewStore("")
+			config := memdriver.Config(store, profile)
+			config.Launcher = memdriver.Launcher{Store: store, Profile: profile}
+			conformancetest.Test(t, "memdriver: "+profile.Name, config)
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/internal/conformancetest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
@@ -43,7 +44,7 @@ func TestConformance(t *testing.T) {
 	root, err := service.NewClientWithSharedKeyCredential(f.server.AccountURL(mainAccount), sharedKey(t, key), &service.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: f.trusted}})
 	wantNoError(t, err)
 	config.Fixture = fixture{root}
-	sanitytest.Test(t, config, sanity.Should, sanity.Advice)
+	conformancetest.Test(t, "cosi-driver-azure on azurefake, with keys and service accounts", config)
 }
 
 // conformance is what runs on any service have in common.

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/storage"
 	"google.golang.org/api/iterator"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/conformancetest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
@@ -35,17 +37,7 @@ func TestConformance(t *testing.T) {
 				// A service account key takes a while to make: what is tried often is tried often with HMAC keys.
 				config.Limits = sanity.Limits{Repeats: 3, Operations: 40, Concurrency: 8}
 			}
-			report, err := sanity.Run(t.Context(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Log(report.Verdict())
-			for _, result := range report.Of(sanity.NotApplicable) {
-				t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
-			}
-			for _, result := range report.Of(sanity.Failed) {
-				t.Error(result.Explain())
-			}
+			conformancetest.Test(t, "cosi-driver-gcs on gcsfake, with "+strings.ToUpper(credentials)+" keys", config)
 		})
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/internal/conformancetest"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
@@ -26,30 +28,32 @@ func TestConformance(t *testing.T) {
 		t.Skip("builds the command and runs for a minute")
 	}
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-s3")
-	onEveryTarget(t, func(t *testing.T, on target) { conforms(t, conformance(t, on, binary)) })
+	onEveryTarget(t, func(t *testing.T, on target) {
+		section := ""
+		if !on.real {
+			section = "cosi-driver-s3 on s3fake"
+		}
+		conformancetest.Test(t, section, conformance(t, on, binary))
+	})
+	t.Run("our fake, with service accounts", func(t *testing.T) {
+		t.Parallel()
+		config := inFile(t, conformance(t, ourFake(t), binary), "type: aws, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
+		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
+		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with service accounts", config)
+	})
 	t.Run("our fake, with one key for all", func(t *testing.T) {
 		t.Parallel()
-		conforms(t, sharedKey(t, conformance(t, ourFake(t), binary)))
+		config := inFile(t, conformance(t, ourFake(t), binary), "type: static", "credentials", "workloads")
+		config.Rotation, config.SharedCredential = false, true
+		config.Params.Access = map[string]string{"acceptSharedCredential": "true"}
+		config.Params.InvalidAccess = map[string]string{"acceptSharedCredential": "perhaps"}
+		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with one key for all", config)
 	})
 }
 
-func conforms(t *testing.T, config sanity.Config) {
-	t.Helper()
-	report, err := sanity.Run(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(report.Verdict())
-	for _, result := range report.Of(sanity.NotApplicable) {
-		t.Logf("not applicable: %s: %s", result.Case.ID, result.Reason)
-	}
-	for _, result := range report.Of(sanity.Failed) {
-		t.Error(result.Explain())
-	}
-}
-
-// sharedKey configures a backend of type static, which variables cannot describe, in place of the one of config.
-func sharedKey(t *testing.T, config sanity.Config) sanity.Config {
+// inFile configures the backend in a file, for what variables cannot describe: with more settings, and the key of the
+// store under the names given.
+func inFile(t *testing.T, config sanity.Config, settings string, keys ...string) sanity.Config {
 	t.Helper()
 	given := map[string]string{}
 	var kept []string
@@ -61,20 +65,18 @@ func sharedKey(t *testing.T, config sanity.Config) sanity.Config {
 	}
 	directory := t.TempDir()
 	id, secret, file := filepath.Join(directory, "id"), filepath.Join(directory, "secret"), filepath.Join(directory, "config.yaml")
-	pair := "{accessKeyIDFile: '" + id + "', secretAccessKeyFile: '" + secret + "'}"
+	settings += ", endpoint: '" + given["S3_DRIVER_ENDPOINT"] + "', publicEndpoint: '" + given["S3_DRIVER_PUBLIC_ENDPOINT"] + "'"
+	for _, key := range keys {
+		settings += ", " + key + ": {accessKeyIDFile: '" + id + "', secretAccessKeyFile: '" + secret + "'}"
+	}
 	for path, text := range map[string]string{
-		id: given["S3_DRIVER_ACCESS_KEY_ID"], secret: given["S3_DRIVER_SECRET_ACCESS_KEY"],
-		file: "backends: {main: {type: static, endpoint: '" + given["S3_DRIVER_ENDPOINT"] + "', publicEndpoint: '" + given["S3_DRIVER_PUBLIC_ENDPOINT"] +
-			"', credentials: " + pair + ", workloads: " + pair + "}}",
+		id: given["S3_DRIVER_ACCESS_KEY_ID"], secret: given["S3_DRIVER_SECRET_ACCESS_KEY"], file: "backends: {main: {" + settings + "}}",
 	} {
 		mustSucceed(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	launcher, _ := config.Launcher.(sanity.Exec)
 	config.Launcher = sanity.Exec{Command: append(launcher.Command, "--config="+file)}
 	config.Environment, config.Limits = kept, sanity.Limits{Repeats: 3, Operations: 30, Concurrency: 8}
-	config.Rotation, config.SharedCredential = false, true
-	config.Params.Access = map[string]string{"acceptSharedCredential": "true"}
-	config.Params.InvalidAccess = map[string]string{"acceptSharedCredential": "perhaps"}
 	return config
 }
 
@@ -124,7 +126,10 @@ func resources(ctx context.Context, on target) ([]sanity.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds := map[string]string{"user": sanity.KindAccount, "key": sanity.KindKey, "policy": sanity.KindPolicy, "bucket": sanity.KindBucket}
+	kinds := map[string]string{
+		"user": sanity.KindAccount, "role": sanity.KindAccount, "key": sanity.KindKey, "bucket": sanity.KindBucket,
+		"policy": sanity.KindPolicy, "association": sanity.KindPolicy,
+	}
 	var found []sanity.Resource
 	for _, line := range lines {
 		kind, name, _ := strings.Cut(line, " ")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package driverfake_test
 
 import (
 	"context"
@@ -9,25 +9,28 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conformancetest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
 
-// fakeTarget tests the driver that our own tests of the sidecar use, with the process around it
-// that memdriver has.
-func fakeTarget(_ context.Context, _, directory string) (sanity.Config, func() error, error) {
-	fake := &fakeBackend{bodies: map[string][]byte{}, state: filepath.Join(directory, "state.json")}
+// TestConformance holds the driver that our own tests of the sidecar use against the conformance suite, with the process
+// around it that memdriver has.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	fake := &fakeBackend{bodies: map[string][]byte{}, state: filepath.Join(t.TempDir(), "state.json")}
 	probers := map[cosi.ObjectProtocol_Type]sanity.Prober{}
 	for _, protocol := range fakeProtocols() {
 		probers[protocol] = fake
 	}
-	return sanity.Config{
+	conformancetest.Test(t, "fakes/driverfake", sanity.Config{
 		Launcher: memdriver.Launcher{NewServer: fake.newServer},
 		Params: sanity.Params{
 			Bucket: map[string]string{"tier": "hot"}, Incompatible: map[string]string{"tier": "cold"}, Invalid: map[string]string{"tier": "lukewarm"},
@@ -41,7 +44,7 @@ func fakeTarget(_ context.Context, _, directory string) (sanity.Config, func() e
 		Inventory:      fake.inventory,
 		Fixture:        fake,
 		Limits:         sanity.Limits{Settle: 2 * time.Second},
-	}, nothing, nil
+	})
 }
 
 func fakeProtocols() []cosi.ObjectProtocol_Type {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conformancetest
+
+import "testing"
+
+// TestPage compares what no driver's test does: the cases, and that every target has been tested.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	compare(t, func(sections map[string]string) {
+		for target, text := range sections {
+			if text == "" {
+				t.Errorf("%s says nothing of %s: which test passes this target to Test?", page, target)
+			}
+		}
+	})
+}
