@@ -24,7 +24,7 @@ type Backends[B any] struct {
 // Names are sorted.
 func (b Backends[B]) Names() []string { return slices.Sorted(maps.Keys(b.ByName)) }
 
-// JoinID answers the ID of a bucket or account with this name at a backend.
+// JoinID returns the ID of a bucket or account with this name at a backend.
 func (b Backends[B]) JoinID(backend, name string) string {
 	if backend == b.Default {
 		return name
@@ -43,7 +43,7 @@ func (b Backends[B]) SplitID(id string) (B, string) {
 	return b.ByName[b.Default], id
 }
 
-// OfClass answers the backend that the parameter "backend" of a class names, or the default one if
+// OfClass returns the backend that the parameter "backend" of a class names, or the default one if
 // it is empty. The error is InvalidArgument and lists the names.
 func (b Backends[B]) OfClass(parameter string) (B, error) {
 	if parameter == "" {
@@ -58,7 +58,7 @@ func (b Backends[B]) OfClass(parameter string) (B, error) {
 
 var backendName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
-// Check answers everything that is wrong with a configuration's backends and defaultBackend, each
+// Check returns everything that is wrong with a configuration's backends and defaultBackend, each
 // with its field. A default that is left out is to be completed with DefaultName before.
 func (b Backends[B]) Check() []error {
 	var problems []error
@@ -78,7 +78,7 @@ func (b Backends[B]) Check() []error {
 	return problems
 }
 
-// DefaultName answers the default backend: the configured one, or the only one there is.
+// DefaultName returns the default backend: the configured one, or the only one there is.
 func (b Backends[B]) DefaultName() string {
 	if b.Default == "" && len(b.ByName) == 1 {
 		return b.Names()[0]

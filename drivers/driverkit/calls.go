@@ -47,7 +47,7 @@ func NewBackendCalls(o BackendCallsOptions) (*BackendCalls, error) {
 		tracer: o.TracerProvider.Tracer("github.com/cooper-cosi/cooper/drivers/driverkit"),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:        "cosi_driver_backend_call_duration_seconds",
-			Help:        "Duration of each call to a store, by backend, API, operation and HTTP status; the status is empty without an answer.",
+			Help:        "Duration of each call to a store, by backend, API, operation and HTTP status; the status is empty without a response.",
 			ConstLabels: prometheus.Labels{"driver_name": o.DriverName},
 			Buckets:     []float64{.005, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"backend", "api", "operation", "status"}),
@@ -82,7 +82,7 @@ func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := o.next.RoundTrip(request.WithContext(ctx))
 	status := ""
 	if err != nil {
-		span.SetStatus(codes.Error, "no answer")
+		span.SetStatus(codes.Error, "no response")
 	} else {
 		status = strconv.Itoa(response.StatusCode)
 		span.SetAttributes(attribute.Int("http.response.status_code", response.StatusCode))

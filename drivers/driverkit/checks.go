@@ -10,7 +10,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// This file compares requests and answers with what the driver declares by Info.
+// This file compares requests and responses with what the driver declares by Info.
 
 // check returns what is wrong with a declaration.
 func (i Info) check() error {

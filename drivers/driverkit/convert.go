@@ -142,7 +142,7 @@ func bucketTo(info BucketInfo) *cosi.ObjectProtocolAndBucketInfo {
 	return message
 }
 
-// styleTo maps an unknown style to UNKNOWN, which the check of the answer refuses.
+// styleTo maps an unknown style to UNKNOWN, which the check of the response refuses.
 func styleTo(style AddressingStyle) *cosi.S3AddressingStyle {
 	switch style {
 	case "":

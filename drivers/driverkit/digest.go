@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// Digest answers 32 hexadecimal digits that are equal for values whose JSON is equal, such as for
+// Digest returns 32 hexadecimal digits that are equal for values whose JSON is equal, such as for
 // Info.Revision. It fails for a value that has no JSON.
 func Digest(value any) (string, error) {
 	text, err := json.Marshal(value)

@@ -6,7 +6,7 @@
 // socket of COSI_ENDPOINT, checks required fields, sizes, parameters, protocols, access modes and
 // authentication types against what Info declares, keeps two calls for one bucket or account from
 // overlapping, bounds calls in time, turns errors into gRPC codes with a text fit for users, checks
-// the driver's answers, recovers panics, logs without secrets, counts, traces, answers health
+// the driver's responses, recovers panics, logs without secrets, counts, traces, serves health
 // checks, and stops gracefully.
 //
 // Package credentials has the algorithms for keys, one for each thing that a backend can do with a

@@ -7,7 +7,7 @@ import "context"
 // Driver is a storage backend as COSI sees it. The kit guarantees for every call: the request keeps
 // the rules of the contract and the declarations of Info; ctx has a deadline; no two calls for one
 // bucket ID, and no two calls for one account ID, overlap in this process. Calls for different IDs
-// do overlap. The same call may come again at any time, after a crash or a lost answer too, and
+// do overlap. The same call may come again at any time, after a crash or a lost response too, and
 // must then converge to the same result.
 //
 // An error made by this package's constructors (InvalidArgument, NotFound, ...) reaches the user
@@ -27,7 +27,7 @@ type Driver interface {
 	// data it may not delete is FailedPrecondition.
 	DeleteBucket(ctx context.Context, request DeleteBucketRequest) error
 	// GrantAccess makes sure that the account exists with exactly the requested access, and
-	// answers its credential: the identical one on every repeat, unless Rotation changed. An
+	// returns its credential: the identical one on every repeat, unless Rotation changed. An
 	// account that exists for other buckets or modes is AlreadyExists.
 	GrantAccess(ctx context.Context, request GrantAccessRequest) (Access, error)
 	// RevokeAccess makes sure that the account, its credentials and its permissions do not exist.
@@ -37,12 +37,12 @@ type Driver interface {
 
 // IDGenerator is implemented by a driver whose IDs are not the names that COSI proposes, or that
 // can refuse a request already in phase 1, where there is nothing to undo. Its methods must be
-// pure: they create nothing, call no backend, and answer the same ID for the same request; distinct
+// pure: they create nothing, call no backend, and return the same ID for the same request; distinct
 // names have distinct IDs. Without it the names are the IDs.
 type IDGenerator interface {
-	// BucketID answers the ID that CreateBucket will get.
+	// BucketID returns the ID that CreateBucket will get.
 	BucketID(ctx context.Context, request BucketIDRequest) (string, error)
-	// AccountID answers the ID that GrantAccess will get.
+	// AccountID returns the ID that GrantAccess will get.
 	AccountID(ctx context.Context, request AccountIDRequest) (string, error)
 }
 
@@ -52,7 +52,7 @@ type Info struct {
 	// Name identifies the driver to classes, such as "s3.example.com": at most 63 bytes of
 	// lower-case labels with dots between.
 	Name string
-	// Revision changes when configuration that appears in answers changes, such as an endpoint.
+	// Revision changes when configuration that appears in responses changes, such as an endpoint.
 	// Optional; at most 253 bytes.
 	Revision string
 	// Protocols that buckets can support. At least one.

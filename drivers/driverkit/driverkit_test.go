@@ -355,7 +355,7 @@ func TestDriverErrors(t *testing.T) {
 	}
 }
 
-func TestBadAnswersAndPanics(t *testing.T) {
+func TestBadResponsesAndPanics(t *testing.T) {
 	t.Parallel()
 	const broken = "the driver gave an answer that breaks the COSI contract; its log has the details"
 	const neutral = "the driver failed; its log has the details"

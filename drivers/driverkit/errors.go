@@ -59,7 +59,7 @@ func AlreadyExists(format string, args ...any) *Error {
 	return errorf(codes.AlreadyExists, format, args)
 }
 
-// OutOfRange: one account cannot reach several buckets. Terminal. The kit answers it for drivers
+// OutOfRange: one account cannot reach several buckets. Terminal. The kit returns it for drivers
 // that declare so; use it where only the request's details tell.
 func OutOfRange(format string, args ...any) *Error { return errorf(codes.OutOfRange, format, args) }
 
@@ -92,7 +92,7 @@ func ResourceExhausted(format string, args ...any) *Error {
 	return errorf(codes.ResourceExhausted, format, args)
 }
 
-// Unavailable: the backend cannot be reached or answers with an error of its own. Retried.
+// Unavailable: the backend cannot be reached or responds with an error of its own. Retried.
 func Unavailable(format string, args ...any) *Error { return errorf(codes.Unavailable, format, args) }
 
 // Aborted: another change of the same resource is under way. Retried.

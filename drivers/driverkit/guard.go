@@ -26,7 +26,7 @@ type guard struct {
 }
 
 // intercept checks the request, keeps calls for one ID apart, bounds the call, recovers a panic and
-// checks the answer. Its error, if any, is an *Error.
+// checks the response. Its error, if any, is an *Error.
 func (g *guard) intercept(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
@@ -64,7 +64,7 @@ func (g *guard) intercept(
 	return reply, nil
 }
 
-// ours says whether a method belongs to the contract.
+// ours reports whether a method belongs to the contract.
 func ours(method string) bool {
 	return strings.HasPrefix(method, "/"+cosi.Identity_ServiceDesc.ServiceName+"/") ||
 		strings.HasPrefix(method, "/"+cosi.Provisioner_ServiceDesc.ServiceName+"/")

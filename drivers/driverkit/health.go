@@ -14,26 +14,26 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// BackendService is the name under which gRPC health checks tell whether the backend answers. The
+// BackendService is the name under which gRPC health checks tell whether the backend responds. The
 // health of the driver itself, under the empty name, does not depend on it: to restart a driver
-// does not mend its backend. With several backends it tells whether all of them answer.
+// does not mend its backend. With several backends it tells whether all of them respond.
 const BackendService = "cosi.backend"
 
 // ServiceOfBackend is the name under which gRPC health checks tell whether one of several backends
-// answers.
+// responds.
 func ServiceOfBackend(name string) string { return BackendService + "/" + name }
 
-// BackendChecker is implemented by a driver that can tell whether its backend answers.
+// BackendChecker is implemented by a driver that can tell whether its backend responds.
 type BackendChecker interface {
 	// CheckBackend makes a cheap call to the backend that changes nothing. Its error goes to the log
-	// when the answer changes.
+	// when the result changes.
 	CheckBackend(ctx context.Context) error
 }
 
-// BackendsChecker is a BackendChecker of a driver with several backends, that tells about each.
+// BackendsChecker is a BackendChecker of a driver with several backends, that reports on each.
 type BackendsChecker interface {
-	// CheckBackends makes a cheap call to each backend that changes nothing, and answers by the names
-	// of all of them why they do not answer; nil for one that does.
+	// CheckBackends makes a cheap call to each backend that changes nothing, and returns by the names
+	// of all of them why they do not respond; nil for one that does.
 	CheckBackends(ctx context.Context) map[string]error
 }
 
@@ -49,7 +49,7 @@ type backendHealth struct {
 	healthy *health.Server
 	up      *prometheus.GaugeVec
 	logger  *slog.Logger
-	// last are the last answers, by backend.
+	// last are the last results, by backend.
 	last map[string]healthpb.HealthCheckResponse_ServingStatus
 }
 
@@ -75,7 +75,7 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 	return nil
 }
 
-// checkOf answers how to ask all backends of the driver, nil if it cannot.
+// checkOf returns how to ask all backends of the driver, nil if it cannot.
 func checkOf(driver Driver) func(context.Context) map[string]error {
 	switch checker := driver.(type) {
 	case BackendsChecker:
@@ -116,7 +116,7 @@ func (b *backendHealth) ask(ctx context.Context) {
 	b.healthy.SetServingStatus(BackendService, all)
 }
 
-// note keeps the answer of one backend.
+// note keeps the result of one backend.
 func (b *backendHealth) note(ctx context.Context, name string, problem error) healthpb.HealthCheckResponse_ServingStatus {
 	status, up := healthpb.HealthCheckResponse_SERVING, 1.0
 	if problem != nil {
@@ -129,9 +129,9 @@ func (b *backendHealth) note(ctx context.Context, name string, problem error) he
 	switch {
 	case status == b.last[name]:
 	case problem != nil:
-		b.logger.WarnContext(ctx, "the backend does not answer", "backend", name, "error", problem)
+		b.logger.WarnContext(ctx, "the backend does not respond", "backend", name, "error", problem)
 	default:
-		b.logger.InfoContext(ctx, "the backend answers", "backend", name)
+		b.logger.InfoContext(ctx, "the backend responds", "backend", name)
 	}
 	b.last[name] = status
 	return status

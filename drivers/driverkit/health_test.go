@@ -19,7 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 )
 
-// checkedDriver can tell whether its backend answers.
+// checkedDriver can tell whether its backend responds.
 type checkedDriver struct {
 	driverkit.Driver
 
@@ -41,7 +41,7 @@ func (doubleDriver) CheckBackends(context.Context) map[string]error {
 	return map[string]error{"main": nil, "lab": errors.New("connection refused")}
 }
 
-// TestHealthOfSeveralBackends tells about each, and about all together.
+// TestHealthOfSeveralBackends reports on each, and about all together.
 func TestHealthOfSeveralBackends(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -74,8 +74,8 @@ func TestHealthOfTheBackend(t *testing.T) {
 		failure error
 		want    healthpb.HealthCheckResponse_ServingStatus
 	}{
-		"a backend that answers":         {nil, healthpb.HealthCheckResponse_SERVING},
-		"a backend that does not answer": {errors.New("connection refused"), healthpb.HealthCheckResponse_NOT_SERVING},
+		"a backend that responds":         {nil, healthpb.HealthCheckResponse_SERVING},
+		"a backend that does not respond": {errors.New("connection refused"), healthpb.HealthCheckResponse_NOT_SERVING},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestHealthPages(t *testing.T) {
 		code   int
 		body   string
 	}{
-		"a backend that answers":             {&checkedDriver{}, http.StatusOK, "ok\n"},
-		"a backend that does not answer":     {&checkedDriver{failure: errors.New("refused")}, http.StatusServiceUnavailable, "the backend does not answer; the log says why\n"},
+		"a backend that responds":            {&checkedDriver{}, http.StatusOK, "ok\n"},
+		"a backend that does not respond":    {&checkedDriver{failure: errors.New("refused")}, http.StatusServiceUnavailable, "the backend does not respond; the log says why\n"},
 		"a driver that cannot ask a backend": {&stub{}, http.StatusOK, "ok\n"},
 	}
 	for name, test := range tests {

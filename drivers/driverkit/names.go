@@ -26,12 +26,12 @@ type NameRule struct {
 	// lower-case letters, digits and single dashes between them, and no dots, which end the name of a
 	// backend in an ID.
 	Pattern *regexp.Regexp
-	// Refused, if set, says whether the backend refuses a name, prefix included, that Pattern admits.
+	// Refused, if set, reports whether the backend refuses a name, prefix included, that Pattern admits.
 	// It must not refuse hashed names.
 	Refused func(name string) bool
 }
 
-// Fit answers the name for a proposed one, after a prefix of the class's: the proposed name if the
+// Fit returns the name for a proposed one, after a prefix of the class's: the proposed name if the
 // backend takes it, a hash of it otherwise. It is pure, and two proposed names never give the same
 // name: none is truncated, because what is cut off may be what tells two of them apart. A driver's
 // BucketID and AccountID need no more than this (DriverGenerateBucketId and DriverGenerateAccountId in KEP-1979).
@@ -46,7 +46,7 @@ func (r NameRule) Fit(prefix, proposed string) string {
 	return prefix + hashMark + strings.ToLower(digits[:hashDigits])
 }
 
-// Made says whether Fit can have answered the name, but for its prefix. What it cannot have made
+// Made reports whether Fit can have returned the name, but for its prefix. What it cannot have made
 // need not be looked for.
 func (r NameRule) Made(name string) bool {
 	return len(name) >= r.Min && len(name) <= r.Max && r.Pattern.MatchString(name)

@@ -71,7 +71,7 @@ func (p pages) stop() {
 	}
 }
 
-// healthPage answers as the gRPC health of a service does: 200 with "ok", else 503 with the reason.
+// healthPage responds as the gRPC health of a service does: 200 with "ok", else 503 with the reason.
 // A driver that cannot tell about its backend has no such service: it is ready as soon as it serves.
 func healthPage(healthy *health.Server, service string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func healthPage(healthy *health.Server, service string) http.Handler {
 		case answer.GetStatus() == healthpb.HealthCheckResponse_UNKNOWN:
 			http.Error(w, "the backend was not asked yet", http.StatusServiceUnavailable)
 		case service == BackendService:
-			http.Error(w, "the backend does not answer; the log says why", http.StatusServiceUnavailable)
+			http.Error(w, "the backend does not respond; the log says why", http.StatusServiceUnavailable)
 		default:
 			http.Error(w, "the driver stops", http.StatusServiceUnavailable)
 		}

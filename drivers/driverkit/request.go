@@ -17,7 +17,7 @@ type AuthType string
 
 // The authentication types of the contract.
 const (
-	// Key is a credential that GrantAccess answers.
+	// Key is a credential that GrantAccess returns.
 	Key AuthType = "Key"
 	// ServiceAccount is the identity of a Kubernetes service account; no credential is answered.
 	ServiceAccount AuthType = "ServiceAccount"

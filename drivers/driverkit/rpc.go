@@ -11,7 +11,7 @@ import (
 )
 
 // rpcs serves the contract by a Driver. The interceptors of guard.go have checked the request
-// before, and check the answer after.
+// before, and check the response after.
 type rpcs struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
@@ -135,12 +135,12 @@ func (r *rpcs) DriverGrantBucketAccess(
 		return nil, err
 	}
 	if request.AuthType == ServiceAccount && access.Credential.secret() {
-		return nil, fmt.Errorf("the driver answers a secret for authentication type %s", ServiceAccount)
+		return nil, fmt.Errorf("the driver returns a secret for authentication type %s", ServiceAccount)
 	}
 	return accessTo(request.Protocol, access), nil
 }
 
-// secret says whether the credential holds something to keep secret.
+// secret reports whether the credential holds something to keep secret.
 func (c Credential) secret() bool {
 	return c.S3 != nil && !c.S3.SecretKey.IsZero() || c.Azure != nil && !c.Azure.Token.IsZero() ||
 		c.GCS != nil && (!c.GCS.AccessSecret.IsZero() || !c.GCS.PrivateKey.IsZero())

@@ -38,7 +38,7 @@ type Options struct {
 	// MetricsAddress is a TCP address such as ":8080" to serve /metrics on. Default none.
 	MetricsAddress string
 	// HealthAddress is a TCP address such as ":8082" to serve /healthz and /readyz on, for what
-	// cannot ask for gRPC health: 200 while the driver serves, and 200 while its backend answers,
+	// cannot ask for gRPC health: 200 while the driver serves, and 200 while its backend responds,
 	// else 503. Default none.
 	HealthAddress string
 	// Registry collects the metrics. Default a new one.

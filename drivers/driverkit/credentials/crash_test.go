@@ -289,7 +289,7 @@ func grantCell(t *testing.T, way capability, crash *drivertest.Crash, before []s
 	}
 	live = append(live, mustGrant(t, way, b, rotation))
 	if diff := cmp.Diff(live[len(live)-1], mustGrant(t, way, b, rotation)); diff != "" {
-		t.Errorf("a repeated grant answers something else:\n%s", diff)
+		t.Errorf("a repeated grant returns something else:\n%s", diff)
 	}
 	live = live[max(0, len(live)-2):]
 	want := []string{}

@@ -147,6 +147,6 @@ func TestStoreOfFiles(t *testing.T) {
 		ids = append(ids, granted.ID)
 	}
 	if ids[0] != ids[1] {
-		t.Errorf("a store that is opened again answers another key: %v", ids)
+		t.Errorf("a store that is opened again returns another key: %v", ids)
 	}
 }

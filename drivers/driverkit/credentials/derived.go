@@ -17,9 +17,9 @@ import (
 // driver can tell the secret again: the stored access policies of Azure Blob, which a signature names,
 // or the users of a store that takes a secret from its caller, made from the mark with a Deriver.
 type DerivedKeys interface {
-	// List answers the marks of the account, also of keys that are not complete.
+	// List returns the marks of the account, also of keys that are not complete.
 	List(ctx context.Context) ([]Mark, error)
-	// Derive answers the credential for a mark, always the same one. It changes nothing.
+	// Derive returns the credential for a mark, always the same one. It changes nothing.
 	Derive(ctx context.Context, mark Mark) (Credential, error)
 	// Ensure makes sure that the backend accepts the credential of the mark, with the account's rights.
 	Ensure(ctx context.Context, mark Mark) error
@@ -27,7 +27,7 @@ type DerivedKeys interface {
 	Remove(ctx context.Context, mark Mark) error
 }
 
-// GrantDerived answers the credential of the account: the same one on every repeat, another one when
+// GrantDerived returns the credential of the account: the same one on every repeat, another one when
 // the rotation changes. After a rotation exactly the previous credential keeps working.
 //
 // No secret is kept anywhere: the backend has the marks, the driver what turns a mark into a secret.
@@ -80,7 +80,7 @@ func NewDeriver(master cosi.Secret, driver string) (Deriver, error) {
 	return Deriver{master: master, driver: driver}, nil
 }
 
-// Secret answers the secret of an account's credential: 200 bits, 40 letters and digits.
+// Secret returns the secret of an account's credential: 200 bits, 40 letters and digits.
 func (d Deriver) Secret(account string, mark Mark) (cosi.Secret, error) {
 	const bytes = 25
 	// Quoting keeps the parts apart.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package credentials grants keys: for each thing that a backend can do with a secret there is one
-// algorithm here, which answers the identical credential on every repeat, rotates with exactly one
+// algorithm here, which returns the identical credential on every repeat, rotates with exactly one
 // overlap, and may be killed at any point.
 //
 // Pick by what the backend can do, the first that fits:
 //
 //   - Derived: the secret follows from one that the driver has and from a mark that the backend
 //     keeps, such as a signature that names a stored policy. Nothing has to be stored.
-//   - Readable: the backend answers a secret again when it is asked. Nothing has to be stored.
+//   - Readable: the backend returns a secret again when it is asked. Nothing has to be stored.
 //   - Supplied: the backend takes the secret from its caller. It is stored before the backend hears
 //     of it, so that no key is ever made twice.
 //   - ShownOnce: the backend makes the secret and shows it only then. A key that is not in the store

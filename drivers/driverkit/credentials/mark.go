@@ -24,7 +24,7 @@ const (
 // an account that is revoked and granted again must not have its former credential.
 type Mark string
 
-// ParseMark answers the mark in a text, and whether it is one.
+// ParseMark returns the mark in a text, and whether it is one.
 func ParseMark(text string) (Mark, bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 || len(parts[1]) != rotationDigits || len(parts[2]) != nonceDigits {
@@ -44,7 +44,7 @@ func rotationHash(rotation string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:rotationDigits])
 }
 
-// number answers how many marks the account had before this one.
+// number returns how many marks the account had before this one.
 func (m Mark) number() int {
 	text, _, _ := strings.Cut(string(m), ".")
 	number, err := strconv.Atoi(text)
@@ -54,14 +54,14 @@ func (m Mark) number() int {
 	return number
 }
 
-func (m Mark) answers(rotation string) bool {
+func (m Mark) isOf(rotation string) bool {
 	parts := strings.Split(string(m), ".")
 	return len(parts) == 3 && parts[1] == rotationHash(rotation)
 }
 
 // Plan is what an account's marks should come to.
 type Plan struct {
-	// Current is the mark of the credential to answer; New says that the backend does not have it.
+	// Current is the mark of the credential to return; New says that the backend does not have it.
 	Current Mark
 	New     bool
 	// Previous is the mark before it, whose credential keeps working; empty without one.
@@ -70,7 +70,7 @@ type Plan struct {
 	Stale []Mark
 }
 
-// PlanMarks answers what the marks that an account has should come to: as they are, unless there is
+// PlanMarks returns what the marks that an account has should come to: as they are, unless there is
 // none or the rotation differs from the one that the last mark was made for. It is for drivers that
 // change all marks of a bucket in one call, and of which GrantDerived is too many.
 func PlanMarks(found []Mark, rotation string) Plan {
@@ -85,7 +85,7 @@ func PlanMarks(found []Mark, rotation string) Plan {
 		return Plan{Current: newMark(0, rotation), New: true}
 	}
 	last := own[len(own)-1]
-	if !last.answers(rotation) {
+	if !last.isOf(rotation) {
 		plan := Plan{Current: newMark(last.number()+1, rotation), New: true, Previous: last}
 		if len(own) > 1 {
 			plan.Stale = own[:len(own)-1]

@@ -4,13 +4,13 @@ package credentials
 
 import "context"
 
-// ReadableKeys are the keys of one account at a backend that answers a secret again when it is asked,
+// ReadableKeys are the keys of one account at a backend that returns a secret again when it is asked,
 // such as Garage or Ceph RGW.
 type ReadableKeys interface {
-	// List answers the keys of the account that carry a mark. Others are somebody else's.
+	// List returns the keys of the account that carry a mark. Others are somebody else's.
 	List(ctx context.Context) ([]ReadableKey, error)
 	// Create makes a key with the mark, in one step. Its client must not try again by itself when an
-	// answer is lost, unless the backend then answers the key that it has made.
+	// response is lost, unless the backend then returns the key that it has made.
 	Create(ctx context.Context, mark Mark) (Credential, error)
 	// Remove makes sure that the key does not exist.
 	Remove(ctx context.Context, id string) error
@@ -23,12 +23,12 @@ type ReadableKey struct {
 	Mark Mark
 }
 
-// GrantReadable answers the credential of the account: the same one on every repeat, another one when
+// GrantReadable returns the credential of the account: the same one on every repeat, another one when
 // the rotation changes. After a rotation exactly the previous credential keeps working.
 //
-// The backend is the only place where credentials are: what it has, is the truth. Which key answers
-// which rotation stands in the mark that the key was made with, so that a key whose answer was lost
-// is found and answered by the next call.
+// The backend is the only place where credentials are: what it has, is the truth. Which key belongs to
+// which rotation stands in the mark that the key was made with, so that a key whose response was lost
+// is found and returned by the next call.
 func GrantReadable(ctx context.Context, request Request, keys ReadableKeys) (Credential, error) {
 	live, err := keys.List(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 // such as AWS IAM, HMAC keys of Google Cloud Storage, or a key API that takes no secret. The backend
 // must have room for two keys of an account.
 type ShownOnceKeys interface {
-	// List answers all keys of the account.
+	// List returns all keys of the account.
 	List(ctx context.Context) ([]ShownOnceKey, error)
-	// Create makes a key. Its client must not try again by itself when an answer is lost.
+	// Create makes a key. Its client must not try again by itself when a response is lost.
 	Create(ctx context.Context) (Credential, error)
 	// Delete removes a key. That there is none is no error.
 	Delete(ctx context.Context, id string) error
@@ -28,11 +28,11 @@ type ShownOnceKey struct {
 	Active bool
 }
 
-// GrantShownOnce answers the credential of the account, and makes one only if there is none, if it
+// GrantShownOnce returns the credential of the account, and makes one only if there is none, if it
 // was removed at the backend, or if the rotation differs from the last grant's. After a rotation
 // exactly the previous credential keeps working.
 //
-// It keeps one promise: a credential is answered only after it is in the store. A key at the backend
+// It keeps one promise: a credential is returned only after it is in the store. A key at the backend
 // that is not in the store was therefore never delivered, and is removed. That holds for one store
 // only, so the caller has made sure that the account carries the ID of this one.
 func GrantShownOnce(ctx context.Context, store Store, request Request, keys ShownOnceKeys) (Credential, error) {
@@ -58,7 +58,7 @@ func GrantShownOnce(ctx context.Context, store Store, request Request, keys Show
 	return createShownOnce(ctx, store, entry, request.Rotation, keys, current >= 0)
 }
 
-// createShownOnce makes room for one key, makes it, stores it and answers it.
+// createShownOnce makes room for one key, makes it, stores it and returns it.
 func createShownOnce(ctx context.Context, store Store, entry Entry, rotation string, keys ShownOnceKeys, currentLives bool) (Credential, error) {
 	if entry.Previous != nil && currentLives {
 		if err := keys.Delete(ctx, entry.Previous.ID); err != nil {
@@ -81,7 +81,7 @@ func createShownOnce(ctx context.Context, store Store, entry Entry, rotation str
 	return stored.Current, nil
 }
 
-// removeUnknown removes the keys that were never delivered, and answers the others.
+// removeUnknown removes the keys that were never delivered, and returns the others.
 func removeUnknown(ctx context.Context, keys ShownOnceKeys, live []ShownOnceKey, entry Entry) ([]ShownOnceKey, error) {
 	var known []ShownOnceKey
 	for _, key := range live {

@@ -54,7 +54,7 @@ type Request struct {
 	Rotation string
 }
 
-// StoreError answers what a failure of the store means for the call about an account.
+// StoreError returns what a failure of the store means for the call about an account.
 func StoreError(account string, err error) error {
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -68,7 +68,7 @@ func StoreError(account string, err error) error {
 	}
 }
 
-// lookUp answers the entry of an account, an empty one with its name if there is none.
+// lookUp returns the entry of an account, an empty one with its name if there is none.
 func lookUp(ctx context.Context, store Store, account string) (entry Entry, exists bool, err error) {
 	entry, err = store.Get(ctx, account)
 	switch {

@@ -31,12 +31,12 @@ type SuppliedRequest struct {
 
 	// Hash is equal for requests of equal access. The account of another one is AlreadyExists.
 	Hash string
-	// Notes are kept in the entry of a new account: what a revoke needs and is not told. They are
+	// Notes are kept in the entry of a new account: what a revoke needs and its request does not have. They are
 	// not secret.
 	Notes map[string]string
 }
 
-// GrantSupplied answers the credential of the account: the same one on every repeat, another one when
+// GrantSupplied returns the credential of the account: the same one on every repeat, another one when
 // the rotation changes. After a rotation exactly the previous credential keeps working.
 //
 // The credential is made here and stored before the backend hears of it. Whatever happens in between,
@@ -57,7 +57,7 @@ func GrantSupplied(ctx context.Context, store Store, request SuppliedRequest, ke
 	return entry.Current, nil
 }
 
-// reserve answers the entry with the credential for this request, after storing it.
+// reserve returns the entry with the credential for this request, after storing it.
 func reserve(ctx context.Context, store Store, request SuppliedRequest, keys SuppliedKeys) (Entry, error) {
 	entry, exists, err := lookUp(ctx, store, request.Account)
 	switch {
@@ -100,7 +100,7 @@ func RevokeSupplied(ctx context.Context, store Store, account string, keys Suppl
 	return forget(ctx, store, account)
 }
 
-// StoredIDs answers the IDs of the account's keys that the store knows, the current one first.
+// StoredIDs returns the IDs of the account's keys that the store knows, the current one first.
 func StoredIDs(ctx context.Context, store Store, account string) ([]string, error) {
 	entry, exists, err := lookUp(ctx, store, account)
 	if err != nil || !exists {
@@ -113,7 +113,7 @@ func StoredIDs(ctx context.Context, store Store, account string) ([]string, erro
 	return ids, nil
 }
 
-// StoredNote answers a note of the account, empty without one.
+// StoredNote returns a note of the account, empty without one.
 func StoredNote(ctx context.Context, store Store, account, note string) (string, error) {
 	entry, _, err := lookUp(ctx, store, account)
 	return entry.Notes[note], err

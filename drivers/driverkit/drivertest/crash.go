@@ -6,19 +6,17 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // Crash kills a process at one of its calls: before the call takes effect, or after the effect but
-// before the answer. Calls to the backend and writes to the credential store count. A dead process
+// before the response. Calls to the backend and writes to the credential store count. A dead process
 // makes no more calls.
 //
 // The process is an object in memory: what it knows is dropped with it, what it has changed outside
@@ -53,7 +51,7 @@ func (c *Crash) Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Dead says whether the process was killed.
+// Dead reports whether the process was killed.
 func (c *Crash) Dead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,6 +141,8 @@ func (c crashStore) Delete(ctx context.Context, account string) error {
 type CrashMatrix struct {
 	// Sample is how many cells to try, chosen at random, unless COOPER_SOAK is set; 0 tries all.
 	Sample int
+	// Short is how many of those to try unless COOPER_FULL is set; 0 tries all of them.
+	Short int
 	// Cell prepares, does the work in a process with this crash, whose error it ignores, does the
 	// work again in a new process, and checks what has become of it.
 	Cell func(t *testing.T, crash *Crash)
@@ -161,9 +161,15 @@ func (m CrashMatrix) Run(t *testing.T) {
 	for at := range calls {
 		cells = append(cells, &Crash{at: at + 1}, &Crash{at: at + 1, afterEffect: true})
 	}
-	if m.Sample > 0 && os.Getenv("COOPER_SOAK") == "" {
-		cells = m.sampled(t, cells)
+	full := m.Sample
+	if full == 0 {
+		full = len(cells)
 	}
+	short := m.Short
+	if short == 0 {
+		short = full
+	}
+	cells = fulltest.Sample(t, cells, short, full)
 	for _, crash := range cells {
 		if t.Failed() {
 			return
@@ -174,22 +180,4 @@ func (m CrashMatrix) Run(t *testing.T) {
 		}
 	}
 	t.Logf("%d cells over %d calls", len(cells), calls)
-}
-
-// sampled picks some of the cells; COOPER_SEED repeats a choice.
-func (m CrashMatrix) sampled(t *testing.T, cells []*Crash) []*Crash {
-	t.Helper()
-	seed := rand.Uint64() //nolint:gosec // a choice of tests
-	if given := os.Getenv("COOPER_SEED"); given != "" {
-		parsed, err := strconv.ParseUint(given, 10, 64)
-		if err != nil {
-			t.Fatalf("COOPER_SEED: %v", err)
-		}
-		seed = parsed
-	}
-	count := min(m.Sample, len(cells))
-	t.Logf("COOPER_SEED=%d chooses %d of %d cells; COOPER_SOAK=1 tries all", seed, count, len(cells))
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a choice of tests
-	random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
-	return cells[:count]
 }

@@ -81,12 +81,12 @@ func TestLifecycle(t *testing.T) {
 
 	first := grant(t, client, grantOf("ba-1", "bc-1"))
 	if diff := gocmp.Diff(first, grant(t, client, grantOf("ba-1", "bc-1")), protocmp.Transform()); diff != "" {
-		t.Errorf("a repeated grant answers something else (-first +second):\n%s", diff)
+		t.Errorf("a repeated grant returns something else (-first +second):\n%s", diff)
 	}
 	rotated := grantOf("ba-1", "bc-1")
 	rotated.Rotation = "1"
 	if grant(t, client, rotated).GetCredentials().GetS3().GetAccessSecretKey() == first.GetCredentials().GetS3().GetAccessSecretKey() {
-		t.Error("rotation answers the old key")
+		t.Error("rotation returns the old key")
 	}
 	_, err = client.DriverGrantBucketAccess(ctx, grantOf("ba-1", "bc-1", "bc-2"))
 	wantCode(t, err, codes.NotFound)

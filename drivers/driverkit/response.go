@@ -9,7 +9,7 @@ import (
 )
 
 // BucketInfo describes a bucket: each protocol that is set is one it supports. None of it is
-// secret. Fields may be empty in answers of CreateBucket and GetBucket; GrantAccess must fill all
+// secret. Fields may be empty in responses of CreateBucket and GetBucket; GrantAccess must fill all
 // fields of the requested protocol.
 type BucketInfo struct {
 	S3    *S3Bucket
