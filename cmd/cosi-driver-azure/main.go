@@ -7,11 +7,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
@@ -19,40 +15,12 @@ import (
 )
 
 func main() {
-	os.Exit(drivercmd.Main(program(), os.Args[1:], os.Stdout, os.Stderr))
-}
-
-func program() drivercmd.Program {
-	configFile := ""
-	return drivercmd.Program{
-		Name:  "cosi-driver-azure",
-		Short: "the COSI driver for Azure Blob Storage",
-		Notes: notes(),
-		Flags: func(f *pflag.FlagSet) {
-			f.StringVar(&configFile, "config", "", "YAML file with the configuration; without it the variables below describe one storage account")
-		},
-		New: func(_ context.Context, options *driverkit.Options) (driverkit.Driver, error) {
-			config, err := readConfig(configFile)
-			if err != nil {
-				return nil, err
-			}
+	os.Exit(drivercmd.Main(drivercmd.Program[azuredriver.Config, azuredriver.AccountConfig]{
+		Name:   "cosi-driver-azure",
+		Short:  "the COSI driver for Azure Blob Storage",
+		Format: azuredriver.Format(),
+		New: func(_ context.Context, config azuredriver.Config, options *driverkit.Options) (driverkit.Driver, error) {
 			return azuredriver.New(azuredriver.Options{Config: config, Registerer: options.Registry, TracerProvider: options.TracerProvider})
 		},
-	}
-}
-
-func notes() string {
-	var text strings.Builder
-	text.WriteString("\nVariables that describe one storage account where there is no --config:\n")
-	for _, variable := range azuredriver.Variables() {
-		fmt.Fprintf(&text, "  %-32s %s\n", variable.Name, variable.Description)
-	}
-	return text.String()
-}
-
-func readConfig(file string) (azuredriver.Config, error) {
-	if file != "" {
-		return azuredriver.ReadConfig(file)
-	}
-	return azuredriver.ConfigFromEnvironment(os.LookupEnv)
+	}, os.Args[1:], os.Stdout, os.Stderr))
 }

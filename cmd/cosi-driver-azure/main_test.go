@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write makes a file in a directory of its own and answers its path.
+// write makes a file in a directory of its own and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -74,7 +74,7 @@ func TestBadStarts(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, variable := range azuredriver.Variables() {
+	for _, variable := range azuredriver.Format().Variables {
 		names = append(names, variable.Name)
 	}
 	drivercmdtest.Help(t, names...)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// startStore answers a store and the key of its administrator.
+// startStore returns a store and the key of its administrator.
 func startStore(t *testing.T) (*gcsfake.Server, []byte) {
 	t.Helper()
 	server, err := gcsfake.New(gcsfake.Options{})
@@ -128,7 +128,7 @@ func TestBadStarts(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, variable := range gcsdriver.Variables() {
+	for _, variable := range gcsdriver.Format().Variables {
 		names = append(names, variable.Name)
 	}
 	drivercmdtest.Help(t, names...)

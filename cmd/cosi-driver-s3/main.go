@@ -8,9 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd"
 	"github.com/cooper-cosi/cooper/cmd/internal/keystore"
@@ -19,60 +16,25 @@ import (
 )
 
 func main() {
-	os.Exit(drivercmd.Main(program(), os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// settings are what the flags came to.
-type settings struct {
-	configFile string
-	keys       keystore.Place
-}
-
-func program() drivercmd.Program {
-	s := &settings{}
-	return drivercmd.Program{
-		Name:  "cosi-driver-s3",
-		Short: "the COSI driver for S3",
-		Notes: notes(),
-		Flags: func(f *pflag.FlagSet) {
-			f.StringVar(&s.configFile, "config", "", "YAML file with the configuration; without it the variables below describe one backend")
-			s.keys.Flags(f)
+	keys := &keystore.Place{}
+	os.Exit(drivercmd.Main(drivercmd.Program[s3driver.Config, s3driver.BackendConfig]{
+		Name:   "cosi-driver-s3",
+		Short:  "the COSI driver for S3",
+		Format: s3driver.Format(),
+		Flags:  keys.Flags,
+		New: func(ctx context.Context, config s3driver.Config, options *driverkit.Options) (driverkit.Driver, error) {
+			store, err := keys.Open(ctx, config.DriverName, options.Logger)
+			if err != nil {
+				return nil, err
+			}
+			driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store, Registerer: options.Registry, TracerProvider: options.TracerProvider})
+			if err != nil {
+				return nil, err
+			}
+			if err := driver.CheckConfiguration(ctx); err != nil {
+				return nil, fmt.Errorf("the configuration does not fit what was made with an earlier one: %w", err)
+			}
+			return driver, nil
 		},
-		New: s.driver,
-	}
-}
-
-func notes() string {
-	var text strings.Builder
-	text.WriteString("\nVariables that describe one backend where there is no --config:\n")
-	for _, variable := range s3driver.Variables() {
-		fmt.Fprintf(&text, "  %-28s %s\n", variable.Name, variable.Description)
-	}
-	return text.String()
-}
-
-func (s *settings) driver(ctx context.Context, options *driverkit.Options) (driverkit.Driver, error) {
-	config, err := s.config()
-	if err != nil {
-		return nil, err
-	}
-	store, err := s.keys.Open(ctx, config.DriverName, options.Logger)
-	if err != nil {
-		return nil, err
-	}
-	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store, Registerer: options.Registry, TracerProvider: options.TracerProvider})
-	if err != nil {
-		return nil, err
-	}
-	if err := driver.CheckConfiguration(ctx); err != nil {
-		return nil, fmt.Errorf("the configuration does not fit what was made with an earlier one: %w", err)
-	}
-	return driver, nil
-}
-
-func (s *settings) config() (s3driver.Config, error) {
-	if s.configFile != "" {
-		return s3driver.ReadConfig(s.configFile)
-	}
-	return s3driver.ConfigFromEnvironment(os.LookupEnv)
+	}, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -62,7 +62,7 @@ func bad(code int, want string, arguments ...string) drivercmdtest.BadStart {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	texts := []string{"[COOPER_CREDENTIAL_STORE]", "[KUBECONFIG]"}
-	for _, variable := range s3driver.Variables() {
+	for _, variable := range s3driver.Format().Variables {
 		texts = append(texts, variable.Name)
 	}
 	drivercmdtest.Help(t, texts...)

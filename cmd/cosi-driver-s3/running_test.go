@@ -207,7 +207,7 @@ func TestKeyExchangedWhileItRuns(t *testing.T) {
 	}
 }
 
-// newAdministrator makes the user that the driver is, with a key in the files, and answers its ID.
+// newAdministrator makes the user that the driver is, with a key in the files, and returns its ID.
 func newAdministrator(t *testing.T, admin *iam.Client, own key) string {
 	t.Helper()
 	if _, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: aws.String("driver")}); err != nil {
@@ -223,7 +223,7 @@ func newAdministrator(t *testing.T, admin *iam.Client, own key) string {
 	return exchange(t, admin, own)
 }
 
-// exchange puts a new key of the driver into its files and answers its ID.
+// exchange puts a new key of the driver into its files and returns its ID.
 func exchange(t *testing.T, admin *iam.Client, own key) string {
 	t.Helper()
 	made, err := admin.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: aws.String("driver")})

@@ -5,10 +5,12 @@ package azuredriver
 import (
 	"context"
 
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/identity"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/signature"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
-	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/store"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -24,12 +26,12 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	if err != nil {
 		return "", err
 	}
-	return accountNames().Fit("", request.Name), nil
+	return names.Accounts().Fit("", request.Name), nil
 }
 
 // GrantAccess implements driverkit.Driver.
 func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
-	if !accountNames().Made(request.AccountID) {
+	if !names.Accounts().Made(request.AccountID) {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
 	if request.AuthType == driverkit.ServiceAccount {
@@ -40,43 +42,43 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		return driverkit.Access{}, err
 	}
 	asked.policy.Account = request.AccountID
-	if err := asked.account.use(ctx); err != nil {
+	if err := asked.backend.use(ctx); err != nil {
 		return driverkit.Access{}, err
 	}
-	signed, err := asked.account.containers.Grant(ctx, asked.container, asked.policy)
+	signed, err := asked.backend.signatures.Grant(ctx, asked.container, asked.policy)
 	if err != nil {
 		return driverkit.Access{}, apierror.Translate("account "+request.AccountID+" in bucket "+asked.id, err)
 	}
-	token := asked.account.config.publicURL(asked.account.name) + "/" + asked.container + "?" + signed.Query.Reveal()
+	token := asked.backend.config.publicURL(asked.backend.name) + "/" + asked.container + "?" + signed.Query.Reveal()
 	return driverkit.Access{
-		Buckets: map[string]driverkit.BucketInfo{asked.id: asked.account.info()},
+		Buckets: map[string]driverkit.BucketInfo{asked.id: asked.backend.info()},
 		Credential: driverkit.Credential{
 			Azure:                &driverkit.AzureCredential{Token: cosi.NewSecret(token), Expiry: signed.Expiry},
-			CertificateAuthority: asked.account.certificateAuthority,
+			CertificateAuthority: asked.backend.certificateAuthority,
 		},
 	}, nil
 }
 
 // RevokeAccess implements driverkit.Driver. A missing bucket blocks nothing.
 func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
-	if !accountNames().Made(request.AccountID) {
+	if !names.Accounts().Made(request.AccountID) {
 		return nil
 	}
 	if request.AuthType == driverkit.ServiceAccount {
 		return d.revokeIdentity(ctx, request)
 	}
 	for _, id := range request.BucketIDs {
-		account, name := d.splitID(id)
+		backend, name := d.splitID(id)
 		switch {
-		case name == "" || account == nil && !mayBeOurs(id):
+		case name == "" || backend == nil && !names.MayBeOurs(id):
 			continue
-		case account == nil:
+		case backend == nil:
 			return unknownAccount(id)
 		}
-		if err := account.use(ctx); err != nil {
+		if err := backend.use(ctx); err != nil {
 			return err
 		}
-		if err := account.containers.Revoke(ctx, name, request.AccountID); err != nil {
+		if err := backend.signatures.Revoke(ctx, name, request.AccountID); err != nil {
 			return apierror.Translate("account "+request.AccountID+" in bucket "+id, err)
 		}
 	}
@@ -86,7 +88,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 // accessRequest is what is asked for one container.
 type accessRequest struct {
 	id        string
-	account   *account
+	backend   *backend
 	container string
 	policy    policy.Request
 }
@@ -109,12 +111,11 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (accessRequest, error)
 	if err != nil {
 		return accessRequest{}, err
 	}
-	account, name := at.account, at.container
-	if life := options.Lifetime; account.key == nil && life != 0 && (life < store.MinDelegated || life > store.MaxDelegated) {
+	if life := options.Lifetime; at.backend.key == nil && life != 0 && (life < signature.MinDelegated || life > signature.MaxDelegated) {
 		return accessRequest{}, driverkit.InvalidArgument("parameter expiry must be from 1h to 168h for bucket %s: its storage account does not accept its keys, and Azure ends other signatures after 7 days", wanted.BucketID)
 	}
 	return accessRequest{
-		id: wanted.BucketID, account: account, container: name,
+		id: wanted.BucketID, backend: at.backend, container: at.container,
 		policy: policy.Request{Permission: access.Permission(), Lifetime: options.Lifetime, Rotation: spec.Rotation},
 	}, nil
 }
@@ -128,12 +129,126 @@ func accessTo(wanted driverkit.BucketAccess, options params.Access) policy.Acces
 
 // place finds where a bucket that is asked for is.
 func (d *Driver) place(id string) (placed, error) {
-	account, name := d.splitID(id)
+	backend, name := d.splitID(id)
 	switch {
 	case name == "":
 		return placed{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure", id)
-	case account == nil:
+	case backend == nil:
 		return placed{}, unknownAccount(id)
 	}
-	return placed{id, account, name}, nil
+	return placed{id, backend, name}, nil
+}
+
+// identityRequest is what is asked for a service account.
+type identityRequest struct {
+	access  identity.Access
+	buckets []placed
+}
+
+// placed is a bucket and where it is.
+type placed struct {
+	id        string
+	backend   *backend
+	container string
+}
+
+// identityRequest reads what is asked. The kit lets it through only if serviceAccounts is configured.
+func (d *Driver) identityRequest(spec driverkit.AccessSpec) (identityRequest, error) {
+	options, err := params.ParseAccess(spec.Parameters)
+	if err != nil {
+		return identityRequest{}, err
+	}
+	switch {
+	case spec.ServiceAccount.Namespace == "":
+		return identityRequest{}, driverkit.InvalidArgument("service_account_namespace is required: Azure knows a service account by namespace and name")
+	case options.Lifetime != 0:
+		return identityRequest{}, driverkit.InvalidArgument("parameter expiry is for authentication type Key: an identity does not end")
+	case options.NoDelete || options.DeleteVersions:
+		return identityRequest{}, driverkit.InvalidArgument("parameters allowDelete and deleteVersions are for authentication type Key: " +
+			"with ServiceAccount, the roles in the driver's configuration say what accesses include")
+	}
+	asked := identityRequest{access: identity.Access{Namespace: spec.ServiceAccount.Namespace, Name: spec.ServiceAccount.Name}}
+	for _, wanted := range spec.Buckets {
+		grant, at, err := d.identityGrant(wanted)
+		if err != nil {
+			return identityRequest{}, err
+		}
+		asked.access.Grants, asked.buckets = append(asked.access.Grants, grant), append(asked.buckets, at)
+	}
+	return asked, nil
+}
+
+// identityGrant is the role for one bucket.
+func (d *Driver) identityGrant(wanted driverkit.BucketAccess) (identity.Grant, placed, error) {
+	if err := accessTo(wanted, params.Access{}).Check(); err != nil {
+		return identity.Grant{}, placed{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+	}
+	role := d.config.ServiceAccounts.Roles.byMode(wanted.ObjectData)
+	if role == "" {
+		return identity.Grant{}, placed{}, driverkit.InvalidArgument("bucket %s: Azure has no built-in role for object data %s; ask for ReadOnly or ReadWrite, "+
+			"or let an administrator configure a custom role as serviceAccounts.roles.writeOnly", wanted.BucketID, wanted.ObjectData)
+	}
+	at, err := d.place(wanted.BucketID)
+	if err != nil {
+		return identity.Grant{}, placed{}, err
+	}
+	if at.backend.config.ResourceID == "" {
+		return identity.Grant{}, placed{}, driverkit.InvalidArgument("authentication type ServiceAccount is not supported for bucket %s: "+
+			"the configuration of storage account %s has no resourceID; use Key", wanted.BucketID, at.backend.name)
+	}
+	return d.grantAt(at, role, string(wanted.ObjectData)), at, nil
+}
+
+func (d *Driver) grantAt(at placed, role, mode string) identity.Grant {
+	return identity.Grant{
+		Bucket: at.id, Mode: mode,
+		Scope: at.backend.config.ResourceID + "/blobServices/default/containers/" + at.container,
+		Role:  identity.RoleID(d.config.ServiceAccounts.SubscriptionID, role),
+	}
+}
+
+// grantIdentity gives a service account access.
+func (d *Driver) grantIdentity(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	asked, err := d.identityRequest(request.AccessSpec)
+	if err != nil {
+		return driverkit.Access{}, err
+	}
+	answer := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
+	for _, at := range asked.buckets {
+		if err := at.backend.use(ctx); err != nil {
+			return driverkit.Access{}, err
+		}
+		// Azure would take a role at a container that does not exist.
+		if err := at.backend.buckets.Exists(ctx, at.container); err != nil {
+			return driverkit.Access{}, apierror.Translate("bucket "+at.id, err)
+		}
+		answer.Buckets[at.id] = at.backend.info()
+		answer.Credential.CertificateAuthority = at.backend.certificateAuthority
+	}
+	asked.access.Account = request.AccountID
+	if err := d.identities.Grant(ctx, asked.access); err != nil {
+		return driverkit.Access{}, apierror.Translate("account "+request.AccountID, err)
+	}
+	return answer, nil
+}
+
+// revokeIdentity ends a service account's access.
+func (d *Driver) revokeIdentity(ctx context.Context, request driverkit.RevokeAccessRequest) error {
+	if d.identities == nil {
+		return driverkit.FailedPrecondition("account %s is that of a service account, but this driver's configuration has no serviceAccounts; an administrator has to add it", request.AccountID)
+	}
+	var grants []identity.Grant
+	for _, id := range request.BucketIDs {
+		owner, name := d.splitID(id)
+		switch {
+		case owner == nil && name != "" && names.MayBeOurs(id):
+			return unknownAccount(id)
+		case owner == nil || owner.config.ResourceID == "":
+			continue
+		}
+		for _, role := range d.config.ServiceAccounts.Roles.all() {
+			grants = append(grants, d.grantAt(placed{id, owner, name}, role, ""))
+		}
+	}
+	return apierror.Translate("account "+request.AccountID, d.identities.Revoke(ctx, request.AccountID, grants))
 }

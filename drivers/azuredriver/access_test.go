@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -30,27 +31,27 @@ func TestModesAreEnforced(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	const denied = "AuthorizationPermissionMismatch"
 	tests := map[string]struct {
-		mode       mode
+		mode       drivertest.Modes
 		parameters map[string]string
 		// read, write, list, remove and tag are what the service answers.
 		read, write, list, remove, tag string
 	}{
 		"read only":                        {mode: readOnly, write: denied, remove: denied, tag: denied},
-		"read only with metadata":          {mode: mode{data: cosi.AccessMode_READ_ONLY, objectMetadata: cosi.AccessMode_READ_ONLY}, write: denied, remove: denied, tag: denied},
+		"read only with metadata":          {mode: drivertest.Modes{Data: cosi.AccessMode_READ_ONLY, ObjectMetadata: cosi.AccessMode_READ_ONLY}, write: denied, remove: denied, tag: denied},
 		"write only":                       {mode: writeOnly, read: denied, list: denied, tag: denied},
 		"write only without deletion":      {mode: writeOnly, parameters: map[string]string{"allowDelete": "false"}, read: denied, list: denied, remove: denied, tag: denied},
 		"read and write":                   {mode: readWrite, tag: denied},
 		"read and write, deletion not":     {mode: readWrite, parameters: map[string]string{"allowDelete": "false"}, remove: denied, tag: denied},
-		"read and write, metadata as well": {mode: mode{data: cosi.AccessMode_READ_WRITE, objectMetadata: cosi.AccessMode_READ_WRITE}},
+		"read and write, metadata as well": {mode: drivertest.Modes{Data: cosi.AccessMode_READ_WRITE, ObjectMetadata: cosi.AccessMode_READ_WRITE}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bucket := w.newBucket(t, nil)
+			bucket := w.NewBucket(t, nil)
 			wantNoError(t, upload(t.Context(), w.root(t, bucket), "there"))
-			request := grantRequest(newAccount(), test.mode, bucket)
+			request := grantRequest(drivertest.NewAccount(), test.mode, bucket)
 			request.Parameters = test.parameters
-			client := workload(t, w.mustGrant(t, request))
+			client := workload(t, w.MustGrant(t, request))
 			_, tagged := client.NewBlobClient("there").SetTags(t.Context(), map[string]string{"a": "b"}, nil)
 			_, found := client.FilterBlobs(t.Context(), "a='b'", nil)
 			got := []string{
@@ -80,19 +81,19 @@ func second[T any](_ T, err error) error { return err }
 func TestWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	bucket, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
 	tests := map[string]struct {
-		mode       mode
+		mode       drivertest.Modes
 		parameters map[string]string
 		buckets    []string
 		code       codes.Code
 		says       []string
 	}{
 		"several buckets with one key":      {readOnly, nil, []string{bucket, other}, codes.OutOfRange, []string{"BucketAccess"}},
-		"no mode at all":                    {mode{}, nil, []string{bucket}, codes.InvalidArgument, []string{"no access mode"}},
-		"metadata of another mode":          {mode{data: cosi.AccessMode_READ_WRITE, objectMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"separate"}},
-		"metadata without data":             {mode{objectMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"separate"}},
-		"bucket metadata":                   {mode{data: cosi.AccessMode_READ_ONLY, bucketMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"bucket metadata"}},
+		"no mode at all":                    {drivertest.Modes{}, nil, []string{bucket}, codes.InvalidArgument, []string{"no access mode"}},
+		"metadata of another mode":          {drivertest.Modes{Data: cosi.AccessMode_READ_WRITE, ObjectMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"separate"}},
+		"metadata without data":             {drivertest.Modes{ObjectMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"separate"}},
+		"bucket metadata":                   {drivertest.Modes{Data: cosi.AccessMode_READ_ONLY, BucketMetadata: cosi.AccessMode_READ_ONLY}, nil, []string{bucket}, codes.InvalidArgument, []string{"bucket metadata"}},
 		"an expiry that is too short":       {readOnly, map[string]string{"expiry": "1m"}, []string{bucket}, codes.InvalidArgument, []string{"15m"}},
 		"an empty expiry":                   {readOnly, map[string]string{"expiry": ""}, []string{bucket}, codes.InvalidArgument, []string{"empty"}},
 		"an unknown parameter":              {readOnly, map[string]string{"permissions": "rwd"}, []string{bucket}, codes.InvalidArgument, []string{"permissions"}},
@@ -101,15 +102,15 @@ func TestWhatIsRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			request := grantRequest(newAccount(), test.mode, test.buckets...)
+			request := grantRequest(drivertest.NewAccount(), test.mode, test.buckets...)
 			request.Parameters = test.parameters
 			_, err := w.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
 				AccountName: request.GetAccountId(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(),
 				Parameters: request.GetParameters(), Buckets: request.GetBuckets(),
 			})
-			wantCode(t, err, test.code, test.says...)
+			drivertest.WantCode(t, err, test.code, test.says...)
 			_, err = w.DriverGrantBucketAccess(t.Context(), request)
-			wantCode(t, err, test.code, test.says...)
+			drivertest.WantCode(t, err, test.code, test.says...)
 			if found := w.policies(bucket); len(found) > 0 {
 				t.Errorf("policies %v", found)
 			}
@@ -124,28 +125,28 @@ func TestBucketParametersAreRefusedWithTheReason(t *testing.T) {
 		"versioning": "storage account", "publicAccess": "anonymous", "quota": "limit", "encryptionKey": "encryptionScope", "colour": "it knows",
 	} {
 		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: "true"}})
-		wantCode(t, err, codes.InvalidArgument, key, says)
+		drivertest.WantCode(t, err, codes.InvalidArgument, key, says)
 	}
 	for key, value := range map[string]string{
 		"namePrefix": "a--b", "metadata": `{"a-b":"c"}`, "encryptionScope": "x", "deleteNonEmpty": "perhaps", "account": "nobody", "encryptionScopeOnly": "true",
 	} {
 		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: value}})
-		wantCode(t, err, codes.InvalidArgument, key)
+		drivertest.WantCode(t, err, codes.InvalidArgument, key)
 	}
 }
 
 func TestOneAccountIsOneAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
-	w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	w.MustGrant(t, grantRequest(account, readOnly, bucket))
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	wantCode(t, err, codes.AlreadyExists, "other access modes")
-	other := w.newBucket(t, nil)
+	drivertest.WantCode(t, err, codes.AlreadyExists, "other access modes")
+	other := w.NewBucket(t, nil)
 	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readOnly, other))
-	wantCode(t, err, codes.AlreadyExists, "another bucket")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "another bucket")
 	w.mustRevoke(t, account, bucket)
-	w.mustGrant(t, grantRequest(account, readOnly, other))
+	w.MustGrant(t, grantRequest(account, readOnly, other))
 }
 
 // TestParallelGrants lets 16 accesses of one bucket be granted at once by two driver processes: five
@@ -154,7 +155,7 @@ func TestParallelGrants(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	processes := []*world{w, newProcess(t, w.server, worldOptions{})}
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	errs := make([]error, 16)
 	var group sync.WaitGroup
 	for i := range errs {
@@ -176,7 +177,7 @@ func TestParallelGrants(t *testing.T) {
 			granted++
 			continue
 		}
-		wantCode(t, err, codes.ResourceExhausted, "no more than 5")
+		drivertest.WantCode(t, err, codes.ResourceExhausted, "no more than 5")
 	}
 	if found := w.policies(bucket); granted != 5 || len(found) != 5 {
 		t.Errorf("%d granted, policies %v", granted, found)
@@ -192,7 +193,7 @@ func TestParallelGrants(t *testing.T) {
 func TestPoliciesOfOthersStay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	end := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	theirs := &container.SignedIdentifier{ID: to.Ptr("theirs"), AccessPolicy: &container.AccessPolicy{Permission: to.Ptr("rl"), Start: to.Ptr(end.Add(-2 * time.Hour)), Expiry: to.Ptr(end)}}
 	_, err := w.root(t, bucket).SetAccessPolicy(t.Context(), &container.SetAccessPolicyOptions{
@@ -200,8 +201,8 @@ func TestPoliciesOfOthersStay(t *testing.T) {
 	})
 	wantNoError(t, err)
 	before := inventory(t, w.server)
-	account := newAccount()
-	w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	account := drivertest.NewAccount()
+	w.MustGrant(t, grantRequest(account, readOnly, bucket))
 	w.mustRevoke(t, account, bucket)
 	if after := inventory(t, w.server); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("inventory was\n%v\nand is\n%v", before, after)
@@ -211,13 +212,13 @@ func TestPoliciesOfOthersStay(t *testing.T) {
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	grant := func(rotation string) string {
 		request := grantRequest(account, readWrite, bucket)
 		request.Rotation = rotation
-		first, again := token(w.mustGrant(t, request)), token(w.mustGrant(t, request))
+		first, again := token(w.MustGrant(t, request)), token(w.MustGrant(t, request))
 		if first != again {
-			t.Errorf("rotation %q answers two tokens", rotation)
+			t.Errorf("rotation %q returns two tokens", rotation)
 		}
 		return first
 	}
@@ -239,10 +240,10 @@ func TestRotation(t *testing.T) {
 func TestATokenOfARevokedAccessStaysDead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
-	first := w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	first := w.MustGrant(t, grantRequest(account, readOnly, bucket))
 	w.mustRevoke(t, account, bucket)
-	again := w.mustGrant(t, grantRequest(account, readOnly, bucket))
+	again := w.MustGrant(t, grantRequest(account, readOnly, bucket))
 	wantNoError(t, list(t.Context(), workload(t, again)))
 	if code := azureCode(t, list(t.Context(), workload(t, first))); code != "AuthenticationFailed" {
 		t.Errorf("the token of the revoked access: %q", code)
@@ -254,24 +255,24 @@ func TestExpirySlides(t *testing.T) {
 	// The service takes requests with a date at most 15 minutes off, and the SDK writes the real one.
 	shared := &clock{ahead: -14 * time.Minute}
 	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
-	bucket := w.newBucket(t, nil)
-	request := grantRequest(newAccount(), readOnly, bucket)
+	bucket := w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
 	request.Parameters = map[string]string{"expiry": "16m"}
 	end := func(granted *cosi.DriverGrantBucketAccessResponse) time.Time {
 		parsed, err := time.Parse(time.RFC3339, granted.GetCredentials().GetAzure().GetExpiryTimestamp())
 		wantNoError(t, err)
 		return parsed
 	}
-	first := w.mustGrant(t, request)
+	first := w.MustGrant(t, request)
 	if left := end(first).Sub(shared.Now()); left < 15*time.Minute || left > 16*time.Minute {
 		t.Errorf("expires in %s", left)
 	}
 	shared.advance(6 * time.Minute)
-	if early := w.mustGrant(t, request); !end(early).Equal(end(first)) {
+	if early := w.MustGrant(t, request); !end(early).Equal(end(first)) {
 		t.Error("extended before half of the life is over")
 	}
 	shared.advance(3 * time.Minute)
-	extended := w.mustGrant(t, request)
+	extended := w.MustGrant(t, request)
 	if token(extended) != token(first) || !end(extended).After(end(first)) {
 		t.Errorf("expires at %s after %s, token changed: %t", end(extended), end(first), token(extended) != token(first))
 	}
@@ -281,7 +282,7 @@ func TestExpirySlides(t *testing.T) {
 	if code := azureCode(t, list(t.Context(), workload(t, first))); code != "AuthenticationFailed" {
 		t.Errorf("after its end: %q", code)
 	}
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 	wantNoError(t, list(t.Context(), workload(t, first)))
 }
 
@@ -294,14 +295,14 @@ func TestClockSkew(t *testing.T) {
 			t.Parallel()
 			wrong := &clock{ahead: skew}
 			w := newProcess(t, server, worldOptions{fake: azurefake.Options{Now: wrong.Now}})
-			request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
+			request := grantRequest(drivertest.NewAccount(), readOnly, w.NewBucket(t, nil))
 			request.Parameters = map[string]string{"expiry": "15m"}
-			wantNoError(t, list(t.Context(), workload(t, w.mustGrant(t, request))))
+			wantNoError(t, list(t.Context(), workload(t, w.MustGrant(t, request))))
 		})
 	}
 }
 
-// TestAccountKeyRotation replaces the key that signed: the former token stops, a grant answers the new
+// TestAccountKeyRotation replaces the key that signed: the former token stops, a grant returns the new
 // one, and the revision tells the sidecar to ask for it.
 func TestAccountKeyRotation(t *testing.T) {
 	t.Parallel()
@@ -318,9 +319,9 @@ func TestAccountKeyRotation(t *testing.T) {
 		wantNoError(t, err)
 		return info.GetRevision()
 	}
-	bucket := w.newBucket(t, nil)
-	request := grantRequest(newAccount(), readOnly, bucket)
-	first, before := w.mustGrant(t, request), revision()
+	bucket := w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
+	first, before := w.MustGrant(t, request), revision()
 
 	key, err := server.RegenerateKey(mainAccount, "key1")
 	wantNoError(t, err)
@@ -328,12 +329,12 @@ func TestAccountKeyRotation(t *testing.T) {
 		t.Errorf("the former token: %q", code)
 	}
 	_, err = w.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.Unauthenticated, "credentials")
+	drivertest.WantCode(t, err, codes.Unauthenticated, "credentials")
 	wantNoError(t, os.Remove(file))
 	_, err = w.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.Unauthenticated, mainAccount)
+	drivertest.WantCode(t, err, codes.Unauthenticated, mainAccount)
 	write(key)
-	next := w.mustGrant(t, request)
+	next := w.MustGrant(t, request)
 	if token(next) == token(first) || revision() == before {
 		t.Error("token or revision did not change")
 	}
@@ -348,14 +349,14 @@ func TestALeaseOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	shared := &clock{}
 	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	left, err := lease.NewContainerClient(w.root(t, bucket), nil)
 	wantNoError(t, err)
 	_, err = left.AcquireLease(t.Context(), 15, nil)
 	wantNoError(t, err)
 	answered := make(chan error, 1)
 	go func() {
-		_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
+		_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, bucket))
 		answered <- err
 	}()
 	for !slices.ContainsFunc(w.server.Calls(), func(call call) bool { return call.Code == "LeaseAlreadyPresent" }) {
@@ -365,7 +366,7 @@ func TestALeaseOfAnotherProcess(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	wantCode(t, w.delete(t, bucket, nil), codes.FailedPrecondition, "lease")
+	drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.FailedPrecondition, "lease")
 	shared.advance(16 * time.Second)
 	wantNoError(t, <-answered)
 }

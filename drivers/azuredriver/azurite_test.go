@@ -30,35 +30,35 @@ func TestAzurite(t *testing.T) {
 	}}}})
 	wantNoError(t, err)
 	w := &world{Client: drivertest.Serve(t, driver, driverkit.Options{})}
-	bucket, account := "bc-"+uuid.NewString(), newAccount()
-	wantNoError(t, w.create(t, bucket, map[string]string{"metadata": `{"Team":"a"}`}))
-	wantNoError(t, w.create(t, bucket, map[string]string{"metadata": `{"Team":"a"}`}))
+	bucket, account := "bc-"+uuid.NewString(), drivertest.NewAccount()
+	wantNoError(t, w.Create(t, bucket, map[string]string{"metadata": `{"Team":"a"}`}))
+	wantNoError(t, w.Create(t, bucket, map[string]string{"metadata": `{"Team":"a"}`}))
 
-	reader, writer := newAccount(), newAccount()
-	full := w.mustGrant(t, grantRequest(account, mode{data: cosi.AccessMode_READ_WRITE, objectMetadata: cosi.AccessMode_READ_WRITE}, bucket))
+	reader, writer := drivertest.NewAccount(), drivertest.NewAccount()
+	full := w.MustGrant(t, grantRequest(account, drivertest.Modes{Data: cosi.AccessMode_READ_WRITE, ObjectMetadata: cosi.AccessMode_READ_WRITE}, bucket))
 	client := workload(t, full)
 	wantNoError(t, upload(t.Context(), client, "a"))
 	wantNoError(t, download(t.Context(), client, "a"))
 	wantNoError(t, list(t.Context(), client))
 	const denied = "AuthorizationPermissionMismatch"
-	limited := workload(t, w.mustGrant(t, grantRequest(reader, readOnly, bucket)))
+	limited := workload(t, w.MustGrant(t, grantRequest(reader, readOnly, bucket)))
 	wantNoError(t, download(t.Context(), limited, "a"))
 	if code := azureCode(t, upload(t.Context(), limited, "b")); code != denied {
 		t.Errorf("writing with read-only access: %q", code)
 	}
-	limited = workload(t, w.mustGrant(t, grantRequest(writer, writeOnly, bucket)))
+	limited = workload(t, w.MustGrant(t, grantRequest(writer, writeOnly, bucket)))
 	wantNoError(t, upload(t.Context(), limited, "b"))
 	if code := azureCode(t, download(t.Context(), limited, "b")); code != denied {
 		t.Errorf("reading with write-only access: %q", code)
 	}
 
-	rotation := grantRequest(account, mode{data: cosi.AccessMode_READ_WRITE, objectMetadata: cosi.AccessMode_READ_WRITE}, bucket)
+	rotation := grantRequest(account, drivertest.Modes{Data: cosi.AccessMode_READ_WRITE, ObjectMetadata: cosi.AccessMode_READ_WRITE}, bucket)
 	rotation.Rotation = "1"
-	rotated := w.mustGrant(t, rotation)
+	rotated := w.MustGrant(t, rotation)
 	wantNoError(t, list(t.Context(), workload(t, rotated)))
 	wantNoError(t, list(t.Context(), client))
-	if again := w.mustGrant(t, rotation); token(again) != token(rotated) {
-		t.Error("a repeated grant answers something else")
+	if again := w.MustGrant(t, rotation); token(again) != token(rotated) {
+		t.Error("a repeated grant returns something else")
 	}
 	for _, one := range []string{account, reader, writer} {
 		w.mustRevoke(t, one, bucket)
@@ -68,10 +68,10 @@ func TestAzurite(t *testing.T) {
 			t.Errorf("the %s token works after revoke", name)
 		}
 	}
-	if w.delete(t, bucket, nil) == nil {
+	if w.Delete(t, bucket, nil) == nil {
 		t.Error("a container with blobs was deleted")
 	}
-	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+	wantNoError(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 }
 
 // TestConformanceOnAzurite holds the built command against the conformance suite with Azurite as its service, so that

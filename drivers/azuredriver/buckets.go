@@ -4,8 +4,10 @@ package azuredriver
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -16,79 +18,118 @@ func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) 
 	if err != nil {
 		return "", err
 	}
-	account, err := d.accountFor(want.Account)
+	backend, err := d.ofClass(want.Account)
 	if err != nil {
 		return "", err
 	}
-	return d.joinID(account.name, containerNames().Fit(want.NamePrefix, request.Name)), nil
+	return d.joinID(backend.name, names.Buckets().Fit(want.NamePrefix, request.Name)), nil
 }
 
 // CreateBucket implements driverkit.Driver.
 func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucketRequest) (driverkit.BucketInfo, error) {
-	account, name, want, err := d.bucketRequest(request.BucketID, request.Parameters)
+	backend, name, want, err := d.bucketRequest(request.BucketID, request.Parameters)
 	switch {
 	case err != nil:
 		return driverkit.BucketInfo{}, err
 	case name == "":
 		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not the name of a container, alone or after the name of a storage account and a dot", request.BucketID)
 	}
-	if err := account.use(ctx); err != nil {
+	if err := backend.use(ctx); err != nil {
 		return driverkit.BucketInfo{}, err
 	}
-	if err := account.containers.Ensure(ctx, name, want); err != nil {
+	if err := backend.buckets.Ensure(ctx, name, want); err != nil {
 		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
 	}
-	return account.info(), nil
+	return backend.info(), nil
 }
 
 // GetBucket implements driverkit.Driver.
 func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketRequest) (driverkit.BucketInfo, error) {
-	account, name, want, err := d.bucketRequest(request.BucketID, request.Parameters)
+	backend, name, want, err := d.bucketRequest(request.BucketID, request.Parameters)
 	switch {
 	case err != nil:
 		return driverkit.BucketInfo{}, err
 	case name == "":
 		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not the name of a container of Azure, alone or after the name of a storage account and a dot", request.BucketID)
 	}
-	if err := account.use(ctx); err != nil {
+	if err := backend.use(ctx); err != nil {
 		return driverkit.BucketInfo{}, err
 	}
-	if err := account.containers.Describe(ctx, name, want); err != nil {
+	if err := backend.buckets.Describe(ctx, name, want); err != nil {
 		return driverkit.BucketInfo{}, apierror.Translate("bucket "+name, err)
 	}
-	return account.info(), nil
+	return backend.info(), nil
 }
 
 // DeleteBucket implements driverkit.Driver.
 func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucketRequest) error {
-	account, name := d.splitID(request.BucketID)
+	backend, name := d.splitID(request.BucketID)
 	switch {
-	case name == "" || account == nil && !mayBeOurs(request.BucketID):
+	case name == "" || backend == nil && !names.MayBeOurs(request.BucketID):
 		return nil
-	case account == nil:
+	case backend == nil:
 		return unknownAccount(request.BucketID)
 	}
-	if err := account.use(ctx); err != nil {
+	if err := backend.use(ctx); err != nil {
 		return err
 	}
-	return apierror.Translate("bucket "+name, account.containers.Delete(ctx, name, params.DeleteNonEmpty(request.Parameters)))
+	return apierror.Translate("bucket "+name, backend.buckets.Delete(ctx, name, params.DeleteNonEmpty(request.Parameters)))
 }
 
 // bucketRequest reads a request about a bucket. The name is empty for an ID that no bucket can have.
-func (d *Driver) bucketRequest(id string, values driverkit.Values) (*account, string, params.Bucket, error) {
+func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, string, params.Bucket, error) {
 	want, err := params.ParseBucket(values)
 	if err != nil {
 		return nil, "", params.Bucket{}, err
 	}
-	account, name := d.splitID(id)
+	backend, name := d.splitID(id)
 	if name == "" {
 		return nil, "", want, nil
 	}
-	if account == nil {
+	if backend == nil {
 		return nil, "", want, unknownAccount(id)
 	}
-	if want.Account != "" && want.Account != account.name {
-		return nil, "", want, driverkit.InvalidArgument("parameter account is %q, but the bucket ID belongs to storage account %q", want.Account, account.name)
+	if want.Account != "" && want.Account != backend.name {
+		return nil, "", want, driverkit.InvalidArgument("parameter account is %q, but the bucket ID belongs to storage account %q", want.Account, backend.name)
 	}
-	return account, name, want, nil
+	return backend, name, want, nil
+}
+
+// joinID returns the ID of a container: its name, after the storage account's name and a dot unless
+// that is the default one.
+func (d *Driver) joinID(account, name string) string {
+	if account == d.config.DefaultAccount {
+		return name
+	}
+	return account + "." + name
+}
+
+// splitID finds the storage account and the container of an ID. The account is nil if the ID names one
+// that is not configured, and the container is empty if it can be none.
+func (d *Driver) splitID(id string) (*backend, string) {
+	owner, name, found := strings.Cut(id, ".")
+	if !found {
+		owner, name = d.config.DefaultAccount, id
+	}
+	if !names.Buckets().Made(name) || !names.IsStorageAccount(owner) || name == d.config.RecordsContainer {
+		return nil, ""
+	}
+	return d.backends[owner], name
+}
+
+// unknownAccount is the error about an ID whose storage account is not configured.
+func unknownAccount(id string) error {
+	owner, _, _ := strings.Cut(id, ".")
+	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which this driver is not configured for; an administrator has to add it", id, owner)
+}
+
+// ofClass returns the storage account that a class names, or the default one.
+func (d *Driver) ofClass(name string) (*backend, error) {
+	if name == "" {
+		name = d.config.DefaultAccount
+	}
+	if found, ok := d.backends[name]; ok {
+		return found, nil
+	}
+	return nil, driverkit.InvalidArgument("parameter account is %q, but this driver has: %s", name, strings.Join(d.config.accountNames(), ", "))
 }

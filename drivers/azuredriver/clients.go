@@ -3,14 +3,25 @@
 package azuredriver
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net/http"
+	"os"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/identity"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
@@ -49,4 +60,101 @@ func newTransport(caFile string) (http.RoundTripper, error) {
 	roots.AppendCertsFromPEM([]byte(pem))
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	return transport, nil
+}
+
+// newIdentity returns who the driver is for Microsoft Entra. It makes no call.
+func newIdentity(config CredentialsConfig, options azcore.ClientOptions) (azcore.TokenCredential, error) {
+	if config.Authority != "" {
+		options.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: strings.TrimRight(config.Authority, "/") + "/", Services: cloud.AzurePublic.Services}
+	}
+	if config.ClientID == "" {
+		return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
+			ClientOptions: options, DisableInstanceDiscovery: config.Authority != "",
+		})
+	}
+	return &application{config: config, options: azidentity.ClientSecretCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: config.Authority != ""}}, nil
+}
+
+// application is who the driver is by a secret in a file, which may change and need not be there at the start. It
+// implements azcore.TokenCredential.
+type application struct {
+	config  CredentialsConfig
+	options azidentity.ClientSecretCredentialOptions
+
+	mu     sync.Mutex
+	secret string
+	login  *azidentity.ClientSecretCredential
+}
+
+// GetToken implements azcore.TokenCredential.
+func (a *application) GetToken(ctx context.Context, asked policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	login, err := a.current()
+	if err != nil {
+		return azcore.AccessToken{}, driverkit.Unauthenticated("the driver has no usable secret of its application; an administrator has to provide it").WithDetail(err)
+	}
+	return login.GetToken(ctx, asked)
+}
+
+// current is the login with the secret that the file holds now.
+func (a *application) current() (*azidentity.ClientSecretCredential, error) {
+	data, err := os.ReadFile(a.config.ClientSecretFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the driver's credentials: %w", err)
+	}
+	secret := strings.TrimSpace(string(data))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.login != nil && secret == a.secret {
+		return a.login, nil
+	}
+	made, err := azidentity.NewClientSecretCredential(a.config.TenantID, a.config.ClientID, secret, &a.options)
+	if err != nil {
+		return nil, fmt.Errorf("use the driver's credentials: %w", err)
+	}
+	a.login, a.secret = made, secret
+	return made, nil
+}
+
+// login prepares calls to Azure Resource Manager by credentials of the driver's own. It makes none.
+func (m ManagementConfig) login(credentials CredentialsConfig, wrap wrapTransport) (azcore.TokenCredential, *arm.ClientOptions, error) {
+	options, err := clientOptions(m.CAFile, wrap)
+	if err != nil {
+		return nil, nil, err
+	}
+	login, err := newIdentity(credentials, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.Cloud = cloud.Configuration{
+		ActiveDirectoryAuthorityHost: cloud.AzurePublic.ActiveDirectoryAuthorityHost,
+		Services:                     map[cloud.ServiceName]cloud.ServiceConfiguration{cloud.ResourceManager: {Endpoint: strings.TrimRight(m.Endpoint, "/"), Audience: m.Audience}},
+	}
+	// What is needed is registered in any subscription that has a storage account.
+	return login, &arm.ClientOptions{ClientOptions: options, DisableRPRegistration: true}, nil
+}
+
+// newIdentities makes what gives service accounts access; nil if the configuration does not have it.
+func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error) {
+	s := config.ServiceAccounts
+	if !s.enabled() {
+		return nil, nil //nolint:nilnil // absent is a configuration, not an error
+	}
+	credential, management, err := config.Management.login(s.Credentials, wrap)
+	if err != nil {
+		return nil, err
+	}
+	made := &identity.Manager{
+		Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer, Audience: s.Audience,
+		Driver: config.DriverName, Cluster: config.Cluster, Scopes: resourceIDs(config.Accounts),
+	}
+	if made.Identities, err = armmsi.NewUserAssignedIdentitiesClient(s.SubscriptionID, credential, management); err != nil {
+		return nil, fmt.Errorf("make the client for identities: %w", err)
+	}
+	if made.Federated, err = armmsi.NewFederatedIdentityCredentialsClient(s.SubscriptionID, credential, management); err != nil {
+		return nil, fmt.Errorf("make the client for federated credentials: %w", err)
+	}
+	if made.Assignments, err = armauthorization.NewRoleAssignmentsClient(s.SubscriptionID, credential, management); err != nil {
+		return nil, fmt.Errorf("make the client for role assignments: %w", err)
+	}
+	return made, nil
 }

@@ -3,17 +3,10 @@
 package azuredriver
 
 import (
-	"encoding/base64"
-	"errors"
-	"fmt"
-	"maps"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -47,7 +40,7 @@ type Config struct {
 	Accounts map[string]AccountConfig `json:"accounts"`
 }
 
-// Addressing says whether a URL of the Blob service names the storage account in its path.
+// Addressing reports whether a URL of the Blob service names the storage account in its path.
 type Addressing string
 
 // The addressing styles.
@@ -99,7 +92,7 @@ const (
 // CredentialsConfig says where the driver's own credential for a storage account is.
 type CredentialsConfig struct {
 	// AccountKeyFile holds one of the two keys of the storage account, in base64. The file is read again
-	// when it changes; after that, what the former key signed is granted anew.
+	// when it changes; after that, what the former key signed is granted again.
 	AccountKeyFile string `json:"accountKeyFile,omitempty"`
 	// AccountKey is the key itself, for programs and environment variables.
 	AccountKey cosi.Secret `json:"-"`
@@ -120,232 +113,67 @@ type CredentialsConfig struct {
 	Authority string `json:"authority,omitempty"`
 }
 
-// ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
-// fields are errors.
-func ParseConfig(data []byte) (Config, error) { return settings.Parse(data, Config.complete) }
-
-// ReadConfig reads a configuration file.
-func ReadConfig(file string) (Config, error) { return settings.Read(file, ParseConfig) }
-
-// accountPattern is what Azure allows as the name of a storage account.
-var accountPattern = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-
-// complete fills in defaults and then says everything that is wrong, each with its field.
-func (c Config) complete() (Config, error) {
-	if c.DriverName == "" {
-		c.DriverName = DefaultName
-	}
-	if c.RecordsContainer == "" {
-		c.RecordsContainer = defaultRecords
-	}
-	if c.DefaultAccount == "" && len(c.Accounts) == 1 {
-		c.DefaultAccount = c.accountNames()[0]
-	}
-	accounts := make(map[string]AccountConfig, len(c.Accounts))
-	var problems []error
-	for _, name := range c.accountNames() {
-		account := c.Accounts[name].withDefaults()
-		accounts[name] = account
-		if !accountPattern.MatchString(name) {
-			problems = append(problems, fmt.Errorf("accounts: the name %q must be 3 to 24 lower-case letters and digits, as Azure has it", name))
-		}
-		problems = append(problems, account.validate("accounts."+name)...)
-	}
-	c.Accounts = accounts
-	c.ServiceAccounts = c.ServiceAccounts.withDefaults()
-	if c.managed() {
-		c.Management = c.Management.withDefaults()
-	}
-	problems = append(problems, c.validate()...)
-	if err := errors.Join(problems...); err != nil {
-		return Config{}, err
-	}
-	return c, nil
+// ServiceAccountsConfig lets workloads use containers as their Kubernetes service accounts, without a
+// credential in a Secret: each access gets a managed identity that trusts the tokens of the cluster.
+type ServiceAccountsConfig struct {
+	// Issuer is the URL of the cluster's issuer of service account tokens, as its API server has it in
+	// --service-account-issuer. Azure fetches the keys from there. Unset, the driver offers no
+	// authentication type ServiceAccount.
+	Issuer string `json:"issuer,omitempty"`
+	// SubscriptionID, ResourceGroup and Location are where identities are made.
+	SubscriptionID string `json:"subscriptionID,omitempty"`
+	// ResourceGroup is described at subscriptionID.
+	ResourceGroup string `json:"resourceGroup,omitempty"`
+	// Location is described at subscriptionID.
+	Location string `json:"location,omitempty"`
+	// Audience is what tokens of the cluster must be for, in a sovereign cloud: api://AzureADTokenExchangeUSGov or
+	// api://AzureADTokenExchangeChina. Default: api://AzureADTokenExchange.
+	Audience string `json:"audience,omitempty"`
+	// Roles are what identities get for access modes.
+	Roles RolesConfig `json:"roles,omitzero"`
+	// Credentials are the driver's own for Azure Resource Manager. It needs the roles Managed Identity
+	// Contributor at the resource group, and Role Based Access Control Administrator at the storage accounts.
+	Credentials CredentialsConfig `json:"credentials,omitzero"`
 }
 
-func (c Config) validate() []error {
-	var problems []error
-	if err := cosi.ValidateDriverName(c.DriverName); err != nil {
-		problems = append(problems, fmt.Errorf("driverName: %w", err))
-	}
-	if !printable.MatchString(c.Cluster) {
-		problems = append(problems, fmt.Errorf("cluster: %q must be printable ASCII, since it is sent in a header", c.Cluster))
-	}
-	if !containerNames().Made(c.RecordsContainer) {
-		problems = append(problems, fmt.Errorf("recordsContainer: %q is not a name for a container: 3 to 63 lower-case letters, digits and single '-'", c.RecordsContainer))
-	}
-	switch _, known := c.Accounts[c.DefaultAccount]; {
-	case len(c.Accounts) == 0:
-		problems = append(problems, errors.New("accounts: at least one is needed"))
-	case c.DefaultAccount == "":
-		problems = append(problems, fmt.Errorf("defaultAccount: is needed with several accounts (%s)", strings.Join(c.accountNames(), ", ")))
-	case !known:
-		problems = append(problems, fmt.Errorf("defaultAccount: %q is not one of the accounts (%s)", c.DefaultAccount, strings.Join(c.accountNames(), ", ")))
-	}
-	problems = append(problems, c.Management.validate(c.managed())...)
-	return append(problems, c.ServiceAccounts.validate(c.Accounts)...)
+// RolesConfig are role definitions, each by its UUID.
+type RolesConfig struct {
+	// ReadOnly is the role for object data ReadOnly. Default: that of Storage Blob Data Reader.
+	ReadOnly string `json:"readOnly,omitempty"`
+	// ReadWrite is the role for object data ReadWrite. Default: that of Storage Blob Data Contributor, which also
+	// allows to change the container's metadata and to delete the container; a custom role can leave that out.
+	ReadWrite string `json:"readWrite,omitempty"`
+	// WriteOnly is the role for object data WriteOnly. Default: none, since Azure has no built-in one.
+	WriteOnly string `json:"writeOnly,omitempty"`
 }
 
-// managed says whether the driver calls Azure Resource Manager.
-func (c Config) managed() bool {
-	for _, account := range c.Accounts {
-		if account.Credentials.AccountKeyName != "" {
-			return true
-		}
-	}
-	return c.ServiceAccounts.enabled()
+// DefaultManagement is the URL of Azure Resource Manager in Azure's public cloud.
+const DefaultManagement = "https://management.azure.com"
+
+// ManagementConfig says where Azure Resource Manager is.
+type ManagementConfig struct {
+	// Endpoint is the URL of Azure Resource Manager in a sovereign cloud. Default:
+	// https://management.azure.com.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Audience is what tokens for the endpoint are for. Default: https://management.azure.com.
+	Audience string `json:"audience,omitempty"`
+	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Default: the system's.
+	CAFile string `json:"caFile,omitempty"`
 }
 
-func (c Config) accountNames() []string { return slices.Sorted(maps.Keys(c.Accounts)) }
-
-func (a AccountConfig) withDefaults() AccountConfig {
-	if a.Signing == "" {
-		a.Signing = SigningAccountKey
-	}
-	switch {
-	case a.Addressing != "":
-	case a.Endpoint == "":
-		a.Addressing = AddressingHost
-	default:
-		a.Addressing = AddressingPath
-	}
-	if a.EndpointSuffix == "" && a.Endpoint == "" {
-		a.EndpointSuffix = DefaultSuffix
-	}
-	return a
+// byMode returns the role for a mode, "" if there is none.
+func (r RolesConfig) byMode(mode driverkit.Mode) string {
+	return map[driverkit.Mode]string{driverkit.ReadOnly: r.ReadOnly, driverkit.ReadWrite: r.ReadWrite, driverkit.WriteOnly: r.WriteOnly}[mode]
 }
 
-var (
-	domainPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-	printable     = regexp.MustCompile(`^[[:print:]]*$`)
-)
-
-func (a AccountConfig) validate(field string) []error {
-	var problems []error
-	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
-	}
-	a.validateAddress(bad)
-	if err := driverkit.CheckEndpoint(a.Endpoint, "https://blob.example.com"); err != nil {
-		bad("endpoint", "%v", err)
-	}
-	if err := driverkit.CheckEndpoint(a.PublicEndpoint, "https://blob.example.com"); err != nil {
-		bad("publicEndpoint", "%v", err)
-	}
-	if a.CAFile != "" && strings.HasPrefix(a.Endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", a.Endpoint)
-	}
-	if _, err := driverkit.CertificateAuthorities(a.CAFile); err != nil {
-		bad("caFile", "%v", err)
-	}
-	if err := a.Credentials.check(a.Signing); err != nil {
-		bad("credentials", "%v", err)
-	}
-	if a.ResourceID != "" && !accountIDPattern.MatchString(a.ResourceID) {
-		bad("resourceID", "%q is not the ID of a storage account, such as /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>", a.ResourceID)
-	}
-	if a.Credentials.AccountKeyName != "" && a.ResourceID == "" {
-		bad("resourceID", "is needed with accountKeyName")
-	}
-	if a.Signing == SigningUserDelegation && strings.HasPrefix(a.Endpoint, "http://") {
-		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", a.Endpoint)
-	}
-	return problems
+// all are the roles that are set.
+func (r RolesConfig) all() []string {
+	return slices.DeleteFunc([]string{r.ReadOnly, r.ReadWrite, r.WriteOnly}, func(id string) bool { return id == "" })
 }
 
-func (a AccountConfig) validateAddress(bad func(name, format string, args ...any)) {
-	if a.Addressing != AddressingPath && a.Addressing != AddressingHost {
-		bad("addressing", "%q is not one of: path, host", a.Addressing)
-	}
-	if a.Endpoint == "" && a.Addressing == AddressingPath {
-		bad("addressing", "path needs an endpoint")
-	}
-	if a.Endpoint != "" && a.EndpointSuffix != "" {
-		bad("endpointSuffix", "is for accounts without an endpoint")
-	}
-	if a.EndpointSuffix != "" && !domainPattern.MatchString(a.EndpointSuffix) {
-		bad("endpointSuffix", "%q is not a domain such as %s", a.EndpointSuffix, DefaultSuffix)
-	}
-}
+func (s ServiceAccountsConfig) enabled() bool { return s.Issuer != "" }
 
-func (c CredentialsConfig) check(signing Signing) error {
-	switch {
-	case signing != SigningAccountKey && signing != SigningUserDelegation:
-		return fmt.Errorf("signing %q is not one of: accountKey, userDelegation", signing)
-	case signing == SigningUserDelegation && c != c.application():
-		return errors.New("an account key is not for signing userDelegation")
-	case signing == SigningUserDelegation:
-		return c.checkApplication()
-	case c.AccountKeyName != "":
-		return c.checkKeyName()
-	}
-	key, file := !c.AccountKey.IsZero(), c.AccountKeyFile != ""
-	switch {
-	case c.application() != (CredentialsConfig{}):
-		return errors.New("tenantID, clientID, clientSecretFile and authority are for signing userDelegation and for accountKeyName")
-	case file && key:
-		return errors.New("give the account key either by file or by value")
-	case !file && !key:
-		return errors.New("the account key is needed: accountKeyFile, or accountKeyName to ask Azure Resource Manager for it")
-	case !key:
-		return nil
-	}
-	return checkKey(c.AccountKey.Reveal())
-}
-
-// checkKeyName is for a key that Azure Resource Manager is asked for.
-func (c CredentialsConfig) checkKeyName() error {
-	switch {
-	case !c.AccountKey.IsZero() || c.AccountKeyFile != "":
-		return errors.New("give the account key either itself or by accountKeyName")
-	case c.AccountKeyName != "key1" && c.AccountKeyName != "key2":
-		return fmt.Errorf("accountKeyName %q is not one of: key1, key2", c.AccountKeyName)
-	}
-	return c.checkApplication()
-}
-
-// application are the fields that are not of account keys.
-func (c CredentialsConfig) application() CredentialsConfig {
-	c.AccountKey, c.AccountKeyFile, c.AccountKeyName = cosi.Secret{}, "", ""
-	return c
-}
-
-func (c CredentialsConfig) checkApplication() error {
-	given := c.TenantID != "" || c.ClientID != "" || c.ClientSecretFile != ""
-	if given && (c.TenantID == "" || c.ClientID == "" || c.ClientSecretFile == "") {
-		return errors.New("tenantID, clientID and clientSecretFile need each other")
-	}
-	if c.Authority != "" && !strings.HasPrefix(c.Authority, "https://") {
-		return fmt.Errorf("authority %q is not an https URL", c.Authority)
-	}
-	return nil
-}
-
-// checkKey does not show the key, nor the part of it that is wrong.
-func checkKey(key string) error {
-	if decoded, err := base64.StdEncoding.DecodeString(key); err != nil || len(decoded) == 0 {
-		return errors.New("the account key is not base64")
-	}
-	return nil
-}
-
-// key reads the account key as it is now.
-func (c CredentialsConfig) key() (string, error) {
-	if c.AccountKeyFile == "" {
-		return c.AccountKey.Reveal(), nil
-	}
-	data, err := os.ReadFile(c.AccountKeyFile)
-	if err != nil {
-		return "", fmt.Errorf("read the driver's credentials: %w", err)
-	}
-	key := strings.TrimSpace(string(data))
-	if err := checkKey(key); err != nil {
-		return "", fmt.Errorf("read the driver's credentials: %s: %w", c.AccountKeyFile, err)
-	}
-	return key, nil
-}
-
-// url answers the URL of the account, without a trailing slash.
+// url returns the URL of the account, without a trailing slash.
 func (a AccountConfig) url(account string) string { return a.join(a.Endpoint, account) }
 
 // publicURL is the URL of the account for workloads.

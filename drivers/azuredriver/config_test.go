@@ -16,7 +16,7 @@ import (
 
 func TestParseConfigFillsInDefaults(t *testing.T) {
 	t.Parallel()
-	got, err := azuredriver.ParseConfig([]byte(`
+	got, err := azuredriver.Format().Parse([]byte(`
 accounts:
   prod: {credentials: {accountKeyFile: /keys/prod}}
   china: {endpointSuffix: blob.core.chinacloudapi.cn, credentials: {accountKeyFile: /keys/china}}
@@ -94,7 +94,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := azuredriver.ParseConfig([]byte(test.yaml))
+			_, err := azuredriver.Format().Parse([]byte(test.yaml))
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -117,7 +117,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 		"AZURE_DRIVER_NAME": "azure.example.com", "AZURE_DRIVER_ADDRESSING": "host",
 	}
 	lookup := func(name string) (string, bool) { value, set := variables[name]; return value, set }
-	got, err := azuredriver.ConfigFromEnvironment(lookup)
+	got, err := azuredriver.Format().FromEnvironment(lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,11 +131,11 @@ func TestConfigFromEnvironment(t *testing.T) {
 		t.Errorf("configuration differs (-want +got):\n%s", diff)
 	}
 	variables["AZURE_DRIVER_ACCOUNT_KEY"] = "no-base64!"
-	if _, err := azuredriver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "base64") || strings.Contains(err.Error(), "no-base64!") {
+	if _, err := azuredriver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "base64") || strings.Contains(err.Error(), "no-base64!") {
 		t.Errorf("a key that is none: %v", err)
 	}
 	delete(variables, "AZURE_DRIVER_ACCOUNT")
-	if _, err := azuredriver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "AZURE_DRIVER_ACCOUNT ") {
+	if _, err := azuredriver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "AZURE_DRIVER_ACCOUNT ") {
 		t.Errorf("no account: %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 		"without a key": {"AZURE_DRIVER_SIGNING", "userDelegation", application},
 	} {
 		variables[test.variable] = test.value
-		got, err := azuredriver.ConfigFromEnvironment(lookup)
+		got, err := azuredriver.Format().FromEnvironment(lookup)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -187,7 +187,7 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 
 func TestNoVariableIsReserved(t *testing.T) {
 	t.Parallel()
-	for _, variable := range azuredriver.Variables() {
+	for _, variable := range azuredriver.Format().Variables {
 		if strings.HasPrefix(variable.Name, "COSI_") || variable.Description == "" {
 			t.Errorf("variable %q (%q)", variable.Name, variable.Description)
 		}
@@ -198,7 +198,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("accounts: {abc: {endpoint: 'http://h', credentials: {accountKeyFile: /key}}}"))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := azuredriver.ParseConfig(data)
+		config, err := azuredriver.Format().Parse(data)
 		if err == nil && (config.DefaultAccount == "" || len(config.Accounts) == 0) {
 			t.Errorf("accepted without an account: %q", data)
 		}

@@ -96,7 +96,7 @@ func TestCrashMatrix(t *testing.T) {
 	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+			drivertest.CrashMatrix{Short: 6, Cell: func(t *testing.T, crash *drivertest.Crash) {
 				t.Helper()
 				runCell(t, scenario, crash)
 			}}.Run(t)
@@ -109,7 +109,7 @@ func runCell(t *testing.T, scenario scenario, crash *drivertest.Crash) {
 	shared := &clock{}
 	c := &cell{
 		server: startFake(t, azurefake.Options{Now: shared.Now, Deletion: -1}), clock: shared,
-		bucket: "bc-" + uuid.NewString(), account: newAccount(),
+		bucket: "bc-" + uuid.NewString(), account: drivertest.NewAccount(),
 	}
 	before := inventory(t, c.server)
 	for _, step := range scenario.before(c) {
@@ -131,7 +131,7 @@ func runCell(t *testing.T, scenario scenario, crash *drivertest.Crash) {
 	}
 }
 
-// lastIsRelease says whether the process was killed while it gave the lease back, about which nobody
+// lastIsRelease reports whether the process was killed while it gave the lease back, about which nobody
 // waits to hear.
 func lastIsRelease(crash *drivertest.Crash) bool {
 	calls := crash.Calls()
@@ -154,7 +154,7 @@ func (c *cell) verify(t *testing.T, driver *azuredriver.Driver, rotation string)
 	again, err := c.grant(t.Context(), driver, rotation)
 	wantNoError(t, err)
 	if access.Credential.Azure.Token.Reveal() != again.Credential.Azure.Token.Reveal() {
-		t.Error("a repeated grant answers something else")
+		t.Error("a repeated grant returns something else")
 	}
 	client := clientByURL(t, access.Credential.Azure.Token.Reveal())
 	wantNoError(t, upload(t.Context(), client, "a"))
@@ -171,9 +171,9 @@ func (c *cell) verify(t *testing.T, driver *azuredriver.Driver, rotation string)
 	}
 }
 
-// TestLostAnswers lets the answer to the nth call of each kind be lost, after its effect, while the
+// TestLostResponses lets the response to the nth call of each kind be lost, after its effect, while the
 // process lives on.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"CreateContainer", "SetContainerACL", "LeaseContainer", "PutBlob", "DeleteBlob", "DeleteContainer"} {
 		for nth := 1; nth <= 2; nth++ {
@@ -182,14 +182,14 @@ func TestLostAnswers(t *testing.T) {
 				w := newWorld(t, worldOptions{fake: azurefake.Options{Deletion: -1}})
 				w.server.Faults.Add(fault.Rule{Operation: operation, Nth: nth, Effect: fault.DropAfter})
 				before := inventory(t, w.server)
-				bucket, account := w.newBucket(t, nil), newAccount()
-				granted := w.mustGrant(t, grantRequest(account, readOnly, bucket))
+				bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+				granted := w.MustGrant(t, grantRequest(account, readOnly, bucket))
 				wantNoError(t, list(t.Context(), workload(t, granted)))
 				w.mustRevoke(t, account, bucket)
 				if code := azureCode(t, list(t.Context(), workload(t, granted))); code != "AuthenticationFailed" {
 					t.Errorf("after revoke: %q", code)
 				}
-				wantNoError(t, w.delete(t, bucket, nil))
+				wantNoError(t, w.Delete(t, bucket, nil))
 				if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
 					t.Errorf("something is left or missing (-before +after):\n%s", diff)
 				}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -76,9 +77,9 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 	t.Parallel()
 	k := startKeyless(t, nil)
 	w := k.process(t)
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	request := grantRequest(account, readWrite, bucket)
-	granted := w.mustGrant(t, request)
+	granted := w.MustGrant(t, request)
 	address, err := url.Parse(token(granted))
 	wantNoError(t, err)
 	query := address.Query()
@@ -93,24 +94,24 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 		t.Error("no certificate authority for the workload")
 	}
 	for _, process := range []*world{w, k.process(t)} {
-		if token(process.mustGrant(t, request)) != token(granted) {
-			t.Error("a repeated grant answers something else")
+		if token(process.MustGrant(t, request)) != token(granted) {
+			t.Error("a repeated grant returns something else")
 		}
 	}
 	client := k.workload(t, token(granted))
 	wantNoError(t, upload(t.Context(), client, "a"))
 	wantNoError(t, download(t.Context(), client, "a"))
 	request.Rotation = "1"
-	if rotated := w.mustGrant(t, request); token(rotated) == token(granted) {
-		t.Error("a rotation answers the same token")
+	if rotated := w.MustGrant(t, request); token(rotated) == token(granted) {
+		t.Error("a rotation returns the same token")
 	} else {
 		wantNoError(t, list(t.Context(), k.workload(t, token(rotated))))
 	}
 
 	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readOnly, bucket))
-	wantCode(t, err, codes.AlreadyExists, "other access modes")
-	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, w.newBucket(t, nil)))
-	wantCode(t, err, codes.AlreadyExists, "another bucket")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "other access modes")
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, w.NewBucket(t, nil)))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "another bucket")
 
 	w.mustRevoke(t, account, bucket)
 	// What the documentation says: one such signature cannot be revoked, all of an account can.
@@ -119,7 +120,7 @@ func TestAnAccountWithoutItsKeys(t *testing.T) {
 	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
 		t.Errorf("after all keys were revoked: %q", code)
 	}
-	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+	wantNoError(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 }
 
 // TestAnAccountWithoutItsKeysAsContributor does it all with the lesser of the roles that the documentation names, which
@@ -135,12 +136,12 @@ func TestAnAccountWithoutItsKeysAsContributor(t *testing.T) {
 	_, err := k.server.Assign(principal, "Storage Blob Data Contributor", k.server.ResourceID(mainAccount))
 	wantNoError(t, err)
 	w := k.process(t)
-	bucket, account := w.newBucket(t, nil), newAccount()
-	client := k.workload(t, token(w.mustGrant(t, grantRequest(account, readWrite, bucket))))
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	client := k.workload(t, token(w.MustGrant(t, grantRequest(account, readWrite, bucket))))
 	wantNoError(t, upload(t.Context(), client, "a"))
 	w.mustRevoke(t, account, bucket)
-	wantCode(t, w.delete(t, bucket, nil), codes.FailedPrecondition, "not empty")
-	wantNoError(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+	drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.FailedPrecondition, "not empty")
+	wantNoError(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 	w.mustRevoke(t, account, bucket)
 }
 
@@ -151,12 +152,12 @@ func TestDelegatedSignaturesAreRenewed(t *testing.T) {
 	now := &clock{}
 	k := startKeyless(t, now.Now)
 	w := k.process(t)
-	request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
+	request := grantRequest(drivertest.NewAccount(), readOnly, w.NewBucket(t, nil))
 	request.Parameters = map[string]string{"expiry": "1h"}
-	first := w.mustGrant(t, request)
+	first := w.MustGrant(t, request)
 	end := first.GetCredentials().GetAzure().GetExpiryTimestamp()
 	now.advance(10 * time.Minute)
-	next := w.mustGrant(t, request)
+	next := w.MustGrant(t, request)
 	if later := next.GetCredentials().GetAzure().GetExpiryTimestamp(); later <= end || token(next) == token(first) {
 		t.Errorf("the first ends at %s, and after ten minutes another at %s", end, later)
 	}
@@ -166,36 +167,36 @@ func TestDelegatedSignaturesAreRenewed(t *testing.T) {
 	// Of the hour, a quarter and the eighth in which all answers are the same may be over at the start.
 	now.advance(36 * time.Minute)
 	wantRefused(t, "the first after its end", list(t.Context(), k.workload(t, token(first))), "AuthenticationFailed")
-	wantRefused(t, "the next", list(t.Context(), k.workload(t, token(w.mustGrant(t, request)))), "")
+	wantRefused(t, "the next", list(t.Context(), k.workload(t, token(w.MustGrant(t, request)))), "")
 }
 
 func TestLimitsOfAnAccountWithoutItsKeys(t *testing.T) {
 	t.Parallel()
 	k := startKeyless(t, nil)
 	w := k.process(t)
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	for expiry, ok := range map[string]bool{"15m": false, "1h": true, "168h": true, "169h": false} {
-		request := grantRequest(newAccount(), readOnly, bucket)
+		request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
 		request.Parameters = map[string]string{"expiry": expiry}
 		_, err := w.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
 			AccountName: request.GetAccountId(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(),
 			Parameters: request.GetParameters(), Buckets: request.GetBuckets(),
 		})
 		if !ok {
-			wantCode(t, err, codes.InvalidArgument, "168h")
+			drivertest.WantCode(t, err, codes.InvalidArgument, "168h")
 			continue
 		}
 		wantNoError(t, err)
-		wantNoError(t, list(t.Context(), k.workload(t, token(w.mustGrant(t, request)))))
+		wantNoError(t, list(t.Context(), k.workload(t, token(w.MustGrant(t, request)))))
 	}
 	wantNoError(t, k.server.Unassign(k.assignment))
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
-	wantCode(t, err, codes.PermissionDenied, "allow")
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, bucket))
+	drivertest.WantCode(t, err, codes.PermissionDenied, "allow")
 }
 
 // TestAccountKeysThatAreNotAccepted tells an administrator what to do.
 func TestAccountKeysThatAreNotAccepted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{fake: azurefake.Options{Accounts: []azurefake.Account{{Name: mainAccount, SharedKeyOff: true}}}})
-	wantCode(t, w.create(t, "bc-1", nil), codes.FailedPrecondition, "shared key")
+	drivertest.WantCode(t, w.Create(t, "bc-1", nil), codes.FailedPrecondition, "shared key")
 }

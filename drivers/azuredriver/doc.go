@@ -9,4 +9,4 @@
 // is in the requests and at the service.
 package azuredriver
 
-//go:generate go run ./internal/reference . ../../docs/reference
+//go:generate env COOPER_UPDATE=1 go test -count=1 -run ^TestReference$ .

@@ -3,8 +3,6 @@
 package azuredriver
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,10 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/identity"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/identity"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/signature"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
-	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/store"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
@@ -39,7 +38,7 @@ type Options struct {
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
 type Driver struct {
 	config   Config
-	accounts map[string]*account
+	backends map[string]*backend
 	// identities is nil if service accounts are not configured.
 	identities *identity.Manager
 }
@@ -54,14 +53,15 @@ var (
 // managementBackend is what metrics call Azure Resource Manager, beside the names of storage accounts.
 const managementBackend = "management"
 
-// account is one configured storage account.
-type account struct {
+// backend is one configured storage account.
+type backend struct {
 	name                 string
 	config               AccountConfig
 	certificateAuthority string
 	// key is nil for an account that does not accept its keys.
 	key        *sharedKey
-	containers *store.Account
+	buckets    *bucket.Store
+	signatures *signature.Manager
 }
 
 // New makes a driver. It makes no calls: a service that is down does not keep the driver from
@@ -80,7 +80,7 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver := &Driver{config: config, accounts: map[string]*account{}}
+	driver := &Driver{config: config, backends: map[string]*backend{}}
 	wrapper := func(name string) wrapTransport {
 		return func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
@@ -93,16 +93,16 @@ func New(options Options) (*Driver, error) {
 		return nil, fmt.Errorf("service accounts: %w", err)
 	}
 	for name := range config.Accounts {
-		made, err := newAccount(config, name, options, wrapper)
+		made, err := newBackend(config, name, options, wrapper)
 		if err != nil {
 			return nil, fmt.Errorf("storage account %s: %w", name, err)
 		}
-		driver.accounts[name] = made
+		driver.backends[name] = made
 	}
 	return driver, nil
 }
 
-func newAccount(config Config, name string, options Options, wrapper func(backend string) wrapTransport) (*account, error) {
+func newBackend(config Config, name string, options Options, wrapper func(backend string) wrapTransport) (*backend, error) {
 	settings := config.Accounts[name]
 	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
@@ -120,26 +120,30 @@ func newAccount(config Config, name string, options Options, wrapper func(backen
 	if err != nil {
 		return nil, err
 	}
-	made := &account{
+	made := &backend{
 		name: name, config: settings, certificateAuthority: authority,
-		containers: &store.Account{Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: options.Now},
+		buckets:    &bucket.Store{Driver: config.DriverName, Cluster: config.Cluster},
+		signatures: &signature.Manager{Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: options.Now},
 	}
 	if settings.Signing == SigningUserDelegation {
-		return made, made.delegate(client)
+		err = made.delegate(client)
+	} else {
+		err = made.keyed(client, listed)
 	}
-	return made, made.keyed(client, listed)
+	made.signatures.API = made.buckets.API
+	return made, err
 }
 
 // delegate prepares an account that does not accept its keys.
-func (a *account) delegate(options azcore.ClientOptions) error {
-	login, err := newIdentity(a.config.Credentials, options)
+func (b *backend) delegate(options azcore.ClientOptions) error {
+	login, err := newIdentity(b.config.Credentials, options)
 	if err != nil {
 		return err
 	}
-	if a.containers.API, err = service.NewClient(a.config.url(a.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
+	if b.buckets.API, err = service.NewClient(b.config.url(b.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
 		return fmt.Errorf("make the client: %w", err)
 	}
-	a.containers.Delegator, err = newDelegation(a.name, a.config.url(a.name), login, options)
+	b.signatures.Delegator, err = signature.NewDelegation(b.name, b.config.url(b.name), login, options)
 	return err
 }
 
@@ -162,39 +166,17 @@ func (d *Driver) Info() driverkit.Info {
 	}
 }
 
-// CheckBackend implements driverkit.BackendChecker: the service answers for all storage accounts, and
-// accepts the driver's own credentials.
-func (d *Driver) CheckBackend(ctx context.Context) error {
-	var problems []error
-	for _, name := range d.config.accountNames() {
-		account := d.accounts[name]
-		err := account.use(ctx)
-		if err == nil {
-			err = account.containers.Check(ctx)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("storage account %s: %w", name, err))
-		}
-	}
-	if d.identities != nil {
-		if err := d.identities.Check(ctx); err != nil {
-			problems = append(problems, fmt.Errorf("service accounts: %w", err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// revision changes with what appears in answers: URLs and authorities, and the key, since another key
+// revision changes with what appears in responses: URLs and authorities, and the key, since another key
 // makes other signatures.
 func (d *Driver) revision() string {
 	type visible struct{ URL, Authority, Key string }
 	all := map[string]visible{}
-	for name, account := range d.accounts {
+	for name, backend := range d.backends {
 		fingerprint := ""
-		if account.key != nil {
-			fingerprint = account.key.fingerprint()
+		if backend.key != nil {
+			fingerprint = backend.key.fingerprint()
 		}
-		all[name] = visible{account.config.publicURL(name), account.certificateAuthority, fingerprint}
+		all[name] = visible{backend.config.publicURL(name), backend.certificateAuthority, fingerprint}
 	}
 	revision, err := driverkit.Digest(all)
 	if err != nil {
@@ -204,6 +186,6 @@ func (d *Driver) revision() string {
 }
 
 // info describes a bucket of the account.
-func (a *account) info() driverkit.BucketInfo {
-	return driverkit.BucketInfo{Azure: &driverkit.AzureBucket{StorageAccount: a.name}}
+func (b *backend) info() driverkit.BucketInfo {
+	return driverkit.BucketInfo{Azure: &driverkit.AzureBucket{StorageAccount: b.name}}
 }

@@ -4,8 +4,8 @@ package azuredriver
 
 import (
 	"fmt"
-	"strings"
 
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -13,57 +13,46 @@ import (
 // with COSI_ are reserved for what COSI tells every driver.
 const EnvironmentPrefix = "AZURE_DRIVER_"
 
-// Variable is an environment variable of the simple configuration.
-type Variable struct {
-	// Name is the whole name.
-	Name string
-	// Description says what it sets.
-	Description string
-	set         func(config *Config, account *AccountConfig, value string)
-}
-
-// Variables lists the environment variables that describe a driver with one storage account, for
-// cases that need no file.
-func Variables() []Variable {
-	return []Variable{
-		{EnvironmentPrefix + "NAME", "Name of the driver.", func(c *Config, _ *AccountConfig, v string) { c.DriverName = v }},
-		{EnvironmentPrefix + "CLUSTER", "Mark of the cluster on everything that is made.", func(c *Config, _ *AccountConfig, v string) { c.Cluster = v }},
-		{EnvironmentPrefix + "ACCOUNT", "Name of the storage account.", func(c *Config, _ *AccountConfig, v string) { c.DefaultAccount = v }},
-		{EnvironmentPrefix + "ACCOUNT_KEY", "Key of the storage account, in base64.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) }},
-		{EnvironmentPrefix + "ACCOUNT_KEY_NAME", "key1 or key2, to ask Azure Resource Manager for the key.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKeyName = v }},
-		{EnvironmentPrefix + "SIGNING", "accountKey or userDelegation.", func(_ *Config, a *AccountConfig, v string) { a.Signing = Signing(v) }},
-		{EnvironmentPrefix + "TENANT_ID", "Tenant of the application that the driver is with signing userDelegation, for account keys by their name, and for service accounts.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v }},
-		{EnvironmentPrefix + "CLIENT_ID", "Client ID of that application.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientID = v }},
-		{EnvironmentPrefix + "CLIENT_SECRET_FILE", "File with the secret of that application.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientSecretFile = v }},
-		{EnvironmentPrefix + "AUTHORITY", "URL of Microsoft Entra in a sovereign cloud.", func(_ *Config, a *AccountConfig, v string) { a.Credentials.Authority = v }},
-		{EnvironmentPrefix + "ENDPOINT", "URL of the Blob service; unset means Azure.", func(_ *Config, a *AccountConfig, v string) { a.Endpoint = v }},
-		{EnvironmentPrefix + "ENDPOINT_SUFFIX", "Domain of the Blob service in a sovereign cloud.", func(_ *Config, a *AccountConfig, v string) { a.EndpointSuffix = v }},
-		{EnvironmentPrefix + "ADDRESSING", "path or host.", func(_ *Config, a *AccountConfig, v string) { a.Addressing = Addressing(v) }},
-		{EnvironmentPrefix + "PUBLIC_ENDPOINT", "URL of the Blob service for workloads, if it is another.", func(_ *Config, a *AccountConfig, v string) { a.PublicEndpoint = v }},
-		{EnvironmentPrefix + "CA_FILE", "PEM file with the certificate authorities of the endpoint.", func(_ *Config, a *AccountConfig, v string) { a.CAFile = v }},
-		{EnvironmentPrefix + "RESOURCE_ID", "ID of the storage account at Azure Resource Manager.", func(_ *Config, a *AccountConfig, v string) { a.ResourceID = v }},
-		{EnvironmentPrefix + "ISSUER", "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Issuer = v }},
-		{EnvironmentPrefix + "AUDIENCE", "Audience of those tokens in a sovereign cloud.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Audience = v }},
-		{EnvironmentPrefix + "SUBSCRIPTION_ID", "Subscription of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.SubscriptionID = v }},
-		{EnvironmentPrefix + "RESOURCE_GROUP", "Resource group of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.ResourceGroup = v }},
-		{EnvironmentPrefix + "LOCATION", "Location of identities for service accounts.", func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Location = v }},
-		{EnvironmentPrefix + "MANAGEMENT_ENDPOINT", "URL of Azure Resource Manager; unset means Azure's public cloud.", func(c *Config, _ *AccountConfig, v string) { c.Management.Endpoint = v }},
+// Format is how the configuration is written: as the YAML of a file or, for cases that need no file, as environment
+// variables that describe a driver with one storage account.
+func Format() settings.Format[Config, AccountConfig] {
+	return settings.Format[Config, AccountConfig]{
+		Backend: "storage account", Variables: variables(), Complete: Config.complete,
+		Single: single,
 	}
 }
 
-// ConfigFromEnvironment describes a driver with one storage account by the Variables. Lookup answers a
-// variable's value, as os.LookupEnv does. Variables that begin with the prefix and have another name
-// are no concern of this function.
-func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
-	var config Config
-	var account AccountConfig
-	for _, variable := range Variables() {
-		if value, set := lookup(variable.Name); set && value != "" {
-			variable.set(&config, &account, strings.TrimSpace(value))
-		}
+func variables() []settings.Variable[Config, AccountConfig] {
+	return []settings.Variable[Config, AccountConfig]{
+		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *AccountConfig, v string) { c.DriverName = v }},
+		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *AccountConfig, v string) { c.Cluster = v }},
+		{Name: EnvironmentPrefix + "ACCOUNT", Description: "Name of the storage account.", Set: func(c *Config, _ *AccountConfig, v string) { c.DefaultAccount = v }},
+		{Name: EnvironmentPrefix + "ACCOUNT_KEY", Description: "Key of the storage account, in base64.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) }},
+		{Name: EnvironmentPrefix + "ACCOUNT_KEY_NAME", Description: "key1 or key2, to ask Azure Resource Manager for the key.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKeyName = v }},
+		{Name: EnvironmentPrefix + "SIGNING", Description: "accountKey or userDelegation.", Set: func(_ *Config, a *AccountConfig, v string) { a.Signing = Signing(v) }},
+		{Name: EnvironmentPrefix + "TENANT_ID", Description: "Tenant of the application that the driver is with signing userDelegation, for account keys by their name, and for service accounts.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v }},
+		{Name: EnvironmentPrefix + "CLIENT_ID", Description: "Client ID of that application.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientID = v }},
+		{Name: EnvironmentPrefix + "CLIENT_SECRET_FILE", Description: "File with the secret of that application.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientSecretFile = v }},
+		{Name: EnvironmentPrefix + "AUTHORITY", Description: "URL of Microsoft Entra in a sovereign cloud.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.Authority = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the Blob service; unset means Azure.", Set: func(_ *Config, a *AccountConfig, v string) { a.Endpoint = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT_SUFFIX", Description: "Domain of the Blob service in a sovereign cloud.", Set: func(_ *Config, a *AccountConfig, v string) { a.EndpointSuffix = v }},
+		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or host.", Set: func(_ *Config, a *AccountConfig, v string) { a.Addressing = Addressing(v) }},
+		{Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the Blob service for workloads, if it is another.", Set: func(_ *Config, a *AccountConfig, v string) { a.PublicEndpoint = v }},
+		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, a *AccountConfig, v string) { a.CAFile = v }},
+		{Name: EnvironmentPrefix + "RESOURCE_ID", Description: "ID of the storage account at Azure Resource Manager.", Set: func(_ *Config, a *AccountConfig, v string) { a.ResourceID = v }},
+		{Name: EnvironmentPrefix + "ISSUER", Description: "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Issuer = v }},
+		{Name: EnvironmentPrefix + "AUDIENCE", Description: "Audience of those tokens in a sovereign cloud.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Audience = v }},
+		{Name: EnvironmentPrefix + "SUBSCRIPTION_ID", Description: "Subscription of identities for service accounts.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.SubscriptionID = v }},
+		{Name: EnvironmentPrefix + "RESOURCE_GROUP", Description: "Resource group of identities for service accounts.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.ResourceGroup = v }},
+		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of identities for service accounts.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Location = v }},
+		{Name: EnvironmentPrefix + "MANAGEMENT_ENDPOINT", Description: "URL of Azure Resource Manager; unset means Azure's public cloud.", Set: func(c *Config, _ *AccountConfig, v string) { c.Management.Endpoint = v }},
 	}
+}
+
+// single makes the account the only one, under the name that the variables give.
+func single(config *Config, account AccountConfig) error {
 	if config.DefaultAccount == "" {
-		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %sACCOUNT must name the storage account", EnvironmentPrefix)
+		return fmt.Errorf("%sACCOUNT must name the storage account", EnvironmentPrefix)
 	}
 	if config.ServiceAccounts.enabled() || account.Credentials.AccountKeyName != "" {
 		config.Management.CAFile = account.CAFile
@@ -75,9 +64,5 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 		}
 	}
 	config.Accounts = map[string]AccountConfig{config.DefaultAccount: account}
-	config, err := config.complete()
-	if err != nil {
-		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %w", err)
-	}
-	return config, nil
+	return nil
 }

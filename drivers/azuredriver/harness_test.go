@@ -18,9 +18,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/google/uuid"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
@@ -127,58 +124,19 @@ func newProcess(t *testing.T, server *azurefake.Server, options worldOptions) *w
 	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), server: server}
 }
 
-// newBucket creates a bucket of a new name in the way of COSI: phase 1, then phase 2.
-func (w *world) newBucket(t *testing.T, parameters map[string]string) string {
-	t.Helper()
-	generated, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-" + uuid.NewString(), Parameters: parameters})
-	if err != nil {
-		t.Fatalf("generate bucket ID: %v", err)
-	}
-	if err := w.create(t, generated.GetBucketId(), parameters); err != nil {
-		t.Fatal(err)
-	}
-	return generated.GetBucketId()
-}
-
-func (w *world) create(t *testing.T, id string, parameters map[string]string) error {
-	t.Helper()
-	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
-	return err
-}
-
-func (w *world) delete(t *testing.T, id string, parameters map[string]string) error {
-	t.Helper()
-	_, err := w.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: parameters})
-	return err
-}
-
-// mode is what an access asks of each bucket.
-type mode struct{ data, objectMetadata, bucketMetadata cosi.AccessMode_Mode }
-
 var (
-	readWrite = mode{data: cosi.AccessMode_READ_WRITE}
-	readOnly  = mode{data: cosi.AccessMode_READ_ONLY}
-	writeOnly = mode{data: cosi.AccessMode_WRITE_ONLY}
+	readWrite = drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}
+	readOnly  = drivertest.Modes{Data: cosi.AccessMode_READ_ONLY}
+	writeOnly = drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}
 )
 
-func grantRequest(account string, asked mode, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
-	modes := drivertest.Modes{Data: asked.data, ObjectMetadata: asked.objectMetadata, BucketMetadata: asked.bucketMetadata}
+func grantRequest(account string, modes drivertest.Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	return drivertest.GrantRequest(cosi.ObjectProtocol_AZURE, account, modes, buckets...)
-}
-
-func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
-	t.Helper()
-	granted, err := w.DriverGrantBucketAccess(t.Context(), request)
-	if err != nil {
-		t.Fatalf("grant %s: %v", request.GetAccountId(), err)
-	}
-	return granted
 }
 
 func (w *world) revoke(t *testing.T, account string, buckets ...string) error {
 	t.Helper()
-	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(grantRequest(account, mode{}, buckets...)))
-	return err
+	return w.Revoke(t, grantRequest(account, drivertest.Modes{}, buckets...))
 }
 
 func (w *world) mustRevoke(t *testing.T, account string, buckets ...string) {
@@ -187,8 +145,6 @@ func (w *world) mustRevoke(t *testing.T, account string, buckets ...string) {
 		t.Fatalf("revoke %s: %v", account, err)
 	}
 }
-
-func newAccount() string { return "ba-" + uuid.NewString() }
 
 func clientOptions() *container.ClientOptions {
 	return &container.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}}
@@ -253,7 +209,7 @@ func stageBlock(ctx context.Context, client *container.Client, name string) erro
 	return err
 }
 
-// azureCode answers the code of the service's error, empty for success.
+// azureCode returns the code of the service's error, empty for success.
 func azureCode(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -261,22 +217,9 @@ func azureCode(t *testing.T, err error) string {
 	}
 	answered, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		t.Fatalf("no answer of the service: %v", err)
+		t.Fatalf("no response of the service: %v", err)
 	}
 	return answered.ErrorCode
-}
-
-// wantCode asserts the gRPC code of an error, and what its text says.
-func wantCode(t *testing.T, err error, code codes.Code, texts ...string) {
-	t.Helper()
-	if status.Code(err) != code {
-		t.Fatalf("error is %v, want code %v", err, code)
-	}
-	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("error %q does not say %q", err, text)
-		}
-	}
 }
 
 func wantNoError(t *testing.T, err error) {
@@ -286,7 +229,7 @@ func wantNoError(t *testing.T, err error) {
 	}
 }
 
-// policies answers the IDs of the stored access policies of a container.
+// policies returns the IDs of the stored access policies of a container.
 func (w *world) policies(name string) []string {
 	var ids []string
 	for _, one := range w.server.Inventory().Containers {

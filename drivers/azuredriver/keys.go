@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -24,9 +25,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// sharedKey authenticates the driver by an account key, and signs with it. It implements store.Signer.
+// sharedKey authenticates the driver by an account key, and signs with it. It implements signature.Signer.
 type sharedKey struct {
-	// read answers the key as it is now.
+	// read returns the key as it is now.
 	read       func(context.Context) (string, error)
 	credential *service.SharedKeyCredential
 	protocol   sas.Protocol
@@ -86,7 +87,7 @@ func (s *sharedKey) fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// SignPolicy implements store.Signer.
+// SignPolicy implements signature.Signer.
 func (s *sharedKey) SignPolicy(container, id string) (cosi.Secret, error) {
 	// All else is in the policy, so that the signature stays the same when the policy is extended.
 	values := sas.BlobSignatureValues{Protocol: s.protocol, ContainerName: container, Identifier: id}
@@ -98,21 +99,21 @@ func (s *sharedKey) SignPolicy(container, id string) (cosi.Secret, error) {
 }
 
 // use makes the account ready for calls: its key is the one that the configuration has now.
-func (a *account) use(ctx context.Context) error {
-	if a.key == nil {
+func (b *backend) use(ctx context.Context) error {
+	if b.key == nil {
 		return nil
 	}
-	err := a.key.refresh(ctx)
+	err := b.key.refresh(ctx)
 	switch {
 	case err == nil:
 		return nil
-	case a.config.Credentials.AccountKeyName != "":
-		return apierror.Translate("the keys of storage account "+a.name, err)
+	case b.config.Credentials.AccountKeyName != "":
+		return apierror.Translate("the keys of storage account "+b.name, err)
 	}
-	return driverkit.Unauthenticated("the driver has no usable key of storage account %s; an administrator has to provide it", a.name).WithDetail(err)
+	return driverkit.Unauthenticated("the driver has no usable key of storage account %s; an administrator has to provide it", b.name).WithDetail(err)
 }
 
-// listedKey is an account key that Azure Resource Manager tells.
+// listedKey is an account key from Azure Resource Manager.
 type listedKey struct {
 	client               *armstorage.AccountsClient
 	group, account, name string
@@ -149,7 +150,7 @@ func newListedKey(config Config, settings AccountConfig, now func() time.Time, w
 	return made, nil
 }
 
-// read answers the key that was told last, or asks. A key that is known survives an outage of Azure Resource Manager.
+// read returns the last known key, or asks for it. A key that is known survives an outage of Azure Resource Manager.
 func (l *listedKey) read(ctx context.Context) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -206,15 +207,31 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // keyed prepares an account that signs with its key.
-func (a *account) keyed(options azcore.ClientOptions, listed *listedKey) error {
+func (b *backend) keyed(options azcore.ClientOptions, listed *listedKey) error {
 	var err error
-	if a.key, err = newSharedKey(a.name, a.config, listed); err != nil {
+	if b.key, err = newSharedKey(b.name, b.config, listed); err != nil {
 		return err
 	}
-	a.containers.Signer = a.key
-	a.containers.API, err = service.NewClientWithSharedKeyCredential(a.config.url(a.name), a.key.credential, &service.ClientOptions{ClientOptions: options})
+	b.signatures.Signer = b.key
+	b.buckets.API, err = service.NewClientWithSharedKeyCredential(b.config.url(b.name), b.key.credential, &service.ClientOptions{ClientOptions: options})
 	if err != nil {
 		return fmt.Errorf("make the client: %w", err)
 	}
 	return nil
+}
+
+// key reads the account key as it is now.
+func (c CredentialsConfig) key() (string, error) {
+	if c.AccountKeyFile == "" {
+		return c.AccountKey.Reveal(), nil
+	}
+	data, err := os.ReadFile(c.AccountKeyFile)
+	if err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %w", err)
+	}
+	key := strings.TrimSpace(string(data))
+	if err := checkKey(key); err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %s: %w", c.AccountKeyFile, err)
+	}
+	return key, nil
 }

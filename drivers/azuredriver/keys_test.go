@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -76,9 +77,9 @@ func TestTheKeyFromManagement(t *testing.T) {
 				wantNoError(t, err)
 				return info.GetRevision()
 			}
-			bucket := w.newBucket(t, nil)
-			request := grantRequest(newAccount(), readOnly, bucket)
-			first, before := w.mustGrant(t, request), revision()
+			bucket := w.NewBucket(t, nil)
+			request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
+			first, before := w.MustGrant(t, request), revision()
 			wantNoError(t, list(t.Context(), workload(t, token(first))))
 			if asked := m.listings(); asked != 1 {
 				t.Errorf("the driver asked %d times for its key, want once", asked)
@@ -87,8 +88,8 @@ func TestTheKeyFromManagement(t *testing.T) {
 			_, err := m.server.RegenerateKey(mainAccount, name)
 			wantNoError(t, err)
 			_, err = w.DriverGrantBucketAccess(t.Context(), request)
-			wantCode(t, err, codes.Unauthenticated, "credentials")
-			next := w.mustGrant(t, request)
+			drivertest.WantCode(t, err, codes.Unauthenticated, "credentials")
+			next := w.MustGrant(t, request)
 			wantNoError(t, list(t.Context(), workload(t, token(next))))
 			if token(next) == token(first) || revision() == before {
 				t.Error("token or revision did not change")
@@ -100,12 +101,12 @@ func TestTheKeyFromManagement(t *testing.T) {
 			// Who may not ask any more goes on with the key that is known.
 			wantNoError(t, m.server.Unassign(m.assignment))
 			now.advance(2 * time.Minute)
-			if again := w.mustGrant(t, request); token(again) != token(next) {
-				t.Error("a repeated grant answers something else")
+			if again := w.MustGrant(t, request); token(again) != token(next) {
+				t.Error("a repeated grant returns something else")
 			}
 			fresh := m.processAt(t, now)
 			_, err = fresh.DriverGrantBucketAccess(t.Context(), request)
-			wantCode(t, err, codes.PermissionDenied, "keys of storage account "+mainAccount)
+			drivertest.WantCode(t, err, codes.PermissionDenied, "keys of storage account "+mainAccount)
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -22,9 +23,9 @@ func TestAWholeLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	before := inventory(t, w.server)
-	bucket := w.newBucket(t, map[string]string{"metadata": `{"Team":"a"}`})
-	account := newAccount()
-	granted := w.mustGrant(t, grantRequest(account, readWrite, bucket))
+	bucket := w.NewBucket(t, map[string]string{"metadata": `{"Team":"a"}`})
+	account := drivertest.NewAccount()
+	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
 	if got := granted.GetBuckets()[0].GetBucketInfo().GetAzure().GetStorageAccount(); got != mainAccount {
 		t.Errorf("storage account %q, want %q", got, mainAccount)
 	}
@@ -51,7 +52,7 @@ func TestAWholeLife(t *testing.T) {
 	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
 		t.Errorf("after revoke: %q", code)
 	}
-	wantNoError(t, w.delete(t, bucket, nil))
+	wantNoError(t, w.Delete(t, bucket, nil))
 	if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
 		t.Errorf("something is left or missing (-before +after):\n%s", diff)
 	}
@@ -60,20 +61,20 @@ func TestAWholeLife(t *testing.T) {
 func TestRepeatedCallsAnswerTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	bucket := w.newBucket(t, nil)
-	request := grantRequest(newAccount(), writeOnly, bucket)
+	bucket := w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), writeOnly, bucket)
 	request.Parameters = map[string]string{"expiry": "720h"}
-	first := w.mustGrant(t, request)
+	first := w.MustGrant(t, request)
 	after := newProcess(t, w.server, worldOptions{})
 	for range 3 {
-		wantNoError(t, after.create(t, bucket, nil))
-		again := after.mustGrant(t, request)
+		wantNoError(t, after.Create(t, bucket, nil))
+		again := after.MustGrant(t, request)
 		if token(again) != token(first) || again.GetCredentials().GetAzure().GetExpiryTimestamp() != first.GetCredentials().GetAzure().GetExpiryTimestamp() {
-			t.Error("a repeated grant answers something else")
+			t.Error("a repeated grant returns something else")
 		}
 	}
 	calls := len(w.server.Calls())
-	after.mustGrant(t, request)
+	after.MustGrant(t, request)
 	if made := len(w.server.Calls()) - calls; made != 1 {
 		t.Errorf("a repeated grant made %d calls, want 1", made)
 	}
@@ -82,17 +83,17 @@ func TestRepeatedCallsAnswerTheSame(t *testing.T) {
 func TestABucketThatExists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
-	id := w.newBucket(t, map[string]string{"metadata": `{"team":"a"}`})
-	wantCode(t, w.create(t, id, map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "other parameters")
+	id := w.NewBucket(t, map[string]string{"metadata": `{"team":"a"}`})
+	drivertest.WantCode(t, w.Create(t, id, map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "other parameters")
 	_, err := w.root(t, id).SetMetadata(t.Context(), &container.SetMetadataOptions{Metadata: map[string]*string{
 		"cosi_driver": to.Ptr("azure.cooper.dev"), "cosi_params": to.Ptr("stolen"),
 	}})
 	wantNoError(t, err)
-	wantCode(t, w.create(t, id, nil), codes.AlreadyExists)
+	drivertest.WantCode(t, w.Create(t, id, nil), codes.AlreadyExists)
 	_, err = w.root(t, "foreign").Create(t.Context(), nil)
 	wantNoError(t, err)
-	wantCode(t, w.create(t, "foreign", nil), codes.AlreadyExists, "not made by this driver")
-	wantCode(t, w.delete(t, "foreign", map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	drivertest.WantCode(t, w.Create(t, "foreign", nil), codes.AlreadyExists, "not made by this driver")
+	drivertest.WantCode(t, w.Delete(t, "foreign", map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 }
 
 func TestGetBucket(t *testing.T) {
@@ -106,11 +107,11 @@ func TestGetBucket(t *testing.T) {
 	wantNoError(t, err)
 	wantNoError(t, get("foreign", nil))
 	wantNoError(t, get("foreign", map[string]string{"metadata": `{"team":"a"}`}))
-	wantCode(t, get("foreign", map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "metadata team")
-	wantCode(t, get("foreign", map[string]string{"encryptionScope": "mine"}), codes.AlreadyExists, "encryption scope")
-	wantCode(t, get("missing", nil), codes.NotFound)
-	wantCode(t, get("No-Name", nil), codes.NotFound, "cannot exist")
-	wantCode(t, get("otheraccount.missing", nil), codes.FailedPrecondition, "otheraccount")
+	drivertest.WantCode(t, get("foreign", map[string]string{"metadata": `{"team":"b"}`}), codes.AlreadyExists, "metadata team")
+	drivertest.WantCode(t, get("foreign", map[string]string{"encryptionScope": "mine"}), codes.AlreadyExists, "encryption scope")
+	drivertest.WantCode(t, get("missing", nil), codes.NotFound)
+	drivertest.WantCode(t, get("No-Name", nil), codes.NotFound, "cannot exist")
+	drivertest.WantCode(t, get("otheraccount.missing", nil), codes.FailedPrecondition, "otheraccount")
 }
 
 func TestDeleteGuardsWhatAzureDoesNot(t *testing.T) {
@@ -141,12 +142,12 @@ func TestDeleteGuardsWhatAzureDoesNot(t *testing.T) {
 	for name, put := range fill {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			id := w.newBucket(t, nil)
+			id := w.NewBucket(t, nil)
 			put(t, w.root(t, id))
-			wantCode(t, w.delete(t, id, nil), codes.FailedPrecondition, "not empty")
-			wantCode(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "false"}), codes.FailedPrecondition)
-			wantNoError(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "true", "unknown": "to this version"}))
-			wantNoError(t, w.delete(t, id, nil))
+			drivertest.WantCode(t, w.Delete(t, id, nil), codes.FailedPrecondition, "not empty")
+			drivertest.WantCode(t, w.Delete(t, id, map[string]string{"deleteNonEmpty": "false"}), codes.FailedPrecondition)
+			wantNoError(t, w.Delete(t, id, map[string]string{"deleteNonEmpty": "true", "unknown": "to this version"}))
+			wantNoError(t, w.Delete(t, id, nil))
 		})
 	}
 }
@@ -155,37 +156,37 @@ func TestAContainerThatIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	shared := &clock{}
 	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
-	id := w.newBucket(t, nil)
-	wantNoError(t, w.delete(t, id, nil))
-	wantNoError(t, w.delete(t, id, nil))
-	wantCode(t, w.create(t, id, nil), codes.Unavailable, "being deleted")
-	wantNoError(t, w.revoke(t, newAccount(), id))
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, id))
+	id := w.NewBucket(t, nil)
+	wantNoError(t, w.Delete(t, id, nil))
+	wantNoError(t, w.Delete(t, id, nil))
+	drivertest.WantCode(t, w.Create(t, id, nil), codes.Unavailable, "being deleted")
+	wantNoError(t, w.revoke(t, drivertest.NewAccount(), id))
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, id))
 	if err == nil {
 		t.Error("granted access to a container that is being deleted")
 	}
 	shared.advance(31 * time.Second)
-	wantNoError(t, w.create(t, id, nil))
+	wantNoError(t, w.Create(t, id, nil))
 }
 
 func TestBucketsOfSeveralAccounts(t *testing.T) {
 	t.Parallel()
 	fake := azurefake.Options{Accounts: []azurefake.Account{{Name: mainAccount}, {Name: "second"}}}
 	w := newWorld(t, worldOptions{fake: fake, accounts: []string{"second"}})
-	id := w.newBucket(t, map[string]string{"account": "second", "namePrefix": "team-a-"})
+	id := w.NewBucket(t, map[string]string{"account": "second", "namePrefix": "team-a-"})
 	if want := "second.team-a-bc-"; id[:len(want)] != want {
 		t.Errorf("bucket ID %q does not begin with %q", id, want)
 	}
-	account := newAccount()
-	granted := w.mustGrant(t, grantRequest(account, readWrite, id))
+	account := drivertest.NewAccount()
+	granted := w.MustGrant(t, grantRequest(account, readWrite, id))
 	if got := granted.GetBuckets()[0].GetBucketInfo().GetAzure().GetStorageAccount(); got != "second" {
 		t.Errorf("storage account %q", got)
 	}
 	wantNoError(t, upload(t.Context(), workload(t, granted), "a"))
 	w.mustRevoke(t, account, id)
-	wantCode(t, w.delete(t, id, nil), codes.FailedPrecondition)
-	wantCode(t, w.create(t, id, map[string]string{"account": mainAccount}), codes.InvalidArgument, "second")
-	wantNoError(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
-	wantNoError(t, w.delete(t, "never.issued", nil))
-	wantCode(t, w.delete(t, "third.bc-"+uuid.NewString(), nil), codes.FailedPrecondition, "third")
+	drivertest.WantCode(t, w.Delete(t, id, nil), codes.FailedPrecondition)
+	drivertest.WantCode(t, w.Create(t, id, map[string]string{"account": mainAccount}), codes.InvalidArgument, "second")
+	wantNoError(t, w.Delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
+	wantNoError(t, w.Delete(t, "never.issued", nil))
+	drivertest.WantCode(t, w.Delete(t, "third.bc-"+uuid.NewString(), nil), codes.FailedPrecondition, "third")
 }

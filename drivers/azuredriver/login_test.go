@@ -11,6 +11,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
@@ -23,20 +24,20 @@ func TestTheSecretOfTheApplicationIsReadAgain(t *testing.T) {
 	wantNoError(t, err)
 	wantNoError(t, os.Remove(file))
 	w := k.process(t) // it starts without
-	wantCode(t, w.create(t, "bc-1", nil), codes.Unauthenticated, "secret of its application")
+	drivertest.WantCode(t, w.Create(t, "bc-1", nil), codes.Unauthenticated, "secret of its application")
 	wantNoError(t, os.WriteFile(file, []byte("wrong"), 0o600))
-	wantCode(t, w.create(t, "bc-1", nil), codes.Unauthenticated, "credentials")
+	drivertest.WantCode(t, w.Create(t, "bc-1", nil), codes.Unauthenticated, "credentials")
 	wantNoError(t, os.WriteFile(file, good, 0o600))
-	wantNoError(t, w.create(t, "bc-1", nil))
+	wantNoError(t, w.Create(t, "bc-1", nil))
 	// Another secret of another application of the same name, as a renewal is.
 	for _, one := range k.server.Inventory().Principals {
 		_, err := k.server.AddPrincipal(azurefake.Principal{Name: one.Name, ObjectID: one.ObjectID, ClientID: login.ClientID, Secret: "renewed"})
 		wantNoError(t, err)
 	}
 	fresh := k.process(t)
-	wantCode(t, fresh.create(t, "bc-2", nil), codes.Unauthenticated)
+	drivertest.WantCode(t, fresh.Create(t, "bc-2", nil), codes.Unauthenticated)
 	wantNoError(t, os.WriteFile(file, []byte("renewed\n"), 0o600))
-	wantNoError(t, fresh.create(t, "bc-2", nil))
+	wantNoError(t, fresh.Create(t, "bc-2", nil))
 }
 
 // TestTheDefaultChain has no credential in the configuration: the driver is who the environment says, here a workload
@@ -71,9 +72,9 @@ func TestTheDefaultChain(t *testing.T) {
 	_, err = driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: bucket})
 	wantNoError(t, err)
 	wantNoError(t, driver.CheckBackend(t.Context()))
-	cell := &identityCell{federation: c.federation, buckets: []string{bucket}, account: newAccount()}
+	cell := &identityCell{federation: c.federation, buckets: []string{bucket}, account: drivertest.NewAccount()}
 	wantNoError(t, cell.grant(t.Context(), driver))
-	cell.account = newAccount()
+	cell.account = drivertest.NewAccount()
 	access, err := driver.GrantAccess(t.Context(), keyRequest(cell.account, bucket))
 	wantNoError(t, err)
 	k := &keyless{trusted: c.trusted}

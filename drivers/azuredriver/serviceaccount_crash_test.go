@@ -77,7 +77,7 @@ func TestServiceAccountCrashMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+			drivertest.CrashMatrix{Short: 6, Cell: func(t *testing.T, crash *drivertest.Crash) {
 				t.Helper()
 				runIdentityCell(t, crash, scenario.granted, scenario.revoke, scenario.thenRevoke)
 			}}.Run(t)
@@ -89,7 +89,7 @@ func runIdentityCell(t *testing.T, crash *drivertest.Crash, granted, revoke, the
 	t.Helper()
 	c := &identityCell{
 		federation: startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com"),
-		buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: newAccount(),
+		buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: drivertest.NewAccount(),
 	}
 	before := inventory(t, c.server)
 	wantNoError(t, c.create(t.Context(), c.process(t, nil)))
@@ -147,7 +147,7 @@ func TestServiceAccountFaults(t *testing.T) {
 	for _, operation := range []string{
 		"UserAssignedIdentities.CreateOrUpdate", "RoleAssignments.Create", "FederatedIdentityCredentials.CreateOrUpdate", "RoleAssignments.Delete", "UserAssignedIdentities.Delete",
 	} {
-		rules["lost answer of "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.DropAfter}
+		rules["lost response of "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.DropAfter}
 		rules["throttled "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.Fail, Code: "TooManyRequests"}
 		rules["failure of "+operation] = fault.Rule{Operation: operation, Nth: 1, Effect: fault.FailAfter, Code: "InternalError"}
 	}
@@ -156,7 +156,7 @@ func TestServiceAccountFaults(t *testing.T) {
 			t.Parallel()
 			c := &identityCell{
 				federation: startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com"),
-				buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: newAccount(),
+				buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: drivertest.NewAccount(),
 			}
 			before, driver := inventory(t, c.server), c.process(t, nil)
 			wantNoError(t, c.create(t.Context(), driver))
@@ -207,8 +207,8 @@ func TestParallelServiceAccountGrants(t *testing.T) {
 	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
 	processes := []*world{f.process(t), f.process(t)}
 	before := inventory(t, f.server)
-	bucket, other := processes[0].newBucket(t, nil), processes[0].newBucket(t, nil)
-	accounts := []string{newAccount(), newAccount(), newAccount()}
+	bucket, other := processes[0].NewBucket(t, nil), processes[0].NewBucket(t, nil)
+	accounts := []string{drivertest.NewAccount(), drivertest.NewAccount(), drivertest.NewAccount()}
 	each := func(what string, call func(w *world, account string) error) {
 		t.Helper()
 		var group sync.WaitGroup
@@ -237,7 +237,7 @@ func TestParallelServiceAccountGrants(t *testing.T) {
 	}
 	each("revoke", func(w *world, account string) error { return w.revokeAs(t, request(account)) })
 	for _, id := range []string{bucket, other} {
-		wantNoError(t, processes[0].delete(t, id, nil))
+		wantNoError(t, processes[0].Delete(t, id, nil))
 	}
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
 		t.Errorf("something is left (-before +after):\n%s", diff)

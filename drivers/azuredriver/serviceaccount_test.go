@@ -179,7 +179,7 @@ func (f *federation) bearer(t *testing.T, credential azcore.TokenCredential, nam
 	return client
 }
 
-// clientID is that of the access's identity, as az identity show answers it; a stranger's if there is none.
+// clientID is that of the access's identity, as az identity show returns it; a stranger's if there is none.
 func (f *federation) clientID(t *testing.T, access string) string {
 	t.Helper()
 	for _, one := range f.server.Inventory().Principals {
@@ -208,21 +208,21 @@ func TestServiceAccounts(t *testing.T) {
 	c := newCluster(t)
 	w := c.process(t)
 	before := inventory(t, c.server)
-	bucket, other, third := w.newBucket(t, nil), w.newBucket(t, nil), w.newBucket(t, nil)
+	bucket, other, third := w.NewBucket(t, nil), w.NewBucket(t, nil), w.NewBucket(t, nil)
 	app := c.pod(t, "", "app")
 	neighbour, namesake := c.pod(t, app.namespace, "neighbour"), c.pod(t, "", "app")
-	first, second := newAccount(), newAccount()
+	first, second := drivertest.NewAccount(), drivertest.NewAccount()
 	one := as(grantRequest(first, readWrite, bucket, other), app.namespace, app.account)
 	two := as(grantRequest(second, readOnly, bucket), app.namespace, app.account)
 	for range 2 {
-		granted := w.mustGrant(t, one)
+		granted := w.MustGrant(t, one)
 		if azure := granted.GetCredentials().GetAzure(); azure.GetAccessToken() != "" || azure.GetExpiryTimestamp() != "" {
 			t.Errorf("there is a credential: %v", azure)
 		}
 		if granted.GetCredentials().GetCertificateAuthority() == "" || len(granted.GetBuckets()) != 2 {
 			t.Errorf("no certificate authority, or other buckets than two: %v", granted.GetBuckets())
 		}
-		w.mustGrant(t, two)
+		w.MustGrant(t, two)
 	}
 	mine := app.container(t, first, bucket, entraAudience)
 	wantRefused(t, "the service account", upload(t.Context(), mine, "key"), "")
@@ -238,10 +238,10 @@ func TestServiceAccounts(t *testing.T) {
 
 	const china = "api://AzureADTokenExchangeChina"
 	sovereign := c.process(t, func(config *azuredriver.Config) { config.ServiceAccounts.Audience = china })
-	sovereign.mustGrant(t, two)
+	sovereign.MustGrant(t, two)
 	wantRefused(t, "in a sovereign cloud", download(t.Context(), app.container(t, second, bucket, china), "key"), "")
 	wantRefused(t, "in a sovereign cloud, with the public one's audience", download(t.Context(), app.container(t, second, bucket, entraAudience), "key"), "AADSTS700212")
-	w.mustGrant(t, two)
+	w.MustGrant(t, two)
 
 	wantNoError(t, w.revokeAs(t, one))
 	wantNoError(t, w.revokeAs(t, one))
@@ -250,7 +250,7 @@ func TestServiceAccounts(t *testing.T) {
 	wantRefused(t, "the other access", download(t.Context(), reader, "key"), "")
 	wantNoError(t, w.revokeAs(t, two))
 	for _, id := range []string{bucket, other, third} {
-		wantNoError(t, w.delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
+		wantNoError(t, w.Delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
 	}
 	if diff := cmp.Diff(before, inventory(t, c.server)); diff != "" {
 		t.Errorf("something is left (-before +after):\n%s", diff)
@@ -261,28 +261,28 @@ func TestServiceAccountRefusals(t *testing.T) {
 	t.Parallel()
 	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
 	w := f.process(t)
-	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	bucket, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
 	grant := func(w *world, request *cosi.DriverGrantBucketAccessRequest) error {
 		_, err := w.DriverGrantBucketAccess(t.Context(), request)
 		return err
 	}
-	account := newAccount()
-	w.mustGrant(t, as(grantRequest(account, readWrite, bucket), "team", "app"))
+	account := drivertest.NewAccount()
+	w.MustGrant(t, as(grantRequest(account, readWrite, bucket), "team", "app"))
 	before := inventory(t, f.server)
-	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, bucket), "", "app")), codes.InvalidArgument, "service_account_namespace")
-	wantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets, access modes")
-	wantCode(t, grant(w, as(grantRequest(account, readWrite, bucket, other), "team", "app")), codes.AlreadyExists, "other buckets")
-	wantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
-	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, bucket, "nowhere-at-all"), "team", "app")), codes.NotFound, "nowhere-at-all")
-	wantCode(t, grant(w, as(grantRequest(newAccount(), writeOnly, bucket), "team", "app")), codes.InvalidArgument, "no built-in role")
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "", "app")), codes.InvalidArgument, "service_account_namespace")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets, access modes")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket, other), "team", "app")), codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, bucket, "nowhere-at-all"), "team", "app")), codes.NotFound, "nowhere-at-all")
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), writeOnly, bucket), "team", "app")), codes.InvalidArgument, "no built-in role")
 	for key, text := range map[string]string{"expiry": "720h", "allowDelete": "false", "deleteVersions": "true"} {
-		request := as(grantRequest(newAccount(), readWrite, bucket), "team", "app")
+		request := as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app")
 		request.Parameters = map[string]string{key: text}
-		wantCode(t, grant(w, request), codes.InvalidArgument, "authentication type Key")
+		drivertest.WantCode(t, grant(w, request), codes.InvalidArgument, "authentication type Key")
 	}
-	metadata := mode{data: cosi.AccessMode_READ_WRITE, bucketMetadata: cosi.AccessMode_READ_ONLY}
-	wantCode(t, grant(w, as(grantRequest(newAccount(), metadata, bucket), "team", "app")), codes.InvalidArgument, "bucket metadata")
-	wantCode(t, grant(w, grantRequest(newAccount(), readWrite, bucket, other)), codes.OutOfRange, "one BucketAccess for each")
+	metadata := drivertest.Modes{Data: cosi.AccessMode_READ_WRITE, BucketMetadata: cosi.AccessMode_READ_ONLY}
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), metadata, bucket), "team", "app")), codes.InvalidArgument, "bucket metadata")
+	drivertest.WantCode(t, grant(w, grantRequest(drivertest.NewAccount(), readWrite, bucket, other)), codes.OutOfRange, "one BucketAccess for each")
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
 		t.Errorf("a refused grant left something (-before +after):\n%s", diff)
 	}
@@ -290,10 +290,10 @@ func TestServiceAccountRefusals(t *testing.T) {
 	without := f.process(t, func(c *azuredriver.Config) {
 		c.ServiceAccounts, c.Management = azuredriver.ServiceAccountsConfig{}, azuredriver.ManagementConfig{}
 	})
-	wantCode(t, grant(without, as(grantRequest(newAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
-	wantCode(t, without.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.FailedPrecondition, "serviceAccounts")
+	drivertest.WantCode(t, grant(without, as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
+	drivertest.WantCode(t, without.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.FailedPrecondition, "serviceAccounts")
 	stranger := f.process(t, func(c *azuredriver.Config) { c.DriverName = "other.example.com" })
-	wantCode(t, grant(stranger, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.AlreadyExists, "not made by this driver")
+	drivertest.WantCode(t, grant(stranger, as(grantRequest(account, readWrite, bucket), "team", "app")), codes.AlreadyExists, "not made by this driver")
 	wantNoError(t, stranger.revokeAs(t, as(grantRequest(account, readWrite, bucket), "team", "app")))
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
 		t.Errorf("another driver changed something (-before +after):\n%s", diff)
@@ -306,25 +306,25 @@ func TestServiceAccountsConverge(t *testing.T) {
 	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
 	w := f.process(t)
 	before := inventory(t, f.server)
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	request := as(grantRequest(account, readOnly, bucket), "team", "app")
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 	granted := inventory(t, f.server)
 
 	// Another role by the configuration takes the place of the former one.
 	custom := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts.Roles.ReadOnly = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b" })
-	custom.mustGrant(t, request)
+	custom.MustGrant(t, request)
 	if roles := rolesAt(f.server, bucket); !cmp.Equal(roles, []string{"b7e6dc6d-f1e8-4753-8033-0f276bb0955b"}) {
 		t.Errorf("roles after the configuration changed: %v", roles)
 	}
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 	if diff := cmp.Diff(granted, inventory(t, f.server)); diff != "" {
 		t.Errorf("the former configuration does not give the former state (-want +got):\n%s", diff)
 	}
 	// Another issuer, as after a move of the cluster's keys.
 	moved := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts.Issuer = "https://moved.example.com" })
-	moved.mustGrant(t, request)
-	w.mustGrant(t, request)
+	moved.MustGrant(t, request)
+	w.MustGrant(t, request)
 
 	// Somebody deletes the identity: its roles are left, and in the way of the next one's.
 	for _, one := range f.server.Inventory().Principals {
@@ -332,7 +332,7 @@ func TestServiceAccountsConverge(t *testing.T) {
 			wantNoError(t, f.server.RemovePrincipal(one.ObjectID))
 		}
 	}
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 	if len(rolesAt(f.server, bucket)) != 1 {
 		t.Errorf("roles %v, want one", rolesAt(f.server, bucket))
 	}
@@ -342,7 +342,7 @@ func TestServiceAccountsConverge(t *testing.T) {
 		}
 	}
 	// A bucket that is gone blocks no revoke.
-	wantNoError(t, w.delete(t, bucket, nil))
+	wantNoError(t, w.Delete(t, bucket, nil))
 	wantNoError(t, w.revokeAs(t, request))
 	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
 		t.Errorf("something is left (-before +after):\n%s", diff)
@@ -368,14 +368,14 @@ func TestServiceAccountsNeedTheRolesOfTheDocumentation(t *testing.T) {
 			t.Parallel()
 			f := startFederation(t, azurefake.Options{}, "https://issuer.example.com")
 			w := f.process(t)
-			bucket := w.newBucket(t, nil)
+			bucket := w.NewBucket(t, nil)
 			for _, one := range f.server.Inventory().Assignments {
 				if (one.Role == "e40ec5ca-96e0-45a2-b4ff-59039f2c2b59") == (lacking == rolesOfDriver[0]) {
 					wantNoError(t, f.server.Unassign(one.ID))
 				}
 			}
-			_, err := w.DriverGrantBucketAccess(t.Context(), as(grantRequest(newAccount(), readWrite, bucket), "team", "app"))
-			wantCode(t, err, codes.PermissionDenied, "AuthorizationFailed")
+			_, err := w.DriverGrantBucketAccess(t.Context(), as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app"))
+			drivertest.WantCode(t, err, codes.PermissionDenied, "AuthorizationFailed")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 )
 
@@ -74,9 +75,9 @@ func TestRclone(t *testing.T) {
 	t.Parallel()
 	s := tool(t, "rclone")
 	w := newWorld(t, worldOptions{fake: azurefake.Options{}})
-	bucket, account, reader := w.newBucket(t, nil), newAccount(), newAccount()
+	bucket, account, reader := w.NewBucket(t, nil), drivertest.NewAccount(), drivertest.NewAccount()
 	remote := func(address string) string { return `:azureblob,sas_url="` + address + `":` + bucket }
-	full, limited := remote(token(w.mustGrant(t, grantRequest(account, readWrite, bucket)))), remote(token(w.mustGrant(t, grantRequest(reader, readOnly, bucket))))
+	full, limited := remote(token(w.MustGrant(t, grantRequest(account, readWrite, bucket)))), remote(token(w.MustGrant(t, grantRequest(reader, readOnly, bucket))))
 	quiet := []string{"--retries=1", "--low-level-retries=1", "--azureblob-upload-cutoff=8Mi", "--azureblob-chunk-size=4Mi"}
 	rclone := func(args ...string) []string { return append(args, quiet...) }
 	s.must(t, "rclone", rclone("copy", ".", full+"/dir", "--include=*.{txt,bin}")...)
@@ -100,7 +101,7 @@ func TestAzureCLI(t *testing.T) {
 	t.Parallel()
 	s := tool(t, "az")
 	w := newWorld(t, worldOptions{fake: azurefake.Options{}})
-	bucket, account, reader := w.newBucket(t, nil), newAccount(), newAccount()
+	bucket, account, reader := w.NewBucket(t, nil), drivertest.NewAccount(), drivertest.NewAccount()
 	as := func(address string) func(args ...string) []string {
 		parsed, err := url.Parse(address)
 		wantNoError(t, err)
@@ -109,7 +110,7 @@ func TestAzureCLI(t *testing.T) {
 			return append([]string{"storage", "blob"}, append(args, "--container-name", bucket, "--connection-string", connection, "--only-show-errors")...)
 		}
 	}
-	full, limited := as(token(w.mustGrant(t, grantRequest(account, readWrite, bucket)))), as(token(w.mustGrant(t, grantRequest(reader, readOnly, bucket))))
+	full, limited := as(token(w.MustGrant(t, grantRequest(account, readWrite, bucket)))), as(token(w.MustGrant(t, grantRequest(reader, readOnly, bucket))))
 	s.must(t, "az", full("upload", "--file", "small.txt", "--name", "dir/small.txt", "--metadata", "team=a")...)
 	s.must(t, "az", full("upload", "--file", "large.bin", "--name", "large.bin")...)
 	if listed := s.must(t, "az", limited("list", "--query", "[].name", "--output", "tsv")...); listed != "dir/small.txt\nlarge.bin\n" {

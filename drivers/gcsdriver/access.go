@@ -10,7 +10,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
 // AccountID implements driverkit.IDGenerator.
@@ -45,10 +45,10 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		access.Buckets[request.Buckets[i].BucketID] = backend.info(bucket.Name)
 	}
 	if request.AuthType == driverkit.ServiceAccount {
-		err := backend.accounts.GrantPrincipal(ctx, asked)
+		err := backend.principals.Grant(ctx, asked)
 		return access, apierror.Translate("account "+name, err)
 	}
-	credential, err := backend.accounts.GrantKeys(ctx, asked)
+	credential, err := backend.accounts.Grant(ctx, asked)
 	if err != nil {
 		return driverkit.Access{}, apierror.Translate("account "+name, err)
 	}
@@ -69,9 +69,9 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 			granted.Buckets = append(granted.Buckets, account.Bucket{Name: bucket})
 		}
 	}
-	revoke := backend.accounts.RevokeKeys
+	revoke := backend.accounts.Revoke
 	if request.AuthType == driverkit.ServiceAccount {
-		revoke = backend.accounts.RevokePrincipal
+		revoke = backend.principals.Revoke
 	}
 	return apierror.Translate("account "+name, revoke(ctx, granted))
 }
@@ -92,7 +92,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 		if !names.CouldExist(name) {
 			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of Cloud Storage", wanted.BucketID)
 		}
-		granted, err := backend.roles.For(roles.Asked{
+		granted, err := backend.roles.For(policy.Access{
 			ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata, S3Client: s3Client,
 		})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
@@ -22,9 +23,9 @@ func TestAWSCLI(t *testing.T) {
 		t.Skipf("the AWS CLI does not run: %v %s", err, out)
 	}
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
-	request := grantRequest(newAccount(), readWrite, bucket)
-	given := w.mustGrant(t, request).GetCredentials().GetGcs()
+	bucket, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	given := w.MustGrant(t, request).GetCredentials().GetGcs()
 	dir := t.TempDir()
 	aws := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "aws", slices.Concat([]string{"--endpoint-url", w.google.URL(), "s3"}, args)...)
@@ -48,7 +49,7 @@ func TestAWSCLI(t *testing.T) {
 	if out, err := aws("cp", "file", "s3://"+other+"/file"); err == nil || !strings.Contains(out, "AccessDenied") {
 		t.Errorf("another bucket: %v\n%s", err, out)
 	}
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if out, err := aws("ls", "s3://"+bucket); err == nil || !strings.Contains(out, "InvalidAccessKeyId") {
 		t.Errorf("after revoke: %v\n%s", err, out)
 	}

@@ -83,7 +83,7 @@ func newTransport(authority string) http.RoundTripper {
 	return own
 }
 
-// newTokens answers the driver's own tokens, from a file or from where Google's clients look by
+// newTokens returns the driver's own tokens, from a file or from where Google's clients look by
 // themselves. The latter is looked at with the first call, so that a driver starts without.
 func newTokens(ctx context.Context, file string) oauth2.TokenSource {
 	if file != "" {

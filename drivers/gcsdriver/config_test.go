@@ -52,7 +52,7 @@ func TestParseConfig(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := gcsdriver.ParseConfig([]byte(test.text))
+			got, err := gcsdriver.Format().Parse([]byte(test.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestBadConfig(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := gcsdriver.ParseConfig([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := gcsdriver.Format().Parse([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
@@ -103,17 +103,17 @@ func TestBadConfig(t *testing.T) {
 func TestConfigFromEnvironment(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}
-	for _, variable := range gcsdriver.Variables() {
+	for _, variable := range gcsdriver.Format().Variables {
 		if !strings.HasPrefix(variable.Name, gcsdriver.EnvironmentPrefix) || variable.Description == "" {
 			t.Errorf("variable %+v", variable)
 		}
 	}
 	lookup := func(name string) (string, bool) { value, set := values[name]; return value, set }
-	if _, err := gcsdriver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "backends.default.project") {
+	if _, err := gcsdriver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "backends.default.project") {
 		t.Errorf("without a project: %v", err)
 	}
 	values["GCS_DRIVER_PROJECT"], values["GCS_DRIVER_ENDPOINT"], values["GCS_DRIVER_LOCATION"] = "example", "http://localhost:1 ", "EU"
-	got, err := gcsdriver.ConfigFromEnvironment(lookup)
+	got, err := gcsdriver.Format().FromEnvironment(lookup)
 	want := gcsdriver.BackendConfig{Project: "example", Endpoint: "http://localhost:1", IAMEndpoint: "http://localhost:1", Location: "EU"}
 	if diff := cmp.Diff(want, got.Backends["default"]); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)

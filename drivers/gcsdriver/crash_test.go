@@ -102,7 +102,7 @@ func TestCrashMatrix(t *testing.T) {
 
 func runMatrix(t *testing.T, on google, scenario scenario) {
 	t.Helper()
-	drivertest.CrashMatrix{Cell: func(t *testing.T, crash *drivertest.Crash) {
+	drivertest.CrashMatrix{Short: 6, Cell: func(t *testing.T, crash *drivertest.Crash) {
 		t.Helper()
 		runCell(t, on, scenario, crash)
 	}}.Run(t)
@@ -112,7 +112,7 @@ func runCell(t *testing.T, on google, scenario scenario, crash *drivertest.Crash
 	t.Helper()
 	store := credstore.NewMemory()
 	before := on.Inventory()
-	names := names{bucket: "bc-" + uuid.NewString(), account: newAccount(), host: strings.TrimPrefix(on.URL(), "http://"), credentials: scenario.credentials}
+	names := names{bucket: "bc-" + uuid.NewString(), account: drivertest.NewAccount(), host: strings.TrimPrefix(on.URL(), "http://"), credentials: scenario.credentials}
 	mustRun(t, process(t, on, store, nil), names, scenario.prepare)
 
 	if err := scenario.call(crash.Context(t), process(t, on, store, crash), names); err == nil && crash.Dead() {
@@ -232,7 +232,7 @@ func verifyGranted(rotation string, keys int) func(*testing.T, *run) {
 		}
 		again, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
 		if diff := cmp.Diff(access, again); err != nil || diff != "" {
-			t.Errorf("a repeated grant answers something else: %v\n%s", err, diff)
+			t.Errorf("a repeated grant returns something else: %v\n%s", err, diff)
 		}
 		client, err := s3Of(run.host, access)
 		if err != nil {

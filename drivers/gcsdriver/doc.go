@@ -7,4 +7,4 @@
 // package keeps no state: what it knows is in the requests, at Google, and in the credential store.
 package gcsdriver
 
-//go:generate go run ./internal/reference . ../../docs/reference
+//go:generate env COOPER_UPDATE=1 go test -count=1 -run ^TestReference$ .

@@ -10,17 +10,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	storage "google.golang.org/api/storage/v1"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account/principal"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account/serviceaccount"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/bucket"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/roles"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
 // Options are what New needs.
@@ -28,7 +26,7 @@ type Options struct {
 	// Config is the configuration. Defaults are filled in, so that a program need not.
 	Config Config
 	// Credentials keeps what Google shows only once. Required.
-	Credentials credstore.Store
+	Credentials credentials.Store
 	// WrapTransport, if set, is put around the transport of every call to Google: to observe calls, or
 	// to let them fail.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
@@ -57,9 +55,10 @@ type backend struct {
 	name                 string
 	config               BackendConfig
 	certificateAuthority string
-	roles                roles.Table
+	roles                policy.Roles
 	buckets              *bucket.Store
-	accounts             *account.Project
+	accounts             *serviceaccount.Accounts
+	principals           *principal.Principals
 }
 
 // New makes a driver. It makes no calls: an endpoint that is down does not keep the driver from
@@ -100,7 +99,7 @@ func New(options Options) (*Driver, error) {
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func newBackend(config Config, name string, settings BackendConfig, store credstore.Store, wrap wrapTransport) (*backend, error) {
+func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, wrap wrapTransport) (*backend, error) {
 	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
@@ -108,6 +107,10 @@ func newBackend(config Config, name string, settings BackendConfig, store credst
 	clients, err := newClients(context.Background(), settings, authority, wrap)
 	if err != nil {
 		return nil, err
+	}
+	project := &account.Project{
+		ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: policy.NewEditor(clients.storage),
+		Store: store, Driver: config.DriverName, Cluster: config.Cluster,
 	}
 	return &backend{
 		name:                 name,
@@ -118,10 +121,8 @@ func newBackend(config Config, name string, settings BackendConfig, store credst
 			API: clients.storage, Project: settings.Project, Location: settings.Location,
 			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts,
 		},
-		accounts: &account.Project{
-			ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: policy.NewEditor(clients.storage),
-			Store: store, Driver: config.DriverName, Cluster: config.Cluster,
-		},
+		accounts:   &serviceaccount.Accounts{Project: project},
+		principals: &principal.Principals{Project: project},
 	}, nil
 }
 
@@ -139,29 +140,13 @@ func (d *Driver) Info() driverkit.Info {
 		Protocols:        []driverkit.Protocol{driverkit.GCS},
 		AuthTypes:        authTypes,
 		MultiBucket:      authTypes,
-		Modes:            roles.Modes(),
+		Modes:            policy.Modes(),
 		BucketParameters: params.BucketParameters(),
 		AccessParameters: params.AccessParameters(),
 	}
 }
 
-// CheckBackend implements driverkit.BackendChecker: Cloud Storage answers for every project, and
-// accepts the driver's own credentials. That listing buckets is denied is an answer too.
-func (d *Driver) CheckBackend(ctx context.Context) error {
-	var problems []error
-	for _, name := range d.backends.Names() {
-		backend := d.backends.ByName[name]
-		_, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
-			return backend.buckets.API.Buckets.List(backend.config.Project).MaxResults(1).Context(ctx).Do()
-		})
-		if err != nil && !apierror.Is(err, http.StatusForbidden) {
-			problems = append(problems, fmt.Errorf("backend %s: %w", name, err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// revision changes with what appears in answers: projects and certificate authorities. The roles are
+// revision changes with what appears in responses: projects and certificate authorities. The roles are
 // in it too, so that their change reaches the accesses that exist.
 func (c Config) revision() (string, error) {
 	type visible struct {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
@@ -31,15 +32,15 @@ func inject(t *testing.T, on google, rules ...fault.Rule) {
 func TestDelaysOfPropagation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	request := with(grantRequest(newAccount(), readWrite, w.newBucket(t, nil)), "credentials", "both")
+	request := with(grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)), "credentials", "both")
 	inject(t, w.google,
 		fault.Rule{Operation: "storage.buckets.setIamPolicy", Times: 2, Code: "invalid", Message: "Service account x does not exist."},
 		fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 2, Code: "notFound"},
 		fault.Rule{Operation: "iam.projects.serviceAccounts.keys.create", Times: 2, Code: "notFound"},
 		fault.Rule{Operation: "storage.projects.hmacKeys.delete", Times: 2, Code: "invalid", Message: "Cannot delete keys in ACTIVE state."},
 	)
-	w.mustGrant(t, request)
-	wantCode(t, w.revoke(t, request), codes.OK)
+	w.MustGrant(t, request)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if accounts := w.google.Inventory().Accounts; len(accounts) != 0 {
 		t.Errorf("left are %+v", accounts)
 	}
@@ -49,12 +50,12 @@ func TestDelaysOfPropagation(t *testing.T) {
 func TestDelaysAcrossCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	request := grantRequest(newAccount(), readWrite, w.newBucket(t, nil))
-	w.mustGrant(t, request)
+	request := grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil))
+	w.MustGrant(t, request)
 	request.Rotation = "r1" // of two keys, none may work while the other waits
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 	inject(t, w.google, fault.Rule{Operation: "storage.projects.hmacKeys.delete", Times: 8, Code: "invalid", Message: "Cannot delete keys in ACTIVE state."})
-	wantCode(t, w.revoke(t, request), codes.Unavailable, "tries again")
+	drivertest.WantCode(t, w.Revoke(t, request), codes.Unavailable, "tries again")
 	left := w.google.Inventory()
 	if len(left.Accounts[0].HMAC) != 2 {
 		t.Errorf("left are %v", left.Accounts[0].HMAC)
@@ -67,14 +68,14 @@ func TestDelaysAcrossCalls(t *testing.T) {
 	if text := fmt.Sprint(left.Buckets[0].Bindings); strings.Contains(text, left.Accounts[0].Email) {
 		t.Errorf("while the removal of keys waits, it is bound: %s", text)
 	}
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 }
 
 func TestLimitsInPlainWords(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	for name, test := range map[string]struct {
 		rule fault.Rule
 		text string
@@ -84,9 +85,9 @@ func TestLimitsInPlainWords(t *testing.T) {
 		"Google asks for peace": {fault.Rule{Operation: "storage.projects.hmacKeys.create", Times: 3, Code: "rateLimitExceeded"}, "fewer requests"},
 	} {
 		inject(t, on, test.rule)
-		_, err := w.DriverGrantBucketAccess(t.Context(), with(grantRequest(newAccount(), readOnly, bucket), "credentials", "both"))
+		_, err := w.DriverGrantBucketAccess(t.Context(), with(grantRequest(drivertest.NewAccount(), readOnly, bucket), "credentials", "both"))
 		t.Log(name)
-		wantCode(t, err, codes.ResourceExhausted, test.text)
+		drivertest.WantCode(t, err, codes.ResourceExhausted, test.text)
 	}
 	inject(t, on)
 	for i := 0; ; i++ {
@@ -94,8 +95,8 @@ func TestLimitsInPlainWords(t *testing.T) {
 			break
 		}
 	}
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readOnly, bucket))
-	wantCode(t, err, codes.ResourceExhausted, "100", "raise the quota")
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, bucket))
+	drivertest.WantCode(t, err, codes.ResourceExhausted, "100", "raise the quota")
 }
 
 // TestTenKeys reaches the limit of the fake itself, while somebody else makes keys for the account at the same time.
@@ -114,11 +115,11 @@ func TestTenKeys(t *testing.T) {
 			return next.RoundTrip(request)
 		})
 	}})
-	request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
+	request := grantRequest(drivertest.NewAccount(), readOnly, w.NewBucket(t, nil))
 	_, err := w.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.ResourceExhausted, "ten", "HMAC keys", "iam.gserviceaccount.com")
+	drivertest.WantCode(t, err, codes.ResourceExhausted, "ten", "HMAC keys", "iam.gserviceaccount.com")
 	// Nobody was given those keys: revoke removes them, too.
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if accounts := on.Inventory().Accounts; len(accounts) != 0 {
 		t.Errorf("left are %+v", accounts)
 	}
@@ -128,9 +129,9 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// TestLostAnswers loses the answer of every kind of call once, and makes sure that the RPC succeeds,
+// TestLostResponses loses the response of every kind of call once, and makes sure that the RPC succeeds,
 // now or when it is repeated, and that nothing is made twice.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
 	w := newWorld(t, on, worldOptions{})
@@ -141,17 +142,17 @@ func TestLostAnswers(t *testing.T) {
 	} {
 		for _, effect := range []fault.Effect{fault.Drop, fault.DropAfter} {
 			inject(t, on, fault.Rule{Operation: operation, Times: 1, Effect: effect})
-			bucket := w.newBucket(t, nil)
-			request := with(grantRequest(newAccount(), readWrite, bucket), "credentials", "both")
+			bucket := w.NewBucket(t, nil)
+			request := with(grantRequest(drivertest.NewAccount(), readWrite, bucket), "credentials", "both")
 			if _, err := w.DriverGrantBucketAccess(t.Context(), request); err != nil {
-				wantCode(t, err, codes.Unavailable)
-				w.mustGrant(t, request)
+				drivertest.WantCode(t, err, codes.Unavailable)
+				w.MustGrant(t, request)
 			}
 			if accounts := on.Inventory().Accounts; len(accounts) != 1 || len(accounts[0].HMAC) != 1 || len(accounts[0].Keys) != 1 {
 				t.Errorf("%s, %s: accounts are %+v", operation, effect, accounts)
 			}
-			wantCode(t, w.revoke(t, request), codes.OK)
-			wantCode(t, w.delete(t, bucket, nil), codes.OK)
+			drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
+			drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.OK)
 			if held := on.Inventory(); len(held.Accounts)+len(held.Buckets) > 0 {
 				t.Errorf("%s, %s: left are %+v", operation, effect, held)
 			}
@@ -162,13 +163,13 @@ func TestLostAnswers(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	inject(t, w.google, fault.Rule{Operation: "storage.projects.hmacKeys.create", Effect: fault.Delay, Latency: fault.Duration(time.Hour)})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	request := grantRequest(newAccount(), readOnly, bucket)
+	request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
 	_, err := w.DriverGrantBucketAccess(ctx, request)
-	wantCode(t, err, codes.DeadlineExceeded)
+	drivertest.WantCode(t, err, codes.DeadlineExceeded)
 	inject(t, w.google)
 	// The caller sees its deadline before the handler has returned.
 	for err = context.DeadlineExceeded; err != nil; {
@@ -192,8 +193,8 @@ func TestOwnCredentials(t *testing.T) {
 		backend.CredentialsFile = file
 		c.Backends["main"] = backend
 	}})
-	create := func() error { return w.create(t, "bc-of-this-test", nil) }
-	wantCode(t, create(), codes.Unauthenticated, "credentials")
+	create := func() error { return w.Create(t, "bc-of-this-test", nil) }
+	drivertest.WantCode(t, create(), codes.Unauthenticated, "credentials")
 	write := func(data []byte) {
 		t.Helper()
 		if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -201,9 +202,9 @@ func TestOwnCredentials(t *testing.T) {
 		}
 	}
 	write([]byte(`{"type": "service_account"}`))
-	wantCode(t, create(), codes.Unauthenticated, "credentials")
+	drivertest.WantCode(t, create(), codes.Unauthenticated, "credentials")
 	write(good)
-	wantCode(t, create(), codes.OK)
+	drivertest.WantCode(t, create(), codes.OK)
 }
 
 // TestUnreachable makes sure that nobody is told to renew credentials when the network is down.
@@ -214,5 +215,5 @@ func TestUnreachable(t *testing.T) {
 	if err := on.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, w.create(t, "bc-of-this-test", nil), codes.Unavailable, "cannot be reached")
+	drivertest.WantCode(t, w.Create(t, "bc-of-this-test", nil), codes.Unavailable, "cannot be reached")
 }

@@ -14,14 +14,11 @@ import (
 	"testing"
 
 	"cloud.google.com/go/storage"
-	"github.com/google/uuid"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -130,43 +127,14 @@ func newWorld(t *testing.T, on google, options worldOptions) *world {
 	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), google: on, store: options.store}
 }
 
-// newBucket creates a bucket of a new name in the way of COSI: phase 1, then phase 2.
-func (w *world) newBucket(t *testing.T, parameters map[string]string) string {
-	t.Helper()
-	generated, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-" + uuid.NewString(), Parameters: parameters})
-	if err != nil {
-		t.Fatalf("generate bucket ID: %v", err)
-	}
-	if err := w.create(t, generated.GetBucketId(), parameters); err != nil {
-		t.Fatalf("create bucket: %v", err)
-	}
-	return generated.GetBucketId()
-}
-
-func (w *world) create(t *testing.T, id string, parameters map[string]string) error {
-	t.Helper()
-	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
-	return err
-}
-
-func (w *world) delete(t *testing.T, id string, parameters map[string]string) error {
-	t.Helper()
-	_, err := w.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: parameters})
-	return err
-}
-
-// asked is what an access asks of each bucket.
-type asked struct{ data, objectMetadata, bucketMetadata cosi.AccessMode_Mode }
-
 var (
-	readWrite = asked{data: cosi.AccessMode_READ_WRITE}
-	readOnly  = asked{data: cosi.AccessMode_READ_ONLY}
-	writeOnly = asked{data: cosi.AccessMode_WRITE_ONLY}
+	readWrite = drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}
+	readOnly  = drivertest.Modes{Data: cosi.AccessMode_READ_ONLY}
+	writeOnly = drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}
 )
 
-func grantRequest(account string, modes asked, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
-	wanted := drivertest.Modes{Data: modes.data, ObjectMetadata: modes.objectMetadata, BucketMetadata: modes.bucketMetadata}
-	return drivertest.GrantRequest(cosi.ObjectProtocol_GCS, account, wanted, buckets...)
+func grantRequest(account string, modes drivertest.Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
+	return drivertest.GrantRequest(cosi.ObjectProtocol_GCS, account, modes, buckets...)
 }
 
 // with sets a parameter of the access class.
@@ -184,24 +152,6 @@ func as(request *cosi.DriverGrantBucketAccessRequest, namespace, name string) *c
 	request.ServiceAccountNamespace, request.ServiceAccountName = namespace, name
 	return request
 }
-
-func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
-	t.Helper()
-	granted, err := w.DriverGrantBucketAccess(t.Context(), request)
-	if err != nil {
-		t.Fatalf("grant %s: %v", request.GetAccountId(), err)
-	}
-	return granted
-}
-
-// revoke takes back what was granted.
-func (w *world) revoke(t *testing.T, granted *cosi.DriverGrantBucketAccessRequest) error {
-	t.Helper()
-	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(granted))
-	return err
-}
-
-func newAccount() string { return "ba-" + uuid.NewString() }
 
 // jsonClient is Google's client with the service account key of a grant, put together as a user would
 // from the Secret.
@@ -276,7 +226,7 @@ func get(ctx context.Context, with *storage.Client, bucket, key string) error {
 	return errors.Join(err, reader.Close())
 }
 
-// httpStatus answers the HTTP status of a Google client's error, 0 for success, -1 without an answer.
+// httpStatus returns the HTTP status of a Google client's error, 0 for success, -1 without a response.
 func httpStatus(err error) int {
 	if err == nil {
 		return 0
@@ -288,17 +238,4 @@ func httpStatus(err error) int {
 		return refused.Response.StatusCode
 	}
 	return -1
-}
-
-// wantCode asserts the gRPC code of an error, and what its text says.
-func wantCode(t *testing.T, err error, code codes.Code, texts ...string) {
-	t.Helper()
-	if status.Code(err) != code {
-		t.Fatalf("error is %v, want code %v", err, code)
-	}
-	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("error %q does not say %q", err, text)
-		}
-	}
 }

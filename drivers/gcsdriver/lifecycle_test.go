@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
@@ -26,7 +27,7 @@ func TestBucketHasEverythingThatWasAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{config: func(c *gcsdriver.Config) { c.Cluster = "prod" }})
 	const kmsKey = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
-	id := w.newBucket(t, map[string]string{
+	id := w.NewBucket(t, map[string]string{
 		"namePrefix": "team-", "location": "europe-west1", "storageClass": "NEARLINE", "versioning": "true",
 		"softDeleteSeconds": "0", "labels": `{"team":"a"}`, "retentionSeconds": "60", "kmsKeyName": kmsKey,
 		"lifecycle": `{"rule":[{"action":{"type":"Delete"},"condition":{"age":30}}]}`, "cors": `[{"origin":["*"],"method":["GET"]}]`,
@@ -70,15 +71,15 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{Projects: []gcsfake.Project{{ID: gcsfake.DefaultProject}, {ID: "somebody-else"}}})
 	w := newWorld(t, on, worldOptions{})
-	id := w.newBucket(t, map[string]string{"location": "EU"})
-	wantCode(t, w.create(t, id, map[string]string{"location": "EU"}), codes.OK)
-	wantCode(t, w.create(t, id, map[string]string{"location": "US"}), codes.AlreadyExists, "other parameters")
+	id := w.NewBucket(t, map[string]string{"location": "EU"})
+	drivertest.WantCode(t, w.Create(t, id, map[string]string{"location": "EU"}), codes.OK)
+	drivertest.WantCode(t, w.Create(t, id, map[string]string{"location": "US"}), codes.AlreadyExists, "other parameters")
 	foreign := "bc-" + uuid.NewString()
 	if err := on.root(t).Bucket(foreign).Create(t.Context(), on.ProjectID(), nil); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, w.create(t, foreign, nil), codes.AlreadyExists, "left alone")
-	wantCode(t, w.delete(t, foreign, nil), codes.FailedPrecondition, "mark")
+	drivertest.WantCode(t, w.Create(t, foreign, nil), codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, w.Delete(t, foreign, nil), codes.FailedPrecondition, "mark")
 
 	// Somebody else takes the name before us, mark and all, and lets us read it.
 	forged := "bc-" + uuid.NewString()
@@ -92,10 +93,10 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 	if err := on.root(t).Bucket(forged).Create(t.Context(), "somebody-else", &storage.BucketAttrs{Labels: attributes.Labels}); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, w.create(t, forged, map[string]string{"location": "EU"}), codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, w.Create(t, forged, map[string]string{"location": "EU"}), codes.AlreadyExists, "left alone")
 
 	for name, text := range map[string]string{"www.example.com": "domain", "goog-1": "reserves", "a-google-b": "reserves"} {
-		wantCode(t, w.create(t, name, nil), codes.InvalidArgument, text)
+		drivertest.WantCode(t, w.Create(t, name, nil), codes.InvalidArgument, text)
 	}
 }
 
@@ -103,22 +104,22 @@ func TestDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
 	force := map[string]string{"deleteNonEmpty": "true"}
-	id := w.newBucket(t, map[string]string{"versioning": "true"})
+	id := w.NewBucket(t, map[string]string{"versioning": "true"})
 	root := w.google.root(t)
 	for i := range 40 {
 		if err := put(t.Context(), root, id, fmt.Sprintf("key-%d", i%30)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantCode(t, w.delete(t, id, nil), codes.FailedPrecondition, "not empty", "deleteNonEmpty")
-	wantCode(t, w.delete(t, id, force), codes.OK)
-	wantCode(t, w.delete(t, id, force), codes.OK)
+	drivertest.WantCode(t, w.Delete(t, id, nil), codes.FailedPrecondition, "not empty", "deleteNonEmpty")
+	drivertest.WantCode(t, w.Delete(t, id, force), codes.OK)
+	drivertest.WantCode(t, w.Delete(t, id, force), codes.OK)
 
-	held := w.newBucket(t, map[string]string{"retentionSeconds": "3600"})
+	held := w.NewBucket(t, map[string]string{"retentionSeconds": "3600"})
 	if err := put(t.Context(), root, held, "key"); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, w.delete(t, held, force), codes.FailedPrecondition, "protected")
+	drivertest.WantCode(t, w.Delete(t, held, force), codes.FailedPrecondition, "protected")
 	if left := len(w.google.Inventory().Buckets); left != 1 {
 		t.Errorf("%d buckets are left", left)
 	}
@@ -134,21 +135,21 @@ func TestGetBucket(t *testing.T) {
 		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: id, Parameters: parameters})
 		return err
 	}
-	wantCode(t, describe("made-by-hand", map[string]string{"location": "eu"}), codes.OK)
-	wantCode(t, describe("made-by-hand", map[string]string{"location": "US", "versioning": "true"}), codes.AlreadyExists, "its location is EU", "no versioning")
-	wantCode(t, describe("nowhere", nil), codes.NotFound)
+	drivertest.WantCode(t, describe("made-by-hand", map[string]string{"location": "eu"}), codes.OK)
+	drivertest.WantCode(t, describe("made-by-hand", map[string]string{"location": "US", "versioning": "true"}), codes.AlreadyExists, "its location is EU", "no versioning")
+	drivertest.WantCode(t, describe("nowhere", nil), codes.NotFound)
 }
 
 // TestKeys lets Google's client and a S3 client use what was granted, as users would.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	bucket, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
 	before := w.google.Inventory()
-	request := with(grantRequest(newAccount(), readWrite, bucket), "credentials", "both")
-	granted := w.mustGrant(t, request)
-	if again := w.mustGrant(t, request); !proto.Equal(granted, again) {
-		t.Error("a repeated grant answers something else")
+	request := with(grantRequest(drivertest.NewAccount(), readWrite, bucket), "credentials", "both")
+	granted := w.MustGrant(t, request)
+	if again := w.MustGrant(t, request); !proto.Equal(granted, again) {
+		t.Error("a repeated grant returns something else")
 	}
 	official, s3 := jsonClient(t, w.google, granted), hmacClient(t, w.google, granted)
 	for name, err := range map[string]error{
@@ -166,7 +167,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("another bucket: status %d", got)
 	}
 	for range 2 {
-		if err := w.revoke(t, request); err != nil {
+		if err := w.Revoke(t, request); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,9 +192,9 @@ func TestKeys(t *testing.T) {
 func TestCredentialsAreWhatTheClassAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	for kind, want := range map[string]struct{ hmac, json bool }{"hmac": {true, false}, "json": {false, true}, "both": {true, true}} {
-		given := w.mustGrant(t, with(grantRequest(newAccount(), readOnly, bucket), "credentials", kind)).GetCredentials().GetGcs()
+		given := w.MustGrant(t, with(grantRequest(drivertest.NewAccount(), readOnly, bucket), "credentials", kind)).GetCredentials().GetGcs()
 		hmac := given.GetAccessId() != "" && given.GetAccessSecret() != ""
 		key := given.GetClientEmail() != "" && given.GetClientId() != "" && given.GetPrivateKeyName() != "" && given.GetPrivateKey() != ""
 		if hmac != want.hmac || key != want.json {
@@ -205,19 +206,19 @@ func TestCredentialsAreWhatTheClassAsks(t *testing.T) {
 func TestModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	if err := put(t.Context(), w.google.root(t), bucket, "there"); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		modes                        asked
+		modes                        drivertest.Modes
 		read, list, write, overwrite bool
 	}{
 		"reading": {readOnly, true, true, false, false},
 		"writing": {writeOnly, false, false, true, false},
 		"both":    {readWrite, true, true, true, true},
 	} {
-		s3 := hmacClient(t, w.google, w.mustGrant(t, grantRequest(newAccount(), test.modes, bucket)))
+		s3 := hmacClient(t, w.google, w.MustGrant(t, grantRequest(drivertest.NewAccount(), test.modes, bucket)))
 		for action, one := range map[string]struct {
 			err     error
 			allowed bool
@@ -232,8 +233,8 @@ func TestModes(t *testing.T) {
 			}
 		}
 	}
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), asked{data: cosi.AccessMode_WRITE_ONLY, objectMetadata: cosi.AccessMode_READ_ONLY}, bucket))
-	wantCode(t, err, codes.InvalidArgument, "cannot be read without object data")
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY, ObjectMetadata: cosi.AccessMode_READ_ONLY}, bucket))
+	drivertest.WantCode(t, err, codes.InvalidArgument, "cannot be read without object data")
 }
 
 func TestRotation(t *testing.T) {
@@ -241,14 +242,14 @@ func TestRotation(t *testing.T) {
 	on := startGoogle(t, gcsfake.Options{})
 	store := credstore.NewMemory()
 	w := newWorld(t, on, worldOptions{store: store})
-	bucket := w.newBucket(t, nil)
-	request := with(grantRequest(newAccount(), readWrite, bucket), "credentials", "both")
+	bucket := w.NewBucket(t, nil)
+	request := with(grantRequest(drivertest.NewAccount(), readWrite, bucket), "credentials", "both")
 	var given []*cosi.DriverGrantBucketAccessResponse
 	for _, rotation := range []string{"", "1", "2"} {
 		request.Rotation = rotation
-		granted := w.mustGrant(t, request)
-		if restarted := newWorld(t, on, worldOptions{store: store}).mustGrant(t, request); !proto.Equal(granted, restarted) {
-			t.Errorf("rotation %q: a restarted driver answers something else", rotation)
+		granted := w.MustGrant(t, request)
+		if restarted := newWorld(t, on, worldOptions{store: store}).MustGrant(t, request); !proto.Equal(granted, restarted) {
+			t.Errorf("rotation %q: a restarted driver returns something else", rotation)
 		}
 		given = append(given, granted)
 	}
@@ -258,7 +259,7 @@ func TestRotation(t *testing.T) {
 			t.Errorf("after two rotations, credential %d: HMAC %v, JSON %v", i, s3, key)
 		}
 	}
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if accounts := on.Inventory().Accounts; len(accounts) != 0 {
 		t.Errorf("left are %+v", accounts)
 	}
@@ -267,9 +268,9 @@ func TestRotation(t *testing.T) {
 func TestMultiBucket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	buckets := []string{w.newBucket(t, nil), w.newBucket(t, nil), w.newBucket(t, nil)}
-	request := grantRequest(newAccount(), readWrite, buckets...)
-	s3 := hmacClient(t, w.google, w.mustGrant(t, request))
+	buckets := []string{w.NewBucket(t, nil), w.NewBucket(t, nil), w.NewBucket(t, nil)}
+	request := grantRequest(drivertest.NewAccount(), readWrite, buckets...)
+	s3 := hmacClient(t, w.google, w.MustGrant(t, request))
 	for _, bucket := range buckets {
 		if err := s3Put(t, s3, bucket, "key"); err != nil {
 			t.Errorf("%s: %v", bucket, err)
@@ -279,9 +280,9 @@ func TestMultiBucket(t *testing.T) {
 		t.Errorf("%d accounts", len(accounts))
 	}
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(request.GetAccountId(), readWrite, buckets[:2]...))
-	wantCode(t, err, codes.AlreadyExists, "other buckets")
-	wantCode(t, w.delete(t, buckets[1], map[string]string{"deleteNonEmpty": "true"}), codes.OK)
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, err, codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, w.Delete(t, buckets[1], map[string]string{"deleteNonEmpty": "true"}), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	for _, bucket := range w.google.Inventory().Buckets {
 		for _, line := range bucket.Bindings {
 			if strings.Contains(line, "serviceAccount:ba-") {
@@ -298,12 +299,12 @@ func TestParallelGrants(t *testing.T) {
 	on := startGoogle(t, gcsfake.Options{})
 	store := credstore.NewMemory()
 	worlds := []*world{newWorld(t, on, worldOptions{store: store}), newWorld(t, on, worldOptions{store: store})}
-	bucket := worlds[0].newBucket(t, nil)
+	bucket := worlds[0].NewBucket(t, nil)
 	foreign := bindings(on, bucket)
 	var group sync.WaitGroup
 	requests := make([]*cosi.DriverGrantBucketAccessRequest, 16)
 	for i := range requests {
-		requests[i] = grantRequest(newAccount(), readWrite, bucket)
+		requests[i] = grantRequest(drivertest.NewAccount(), readWrite, bucket)
 		group.Go(func() {
 			granted, err := worlds[i%2].DriverGrantBucketAccess(t.Context(), requests[i])
 			if err != nil {
@@ -321,7 +322,7 @@ func TestParallelGrants(t *testing.T) {
 	}
 	for i, request := range requests {
 		group.Go(func() {
-			if err := worlds[i%2].revoke(t, request); err != nil {
+			if err := worlds[i%2].Revoke(t, request); err != nil {
 				t.Error(err)
 			}
 		})
@@ -345,7 +346,7 @@ func bindings(on google, bucket string) []string {
 func TestForeignConditionsSurvive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	email, err := w.google.NewAccount("", "administrators-own")
 	if err != nil {
 		t.Fatal(err)
@@ -360,9 +361,9 @@ func TestForeignConditionsSurvive(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := bindings(w.google, bucket)
-	request := grantRequest(newAccount(), readOnly, bucket)
-	w.mustGrant(t, request)
-	wantCode(t, w.revoke(t, request), codes.OK)
+	request := grantRequest(drivertest.NewAccount(), readOnly, bucket)
+	w.MustGrant(t, request)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if diff := cmp.Diff(before, bindings(w.google, bucket)); diff != "" {
 		t.Errorf("(-before +after)\n%s", diff)
 	}
@@ -373,34 +374,34 @@ func TestLostStore(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
-	request := grantRequest(newAccount(), readWrite, bucket)
-	granted := w.mustGrant(t, request)
+	bucket := w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	granted := w.MustGrant(t, request)
 	stranger := newWorld(t, on, worldOptions{})
 	_, err := stranger.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.FailedPrecondition, "credential store lost", "gcloud iam service-accounts update")
-	wantCode(t, stranger.revoke(t, request), codes.FailedPrecondition, "credential store lost")
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", "gcloud iam service-accounts update")
+	drivertest.WantCode(t, stranger.Revoke(t, request), codes.FailedPrecondition, "credential store lost")
 	if err := s3Put(t, hmacClient(t, on, granted), bucket, "key"); err != nil {
 		t.Errorf("the delivered key does not work any more: %v", err)
 	}
 	elsewhere := newWorld(t, on, worldOptions{store: w.store, config: func(c *gcsdriver.Config) { c.DriverName = "other.example.com" }})
 	_, err = elsewhere.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
 }
 
 // TestAccountIsGone revokes an access whose service account an administrator deleted.
 func TestAccountIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	before := bindings(w.google, bucket)
-	request := grantRequest(newAccount(), readWrite, bucket)
-	w.mustGrant(t, request)
+	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	w.MustGrant(t, request)
 	removeAccount(t, w.google, w.google.Inventory().Accounts[0].Email)
 	if text := strings.Join(bindings(w.google, bucket), "\n"); !strings.Contains(text, "deleted:serviceAccount:ba-") {
 		t.Fatalf("the bindings are\n%s", text)
 	}
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if diff := cmp.Diff(before, bindings(w.google, bucket)); diff != "" {
 		t.Errorf("(-before +after)\n%s", diff)
 	}
@@ -417,12 +418,12 @@ func TestIDsNameTheBackend(t *testing.T) {
 		second.Project = "second-project"
 		c.Backends["second"], c.DefaultBackend = second, "main"
 	}})
-	first, second := w.newBucket(t, nil), w.newBucket(t, map[string]string{"backend": "second"})
+	first, second := w.NewBucket(t, nil), w.NewBucket(t, map[string]string{"backend": "second"})
 	if !strings.HasPrefix(second, "second.bc-") {
 		t.Errorf("the bucket ID is %q", second)
 	}
-	request := grantRequest("second."+newAccount(), readWrite, second)
-	granted := w.mustGrant(t, request)
+	request := grantRequest("second."+drivertest.NewAccount(), readWrite, second)
+	granted := w.MustGrant(t, request)
 	info := granted.GetBuckets()[0].GetBucketInfo().GetGcs()
 	if info.GetProjectId() != "second-project" || "second."+info.GetBucketName() != second {
 		t.Errorf("the bucket is %v", info)
@@ -430,16 +431,16 @@ func TestIDsNameTheBackend(t *testing.T) {
 	if err := s3Put(t, hmacClient(t, on, granted), info.GetBucketName(), "key"); err != nil {
 		t.Error(err)
 	}
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, first, second))
-	wantCode(t, err, codes.OutOfRange, "different backends")
-	wantCode(t, w.revoke(t, request), codes.OK)
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, first, second))
+	drivertest.WantCode(t, err, codes.OutOfRange, "different backends")
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 }
 
 func TestDescriptionTellsWhoseTheAccountIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})
-	request := grantRequest(newAccount(), readOnly, w.newBucket(t, nil))
-	w.mustGrant(t, request)
+	request := grantRequest(drivertest.NewAccount(), readOnly, w.NewBucket(t, nil))
+	w.MustGrant(t, request)
 	account := w.google.Inventory().Accounts[0]
 	name, _, _ := strings.Cut(account.Email, "@")
 	text, err := json.Marshal(account)

@@ -3,12 +3,19 @@
 package gcsdriver_test
 
 import (
+	"reflect"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/drivers/internal/reference/referencetest"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
+	"github.com/cooper-cosi/cooper/drivers/internal/referencetest"
 )
 
-func TestReferenceIsCurrent(t *testing.T) {
+func TestReference(t *testing.T) {
 	t.Parallel()
-	referencetest.Current(t, "gcs-driver.md", "gcs-driver.schema.json")
+	referencetest.Document{
+		Name: "gcs", Title: "GCS", Config: reflect.TypeFor[gcsdriver.Config](),
+		Variables:        referencetest.Variables(gcsdriver.Format()),
+		BucketParameters: params.BucketParameters(), AccessParameters: params.AccessParameters(),
+	}.Current(t)
 }

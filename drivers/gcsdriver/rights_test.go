@@ -13,6 +13,7 @@ import (
 	"google.golang.org/api/option"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
@@ -20,7 +21,7 @@ import (
 // rights are the roles that docs/howto/gcs.md asks for.
 var rights = []string{"roles/storage.admin", "roles/storage.hmacKeyAdmin", "roles/iam.serviceAccountAdmin", "roles/iam.serviceAccountKeyAdmin"}
 
-// ownAccount makes a service account for a driver, with roles on the project, and answers a file with its key.
+// ownAccount makes a service account for a driver, with roles on the project, and returns a file with its key.
 func ownAccount(t *testing.T, on google, roles ...string) string {
 	t.Helper()
 	email, err := on.NewAccount("", "cosi-driver")
@@ -69,33 +70,33 @@ func TestRights(t *testing.T) {
 	t.Run("all of them", func(t *testing.T) {
 		t.Parallel()
 		w := with(t, rights...)
-		bucket := w.newBucket(t, map[string]string{"deleteNonEmpty": "true"})
-		request := grantRequest(newAccount(), readWrite, bucket)
+		bucket := w.NewBucket(t, map[string]string{"deleteNonEmpty": "true"})
+		request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 		request.Parameters = map[string]string{"credentials": "both"}
 		for _, request.Rotation = range []string{"", "1", "2"} {
-			granted := w.mustGrant(t, request)
+			granted := w.MustGrant(t, request)
 			if err := s3Put(t, hmacClient(t, w.google, granted), bucket, "key"); err != nil {
 				t.Error(err)
 			}
 		}
-		workload := as(grantRequest(newAccount(), readOnly, bucket), "team", "app")
-		w.mustGrant(t, workload)
-		wantCode(t, w.revoke(t, workload), codes.OK)
-		wantCode(t, w.revoke(t, request), codes.OK)
-		wantCode(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.OK)
+		workload := as(grantRequest(drivertest.NewAccount(), readOnly, bucket), "team", "app")
+		w.MustGrant(t, workload)
+		drivertest.WantCode(t, w.Revoke(t, workload), codes.OK)
+		drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
+		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.OK)
 	})
 	for i, missing := range rights {
 		t.Run("without "+missing, func(t *testing.T) {
 			t.Parallel()
 			w := with(t, append(append([]string(nil), rights[:i]...), rights[i+1:]...)...)
-			bucket := newAccount()
-			err := w.create(t, bucket, nil)
+			bucket := drivertest.NewAccount()
+			err := w.Create(t, bucket, nil)
 			if err == nil {
-				request := grantRequest(newAccount(), readWrite, bucket)
+				request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 				request.Parameters = map[string]string{"credentials": "both"}
 				_, err = w.DriverGrantBucketAccess(t.Context(), request)
 			}
-			wantCode(t, err, codes.PermissionDenied)
+			drivertest.WantCode(t, err, codes.PermissionDenied)
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -111,7 +112,7 @@ func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	w := newWorld(t, c.google, worldOptions{})
-	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	bucket, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
 	before := c.google.Inventory()
 	app := c.pod(t, "", "app")
 	neighbour, namesake := c.pod(t, app.namespace, "neighbour"), c.pod(t, "", "app")
@@ -119,13 +120,13 @@ func TestServiceAccounts(t *testing.T) {
 	if got := httpStatus(put(t.Context(), mine, bucket, "key")); got != 403 {
 		t.Errorf("before the grant: status %d", got)
 	}
-	first := as(grantRequest(newAccount(), readWrite, bucket), app.namespace, app.account)
-	second := as(grantRequest(newAccount(), readWrite, bucket, other), app.namespace, app.account)
+	first := as(grantRequest(drivertest.NewAccount(), readWrite, bucket), app.namespace, app.account)
+	second := as(grantRequest(drivertest.NewAccount(), readWrite, bucket, other), app.namespace, app.account)
 	for range 2 {
-		if granted := w.mustGrant(t, first); granted.GetCredentials() != nil {
+		if granted := w.MustGrant(t, first); granted.GetCredentials() != nil {
 			t.Errorf("there is a credential: %v", granted.GetCredentials())
 		}
-		w.mustGrant(t, second)
+		w.MustGrant(t, second)
 	}
 	if accounts := c.google.Inventory().Accounts; len(accounts) != 0 {
 		t.Errorf("service accounts were made: %+v", accounts)
@@ -142,11 +143,11 @@ func TestServiceAccounts(t *testing.T) {
 	wants("one of that name in another namespace", namesake.storage(t, pool), bucket, 403)
 	wants("the same one by another pool", app.storage(t, ownPool), bucket, 403)
 
-	wantCode(t, w.revoke(t, first), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, first), codes.OK)
 	wants("after the first of two accesses is revoked", mine, bucket, 0)
 	wants("and on the other bucket", mine, other, 0)
-	wantCode(t, w.revoke(t, second), codes.OK)
-	wantCode(t, w.revoke(t, second), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, second), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, second), codes.OK)
 	wants("after both are revoked", mine, bucket, 403)
 	for _, id := range []string{bucket, other} {
 		if err := c.google.root(t).Bucket(id).Object("key").Delete(t.Context()); err != nil {
@@ -167,9 +168,9 @@ func TestServiceAccountsOutsideOfGKE(t *testing.T) {
 		backend.WorkloadIdentity.Pool = strings.Replace(backend.WorkloadIdentity.Pool, pool, ownPool, 1)
 		config.Backends["main"] = backend
 	}})
-	app, bucket := c.pod(t, "", "app"), w.newBucket(t, nil)
-	request := as(grantRequest(newAccount(), readOnly, bucket), app.namespace, app.account)
-	w.mustGrant(t, request)
+	app, bucket := c.pod(t, "", "app"), w.NewBucket(t, nil)
+	request := as(grantRequest(drivertest.NewAccount(), readOnly, bucket), app.namespace, app.account)
+	w.MustGrant(t, request)
 	client := app.storage(t, ownPool)
 	if got := httpStatus(put(t.Context(), client, bucket, "key")); got != 403 {
 		t.Errorf("writing with read-only access: status %d", got)
@@ -177,7 +178,7 @@ func TestServiceAccountsOutsideOfGKE(t *testing.T) {
 	if err := get(t.Context(), client, bucket, "none"); err == nil || httpStatus(err) == 403 {
 		t.Errorf("reading what is not there: %v", err)
 	}
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 	if err := get(t.Context(), client, bucket, "none"); httpStatus(err) != 403 {
 		t.Errorf("after revoke: %v", err)
 	}
@@ -187,33 +188,33 @@ func TestServiceAccountRefusals(t *testing.T) {
 	t.Parallel()
 	on := startGoogle(t, gcsfake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket, other := w.newBucket(t, nil), w.newBucket(t, nil)
+	bucket, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
 	grant := func(w *world, request *cosi.DriverGrantBucketAccessRequest) error {
 		_, err := w.DriverGrantBucketAccess(t.Context(), request)
 		return err
 	}
-	account := newAccount()
-	w.mustGrant(t, as(grantRequest(account, readWrite, bucket), "team", "app"))
-	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, bucket), "", "app")), codes.InvalidArgument, "service_account_namespace")
-	wantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets, access modes")
-	wantCode(t, grant(w, as(grantRequest(account, readWrite, other), "team", "app")), codes.AlreadyExists, "other buckets")
-	wantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
-	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, "nowhere-at-all"), "team", "app")), codes.NotFound, "does not exist")
+	account := drivertest.NewAccount()
+	w.MustGrant(t, as(grantRequest(account, readWrite, bucket), "team", "app"))
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "", "app")), codes.InvalidArgument, "service_account_namespace")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets, access modes")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, other), "team", "app")), codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, grant(w, as(grantRequest(account, readWrite, bucket), "team", "another")), codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, "nowhere-at-all"), "team", "app")), codes.NotFound, "does not exist")
 
 	// A bucket that the driver did not make can lack what conditions need. Google words that like a lost race.
 	if err := on.root(t).Bucket("fine-grained").Create(t.Context(), on.ProjectID(), nil); err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, grant(w, as(grantRequest(newAccount(), readWrite, "fine-grained"), "team", "app")), codes.FailedPrecondition, "uniform bucket-level access")
+	drivertest.WantCode(t, grant(w, as(grantRequest(drivertest.NewAccount(), readWrite, "fine-grained"), "team", "app")), codes.FailedPrecondition, "uniform bucket-level access")
 
 	// The store that knew the account is lost: the bindings still tell.
 	forgetful := newWorld(t, on, worldOptions{})
-	wantCode(t, grant(forgetful, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets")
+	drivertest.WantCode(t, grant(forgetful, as(grantRequest(account, readOnly, bucket), "team", "app")), codes.AlreadyExists, "other buckets")
 
 	without := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
 		backend := c.Backends["main"]
 		backend.WorkloadIdentity = gcsdriver.WorkloadIdentityConfig{}
 		c.Backends["main"] = backend
 	}})
-	wantCode(t, grant(without, as(grantRequest(newAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
+	drivertest.WantCode(t, grant(without, as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app")), codes.InvalidArgument, "ServiceAccount is not supported")
 }

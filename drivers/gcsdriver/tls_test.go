@@ -15,6 +15,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
@@ -36,9 +37,9 @@ func TestPrivateAuthority(t *testing.T) {
 		backend.CAFile = file
 		c.Backends["main"] = backend
 	}})
-	bucket := w.newBucket(t, nil)
-	request := grantRequest(newAccount(), readWrite, bucket)
-	granted := w.mustGrant(t, request)
+	bucket := w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	granted := w.MustGrant(t, request)
 	authority := granted.GetCredentials().GetCertificateAuthority()
 	if authority != string(ca) {
 		t.Errorf("workloads are told to trust %q", authority)
@@ -56,8 +57,8 @@ func TestPrivateAuthority(t *testing.T) {
 	if err := s3Put(t, client, bucket, "key"); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, w.revoke(t, request), codes.OK)
+	drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 
 	stranger := newWorld(t, on, worldOptions{})
-	wantCode(t, stranger.create(t, newAccount(), nil), codes.Unavailable, "certificate", "caFile")
+	drivertest.WantCode(t, stranger.Create(t, drivertest.NewAccount(), nil), codes.Unavailable, "certificate", "caFile")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
@@ -18,7 +19,7 @@ func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest
 	if err != nil {
 		return "", err
 	}
-	asked.Name = accountNames().Fit("", request.Name)
+	asked.Name = names.Accounts().Fit("", request.Name)
 	asked.ID = d.backends.JoinID(backend.name, asked.Name)
 	return asked.ID, backend.check(request.AuthType, asked)
 }
@@ -49,7 +50,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	if owner != backend {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q belongs to backend %s, but the buckets belong to backend %s", request.AccountID, owner.name, backend.name)
 	}
-	if asked.Name = name; !accountNames().Made(name) {
+	if asked.Name = name; !names.Accounts().Made(name) {
 		return driverkit.Access{}, driverkit.InvalidArgument("account_id %q is not one that this driver made", request.AccountID)
 	}
 	if err := backend.check(request.AuthType, asked); err != nil {
@@ -70,7 +71,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	return access, apierror.Translate("account "+name, err)
 }
 
-// grant answers the credential; without a key for those who authenticate as their service account.
+// grant returns the credential; without a key for those who authenticate as their service account.
 func (b *backend) grant(ctx context.Context, authType driverkit.AuthType, asked account.Request) (driverkit.Credential, error) {
 	granted := driverkit.Credential{CertificateAuthority: b.certificateAuthority}
 	if authType == driverkit.ServiceAccount {
@@ -88,7 +89,7 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 		return err
 	}
 	backend, name := d.backends.SplitID(request.AccountID)
-	if !accountNames().Made(name) || d.removed(request.AccountID) {
+	if !names.Accounts().Made(name) || d.removed(request.AccountID) {
 		return nil
 	}
 	granted := account.Request{ID: request.AccountID, Name: name, ServiceAccount: request.ServiceAccount}
@@ -142,10 +143,10 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	return shared, asked, err
 }
 
-// lookUp answers the region of a bucket and completes what only the store knows of it.
+// lookUp returns the region of a bucket and completes what only the store knows of it.
 func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket) (string, error) {
 	region, err := b.buckets.Locate(ctx, wanted.Name)
-	if err != nil || b.config.Type != TypeAWS {
+	if err != nil || !b.kind.iam {
 		// Elsewhere a key needs no permission of its own, and a policy that names one is refused.
 		return region, err
 	}

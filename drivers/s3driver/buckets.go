@@ -4,15 +4,12 @@ package s3driver
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 )
-
-// bucketName is what S3 accepts as a bucket name; its finer rules are the store's to apply.
-var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // BucketID implements driverkit.IDGenerator.
 func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) (string, error) {
@@ -27,7 +24,7 @@ func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) 
 	if err := backend.checkBucket(want); err != nil {
 		return "", err
 	}
-	return d.backends.JoinID(backend.name, bucketNames().Fit(want.NamePrefix, request.Name)), nil
+	return d.backends.JoinID(backend.name, names.Buckets().Fit(want.NamePrefix, request.Name)), nil
 }
 
 // CreateBucket implements driverkit.Driver.
@@ -36,7 +33,7 @@ func (d *Driver) CreateBucket(ctx context.Context, request driverkit.CreateBucke
 	if err != nil {
 		return driverkit.BucketInfo{}, err
 	}
-	if !bucketName.MatchString(name) {
+	if !names.CouldExist(name) {
 		return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of S3", request.BucketID)
 	}
 	if err := d.checkID(ctx, request.BucketID); err != nil {
@@ -58,7 +55,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 	if err != nil {
 		return driverkit.BucketInfo{}, err
 	}
-	if !bucketName.MatchString(name) {
+	if !names.CouldExist(name) {
 		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s cannot exist: it is not a bucket name of S3", request.BucketID)
 	}
 	if err := d.checkID(ctx, request.BucketID); err != nil {
@@ -74,7 +71,7 @@ func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketReque
 // DeleteBucket implements driverkit.Driver.
 func (d *Driver) DeleteBucket(ctx context.Context, request driverkit.DeleteBucketRequest) error {
 	backend, name := d.backends.SplitID(request.BucketID)
-	if !bucketName.MatchString(name) || d.removed(request.BucketID) {
+	if !names.CouldExist(name) || d.removed(request.BucketID) {
 		return nil
 	}
 	if err := d.usage.check(ctx); err != nil {

@@ -14,8 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -45,9 +46,9 @@ func (on target) removeAccount(t *testing.T, account, keyID string) {
 // testBucketAndUserRemovedByHand are made again by the next calls, and hold up no deletion.
 func testBucketAndUserRemovedByHand(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	request := grantRequest(account, readWrite, bucket)
-	granted := w.mustGrant(t, request)
+	granted := w.MustGrant(t, request)
 	removeBucket := func() {
 		t.Helper()
 		if _, err := w.root().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket}); err != nil {
@@ -57,23 +58,23 @@ func testBucketAndUserRemovedByHand(t *testing.T, on target) {
 
 	removeBucket()
 	_, err := w.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.NotFound, bucket)
+	drivertest.WantCode(t, err, codes.NotFound, bucket)
 	_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
-	wantCode(t, err, codes.NotFound, bucket)
+	drivertest.WantCode(t, err, codes.NotFound, bucket)
 	w.mustCreate(t, bucket, nil)
-	again := w.mustGrant(t, request)
+	again := w.MustGrant(t, request)
 	if diff := cmp.Diff(granted, again, protocmp.Transform()); diff != "" {
 		t.Errorf("the access to the bucket that was made again differs:\n%s", diff)
 	}
 	mustSucceed(t, putObject(t, workload(t, again), bucket, "key"))
 
 	on.removeAccount(t, account, again.GetCredentials().GetS3().GetAccessKeyId())
-	again = w.mustGrant(t, request)
+	again = w.MustGrant(t, request)
 	mustSucceed(t, putObject(t, workload(t, again), bucket, "key"))
 	on.removeAccount(t, account, again.GetCredentials().GetS3().GetAccessKeyId())
 	_, err = w.root().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("key")})
 	mustSucceed(t, err)
 	removeBucket()
 	mustSucceed(t, w.revoke(t, account, bucket))
-	mustSucceed(t, w.delete(t, bucket, nil))
+	mustSucceed(t, w.Delete(t, bucket, nil))
 }

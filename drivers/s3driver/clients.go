@@ -25,7 +25,7 @@ import (
 // credentialsAge is how long credentials from files are used before the files are read again.
 const credentialsAge = 30 * time.Second
 
-// newAWSConfig answers the SDK's configuration for one backend. The SDK's environment and profile
+// newAWSConfig returns the SDK's configuration for one backend. The SDK's environment and profile
 // files are used only by a backend without credentials of its own.
 func newAWSConfig(ctx context.Context, backend BackendConfig, wrap wrapTransport) (aws.Config, error) {
 	client, err := newHTTPClient(backend)
@@ -48,7 +48,7 @@ func newAWSConfig(ctx context.Context, backend BackendConfig, wrap wrapTransport
 	return result, nil
 }
 
-// noRedirect leaves redirects to the SDK, which has to sign anew.
+// noRedirect leaves redirects to the SDK, which has to sign again.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func newHTTPClient(backend BackendConfig) (*awshttp.BuildableClient, error) {
@@ -111,7 +111,7 @@ func newEKSClient(base aws.Config, backend BackendConfig) *eks.Client {
 	})
 }
 
-// provider answers nil if the configuration leaves the credentials to the SDK.
+// provider returns nil if the configuration leaves the credentials to the SDK.
 func (c CredentialsConfig) provider() aws.CredentialsProvider {
 	switch {
 	case c.AccessKeyIDFile != "":

@@ -3,14 +3,8 @@
 package s3driver
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -34,25 +28,6 @@ type Config struct {
 	// there: what is deleted or revoked of it counts as done. Without this the driver refuses to
 	// work when a backend that was used is missing.
 	RemovedBackends []string `json:"removedBackends,omitempty"`
-}
-
-// BackendType says how a backend manages accounts.
-type BackendType string
-
-// The types of backends.
-const (
-	// TypeAWS is a store with the IAM API of AWS: AWS itself, or compatible.
-	TypeAWS BackendType = "aws"
-	// TypeMinIO is MinIO, with its admin API.
-	TypeMinIO BackendType = "minio"
-	// TypeVersityGW is versitygw with accounts of its own, through its admin API.
-	TypeVersityGW BackendType = "versitygw"
-	// TypeStatic is a store without accounts, with one key pair for all workloads.
-	TypeStatic BackendType = "static"
-)
-
-func backendTypes() []BackendType {
-	return []BackendType{TypeAWS, TypeMinIO, TypeVersityGW, TypeStatic}
 }
 
 // Addressing is the place of the bucket name in a URL.
@@ -140,190 +115,8 @@ type ServiceAccountsConfig struct {
 	RolePrefix string `json:"rolePrefix,omitempty"`
 }
 
-// enabled says whether workloads can authenticate as their service account.
+// enabled reports whether workloads can authenticate as their service account.
 func (s ServiceAccountsConfig) enabled() bool { return s.EKSCluster != "" || s.OIDCProvider != "" }
-
-// ParseConfig reads the YAML of a configuration file, fills in defaults and validates it. Unknown
-// fields are errors.
-func ParseConfig(data []byte) (Config, error) { return settings.Parse(data, Config.complete) }
-
-// ReadConfig reads a configuration file.
-func ReadConfig(file string) (Config, error) { return settings.Read(file, ParseConfig) }
-
-// complete fills in defaults and then says everything that is wrong, each with its field.
-func (c Config) complete() (Config, error) {
-	if c.DriverName == "" {
-		c.DriverName = DefaultName
-	}
-	c.DefaultBackend = c.named().DefaultName()
-	backends := make(map[string]BackendConfig, len(c.Backends))
-	var problems []error
-	for _, name := range c.named().Names() {
-		backend := c.Backends[name].withDefaults(c)
-		backends[name] = backend
-		problems = append(problems, backend.validate("backends."+name)...)
-	}
-	c.Backends = backends
-	problems = append(problems, c.validate()...)
-	if err := errors.Join(problems...); err != nil {
-		return Config{}, err
-	}
-	return c, nil
-}
-
-var (
-	iamPathPattern = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
-
-	oidcProviderPattern = regexp.MustCompile(`^arn:[a-z-]+:iam::\d*:oidc-provider/.+$`)
-	rolePrefixPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$`)
-)
-
-func (c Config) validate() []error {
-	var problems []error
-	if err := cosi.ValidateDriverName(c.DriverName); err != nil {
-		problems = append(problems, fmt.Errorf("driverName: %w", err))
-	}
-	problems = append(problems, c.named().Check()...)
-	for _, name := range c.RemovedBackends {
-		if _, configured := c.Backends[name]; configured {
-			problems = append(problems, fmt.Errorf("removedBackends: %q is one of the backends", name))
-		}
-	}
-	return problems
-}
-
-// named are the configured backends.
-func (c Config) named() driverkit.Backends[BackendConfig] {
-	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends}
-}
-
-func (b BackendConfig) withDefaults(config Config) BackendConfig {
-	setDefault(&b.Region, "us-east-1")
-	switch b.Type {
-	case TypeAWS:
-		setDefault(&b.IAM.Partition, "aws")
-		setDefault(&b.IAM.Path, "/cosi/"+config.DriverName+"/")
-		setDefault(&b.IAM.Endpoint, b.Endpoint)
-		if accounts := &b.IAM.ServiceAccounts; accounts.enabled() {
-			setDefault(&accounts.EKSEndpoint, b.Endpoint)
-			setDefault(&accounts.Audience, "sts.amazonaws.com")
-			setDefault(&accounts.RolePrefix, config.Cluster)
-			setDefault(&accounts.RolePrefix, "cosi")
-		}
-	case TypeMinIO, TypeVersityGW:
-		setDefault(&b.AdminEndpoint, b.Endpoint)
-	case TypeStatic:
-	}
-	if b.Endpoint == "" {
-		setDefault(&b.Addressing, AddressingVirtual)
-	}
-	setDefault(&b.Addressing, AddressingPath)
-	return b
-}
-
-func setDefault[T ~string](field *T, value T) {
-	if *field == "" {
-		*field = value
-	}
-}
-
-func (b BackendConfig) validate(field string) []error {
-	var problems []error
-	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
-	}
-	b.validateAccounts(bad)
-	b.IAM.ServiceAccounts.validate(bad)
-	b.validateEndpoints(bad)
-	return problems
-}
-
-// validateAccounts checks what the type needs and what only it may have.
-func (b BackendConfig) validateAccounts(bad func(name, format string, args ...any)) {
-	if !slices.Contains(backendTypes(), b.Type) {
-		bad("type", "%q is not one of: %s", b.Type, joinTypes(backendTypes()))
-		return // what else is needed depends on it
-	}
-	if b.Type != TypeAWS && b.Endpoint == "" {
-		bad("endpoint", "is needed for type %s", b.Type)
-	}
-	if b.Type != TypeAWS && b.Credentials.provider() == nil {
-		bad("credentials", "are needed for type %s", b.Type)
-	}
-	b.validateWorkloads(bad)
-	if err := b.Credentials.check(); err != nil {
-		bad("credentials", "%v", err)
-	}
-	if b.Type != TypeAWS && b.IAM != (IAMConfig{}) {
-		bad("iam", "is for type aws only")
-	}
-	// A managed policy is below the path, in one of its own with the user's name.
-	if b.Type == TypeAWS && (!iamPathPattern.MatchString(b.IAM.Path) || len(b.IAM.Path) > 512-maxAccountName) {
-		bad("iam.path", "%q must begin and end with '/'", b.IAM.Path)
-	}
-	if arn := b.IAM.PermissionsBoundary; arn != "" && !strings.HasPrefix(arn, "arn:") {
-		bad("iam.permissionsBoundary", "%q is not the ARN of a policy", arn)
-	}
-}
-
-// validateWorkloads checks the key pair that all workloads of a store without accounts share.
-func (b BackendConfig) validateWorkloads(bad func(name, format string, args ...any)) {
-	switch given := b.Workloads.provider() != nil; {
-	case b.Type == TypeStatic && !given:
-		bad("workloads", "is needed for type static: the key pair that its workloads get")
-	case b.Type != TypeStatic && given:
-		bad("workloads", "is for type static only: with type %s each access gets a key pair of its own", b.Type)
-	}
-	if err := b.Workloads.check(); err != nil {
-		bad("workloads", "%v", err)
-	}
-}
-
-// validate checks how pods get a role.
-func (s ServiceAccountsConfig) validate(bad func(name, format string, args ...any)) {
-	if s == (ServiceAccountsConfig{}) {
-		return
-	}
-	if !s.enabled() {
-		bad("iam.serviceAccounts", "needs eksCluster, oidcProvider or both")
-	}
-	if s.OIDCProvider != "" && !oidcProviderPattern.MatchString(s.OIDCProvider) {
-		bad("iam.serviceAccounts.oidcProvider", "%q is not the ARN of an OpenID Connect provider, such as arn:aws:iam::111122223333:oidc-provider/oidc.example.com/id", s.OIDCProvider)
-	}
-	if s.enabled() && !rolePrefixPattern.MatchString(s.RolePrefix) {
-		bad("iam.serviceAccounts.rolePrefix", "%q must be 1 to 24 lower-case letters, digits and '-'", s.RolePrefix)
-	}
-}
-
-// validateEndpoints checks how the store is reached.
-func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...any)) {
-	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
-		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
-	}
-	endpoints := map[string]string{
-		"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "adminEndpoint": b.AdminEndpoint,
-		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
-	}
-	for name, value := range endpoints {
-		if err := driverkit.CheckEndpoint(value, "https://s3.example.com"); err != nil {
-			bad(name, "%v", err)
-		}
-	}
-	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
-	}
-	if _, err := driverkit.CertificateAuthorities(b.CAFile); err != nil {
-		bad("caFile", "%v", err)
-	}
-}
-
-func joinTypes(types []BackendType) string {
-	var names []string
-	for _, one := range types {
-		names = append(names, string(one))
-	}
-	return strings.Join(names, ", ")
-}
 
 // publicEndpoint is the URL for workloads in a region.
 func (b BackendConfig) publicEndpoint(region string) string {

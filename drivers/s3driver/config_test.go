@@ -16,7 +16,7 @@ import (
 
 func TestParseConfigFillsInDefaults(t *testing.T) {
 	t.Parallel()
-	got, err := s3driver.ParseConfig([]byte(`
+	got, err := s3driver.Format().Parse([]byte(`
 backends:
   main: {type: aws}
   lab:
@@ -79,7 +79,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := s3driver.ParseConfig([]byte(test.yaml))
+			_, err := s3driver.Format().Parse([]byte(test.yaml))
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -102,7 +102,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 		"S3_DRIVER_ACCESS_KEY_ID": "id", "S3_DRIVER_SECRET_ACCESS_KEY": "secret", "S3_DRIVER_ADDRESSING": "virtual",
 	}
 	lookup := func(name string) (string, bool) { value, set := variables[name]; return value, set }
-	got, err := s3driver.ConfigFromEnvironment(lookup)
+	got, err := s3driver.Format().FromEnvironment(lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +116,14 @@ func TestConfigFromEnvironment(t *testing.T) {
 		t.Errorf("backend differs (-want +got):\n%s", diff)
 	}
 	delete(variables, "S3_DRIVER_SECRET_ACCESS_KEY")
-	if _, err := s3driver.ConfigFromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "need each other") {
+	if _, err := s3driver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "need each other") {
 		t.Errorf("half a key pair: %v", err)
 	}
 }
 
 func TestNoVariableIsReserved(t *testing.T) {
 	t.Parallel()
-	for _, variable := range s3driver.Variables() {
+	for _, variable := range s3driver.Format().Variables {
 		if strings.HasPrefix(variable.Name, "COSI_") || variable.Description == "" {
 			t.Errorf("variable %q (%q)", variable.Name, variable.Description)
 		}
@@ -134,7 +134,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("backends: {a: {type: aws, endpoint: 'http://h'}}"))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := s3driver.ParseConfig(data)
+		config, err := s3driver.Format().Parse(data)
 		if err == nil && (config.DefaultBackend == "" || len(config.Backends) == 0) {
 			t.Errorf("accepted without a backend: %q", data)
 		}

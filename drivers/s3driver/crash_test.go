@@ -48,7 +48,7 @@ type scenario struct {
 	// needs is what not every store has.
 	needs capability
 	// many says that the RPC is one of the others again, with more buckets and so many more calls: some of them
-	// are tried, chosen anew at each run.
+	// are tried, chosen again at each run.
 	many bool
 }
 
@@ -114,7 +114,7 @@ func runMatrix(t *testing.T, on target, scenario scenario) {
 	if sample == 0 && scenario.many {
 		sample = sampleOfMany
 	}
-	drivertest.CrashMatrix{Sample: sample, Cell: func(t *testing.T, crash *drivertest.Crash) {
+	drivertest.CrashMatrix{Sample: sample, Short: 6, Cell: func(t *testing.T, crash *drivertest.Crash) {
 		t.Helper()
 		runCell(t, on, scenario, crash)
 	}}.Run(t)
@@ -124,7 +124,7 @@ func runCell(t *testing.T, on target, scenario scenario, crash *drivertest.Crash
 	t.Helper()
 	store := credstore.NewMemory()
 	before := inventory(t, on, store)
-	names := names{bucket: "bc-" + uuid.NewString(), account: newAccount()}
+	names := names{bucket: "bc-" + uuid.NewString(), account: drivertest.NewAccount()}
 	scenario.prepare(t, process(t, on, store, nil), names)
 
 	if err := scenario.call(crash.Context(t), process(t, on, store, crash), names); err == nil && crash.Dead() {
@@ -250,7 +250,7 @@ func verifyGranted(rotation string) func(*testing.T, *run) {
 		again, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, rotation))
 		mustSucceed(t, err)
 		if diff := cmp.Diff(access, again); diff != "" {
-			t.Errorf("a repeated grant answers something else:\n%s", diff)
+			t.Errorf("a repeated grant returns something else:\n%s", diff)
 		}
 		client := clientOf(access, run.bucket)
 		mustSucceed(t, putObject(t, client, run.bucket, "key"))
@@ -348,7 +348,7 @@ func verifyGrantedMany(request request) func(*testing.T, *run) {
 		again, err := run.driver.GrantAccess(t.Context(), request(run.names))
 		mustSucceed(t, err)
 		if diff := cmp.Diff(access, again); diff != "" {
-			t.Errorf("a repeated grant answers something else:\n%s", diff)
+			t.Errorf("a repeated grant returns something else:\n%s", diff)
 		}
 		found := ofRun(inventory(t, run.target, run.store), run.names)
 		if users, policies, keys := count(found, "user "), count(found, "policy "), count(found, "key "); users > 1 || policies > 1 || keys != 1 {
@@ -441,7 +441,7 @@ func count(lines []string, prefix string) int {
 	return len(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, prefix) }))
 }
 
-// ofRun answers the lines of an inventory that belong to one cell.
+// ofRun returns the lines of an inventory that belong to one cell.
 func ofRun(lines []string, names names) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 		return !strings.Contains(line, names.bucket) && !strings.Contains(line, names.account)

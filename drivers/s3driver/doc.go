@@ -8,4 +8,4 @@
 // store.
 package s3driver
 
-//go:generate go run ./internal/reference . ../../docs/reference
+//go:generate env COOPER_UPDATE=1 go test -count=1 -run ^TestReference$ .

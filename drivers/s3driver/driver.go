@@ -8,19 +8,12 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/iamuser"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/role"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
@@ -56,22 +49,11 @@ var (
 	_ driverkit.BackendsChecker = (*Driver)(nil)
 )
 
-// accounts manages the accounts of one store.
-type accounts interface {
-	// Check refuses what the store cannot do. It makes no calls.
-	Check(request account.Request) error
-	// Grant makes sure that the account exists and answers its credential.
-	Grant(ctx context.Context, request account.Request) (credentials.Credential, error)
-	// Revoke makes sure that the account does not exist. Only names and IDs of the request are set.
-	Revoke(ctx context.Context, request account.Request) error
-	// Answers makes a call that Grant makes too, and that changes nothing.
-	Answers(ctx context.Context) error
-}
-
 // backend is one configured store.
 type backend struct {
 	name                 string
 	config               BackendConfig
+	kind                 storeType
 	certificateAuthority string
 	buckets              *bucket.Store
 	accounts             accounts
@@ -130,6 +112,7 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 	made := &backend{
 		name:                 name,
 		config:               settings,
+		kind:                 storeTypes()[settings.Type],
 		certificateAuthority: authority,
 		buckets: &bucket.Store{
 			API:      newS3Client(base, settings),
@@ -139,66 +122,15 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 			Cluster:  config.Cluster,
 		},
 	}
-	made.addAccounts(config, store, base)
-	made.addIdentities(config, locks, base)
-	return made, nil
-}
-
-// addAccounts chooses how the store manages accounts, and what else it has or lacks.
-func (b *backend) addAccounts(config Config, store credentials.Store, base aws.Config) {
-	admin := &adminapi.Client{
-		Name: string(b.config.Type), Endpoint: b.config.AdminEndpoint, Region: b.config.Region,
-		Credentials: base.Credentials, HTTP: base.HTTPClient,
-	}
-	b.buckets.TagsAtCreation = b.config.Type == TypeAWS || b.config.Type == TypeVersityGW
-	if b.config.Endpoint != "" {
+	if settings.Endpoint != "" {
 		// Of AWS it is documented that bucket and tags are made as one.
-		b.buckets.Intents = &bucket.Intents{Store: store, Backend: b.name}
+		made.buckets.Intents = &bucket.Intents{Store: store, Backend: name}
 	}
-	switch b.config.Type {
-	case TypeMinIO:
-		b.accounts = &minio.Users{API: admin, Store: store, Driver: config.DriverName, Cluster: config.Cluster}
-		b.buckets.Quotas = minio.Quota{API: admin}
-	case TypeVersityGW:
-		b.accounts = &versitygw.Users{API: admin, S3: b.buckets.API, Store: store}
-	case TypeStatic:
-		b.accounts = &static.Key{Credentials: b.config.Workloads.provider(), Store: store}
-	case TypeAWS:
-		b.buckets.PublicAccessBlock = true
-		b.accounts = &iamuser.Users{
-			API:       newIAMClient(base, b.config),
-			Store:     store,
-			Driver:    config.DriverName,
-			Cluster:   config.Cluster,
-			Path:      b.config.IAM.Path,
-			Boundary:  b.config.IAM.PermissionsBoundary,
-			Partition: b.config.IAM.Partition,
-		}
+	made.kind.equip(made, parts{driver: config, store: store, base: base})
+	if settings.IAM.ServiceAccounts.enabled() {
+		made.identities = newRoles(config, settings, locks, base)
 	}
-}
-
-// addIdentities adds what workloads need in order to authenticate as their service account.
-func (b *backend) addIdentities(config Config, locks *role.Locks, base aws.Config) {
-	wanted := b.config.IAM.ServiceAccounts
-	if !wanted.enabled() {
-		return
-	}
-	b.identities = &role.Roles{
-		API:       newIAMClient(base, b.config),
-		Driver:    config.DriverName,
-		Cluster:   config.Cluster,
-		Path:      b.config.IAM.Path,
-		Prefix:    wanted.RolePrefix,
-		Boundary:  b.config.IAM.PermissionsBoundary,
-		Partition: b.config.IAM.Partition,
-		Locks:     locks,
-	}
-	if wanted.EKSCluster != "" {
-		b.identities.PodIdentity = &role.PodIdentity{API: newEKSClient(base, b.config), Cluster: wanted.EKSCluster, Driver: config.DriverName}
-	}
-	if wanted.OIDCProvider != "" {
-		b.identities.WebIdentity = &role.WebIdentity{Provider: wanted.OIDCProvider, Audience: wanted.Audience}
-	}
+	return made, nil
 }
 
 // authTypes are those of all backends together.
@@ -225,7 +157,7 @@ func (d *Driver) Info() driverkit.Info {
 	}
 }
 
-// revision changes with what appears in answers: endpoints, regions, addressing and authorities.
+// revision changes with what appears in responses: endpoints, regions, addressing and authorities.
 func (c Config) revision() (string, error) {
 	type visible struct{ Endpoint, Region, Addressing, Authority string }
 	all := map[string]visible{}
@@ -257,7 +189,7 @@ func (b *backend) checkBucket(want params.Bucket) error {
 	if want.Region != "" && want.Region != b.config.Region && !b.buckets.Regional {
 		return driverkit.InvalidArgument("parameter region is %q, but backend %s has only %q", want.Region, b.name, b.config.Region)
 	}
-	if b.config.Type == TypeMinIO && want.Encryption == params.EncryptionKMS && want.KMSKey == "" {
+	if b.kind.needsKMSKey && want.Encryption == params.EncryptionKMS && want.KMSKey == "" {
 		return driverkit.InvalidArgument("parameter encryption is %q, but backend %s, of type %s, needs kmsKeyID with it", want.Encryption, b.name, b.config.Type)
 	}
 	if want.Quota != 0 && b.buckets.Quotas == nil {

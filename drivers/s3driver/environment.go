@@ -3,10 +3,7 @@
 package s3driver
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -17,62 +14,34 @@ const EnvironmentPrefix = "S3_DRIVER_"
 // environmentBackend is the name of the one backend that the environment can describe.
 const environmentBackend = "default"
 
-// Variable is an environment variable of the simple configuration.
-type Variable struct {
-	// Name is the whole name.
-	Name string
-	// Description says what it sets.
-	Description string
-	set         func(config *Config, backend *BackendConfig, value string)
-}
-
-// Variables lists the environment variables that describe a driver with one backend, for cases that
-// need no file.
-func Variables() []Variable {
-	return []Variable{
-		{EnvironmentPrefix + "NAME", "Name of the driver.", func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
-		{EnvironmentPrefix + "CLUSTER", "Mark of the cluster on everything that is made.", func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
-		{EnvironmentPrefix + "TYPE", "Type of the backend: aws, minio, versitygw or static.", func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
-		{EnvironmentPrefix + "ENDPOINT", "URL of the store; unset means AWS.", func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
-		{EnvironmentPrefix + "PUBLIC_ENDPOINT", "URL of the store for workloads, if it is another.", func(_ *Config, b *BackendConfig, v string) { b.PublicEndpoint = v }},
-		{EnvironmentPrefix + "IAM_ENDPOINT", "URL of the IAM API, if it is another than the store's.", func(_ *Config, b *BackendConfig, v string) { b.IAM.Endpoint = v }},
-		{EnvironmentPrefix + "REGION", "Region of the store.", func(_ *Config, b *BackendConfig, v string) { b.Region = v }},
-		{EnvironmentPrefix + "ADDRESSING", "path or virtual.", func(_ *Config, b *BackendConfig, v string) { b.Addressing = Addressing(v) }},
-		{EnvironmentPrefix + "CA_FILE", "PEM file with the certificate authorities of the endpoint.", func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
-		{EnvironmentPrefix + "ACCESS_KEY_ID", "Access key ID of the driver itself.", func(_ *Config, b *BackendConfig, v string) { b.Credentials.AccessKeyID = v }},
-		{EnvironmentPrefix + "SECRET_ACCESS_KEY", "Secret key of the driver itself.", func(_ *Config, b *BackendConfig, v string) { b.Credentials.SecretAccessKey = cosi.NewSecret(v) }},
+// Format is how the configuration is written: as the YAML of a file or, for cases that need no file, as environment
+// variables that describe a driver with one backend.
+func Format() settings.Format[Config, BackendConfig] {
+	return settings.Format[Config, BackendConfig]{
+		Backend: "backend", Variables: variables(), Complete: Config.complete,
+		Single: func(config *Config, backend BackendConfig) error {
+			if backend.Type == "" {
+				backend.Type = TypeAWS
+			}
+			config.DefaultBackend = environmentBackend
+			config.Backends = map[string]BackendConfig{environmentBackend: backend}
+			return nil
+		},
 	}
 }
 
-// ConfigFromEnvironment describes a driver with one backend by the Variables. Lookup answers a
-// variable's value, as os.LookupEnv does. Variables that begin with the prefix and have another name
-// are no concern of this function.
-func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
-	var config Config
-	backend := BackendConfig{Type: TypeAWS}
-	for _, variable := range Variables() {
-		if value, set := lookup(variable.Name); set && value != "" {
-			variable.set(&config, &backend, strings.TrimSpace(value))
-		}
+func variables() []settings.Variable[Config, BackendConfig] {
+	return []settings.Variable[Config, BackendConfig]{
+		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
+		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
+		{Name: EnvironmentPrefix + "TYPE", Description: "Type of the backend: aws, minio, versitygw or static.", Set: func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the store; unset means AWS.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
+		{Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the store for workloads, if it is another.", Set: func(_ *Config, b *BackendConfig, v string) { b.PublicEndpoint = v }},
+		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it is another than the store's.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAM.Endpoint = v }},
+		{Name: EnvironmentPrefix + "REGION", Description: "Region of the store.", Set: func(_ *Config, b *BackendConfig, v string) { b.Region = v }},
+		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or virtual.", Set: func(_ *Config, b *BackendConfig, v string) { b.Addressing = Addressing(v) }},
+		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
+		{Name: EnvironmentPrefix + "ACCESS_KEY_ID", Description: "Access key ID of the driver itself.", Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.AccessKeyID = v }},
+		{Name: EnvironmentPrefix + "SECRET_ACCESS_KEY", Description: "Secret key of the driver itself.", Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.SecretAccessKey = cosi.NewSecret(v) }},
 	}
-	config.DefaultBackend = environmentBackend
-	config.Backends = map[string]BackendConfig{environmentBackend: backend}
-	config, err := config.complete()
-	if err != nil {
-		return Config{}, fmt.Errorf("the configuration by environment variables is not valid: %w", err)
-	}
-	return config, nil
-}
-
-// check refuses half of a key pair given as values.
-func (c CredentialsConfig) check() error {
-	switch {
-	case (c.AccessKeyIDFile == "") != (c.SecretAccessKeyFile == ""):
-		return errors.New("accessKeyIDFile and secretAccessKeyFile need each other")
-	case (c.AccessKeyID == "") != c.SecretAccessKey.IsZero():
-		return errors.New("the access key ID and the secret key need each other")
-	case c.AccessKeyID != "" && c.AccessKeyIDFile != "":
-		return errors.New("give the key pair either by files or by value")
-	}
-	return nil
 }

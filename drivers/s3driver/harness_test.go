@@ -13,9 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
-	"github.com/google/uuid"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -95,7 +92,7 @@ func ourFake(t *testing.T) target {
 	return on
 }
 
-// startFake answers the fake itself too, for tests that inject faults or look into it.
+// startFake returns the fake itself too, for tests that inject faults or look into it.
 func startFake(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	t.Helper()
 	server, err := s3fake.New(options)
@@ -178,17 +175,6 @@ func newWorld(t *testing.T, on target, options worldOptions) *world {
 	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), target: on, store: options.store}
 }
 
-// newBucket creates a bucket of a new name in the way of COSI: phase 1, then phase 2.
-func (w *world) newBucket(t *testing.T, parameters map[string]string) string {
-	t.Helper()
-	generated, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-" + uuid.NewString(), Parameters: parameters})
-	if err != nil {
-		t.Fatalf("generate bucket ID: %v", err)
-	}
-	w.mustCreate(t, generated.GetBucketId(), parameters)
-	return generated.GetBucketId()
-}
-
 func (w *world) mustCreate(t *testing.T, id string, parameters map[string]string) *cosi.S3BucketInfo {
 	t.Helper()
 	created, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
@@ -198,38 +184,16 @@ func (w *world) mustCreate(t *testing.T, id string, parameters map[string]string
 	return created.GetProtocols().GetS3()
 }
 
-func (w *world) delete(t *testing.T, id string, parameters map[string]string) error {
-	t.Helper()
-	_, err := w.DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{BucketId: id, Parameters: parameters})
-	return err
-}
+var readWrite = drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}
 
-// mode is what an access asks of each bucket.
-type mode struct{ data, objectMetadata, bucketMetadata cosi.AccessMode_Mode }
-
-var readWrite = mode{data: cosi.AccessMode_READ_WRITE}
-
-func grantRequest(account string, asked mode, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
-	modes := drivertest.Modes{Data: asked.data, ObjectMetadata: asked.objectMetadata, BucketMetadata: asked.bucketMetadata}
+func grantRequest(account string, modes drivertest.Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	return drivertest.GrantRequest(cosi.ObjectProtocol_S3, account, modes, buckets...)
-}
-
-func (w *world) mustGrant(t *testing.T, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
-	t.Helper()
-	granted, err := w.DriverGrantBucketAccess(t.Context(), request)
-	if err != nil {
-		t.Fatalf("grant %s: %v", request.GetAccountId(), err)
-	}
-	return granted
 }
 
 func (w *world) revoke(t *testing.T, account string, buckets ...string) error {
 	t.Helper()
-	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(grantRequest(account, mode{}, buckets...)))
-	return err
+	return w.Revoke(t, grantRequest(account, drivertest.Modes{}, buckets...))
 }
-
-func newAccount() string { return "ba-" + uuid.NewString() }
 
 // workload is an S3 client with the credential that a grant answered.
 func workload(t *testing.T, granted *cosi.DriverGrantBucketAccessResponse) *s3.Client {
@@ -270,7 +234,7 @@ func getObject(t *testing.T, client *s3.Client, bucket, key string) error {
 	return out.Body.Close()
 }
 
-// apiCode answers the code of a store's error, empty for success.
+// apiCode returns the code of a store's error, empty for success.
 func apiCode(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -278,20 +242,7 @@ func apiCode(t *testing.T, err error) string {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		t.Fatalf("no answer of the store: %v", err)
+		t.Fatalf("no response of the store: %v", err)
 	}
 	return api.ErrorCode()
-}
-
-// wantCode asserts the gRPC code of an error, and what its text says.
-func wantCode(t *testing.T, err error, code codes.Code, texts ...string) {
-	t.Helper()
-	if status.Code(err) != code {
-		t.Fatalf("error is %v, want code %v", err, code)
-	}
-	for _, text := range texts {
-		if err != nil && !strings.Contains(err.Error(), text) {
-			t.Errorf("error %q does not say %q", err, text)
-		}
-	}
 }

@@ -18,7 +18,7 @@ import (
 // accounts, and what gives service accounts their roles, answer and accept the driver's own
 // credentials. All backends are asked at once, so that one that hangs holds up no other.
 //
-// The driver needs no right for this that it does not need anyway: that a call is denied is an answer
+// The driver needs no right for this that it does not need anyway: that a call is denied is a response
 // too.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 	var mu sync.Mutex
@@ -39,14 +39,14 @@ func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
 // answers asks all APIs of the backend.
 func (b *backend) answers(ctx context.Context) error {
 	_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
-	problems := []error{silence("the store", err), silence("its accounts", b.accounts.Answers(ctx))}
+	problems := []error{silence("the store", err), silence("its accounts", b.accounts.Ping(ctx))}
 	if b.identities != nil {
-		problems = append(problems, silence("roles of service accounts", b.identities.Answers(ctx)))
+		problems = append(problems, silence("roles of service accounts", b.identities.Ping(ctx)))
 	}
 	return errors.Join(problems...)
 }
 
-// silence answers nil for an error that is an answer.
+// silence returns nil for a refusal, which is a response.
 func silence(what string, err error) error {
 	if err == nil || apierror.Denied(err) {
 		return nil

@@ -31,21 +31,21 @@ func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3drive
 	return driver
 }
 
-// testEveryStoreAnswers asks all APIs that the driver uses there.
-func testEveryStoreAnswers(t *testing.T, on target) {
+// testEveryStoreResponds asks all APIs that the driver uses there.
+func testEveryStoreResponds(t *testing.T, on target) {
 	wrong := on.backend
 	wrong.Credentials.SecretAccessKey = cosi.NewSecret("wrong")
 	answers := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend, "wrong": wrong}).CheckBackends(t.Context())
 	if err := answers["main"]; err != nil {
-		t.Errorf("it does not answer: %v", err)
+		t.Errorf("it does not respond: %v", err)
 	}
 	if answers["wrong"] == nil {
-		t.Error("it answers a driver with the wrong key")
+		t.Error("it accepts a driver with the wrong key")
 	}
 }
 
-// TestWhatDoesNotAnswer takes one API away.
-func TestWhatDoesNotAnswer(t *testing.T) {
+// TestWhatDoesNotRespond takes one API away.
+func TestWhatDoesNotRespond(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change func(*s3driver.BackendConfig)
@@ -99,7 +99,7 @@ func TestADeniedCallIsAnAnswer(t *testing.T) {
 	}
 	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: *key.AccessKey.AccessKeyId, SecretAccessKey: cosi.NewSecret(*key.AccessKey.SecretAccessKey)}
 	if err := driverOf(t, map[string]s3driver.BackendConfig{"main": on.backend}).CheckBackends(t.Context())["main"]; err != nil {
-		t.Errorf("it does not answer: %v", err)
+		t.Errorf("it does not respond: %v", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		// Both calls to the backend that answers: S3 and IAM. Then the time is up.
+		// Both calls to the backend that responds: S3 and IAM. Then the time is up.
 		<-answered
 		<-answered
 		cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
@@ -41,7 +41,7 @@ func inventory(t *testing.T, on target, store *credstore.Memory) []string {
 	return lines
 }
 
-// list answers what is at the store: "kind name" lines of buckets, users, keys and policies.
+// list returns what is at the store: "kind name" lines of buckets, users, keys and policies.
 func (on target) list(ctx context.Context) ([]string, error) {
 	lines, err := on.accounts(ctx)
 	if err != nil {

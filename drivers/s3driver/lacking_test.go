@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -31,10 +32,10 @@ func TestRevokeWithoutSomeCalls(t *testing.T) {
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
 	without(t, server, "iam:ListAttachedUserPolicies", "iam:ListPolicies", "iam:ListAttachedRolePolicies", "iam:ListGroupsForUser")
 	w := newWorld(t, on, worldOptions{})
-	bucket, withKey, asPod := w.newBucket(t, nil), newAccount(), newAccount()
+	bucket, withKey, asPod := w.NewBucket(t, nil), drivertest.NewAccount(), drivertest.NewAccount()
 	shop := pod{namespace: "ns", account: "sa"}
-	w.mustGrant(t, grantRequest(withKey, readWrite, bucket))
-	w.mustGrant(t, shop.grantRequest(asPod, readWrite, bucket))
+	w.MustGrant(t, grantRequest(withKey, readWrite, bucket))
+	w.MustGrant(t, shop.grantRequest(asPod, readWrite, bucket))
 	mustSucceed(t, w.revoke(t, withKey, bucket))
 	mustSucceed(t, shop.revoke(t, w, asPod, bucket))
 	if left := server.Inventory(); len(left.Users)+len(left.Roles)+len(left.Associations) != 0 {
@@ -50,11 +51,11 @@ func TestPolicyTooLargeForTheStore(t *testing.T) {
 	w := newWorld(t, on, worldOptions{})
 	var buckets []string
 	for range 16 {
-		buckets = append(buckets, w.newBucket(t, nil))
+		buckets = append(buckets, w.NewBucket(t, nil))
 	}
-	account := newAccount()
+	account := drivertest.NewAccount()
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, buckets...))
-	wantCode(t, err, codes.InvalidArgument)
+	drivertest.WantCode(t, err, codes.InvalidArgument)
 	for _, user := range server.Inventory().Users {
 		if len(user.Keys)+len(user.Inline) > 0 {
 			t.Errorf("the refused access has keys or rights: %+v", user)
@@ -64,7 +65,7 @@ func TestPolicyTooLargeForTheStore(t *testing.T) {
 	if left := server.Inventory().Users; len(left) != 0 {
 		t.Errorf("left are users %v", left)
 	}
-	granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), mode{data: cosi.AccessMode_READ_WRITE}, buckets[:15]...))
+	granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, buckets[:15]...))
 	if err != nil {
 		t.Fatalf("15 buckets: %v", err)
 	}
@@ -76,8 +77,8 @@ func TestRevokeLeavesGroups(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
-	w.mustGrant(t, grantRequest(account, readWrite, bucket))
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	w.MustGrant(t, grantRequest(account, readWrite, bucket))
 	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
 	group, user := aws.String("auditors"), aws.String(server.Inventory().Users[0].Name)
 	if _, err := admin.CreateGroup(t.Context(), &iam.CreateGroupInput{GroupName: group}); err != nil {

@@ -13,14 +13,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 func testWholeLife(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
-	granted := w.mustGrant(t, grantRequest(account, readWrite, bucket))
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
 	client := workload(t, granted)
 	if err := putObject(t, client, bucket, "key"); err != nil {
 		t.Errorf("put: %v", err)
@@ -28,7 +29,7 @@ func testWholeLife(t *testing.T, on target) {
 	if err := getObject(t, client, bucket, "key"); err != nil {
 		t.Errorf("get: %v", err)
 	}
-	wantCode(t, w.delete(t, bucket, nil), codes.FailedPrecondition, "not empty", "deleteNonEmpty")
+	drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.FailedPrecondition, "not empty", "deleteNonEmpty")
 	for range 2 {
 		if err := w.revoke(t, account, bucket); err != nil {
 			t.Fatalf("revoke: %v", err)
@@ -38,20 +39,20 @@ func testWholeLife(t *testing.T, on target) {
 		t.Errorf("after revoke the key is answered with %q", code)
 	}
 	for range 2 {
-		if err := w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true", "unknown": "ignored"}); err != nil {
+		if err := w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true", "unknown": "ignored"}); err != nil {
 			t.Fatalf("delete: %v", err)
 		}
 	}
 	_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
-	wantCode(t, err, codes.NotFound, bucket)
+	drivertest.WantCode(t, err, codes.NotFound, bucket)
 }
 
-func testRepeatedCallsAnswerTheSame(t *testing.T, on target) {
+func testRepeatedCallsReturnTheSame(t *testing.T, on target) {
 	store := credstore.NewMemory()
 	w := newWorld(t, on, worldOptions{store: store})
 	parameters := map[string]string{"versioning": "true", "tags": `{"team":"a"}`}
-	bucket, account := w.newBucket(t, parameters), newAccount()
-	first := w.mustGrant(t, grantRequest(account, readWrite, bucket))
+	bucket, account := w.NewBucket(t, parameters), drivertest.NewAccount()
+	first := w.MustGrant(t, grantRequest(account, readWrite, bucket))
 	info := w.mustCreate(t, bucket, parameters)
 
 	restarted := newWorld(t, on, worldOptions{store: store})
@@ -59,17 +60,17 @@ func testRepeatedCallsAnswerTheSame(t *testing.T, on target) {
 		t.Errorf("the bucket is described differently after a restart:\n%s", diff)
 	}
 	for range 2 {
-		if diff := cmp.Diff(first, restarted.mustGrant(t, grantRequest(account, readWrite, bucket)), protocmp.Transform()); diff != "" {
-			t.Errorf("the grant answers something else after a restart:\n%s", diff)
+		if diff := cmp.Diff(first, restarted.MustGrant(t, grantRequest(account, readWrite, bucket)), protocmp.Transform()); diff != "" {
+			t.Errorf("the grant returns something else after a restart:\n%s", diff)
 		}
 	}
 }
 
 func testBucketOfOtherParameters(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"versioning": "true"}})
-	wantCode(t, err, codes.AlreadyExists, bucket)
+	drivertest.WantCode(t, err, codes.AlreadyExists, bucket)
 	out, err := w.root().GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: &bucket})
 	if err != nil || out.Status != "" {
 		t.Errorf("versioning is %q, %v: the refused request changed the bucket", out.Status, err)
@@ -83,15 +84,15 @@ func testForeignBucketIsLeftAlone(t *testing.T, on target) {
 		t.Fatal(err)
 	}
 	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
-	wantCode(t, err, codes.AlreadyExists, bucket, "left alone")
-	wantCode(t, w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	drivertest.WantCode(t, err, codes.AlreadyExists, bucket, "left alone")
+	drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
 	if _, err := w.root().HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket}); err != nil {
 		t.Errorf("the foreign bucket is gone: %v", err)
 	}
 	if _, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket}); err != nil {
 		t.Errorf("static provisioning: %v", err)
 	}
-	granted := w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	if err := putObject(t, workload(t, granted), bucket, "key"); err != nil {
 		t.Errorf("put into a static bucket: %v", err)
 	}
@@ -99,30 +100,30 @@ func testForeignBucketIsLeftAlone(t *testing.T, on target) {
 
 func testStaticBucketMustFitItsParameters(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	get := func(parameters map[string]string) error {
 		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
 		return err
 	}
-	wantCode(t, get(map[string]string{"versioning": "true"}), codes.AlreadyExists, "versioning")
-	wantCode(t, get(map[string]string{"objectLock": "true"}), codes.AlreadyExists, "object lock")
-	wantCode(t, get(map[string]string{"region": "mars-1"}), codes.InvalidArgument, "mars-1")
-	wantCode(t, get(nil), codes.OK)
+	drivertest.WantCode(t, get(map[string]string{"versioning": "true"}), codes.AlreadyExists, "versioning")
+	drivertest.WantCode(t, get(map[string]string{"objectLock": "true"}), codes.AlreadyExists, "object lock")
+	drivertest.WantCode(t, get(map[string]string{"region": "mars-1"}), codes.InvalidArgument, "mars-1")
+	drivertest.WantCode(t, get(nil), codes.OK)
 }
 
 func testAccountOfOtherBucketsOrModes(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	first, second, account := w.newBucket(t, nil), w.newBucket(t, nil), newAccount()
-	granted := w.mustGrant(t, grantRequest(account, readWrite, first))
+	first, second, account := w.NewBucket(t, nil), w.NewBucket(t, nil), drivertest.NewAccount()
+	granted := w.MustGrant(t, grantRequest(account, readWrite, first))
 	for name, request := range map[string]*cosi.DriverGrantBucketAccessRequest{
 		"another bucket": grantRequest(account, readWrite, second),
 		"more buckets":   grantRequest(account, readWrite, first, second),
-		"another mode":   grantRequest(account, mode{data: cosi.AccessMode_READ_ONLY}, first),
+		"another mode":   grantRequest(account, drivertest.Modes{Data: cosi.AccessMode_READ_ONLY}, first),
 	} {
 		if _, err := w.DriverGrantBucketAccess(t.Context(), request); err == nil {
 			t.Errorf("%s: granted", name)
 		} else {
-			wantCode(t, err, codes.AlreadyExists, account)
+			drivertest.WantCode(t, err, codes.AlreadyExists, account)
 		}
 	}
 	if code := apiCode(t, putObject(t, workload(t, granted), second, "key")); code != "AccessDenied" {
@@ -132,13 +133,13 @@ func testAccountOfOtherBucketsOrModes(t *testing.T, on target) {
 
 func testRotationKeepsExactlyThePreviousKey(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	var clients []*s3.Client
 	for _, rotation := range []string{"", "first", "second", "third"} {
 		request := grantRequest(account, readWrite, bucket)
 		request.Rotation = rotation
-		granted := w.mustGrant(t, request)
-		if diff := cmp.Diff(granted, w.mustGrant(t, request), protocmp.Transform()); diff != "" {
+		granted := w.MustGrant(t, request)
+		if diff := cmp.Diff(granted, w.MustGrant(t, request), protocmp.Transform()); diff != "" {
 			t.Fatalf("rotation %q repeated:\n%s", rotation, diff)
 		}
 		clients = append(clients, workload(t, granted))
@@ -157,7 +158,7 @@ func testRotationKeepsExactlyThePreviousKey(t *testing.T, on target) {
 func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	parameters := map[string]string{"versioning": "true", "deleteNonEmpty": "true"}
-	bucket, root := w.newBucket(t, parameters), w.root()
+	bucket, root := w.NewBucket(t, parameters), w.root()
 	for range 3 {
 		for _, key := range []string{"a", "b/c", "ü + %"} {
 			if err := putObject(t, root, bucket, key); err != nil {
@@ -171,7 +172,7 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 	if _, err := root.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String("upload")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.delete(t, bucket, parameters); err != nil {
+	if err := w.Delete(t, bucket, parameters); err != nil {
 		t.Fatal(err)
 	}
 	_, err := root.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket})
@@ -182,13 +183,13 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 
 func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
-	client := workload(t, w.mustGrant(t, grantRequest(account, readWrite, bucket)))
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
 
 	other := newWorld(t, on, worldOptions{})
 	_, err := other.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	wantCode(t, err, codes.FailedPrecondition, "credential store lost", account)
-	wantCode(t, other.revoke(t, account, bucket), codes.FailedPrecondition, "credential store lost")
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "credential store lost", account)
+	drivertest.WantCode(t, other.revoke(t, account, bucket), codes.FailedPrecondition, "credential store lost")
 	if err := putObject(t, client, bucket, "key"); err != nil {
 		t.Errorf("the delivered key does not work any more: %v", err)
 	}
@@ -200,8 +201,8 @@ func testLostCredentialStoreDeletesNoLiveKey(t *testing.T, on target) {
 func testGrantOnMissingBucketLeavesNoAccount(t *testing.T, on target) {
 	store := credstore.NewMemory()
 	w := newWorld(t, on, worldOptions{store: store})
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, "bc-"+uuid.NewString()))
-	wantCode(t, err, codes.NotFound, "does not exist")
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, "bc-"+uuid.NewString()))
+	drivertest.WantCode(t, err, codes.NotFound, "does not exist")
 	if accounts := store.Accounts(); len(accounts) != 0 {
 		t.Errorf("stored credentials of %v", accounts)
 	}
@@ -209,9 +210,9 @@ func testGrantOnMissingBucketLeavesNoAccount(t *testing.T, on target) {
 
 func testRevokeAfterTheBucketIsGone(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
-	w.mustGrant(t, grantRequest(account, readWrite, bucket))
-	if err := w.delete(t, bucket, nil); err != nil {
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	w.MustGrant(t, grantRequest(account, readWrite, bucket))
+	if err := w.Delete(t, bucket, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.revoke(t, account, bucket); err != nil {
@@ -225,7 +226,7 @@ func testStoreThatIsDown(t *testing.T, on target) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err := w.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: "bc-" + uuid.NewString()})
-	wantCode(t, err, codes.Unavailable, "cannot be reached")
+	drivertest.WantCode(t, err, codes.Unavailable, "cannot be reached")
 }
 
 func testWrongLogin(t *testing.T, on target) {
@@ -237,6 +238,6 @@ func testWrongLogin(t *testing.T, on target) {
 		}
 		w := newWorld(t, broken, worldOptions{})
 		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + uuid.NewString()})
-		wantCode(t, err, codes.Unauthenticated, "credentials")
+		drivertest.WantCode(t, err, codes.Unauthenticated, "credentials")
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
@@ -30,13 +31,13 @@ import (
 
 func testParallelGrantsOnOneBucket(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	granted := make([]*cosi.DriverGrantBucketAccessResponse, 16)
 	var group sync.WaitGroup
 	for i := range granted {
 		group.Go(func() {
 			var err error
-			if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, bucket)); err != nil {
+			if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket)); err != nil {
 				t.Errorf("grant %d: %v", i, err)
 			}
 		})
@@ -54,7 +55,7 @@ func testParallelGrantsOnOneBucket(t *testing.T, on target) {
 
 func testParallelGrantsOfOneAccount(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	var mu sync.Mutex
 	var keys []string
 	var group sync.WaitGroup
@@ -88,14 +89,14 @@ func TestManyBuckets(t *testing.T) {
 	const most = 51
 	var buckets []string
 	for range most + 1 {
-		buckets = append(buckets, w.newBucket(t, nil))
+		buckets = append(buckets, w.NewBucket(t, nil))
 	}
 	slices.Sort(buckets)
 	for _, test := range []struct {
 		count, inline, managed int
 	}{{1, 1, 0}, {2, 1, 0}, {15, 1, 0}, {16, 0, 1}, {50, 0, 1}, {most, 0, 1}} {
-		account := newAccount()
-		client := workload(t, w.mustGrant(t, grantRequest(account, readWrite, buckets[:test.count]...)))
+		account := drivertest.NewAccount()
+		client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, buckets[:test.count]...)))
 		for _, i := range []int{0, test.count - 1} {
 			if err := putObject(t, client, buckets[i], "key"); err != nil {
 				t.Errorf("%d buckets: put into bucket %d: %v", test.count, i+1, err)
@@ -112,8 +113,8 @@ func TestManyBuckets(t *testing.T) {
 			t.Errorf("%d buckets: revoke: %v", test.count, err)
 		}
 	}
-	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, buckets...))
-	wantCode(t, err, codes.InvalidArgument, "52 buckets", "6144")
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, buckets...))
+	drivertest.WantCode(t, err, codes.InvalidArgument, "52 buckets", "6144")
 	if left := server.Inventory(); len(left.Users) != 0 || len(left.Policies) != 0 {
 		t.Errorf("left are users %v and policies %v", left.Users, left.Policies)
 	}
@@ -127,9 +128,9 @@ func TestPolicyThatChangesItsSize(t *testing.T) {
 	w := newWorld(t, on, worldOptions{})
 	var buckets []string
 	for range 15 {
-		buckets = append(buckets, w.newBucket(t, nil))
+		buckets = append(buckets, w.NewBucket(t, nil))
 	}
-	request := grantRequest(newAccount(), readWrite, buckets...)
+	request := grantRequest(drivertest.NewAccount(), readWrite, buckets...)
 	encrypted := &s3.PutBucketEncryptionInput{Bucket: &buckets[0], ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{
 		Rules: []types.ServerSideEncryptionRule{{ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{
 			SSEAlgorithm: types.ServerSideEncryptionAwsKms, KMSMasterKeyID: aws.String("1234abcd-12ab-34cd-56ef-1234567890ab"),
@@ -148,7 +149,7 @@ func TestPolicyThatChangesItsSize(t *testing.T) {
 		}, 1, 0},
 	} {
 		mustSucceed(t, step.change())
-		mustSucceed(t, putObject(t, workload(t, w.mustGrant(t, request)), buckets[0], "key"))
+		mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, request)), buckets[0], "key"))
 		held := server.Inventory()
 		if inline, managed := len(held.Users[0].Inline), len(held.Policies); inline != step.inline || managed != step.managed {
 			t.Errorf("%s: %d inline and %d managed policies, want %d and %d", step.name, inline, managed, step.inline, step.managed)
@@ -162,14 +163,14 @@ func TestClocksThatDiffer(t *testing.T) {
 	var ahead atomic.Int64
 	on, _ := startFake(t, s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	ahead.Store(int64(time.Hour))
 	// The SDK learns the difference from the answers of the store, as long as the store tells the time.
 	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
-		wantCode(t, err, codes.Unavailable, "clock")
+		drivertest.WantCode(t, err, codes.Unavailable, "clock")
 	}
 	ahead.Store(0)
-	w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 }
 
 func TestThrottlingAndRecovery(t *testing.T) {
@@ -189,14 +190,14 @@ func TestThrottlingAndRecovery(t *testing.T) {
 			t.Parallel()
 			on, server := startFake(t, s3fake.Options{})
 			w := newWorld(t, on, worldOptions{})
-			bucket, account := w.newBucket(t, nil), newAccount()
+			bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 			if err := server.Faults.Add(test.rule); err != nil {
 				t.Fatal(err)
 			}
 			_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-			wantCode(t, err, test.want)
+			drivertest.WantCode(t, err, test.want)
 			server.Faults.Clear()
-			w.mustGrant(t, grantRequest(account, readWrite, bucket))
+			w.MustGrant(t, grantRequest(account, readWrite, bucket))
 			if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys) != 1 {
 				t.Errorf("users %v, want one with one key", users)
 			}
@@ -208,30 +209,30 @@ func TestRemovedByHand(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	request := grantRequest(account, readWrite, bucket)
-	first := w.mustGrant(t, request).GetCredentials().GetS3().GetAccessKeyId()
+	first := w.MustGrant(t, request).GetCredentials().GetS3().GetAccessKeyId()
 
 	client := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
 	if _, err := client.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: &account, AccessKeyId: &first}); err != nil {
 		t.Fatal(err)
 	}
-	if err := putObject(t, workload(t, w.mustGrant(t, request)), bucket, "key"); err != nil {
+	if err := putObject(t, workload(t, w.MustGrant(t, request)), bucket, "key"); err != nil {
 		t.Errorf("after the key was removed: %v", err)
 	}
 	removeUser(t, client, account)
-	if err := putObject(t, workload(t, w.mustGrant(t, request)), bucket, "key"); err != nil {
+	if err := putObject(t, workload(t, w.MustGrant(t, request)), bucket, "key"); err != nil {
 		t.Errorf("after the user was removed: %v", err)
 	}
 	removeUser(t, client, account)
 	if err := w.revoke(t, account, bucket); err != nil {
 		t.Errorf("revoke after the user was removed: %v", err)
 	}
-	if err := w.delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}); err != nil {
+	if err := w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := w.DriverGrantBucketAccess(t.Context(), request)
-	wantCode(t, err, codes.NotFound, bucket)
+	drivertest.WantCode(t, err, codes.NotFound, bucket)
 	w.mustCreate(t, bucket, nil)
 }
 
@@ -259,14 +260,14 @@ func TestForeignUserIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.newBucket(t, nil), newAccount()
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
 	client := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
 	if _, err := client.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &account}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	wantCode(t, err, codes.AlreadyExists, "left alone")
-	wantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "mark")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "mark")
 	if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys)+len(users[0].Inline) != 0 {
 		t.Errorf("users %v, want the foreign one untouched", users)
 	}
@@ -285,8 +286,8 @@ func TestBoundaryPathAndTags(t *testing.T) {
 	on.backend.IAM.PermissionsBoundary = aws.ToString(boundary.Policy.Arn)
 	on.backend.IAM.Path = "/teams/storage/"
 	w := newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = "blue" }})
-	bucket, account := w.newBucket(t, map[string]string{"tags": `{"Käse":"ö 1"}`}), newAccount()
-	user := workload(t, w.mustGrant(t, grantRequest(account, readWrite, bucket)))
+	bucket, account := w.NewBucket(t, map[string]string{"tags": `{"Käse":"ö 1"}`}), drivertest.NewAccount()
+	user := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
 	if code := apiCode(t, putObject(t, user, bucket, "key")); code != "AccessDenied" {
 		t.Errorf("writing beyond the boundary: %q", code)
 	}
@@ -314,9 +315,9 @@ func TestMarksOutliveTheDriver(t *testing.T) {
 	on, server := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
 	w.mustCreate(t, "bc-1", map[string]string{"versioning": "true", "tags": `{"team":"a"}`, "deleteNonEmpty": "true"})
-	request := grantRequest("ba-1", mode{data: both, objectMetadata: readOnly}, "bc-1")
+	request := grantRequest("ba-1", drivertest.Modes{Data: both, ObjectMetadata: readOnly}, "bc-1")
 	request.Parameters = map[string]string{"allowDelete": "false"}
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 	tags, err := w.root().GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: aws.String("bc-1")})
 	if err != nil {
 		t.Fatal(err)
@@ -339,10 +340,10 @@ func TestStaticBackend(t *testing.T) {
 	on.backend.Type = s3driver.TypeStatic
 	on.backend.Workloads = on.backend.Credentials
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
-	accepted := grantRequest(newAccount(), readWrite, bucket)
+	bucket := w.NewBucket(t, nil)
+	accepted := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 	accepted.Parameters = map[string]string{"acceptSharedCredential": "true"}
-	if err := putObject(t, workload(t, w.mustGrant(t, accepted)), bucket, "key"); err != nil {
+	if err := putObject(t, workload(t, w.MustGrant(t, accepted)), bucket, "key"); err != nil {
 		t.Errorf("the shared key does not work: %v", err)
 	}
 	refused := map[string]struct {
@@ -357,7 +358,7 @@ func TestStaticBackend(t *testing.T) {
 		"access without deletion": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["allowDelete"] = "false" }, "cannot be limited"},
 	}
 	for name, test := range refused {
-		request := grantRequest(newAccount(), readWrite, bucket)
+		request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 		request.Parameters = map[string]string{"acceptSharedCredential": "true"}
 		test.change(request)
 		_, err := w.DriverGrantBucketAccess(t.Context(), request)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -23,22 +24,22 @@ const (
 // attempt is something that a workload tries.
 type attempt struct {
 	name string
-	// allowed says whether a mode allows it.
-	allowed func(asked mode) bool
+	// allowed reports whether a mode allows it.
+	allowed func(asked drivertest.Modes) bool
 	try     func(t *testing.T, client *s3.Client, bucket string) error
 }
 
 func reads(m cosi.AccessMode_Mode) bool  { return m == readOnly || m == both }
 func writes(m cosi.AccessMode_Mode) bool { return m == writeOnly || m == both }
-func never(mode) bool                    { return false }
+func never(drivertest.Modes) bool        { return false }
 
 // attempts come in an order in which each finds what it needs: "given" was put by root.
 func attempts() []attempt {
-	readsData := func(m mode) bool { return reads(m.data) }
-	writesData := func(m mode) bool { return writes(m.data) }
-	readsTags := func(m mode) bool { return reads(m.objectMetadata) }
-	writesTags := func(m mode) bool { return writes(m.objectMetadata) }
-	readsBucket := func(m mode) bool { return reads(m.bucketMetadata) }
+	readsData := func(m drivertest.Modes) bool { return reads(m.Data) }
+	writesData := func(m drivertest.Modes) bool { return writes(m.Data) }
+	readsTags := func(m drivertest.Modes) bool { return reads(m.ObjectMetadata) }
+	writesTags := func(m drivertest.Modes) bool { return writes(m.ObjectMetadata) }
+	readsBucket := func(m drivertest.Modes) bool { return reads(m.BucketMetadata) }
 	given, made := aws.String("given"), aws.String("made")
 	tags := &types.Tagging{TagSet: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}
 	return []attempt{
@@ -116,32 +117,32 @@ func attempts() []attempt {
 
 // testModesByTrying grants every combination of modes and tries everything with it.
 func testModesByTrying(t *testing.T, on target) {
-	asked := []mode{
-		{readOnly, anyMode, anyMode},
-		{writeOnly, anyMode, anyMode},
-		{both, anyMode, anyMode},
-		{readOnly, readOnly, anyMode},
-		{writeOnly, writeOnly, anyMode},
-		{both, readOnly, anyMode},
-		{both, writeOnly, anyMode},
-		{both, both, anyMode},
-		{anyMode, anyMode, readOnly},
-		{both, both, readOnly},
-		{readOnly, anyMode, readOnly},
+	asked := []drivertest.Modes{
+		{Data: readOnly, ObjectMetadata: anyMode, BucketMetadata: anyMode},
+		{Data: writeOnly, ObjectMetadata: anyMode, BucketMetadata: anyMode},
+		{Data: both, ObjectMetadata: anyMode, BucketMetadata: anyMode},
+		{Data: readOnly, ObjectMetadata: readOnly, BucketMetadata: anyMode},
+		{Data: writeOnly, ObjectMetadata: writeOnly, BucketMetadata: anyMode},
+		{Data: both, ObjectMetadata: readOnly, BucketMetadata: anyMode},
+		{Data: both, ObjectMetadata: writeOnly, BucketMetadata: anyMode},
+		{Data: both, ObjectMetadata: both, BucketMetadata: anyMode},
+		{Data: anyMode, ObjectMetadata: anyMode, BucketMetadata: readOnly},
+		{Data: both, ObjectMetadata: both, BucketMetadata: readOnly},
+		{Data: readOnly, ObjectMetadata: anyMode, BucketMetadata: readOnly},
 	}
 	w := newWorld(t, on, worldOptions{})
-	other := w.newBucket(t, nil)
+	other := w.NewBucket(t, nil)
 	if err := putObject(t, w.root(), other, "given"); err != nil {
 		t.Fatal(err)
 	}
 	for _, asked := range asked {
-		name := fmt.Sprintf("data %v, object metadata %v, bucket metadata %v", asked.data, asked.objectMetadata, asked.bucketMetadata)
+		name := fmt.Sprintf("data %v, object metadata %v, bucket metadata %v", asked.Data, asked.ObjectMetadata, asked.BucketMetadata)
 		t.Run(name, func(t *testing.T) {
-			bucket := w.newBucket(t, nil)
+			bucket := w.NewBucket(t, nil)
 			if err := putObject(t, w.root(), bucket, "given"); err != nil {
 				t.Fatal(err)
 			}
-			client := workload(t, w.mustGrant(t, grantRequest(newAccount(), asked, bucket)))
+			client := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), asked, bucket)))
 			for _, attempt := range attempts() {
 				code := apiCode(t, attempt.try(t, client, bucket))
 				if allowed := attempt.allowed(asked); (code == "") != allowed || !allowed && !isDenial(code) {

@@ -12,12 +12,13 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// outage is a store that answers 503 to everything for a while: to more calls than one RPC makes, and
+// outage is a store that responds with 503 to everything for a while: to more calls than one RPC makes, and
 // with COOPER_SOAK for a minute.
 type outage struct {
 	calls atomic.Int64
@@ -35,7 +36,7 @@ func (o *outage) begin() {
 	o.calls.Store(callsOfAnOutage)
 }
 
-// goesOn counts a call and says whether it is answered 503.
+// goesOn counts a call and reports whether it is answered 503.
 func (o *outage) goesOn() bool {
 	return o.calls.Add(-1) >= 0 || time.Now().UnixNano() < o.until.Load()
 }
@@ -66,7 +67,7 @@ func TestOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	life := names{bucket: "bc-" + newAccount(), account: newAccount()}
+	life := names{bucket: "bc-" + drivertest.NewAccount(), account: drivertest.NewAccount()}
 	for _, step := range []struct {
 		name string
 		call func(context.Context, *s3driver.Driver, names) error
@@ -74,7 +75,7 @@ func TestOutage(t *testing.T) {
 		broken.begin()
 		refused := 0
 		for err := step.call(t.Context(), driver, life); err != nil; err = step.call(t.Context(), driver, life) {
-			wantCode(t, err, codes.Unavailable)
+			drivertest.WantCode(t, err, codes.Unavailable)
 			refused++
 		}
 		t.Logf("%s: %d RPCs were answered Unavailable", step.name, refused)

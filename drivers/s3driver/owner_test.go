@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -58,9 +59,9 @@ func TestBucketOfAnotherAccount(t *testing.T) {
 	const everything = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
 	mustSucceed(t, server.ImportUser(s3fake.ImportedUser{Name: "guest", Credentials: guest, Policy: everything, Account: "111122223333"}))
 	asGuest := s3driver.CredentialsConfig{AccessKeyID: guest.AccessKeyID, SecretAccessKey: cosi.NewSecret(guest.SecretAccessKey)}
-	wantCode(t, get(asGuest), codes.PermissionDenied)
+	drivertest.WantCode(t, get(asGuest), codes.PermissionDenied)
 	_, err = root.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: aws.String(`{"Version":"2012-10-17","Statement":[` +
 		`{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"s3:*","Resource":["arn:aws:s3:::` + bucket + `","arn:aws:s3:::` + bucket + `/*"]}]}`)})
 	mustSucceed(t, err)
-	wantCode(t, get(asGuest), codes.AlreadyExists, "another account")
+	drivertest.WantCode(t, get(asGuest), codes.AlreadyExists, "another account")
 }

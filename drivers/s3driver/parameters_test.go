@@ -15,8 +15,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -57,11 +58,11 @@ func testParametersAtTheStore(t *testing.T, on target) {
 		return err
 	}
 	for name, test := range tests {
-		bucket := "bc-" + newAccount()
+		bucket := "bc-" + drivertest.NewAccount()
 		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: test.set})
 		if on.real && status.Code(err) == codes.InvalidArgument {
 			t.Logf("%s: the store has not got it: %v", name, err)
-			mustSucceed(t, w.delete(t, bucket, nil))
+			mustSucceed(t, w.Delete(t, bucket, nil))
 			continue
 		}
 		if err != nil {
@@ -73,7 +74,7 @@ func testParametersAtTheStore(t *testing.T, on target) {
 		if err := get(bucket, test.other); status.Code(err) != codes.AlreadyExists || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: another value: %v, want AlreadyExists with %q", name, err, test.want)
 		}
-		mustSucceed(t, w.delete(t, bucket, nil))
+		mustSucceed(t, w.Delete(t, bucket, nil))
 	}
 }
 
@@ -82,11 +83,11 @@ func TestBucketsWithoutConfiguration(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{
 		"objectLock": "true", "objectLockMode": "GOVERNANCE", "objectLockDays": "1", "tags": `{"a":"b"}`, "encryption": "SSE-KMS", "lifecycle": oneRule, "cors": oneOrigin,
 	}})
-	wantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS")
+	drivertest.WantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS")
 }
 
 // TestQuotaOfMinIO asks the store for the limit that it keeps, and has the driver compare it with another.
@@ -94,7 +95,7 @@ func TestQuotaOfMinIO(t *testing.T) {
 	t.Parallel()
 	on := realMinIO(t)
 	w := newWorld(t, on, worldOptions{})
-	bucket, without := w.newBucket(t, map[string]string{"quota": "1Gi"}), w.newBucket(t, nil)
+	bucket, without := w.NewBucket(t, map[string]string{"quota": "1Gi"}), w.NewBucket(t, nil)
 	for _, test := range []struct {
 		bucket, quota string
 		want          codes.Code
@@ -131,9 +132,9 @@ func TestEncryptionByAKey(t *testing.T) {
 			t.Parallel()
 			on, _ := startFake(t, s3fake.Options{})
 			w := newWorld(t, on, worldOptions{})
-			bucket := w.newBucket(t, map[string]string{"encryption": "SSE-KMS", "kmsKeyID": key})
-			writer := workload(t, w.mustGrant(t, grantRequest(newAccount(), mode{data: cosi.AccessMode_WRITE_ONLY}, bucket)))
-			reader := workload(t, w.mustGrant(t, grantRequest(newAccount(), mode{data: readOnly}, bucket)))
+			bucket := w.NewBucket(t, map[string]string{"encryption": "SSE-KMS", "kmsKeyID": key})
+			writer := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}, bucket)))
+			reader := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: readOnly}, bucket)))
 			mustSucceed(t, putObject(t, writer, bucket, "key"))
 			mustSucceed(t, getObject(t, reader, bucket, "key"))
 		})
@@ -150,9 +151,9 @@ func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 		"the key of the class": {"encryption": "SSE-KMS", "kmsKeyID": "photos"},
 		"no key at all":        {"encryption": "SSE-S3"},
 	} {
-		bucket := w.newBucket(t, parameters)
-		writer := workload(t, w.mustGrant(t, grantRequest(newAccount(), mode{data: writeOnly}, bucket)))
-		reader := workload(t, w.mustGrant(t, grantRequest(newAccount(), mode{data: readOnly}, bucket)))
+		bucket := w.NewBucket(t, parameters)
+		writer := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: writeOnly}, bucket)))
+		reader := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: readOnly}, bucket)))
 		mustSucceed(t, putObject(t, writer, bucket, "key"))
 		mustSucceed(t, getObject(t, reader, bucket, "key"))
 		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
@@ -160,10 +161,10 @@ func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 			t.Errorf("%s: a static bucket: %v", name, err)
 		}
 		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "other"}})
-		wantCode(t, err, codes.AlreadyExists, "encrypt")
+		drivertest.WantCode(t, err, codes.AlreadyExists, "encrypt")
 	}
 	_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{"encryption": "SSE-KMS"}})
-	wantCode(t, err, codes.InvalidArgument, "kmsKeyID")
+	drivertest.WantCode(t, err, codes.InvalidArgument, "kmsKeyID")
 }
 
 // TestEncryptionByAnAlias cannot be granted: the key behind an alias can be exchanged.
@@ -171,7 +172,7 @@ func TestEncryptionByAnAlias(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	rule := types.ServerSideEncryptionRule{ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{
 		SSEAlgorithm: types.ServerSideEncryptionAwsKms, KMSMasterKeyID: aws.String("alias/photos"),
 	}}
@@ -179,8 +180,8 @@ func TestEncryptionByAnAlias(t *testing.T) {
 		Bucket: &bucket, ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{rule}},
 	})
 	mustSucceed(t, err)
-	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(newAccount(), readWrite, bucket))
-	wantCode(t, err, codes.FailedPrecondition, "alias")
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "alias")
 	if users := server.Inventory().Users; len(users) != 0 {
 		t.Errorf("the refused grant made users %v", users)
 	}
@@ -192,8 +193,8 @@ func TestRegions(t *testing.T) {
 	on, server := startFake(t, s3fake.Options{Region: "eu-west-3"})
 	on.backend.Region = "eu-west-3"
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, map[string]string{"region": "eu-west-3"})
-	granted := w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	bucket := w.NewBucket(t, map[string]string{"region": "eu-west-3"})
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	want := &cosi.S3BucketInfo{
 		BucketId: bucket, Endpoint: server.URL(), Region: "eu-west-3", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
 	}
@@ -205,7 +206,7 @@ func TestRegions(t *testing.T) {
 
 	elsewhere := on
 	elsewhere.backend.Region = "us-east-1"
-	_, err := newWorld(t, elsewhere, worldOptions{}).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + newAccount()})
+	_, err := newWorld(t, elsewhere, worldOptions{}).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount()})
 	if err == nil {
 		t.Error("a backend with the wrong region makes buckets")
 	}

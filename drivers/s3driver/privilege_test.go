@@ -12,12 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// least makes a user with exactly the policy that the documentation asks for, and answers its key.
+// least makes a user with exactly the policy that the documentation asks for, and returns its key.
 func least(t *testing.T, on target) s3driver.CredentialsConfig {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "s3-driver-policy.json"))
@@ -60,34 +61,34 @@ func TestRightsOfTheDriver(t *testing.T) {
 		"objectLock": "true", "objectLockMode": "GOVERNANCE", "objectLockDays": "1", "tags": `{"a":"b"}`, "encryption": "SSE-S3",
 		"lifecycle": oneRule, "cors": oneOrigin,
 	}
-	locked := w.newBucket(t, everything)
+	locked := w.NewBucket(t, everything)
 	if _, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: locked, Parameters: everything}); err != nil {
 		t.Error(err)
 	}
 	parameters := map[string]string{"versioning": "true", "deleteNonEmpty": "true"}
 	var buckets []string
 	for range 16 {
-		buckets = append(buckets, w.newBucket(t, parameters))
+		buckets = append(buckets, w.NewBucket(t, parameters))
 	}
-	account, large, asPod := newAccount(), newAccount(), newAccount()
+	account, large, asPod := drivertest.NewAccount(), drivertest.NewAccount(), drivertest.NewAccount()
 	rotated := grantRequest(account, readWrite, buckets[0])
 	for _, rotation := range []string{"", "1", "2"} {
 		rotated.Rotation = rotation
-		mustSucceed(t, putObject(t, workload(t, w.mustGrant(t, rotated)), buckets[0], "key"))
+		mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, rotated)), buckets[0], "key"))
 	}
 	for range 2 {
-		w.mustGrant(t, grantRequest(large, readWrite, buckets...))
+		w.MustGrant(t, grantRequest(large, readWrite, buckets...))
 	}
 	shop := pod{namespace: "ns", account: "sa"}
-	w.mustGrant(t, shop.grantRequest(asPod, readWrite, buckets[0]))
+	w.MustGrant(t, shop.grantRequest(asPod, readWrite, buckets[0]))
 
 	mustSucceed(t, shop.revoke(t, w, asPod, buckets[0]))
 	mustSucceed(t, w.revoke(t, large, buckets...))
 	mustSucceed(t, w.revoke(t, account, buckets[0]))
 	for _, bucket := range buckets {
-		mustSucceed(t, w.delete(t, bucket, parameters))
+		mustSucceed(t, w.Delete(t, bucket, parameters))
 	}
-	mustSucceed(t, w.delete(t, locked, everything))
+	mustSucceed(t, w.Delete(t, locked, everything))
 	if left := server.Inventory(); len(left.Users) != len(before.Users) || len(left.Buckets)+len(left.Roles)+len(left.Associations) != 0 {
 		t.Errorf("left are users %v, buckets %v, roles %v", left.Users, left.Buckets, left.Roles)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// findBinary answers the path of a real store's server. Without one the test is skipped, except where the variable
+// findBinary returns the path of a real store's server. Without one the test is skipped, except where the variable
 // REQUIRE_STORES is set.
 func findBinary(t *testing.T, store stores.Store) string {
 	t.Helper()
@@ -63,7 +63,7 @@ func startProcess(t *testing.T, path string, environment []string, arguments ...
 	})
 }
 
-// freeAddress answers an address that nothing listens on.
+// freeAddress returns an address that nothing listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +76,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// waitFor asks the URL until something answers it.
+// waitFor asks the URL until something returns it.
 func waitFor(t *testing.T, url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -109,7 +109,7 @@ const (
 	rootSecretKey = "root-secret-key"
 )
 
-// startVersityIAM starts versitygw with its own IAM API, and answers the endpoints of S3 and IAM.
+// startVersityIAM starts versitygw with its own IAM API, and returns the endpoints of S3 and IAM.
 func startVersityIAM(t *testing.T) (string, string) {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
@@ -131,7 +131,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 	return "http://" + s3Address, "http://" + strings.TrimPrefix(iamAddress, "http://")
 }
 
-// startVersity starts versitygw with accounts of its own, and answers its endpoint.
+// startVersity starts versitygw with accounts of its own, and returns its endpoint.
 func startVersity(t *testing.T) string {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
@@ -149,7 +149,7 @@ func startVersity(t *testing.T) string {
 	return "http://" + address
 }
 
-// startMinIO starts MinIO, with more in its environment, and answers its endpoint.
+// startMinIO starts MinIO, with more in its environment, and returns its endpoint.
 func startMinIO(t *testing.T, more ...string) string {
 	t.Helper()
 	path := findBinary(t, stores.MinIO())

@@ -18,12 +18,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// selfSigned answers a TLS configuration and a file with its certificate.
+// selfSigned returns a TLS configuration and a file with its certificate.
 func selfSigned(t *testing.T) (*tls.Config, string) {
 	t.Helper()
 	config, pem, err := s3fake.SelfSigned("127.0.0.1")
@@ -54,12 +55,12 @@ func TestTLSIsNeverSkipped(t *testing.T) {
 			t.Errorf("%s: a certificate that nobody vouches for is accepted", name)
 			continue
 		}
-		wantCode(t, err, codes.Unavailable, "cannot be reached")
+		drivertest.WantCode(t, err, codes.Unavailable, "cannot be reached")
 	}
 	on.backend.CAFile = trusted
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
-	granted := w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	bucket := w.NewBucket(t, nil)
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 
 	// The workload gets what it needs to reach the store as safely.
 	roots := x509.NewCertPool()
@@ -98,8 +99,8 @@ func TestVirtualAddressing(t *testing.T) {
 		})
 	}
 	w := newWorld(t, on, worldOptions{wrap: resolve})
-	bucket := w.newBucket(t, nil)
-	granted := w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	bucket := w.NewBucket(t, nil)
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	info := granted.GetBuckets()[0].GetBucketInfo().GetS3()
 	if info.GetAddressingStyle().GetStyle() != cosi.S3AddressingStyle_VIRTUAL || info.GetEndpoint() != "http://s3.example.com" {
 		t.Errorf("workloads are told %v", info)
@@ -145,16 +146,16 @@ func TestRenewedLogin(t *testing.T) {
 	first := renew()
 	on.backend.Credentials = files
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 
 	renew()
 	_, err = admin.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: user, AccessKeyId: &first})
 	mustSucceed(t, err)
-	w.newBucket(t, nil)
-	w.mustGrant(t, grantRequest(newAccount(), readWrite, bucket))
+	w.NewBucket(t, nil)
+	w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
 
 	mustSucceed(t, os.WriteFile(files.SecretAccessKeyFile, nil, 0o600))
-	_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + newAccount()})
+	_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount()})
 	if err == nil || strings.Contains(err.Error(), directory) {
 		t.Errorf("an empty file: %v, want an error without paths of the driver's machine", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 )
 
-// accepted says whether a YAML text fits the schema.
+// accepted reports whether a YAML text fits the schema.
 func accepted(t *testing.T, text []byte) bool {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "s3-driver.schema.json"))
@@ -78,7 +78,7 @@ backends:
 			if got := accepted(t, []byte(test.yaml)); got != test.want {
 				t.Errorf("the schema accepts it: %t, want %t", got, test.want)
 			}
-			if _, err := s3driver.ParseConfig([]byte(test.yaml)); (err == nil) != test.want {
+			if _, err := s3driver.Format().Parse([]byte(test.yaml)); (err == nil) != test.want {
 				t.Errorf("the driver accepts it: %t (%v), want %t", err == nil, err, test.want)
 			}
 		})

@@ -186,7 +186,7 @@ func (p pod) session(id, secret, token string) *s3.Client {
 }
 
 // grantRequest asks for access of the pod's service account.
-func (p pod) grantRequest(account string, asked mode, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
+func (p pod) grantRequest(account string, asked drivertest.Modes, buckets ...string) *cosi.DriverGrantBucketAccessRequest {
 	request := grantRequest(account, asked, buckets...)
 	request.AuthenticationType.Type = cosi.AuthenticationType_SERVICE_ACCOUNT
 	request.ServiceAccountName, request.ServiceAccountNamespace = p.account, p.namespace
@@ -195,7 +195,7 @@ func (p pod) grantRequest(account string, asked mode, buckets ...string) *cosi.D
 
 func (p pod) revoke(t *testing.T, w *world, account string, buckets ...string) error {
 	t.Helper()
-	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(p.grantRequest(account, mode{}, buckets...)))
+	_, err := w.DriverRevokeBucketAccess(t.Context(), drivertest.RevokeRequest(p.grantRequest(account, drivertest.Modes{}, buckets...)))
 	return err
 }
 
@@ -206,14 +206,14 @@ func TestTokensOfTheCluster(t *testing.T) {
 	c := newCluster(t)
 	before := c.server.Inventory()
 	w := newWorld(t, c.target, worldOptions{})
-	bucket, private, account := w.newBucket(t, nil), w.newBucket(t, nil), newAccount()
+	bucket, private, account := w.NewBucket(t, nil), w.NewBucket(t, nil), drivertest.NewAccount()
 	shop := c.pod(t, "", "shop")
 	role := "cosi." + shop.namespace + ".shop"
 	request := shop.grantRequest(account, readWrite, bucket)
-	if granted := w.mustGrant(t, request); granted.GetCredentials().GetS3() != nil {
-		t.Error("the grant answers a key")
+	if granted := w.MustGrant(t, request); granted.GetCredentials().GetS3() != nil {
+		t.Error("the grant returns a key")
 	}
-	w.mustGrant(t, request)
+	w.MustGrant(t, request)
 
 	ways := map[string]func(t *testing.T, p pod, audience string) (*s3.Client, error){
 		stsAudience: func(t *testing.T, p pod, audience string) (*s3.Client, error) {
@@ -272,11 +272,11 @@ func TestAccessesOfOneServiceAccount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	w := newWorld(t, c.target, worldOptions{})
-	first, second := w.newBucket(t, nil), w.newBucket(t, nil)
+	first, second := w.NewBucket(t, nil), w.NewBucket(t, nil)
 	shop := c.pod(t, "", "shop")
-	one, two := newAccount(), newAccount()
-	w.mustGrant(t, shop.grantRequest(one, readWrite, first))
-	w.mustGrant(t, shop.grantRequest(two, mode{data: readOnly}, second))
+	one, two := drivertest.NewAccount(), drivertest.NewAccount()
+	w.MustGrant(t, shop.grantRequest(one, readWrite, first))
+	w.MustGrant(t, shop.grantRequest(two, drivertest.Modes{Data: readOnly}, second))
 	client, err := shop.podIdentity(t, podAudience)
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestAccessesOfOneServiceAccount(t *testing.T) {
 		t.Errorf("writing with read-only access: %q", code)
 	}
 	_, err = w.DriverGrantBucketAccess(t.Context(), shop.grantRequest(two, readWrite, second))
-	wantCode(t, err, codes.AlreadyExists, two, "access modes")
+	drivertest.WantCode(t, err, codes.AlreadyExists, two, "access modes")
 
 	mustSucceed(t, shop.revoke(t, w, one, first))
 	if code := apiCode(t, putObject(t, client, first, "key")); code != "AccessDenied" {
@@ -349,17 +349,17 @@ func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 				test.configure(&on.backend.IAM.ServiceAccounts)
 			}
 			w := newWorld(t, on, worldOptions{})
-			bucket := w.newBucket(t, nil)
+			bucket := w.NewBucket(t, nil)
 			if test.prepare != nil {
 				test.prepare(t, on)
 			}
 			before := server.Inventory()
-			request := pod{namespace: "ns", account: "sa"}.grantRequest(newAccount(), readWrite, bucket)
+			request := pod{namespace: "ns", account: "sa"}.grantRequest(drivertest.NewAccount(), readWrite, bucket)
 			if test.change != nil {
 				test.change(request)
 			}
 			_, err := w.DriverGrantBucketAccess(t.Context(), request)
-			wantCode(t, err, test.code, test.want)
+			drivertest.WantCode(t, err, test.code, test.want)
 			after := server.Inventory()
 			if len(after.Associations) != len(before.Associations) || len(after.Users) != 0 {
 				t.Errorf("the refused grant made associations %v, users %v", after.Associations, after.Users)
@@ -397,10 +397,10 @@ func TestRoleNamesThatAreTooLong(t *testing.T) {
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
 	w := newWorld(t, on, worldOptions{})
-	bucket := w.newBucket(t, nil)
+	bucket := w.NewBucket(t, nil)
 	long := strings.Repeat("a", 100)
 	for _, account := range []string{long, long + "b"} {
-		w.mustGrant(t, pod{namespace: "ns", account: account}.grantRequest(newAccount(), readWrite, bucket))
+		w.MustGrant(t, pod{namespace: "ns", account: account}.grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	}
 	roles := server.Inventory().Roles
 	if len(roles) != 2 || !strings.HasPrefix(roles[0].Name, "cosi.h-") || len(roles[0].Name) > 64 {

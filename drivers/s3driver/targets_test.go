@@ -27,12 +27,12 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	behaviours := map[string]func(t *testing.T, on target){
-		"every API answers": testEveryStoreAnswers,
+		"every API responds": testEveryStoreResponds,
 		"a whole life":      testWholeLife,
 
 		"modes, by trying":              testModesByTrying,
 		"parameters of buckets":         testParametersAtTheStore,
-		"repeated calls, and a restart": testRepeatedCallsAnswerTheSame,
+		"repeated calls, and a restart": testRepeatedCallsReturnTheSame,
 		"a bucket of other parameters":  testBucketOfOtherParameters,
 		"an account of other buckets":   testAccountOfOtherBucketsOrModes,
 		"a static bucket that must fit": testStaticBucketMustFitItsParameters,

@@ -38,7 +38,7 @@ type usage struct {
 	noted   map[string]bool
 }
 
-// check answers why the configuration does not fit what was made with an earlier one.
+// check returns why the configuration does not fit what was made with an earlier one.
 func (u *usage) check(ctx context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -78,7 +78,7 @@ func (u *usage) note(ctx context.Context, backend string) error {
 	return nil
 }
 
-// read answers the record, empty without one, or why the configuration does not fit it.
+// read returns the record, empty without one, or why the configuration does not fit it.
 func (u *usage) read(ctx context.Context) (credstore.Entry, error) {
 	entry, err := u.store.Get(ctx, usageEntry)
 	if errors.Is(err, credstore.ErrNotFound) {
@@ -106,7 +106,7 @@ func unusableStore(err error) error {
 	return driverkit.Unavailable("the credential store cannot be used").WithDetail(err)
 }
 
-// CheckConfiguration answers why the configuration does not fit what was made with an earlier one: a
+// CheckConfiguration returns why the configuration does not fit what was made with an earlier one: a
 // backend in use was removed or renamed, or another one is the default. Every call is refused then.
 // A credential store that cannot be read now is no reason.
 func (d *Driver) CheckConfiguration(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (d *Driver) checkID(ctx context.Context, id string) error {
 	return d.usage.check(ctx)
 }
 
-// removed says whether the ID is of something at a backend that was removed on purpose.
+// removed reports whether the ID is of something at a backend that was removed on purpose.
 func (d *Driver) removed(id string) bool {
 	prefix, _, found := strings.Cut(id, ".")
 	return found && slices.Contains(d.config.RemovedBackends, prefix)

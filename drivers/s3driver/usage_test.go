@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
@@ -42,8 +43,8 @@ func TestBackendsInUse(t *testing.T) {
 				c.Backends["lab"], c.DefaultBackend = on.backend, "main"
 			}
 			w := newWorld(t, on, worldOptions{store: store, config: two})
-			bucket, account := w.newBucket(t, map[string]string{"backend": "lab"}), "lab."+newAccount()
-			w.mustGrant(t, grantRequest(account, readWrite, bucket))
+			bucket, account := w.NewBucket(t, map[string]string{"backend": "lab"}), "lab."+drivertest.NewAccount()
+			w.MustGrant(t, grantRequest(account, readWrite, bucket))
 			before := server.Inventory()
 
 			config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
@@ -57,18 +58,18 @@ func TestBackendsInUse(t *testing.T) {
 			if test.want != "" {
 				code = codes.FailedPrecondition
 			}
-			wantCode(t, driver.CheckConfiguration(t.Context()), code, test.want)
+			drivertest.WantCode(t, driver.CheckConfiguration(t.Context()), code, test.want)
 			next := newWorld(t, on, worldOptions{store: store, config: func(c *s3driver.Config) { *c = config }})
 			_, err = next.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{}})
-			wantCode(t, err, code, test.want)
+			drivertest.WantCode(t, err, code, test.want)
 			_, err = next.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
-			wantCode(t, err, code, test.want)
+			drivertest.WantCode(t, err, code, test.want)
 			if code != codes.OK {
 				_, err = next.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-				wantCode(t, err, code, test.want)
+				drivertest.WantCode(t, err, code, test.want)
 			}
-			wantCode(t, next.revoke(t, account, bucket), code, test.want)
-			wantCode(t, next.delete(t, bucket, nil), code, test.want)
+			drivertest.WantCode(t, next.revoke(t, account, bucket), code, test.want)
+			drivertest.WantCode(t, next.Delete(t, bucket, nil), code, test.want)
 			after := server.Inventory()
 			if left := len(after.Users) + len(after.Buckets); test.want == "" && left != 0 || test.want != "" && left != len(before.Users)+len(before.Buckets) {
 				t.Errorf("left are %d users and buckets", left)
@@ -85,11 +86,11 @@ func TestBackendRemovedForGood(t *testing.T) {
 	w := newWorld(t, on, worldOptions{store: store, config: func(c *s3driver.Config) {
 		c.Backends["lab"], c.DefaultBackend = on.backend, "main"
 	}})
-	bucket := w.newBucket(t, map[string]string{"backend": "lab"})
+	bucket := w.NewBucket(t, map[string]string{"backend": "lab"})
 	next := newWorld(t, on, worldOptions{store: store, config: func(c *s3driver.Config) { c.RemovedBackends = []string{"lab"} }})
-	mustSucceed(t, next.revoke(t, "lab."+newAccount(), bucket))
-	mustSucceed(t, next.delete(t, bucket, nil))
+	mustSucceed(t, next.revoke(t, "lab."+drivertest.NewAccount(), bucket))
+	mustSucceed(t, next.Delete(t, bucket, nil))
 	_, err := next.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "lab.bc-" + uuid.NewString()})
-	wantCode(t, err, codes.FailedPrecondition, "removedBackends")
-	next.newBucket(t, nil)
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "removedBackends")
+	next.NewBucket(t, nil)
 }

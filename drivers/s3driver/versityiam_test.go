@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -73,7 +74,7 @@ func lackedByThePage(t *testing.T) map[string]bool {
 	return listed
 }
 
-// lacks makes a call with values that need not fit, and says whether the store does not know it.
+// lacks makes a call with values that need not fit, and reports whether the store does not know it.
 func lacks(t *testing.T, client *iam.Client, call string) bool {
 	t.Helper()
 	method := reflect.ValueOf(client).MethodByName(call)
@@ -101,7 +102,7 @@ func lacks(t *testing.T, client *iam.Client, call string) bool {
 	}
 	var answer smithy.APIError
 	if !errors.As(err, &answer) {
-		t.Fatalf("%s: no answer of the store: %v", call, err)
+		t.Fatalf("%s: no response of the store: %v", call, err)
 	}
 	t.Logf("%s: %s", call, answer.ErrorCode())
 	return answer.ErrorCode() == "InvalidAction"
@@ -135,7 +136,7 @@ func TestVersityIAMRefusesParameters(t *testing.T) {
 	for name, value := range map[string]string{
 		"versioning": "true", "objectLock": "true", "tags": `{"a":"b"}`, "encryption": "SSE-S3", "lifecycle": oneRule, "cors": oneOrigin,
 	} {
-		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + newAccount(), Parameters: map[string]string{name: value}})
+		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount(), Parameters: map[string]string{name: value}})
 		if status.Code(err) == codes.InvalidArgument {
 			refused = append(refused, name)
 		} else if err != nil {

@@ -35,7 +35,7 @@ type storedCredential struct {
 	Secret string `json:"secret"`
 }
 
-// Encode answers the durable form of an entry: JSON with a checksum, without the version.
+// Encode returns the durable form of an entry: JSON with a checksum, without the version.
 func Encode(entry Entry) ([]byte, error) {
 	if err := entry.validate(); err != nil {
 		return nil, err

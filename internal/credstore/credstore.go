@@ -38,11 +38,11 @@ var (
 // Store keeps one Entry for each account ID. All methods are safe for concurrent use, also by
 // several processes where the implementation is on shared storage.
 type Store interface {
-	// ID answers the random ID that the store got when it was made: 32 hexadecimal digits.
+	// ID returns the random ID that the store got when it was made: 32 hexadecimal digits.
 	ID(ctx context.Context) (string, error)
-	// Get answers the entry of the account, or an error that wraps ErrNotFound or ErrCorrupt.
+	// Get returns the entry of the account, or an error that wraps ErrNotFound or ErrCorrupt.
 	Get(ctx context.Context, account string) (Entry, error)
-	// Put writes the entry durably before it returns, and answers it with its new version. An
+	// Put writes the entry durably before it returns, and returns it with its new version. An
 	// empty Version asks for a new entry; any other value must be the version that Get or Put
 	// answered. An error that wraps ErrConflict says that the entry has another version by now.
 	Put(ctx context.Context, entry Entry) (Entry, error)
@@ -75,7 +75,7 @@ type Credential struct {
 	Secret cosi.Secret
 }
 
-// Knows says whether the entry holds the credential with this public half.
+// Knows reports whether the entry holds the credential with this public half.
 func (e Entry) Knows(id string) bool {
 	return e.Current.ID == id || e.Previous != nil && e.Previous.ID == id
 }

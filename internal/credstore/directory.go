@@ -248,7 +248,7 @@ func (d *Directory) readOrMakeID() (string, error) {
 
 func (d *Directory) file(account string) string { return filepath.Join(d.path, fileName(account)) }
 
-// fileName answers the account ID itself where every file system keeps it apart from all others,
+// fileName returns the account ID itself where every file system keeps it apart from all others,
 // and a hash of it otherwise. No plain name begins with hashPrefix, which has an underscore.
 func fileName(account string) string {
 	const hashPrefix = "sha256_"

@@ -191,7 +191,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// runAndKill answers the last rotation that the process reported before it was killed.
+// runAndKill returns the last rotation that the process reported before it was killed.
 func runAndKill(t *testing.T, dir string, lines int) string {
 	t.Helper()
 	executable, err := os.Executable()

@@ -62,7 +62,7 @@ func (m *Memory) Delete(_ context.Context, account string) error {
 	return nil
 }
 
-// Accounts answers the accounts with an entry, for tests that compare inventories.
+// Accounts returns the accounts with an entry, for tests that compare inventories.
 func (m *Memory) Accounts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drivercmd is what the commands of all drivers share: where to listen,
-// log, metrics and health. It must not know any backend, nor Kubernetes.
+// Package drivercmd is what the commands of all drivers share: configuration,
+// where to listen, log, metrics and health. It must not know any backend, nor
+// Kubernetes.
 package drivercmd
 
 import (
@@ -17,35 +18,40 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/settings"
 )
 
-// A Program is the command of one driver.
-type Program struct {
+// A Program is the command of one driver. C is the type of its configuration, B that of one backend.
+type Program[C, B any] struct {
 	// Name is the name of the program, Short what it does in a line.
 	Name, Short string
-	// Notes follow the flags in the help; empty, or whole lines.
-	Notes string
-	// Flags defines the flags that only this driver has.
+	// Format is how the configuration is written.
+	Format settings.Format[C, B]
+	// Flags defines the flags that only this driver has. Optional.
 	Flags func(*pflag.FlagSet)
-	// New makes the driver as the flags say. It may add to the options that the
-	// driver is served with, register metrics in their Registry, and send the
-	// spans of its calls to their TracerProvider.
-	New func(ctx context.Context, options *driverkit.Options) (driverkit.Driver, error)
+	// New makes the driver of a configuration. It may add to the options that
+	// the driver is served with, register metrics in their Registry, and send
+	// the spans of its calls to their TracerProvider.
+	New func(ctx context.Context, config C, options *driverkit.Options) (driverkit.Driver, error)
 }
 
 // Main runs a driver until SIGINT or SIGTERM, and returns its exit code.
-func Main(p Program, args []string, stdout, stderr io.Writer) int {
+func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) int {
 	options := driverkit.Options{Registry: prometheus.NewRegistry()}
 	var collector traces.Collector
+	var configFile string
 	return serve.Main(serve.Command{
-		Name: p.Name, Short: p.Short, Notes: p.Notes,
+		Name: p.Name, Short: p.Short, Notes: p.Format.Help(),
 		Flags: func(f *pflag.FlagSet) {
+			f.StringVar(&configFile, "config", "", "YAML file with the configuration; without it the variables below describe one "+p.Format.Backend)
 			f.StringVar(&options.Endpoint, "endpoint", "", "socket to listen on, unix:///path/to/name.sock")
 			flagenv.Name(f.Lookup("endpoint"), driverkit.EndpointVariable)
 			f.StringVar(&options.MetricsAddress, "metrics-address", "", "TCP address that serves /metrics, other than the sidecar's in the same Pod; empty serves none")
-			f.StringVar(&options.HealthAddress, "health-address", "", "TCP address that serves /healthz and /readyz, which says whether the backend answers; empty serves none")
+			f.StringVar(&options.HealthAddress, "health-address", "", "TCP address that serves /healthz and /readyz, which reports whether the backend responds; empty serves none")
 			collector.Flags(f)
-			p.Flags(f)
+			if p.Flags != nil {
+				p.Flags(f)
+			}
 		},
 		Run: func(ctx context.Context, log *slog.Logger) error {
 			if _, err := driverkit.SocketPath(options.Endpoint); err != nil {
@@ -58,7 +64,11 @@ func Main(p Program, args []string, stdout, stderr io.Writer) int {
 			}
 			defer flush()
 			options.TracerProvider = provider
-			driver, err := p.New(ctx, &options)
+			config, err := p.Format.Load(configFile)
+			if err != nil {
+				return err
+			}
+			driver, err := p.New(ctx, config, &options)
 			if err != nil {
 				return err
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// driver is a driver whose backend answers while a file is not there.
+// driver is a driver whose backend responds while a file is not there.
 type driver struct {
 	driverkit.Driver
 
@@ -45,12 +46,21 @@ func (d driver) CheckBackend(context.Context) error {
 	return errors.New("the disk is on fire")
 }
 
-func program() drivercmd.Program {
+// nothing is a configuration without fields.
+type nothing = struct{}
+
+func program() drivercmd.Program[nothing, nothing] {
 	d := driver{}
-	return drivercmd.Program{
-		Name: "cosi-driver-files", Short: "a driver for files", Notes: "\nAnd that is all.\n",
+	return drivercmd.Program[nothing, nothing]{
+		Name: "cosi-driver-files", Short: "a driver for files",
+		Format: settings.Format[nothing, nothing]{
+			Backend:   "disk",
+			Variables: []settings.Variable[nothing, nothing]{{Name: "FILES_SIZE", Description: "And that is all."}},
+			Single:    func(*nothing, nothing) error { return nil },
+			Complete:  func(nothing) (nothing, error) { return nothing{}, nil },
+		},
 		Flags: func(f *pflag.FlagSet) { f.StringVar(&d.outage, "outage", "", "file that stands for an outage") },
-		New: func(_ context.Context, o *driverkit.Options) (driverkit.Driver, error) {
+		New: func(_ context.Context, _ nothing, o *driverkit.Options) (driverkit.Driver, error) {
 			if d.outage == "" {
 				return nil, errors.New("it does not know its outage")
 			}
@@ -68,8 +78,8 @@ func TestServes(t *testing.T) {
 		code   int
 		ready  string
 	}{
-		"a backend that answers":         {outage, http.StatusOK, "ok\n"},
-		"a backend that does not answer": {t.TempDir(), http.StatusServiceUnavailable, "the backend does not answer"},
+		"a backend that responds":         {outage, http.StatusOK, "ok\n"},
+		"a backend that does not respond": {t.TempDir(), http.StatusServiceUnavailable, "the backend does not respond"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

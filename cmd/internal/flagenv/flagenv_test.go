@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestDescribe_names_the_variable(t *testing.T) {
+func TestDescribeNamesTheVariable(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	flags.Duration("rpc-timeout", time.Minute, "deadline of an RPC")

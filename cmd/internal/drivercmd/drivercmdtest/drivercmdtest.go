@@ -38,7 +38,7 @@ func (l Launch) Start(t *testing.T) *programtest.Process {
 	return programtest.Start(t, pairs, l.Arguments...)
 }
 
-// with answers the launch with more in its environment.
+// with returns the launch with more in its environment.
 func (l Launch) with(more map[string]string) Launch {
 	whole := maps.Clone(more)
 	maps.Copy(whole, l.Environment)
@@ -52,7 +52,7 @@ type Life struct {
 	// Protocol is what the access asks for, and Parameters are those of its class.
 	Protocol   cosi.ObjectProtocol_Type
 	Parameters map[string]string
-	// Secrets answers what is secret in the credential that is granted.
+	// Secrets returns what is secret in the credential that is granted.
 	Secrets func(granted *cosi.CredentialInfo) []string
 	// Own are the secrets of the driver itself.
 	Own []string
@@ -110,7 +110,7 @@ func createBucket(t *testing.T, client *drivertest.Client, id string) {
 	}
 }
 
-// grant answers the secrets of the credential.
+// grant returns the secrets of the credential.
 func (l Life) grant(t *testing.T, client *drivertest.Client, account, bucket string) []string {
 	t.Helper()
 	granted, err := client.DriverGrantBucketAccess(t.Context(), &cosi.DriverGrantBucketAccessRequest{

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package account manages the identities of accesses: for keys a Google service account each, for
-// Kubernetes service accounts the principal that Google knows them by.
+// Package account is what the ways to manage accounts have in common: the request for an account, and the project
+// in which it is.
 package account
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	iam "google.golang.org/api/iam/v1"
 	storage "google.golang.org/api/storage/v1"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
@@ -58,9 +61,9 @@ type Project struct {
 	Driver, Cluster string
 }
 
-// edit changes the policy of every bucket. A bucket that is gone has no policy that grants anything:
+// Edit changes the policy of every bucket. A bucket that is gone has no policy that grants anything:
 // it is passed over where that is asked.
-func (p *Project) edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
+func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
 	for _, bucket := range buckets {
 		err := p.Policies.Edit(ctx, bucket.Name, func(current *storage.Policy) (bool, error) { return change(current, bucket) })
 		if apierror.IsMissing(err) {
@@ -76,14 +79,44 @@ func (p *Project) edit(ctx context.Context, buckets []Bucket, skipMissing bool, 
 	return nil
 }
 
-func unlessMissing(err error) error {
+// UnlessMissing returns err unless it says that something does not exist.
+func UnlessMissing(err error) error {
 	if apierror.IsMissing(err) {
 		return nil
 	}
 	return err
 }
 
-// otherwise is what an account is that was granted with another request.
-func otherwise(id string) error {
+// Differs returns the error about an account that was granted with another request.
+func Differs(id string) error {
 	return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", id)
+}
+
+// Forget removes entries of the credential store.
+func (p *Project) Forget(ctx context.Context, entries ...string) error {
+	for _, entry := range entries {
+		if err := p.Store.Delete(ctx, entry); err != nil {
+			return credentials.StoreError(entry, err)
+		}
+	}
+	return nil
+}
+
+// MarkPrefix begins what the driver writes where it marks something as its own.
+const MarkPrefix = "cosi:"
+
+// maxOwner is what a service account's description, 256 bytes, has room for beside the rest.
+const maxOwner = 80
+
+// Owner names the driver and its cluster. A name that is too long for a description is hashed.
+func (p *Project) Owner() string {
+	text := p.Driver
+	if p.Cluster != "" {
+		text += "/" + p.Cluster
+	}
+	if len(text) <= maxOwner {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "h-" + hex.EncodeToString(sum[:16])
 }

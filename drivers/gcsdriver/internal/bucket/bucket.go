@@ -8,7 +8,6 @@ package bucket
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -55,7 +54,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 		if !apierror.Is(err, http.StatusConflict) {
 			return err
 		}
-		// The name was taken in between, maybe by a call of ours whose answer was lost.
+		// The name was taken in between, maybe by a call of ours whose response was lost.
 		found, err = s.get(ctx, name)
 		if apierror.IsMissing(err) {
 			return driverkit.Aborted("bucket %s was deleted while it was being made; the driver tries again", name).WithDetail(err)
@@ -70,20 +69,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 	return s.check(ctx, name, found, want)
 }
 
-// Describe makes sure that a bucket exists that somebody else made, and that it is as asked. It
-// changes nothing.
-func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) error {
-	found, err := s.Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	if differences := compare(found, want); len(differences) > 0 {
-		return driverkit.AlreadyExists("bucket %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
-	}
-	return nil
-}
-
-// Get answers an existing bucket, NotFound without one.
+// Get returns an existing bucket, NotFound without one.
 func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 	found, err := s.get(ctx, name)
 	if apierror.IsMissing(err) {
@@ -92,7 +78,7 @@ func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 	return found, err
 }
 
-// get answers the API's own error for a missing bucket.
+// get returns the API's own error for a missing bucket.
 func (s *Store) get(ctx context.Context, name string) (*storage.Bucket, error) {
 	return call.Do(ctx, call.Storage, "buckets.get", func(ctx context.Context) (*storage.Bucket, error) {
 		return s.API.Buckets.Get(name).Context(ctx).Do()
@@ -154,7 +140,7 @@ func (s *Store) labels(want params.Bucket) map[string]string {
 // are the only letters of it that a label cannot have.
 func labelValue(driver string) string { return strings.ReplaceAll(driver, ".", "_") }
 
-// owned says whether a bucket carries our mark.
+// owned reports whether a bucket carries our mark.
 func (s *Store) owned(found *storage.Bucket) bool {
 	return s.unmarked(found) || found.Labels[labelDriver] == labelValue(s.Driver) && found.Labels[labelCluster] == s.Cluster
 }
@@ -179,7 +165,7 @@ func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, w
 	return nil
 }
 
-// inProject says whether our project has the bucket.
+// inProject reports whether our project has the bucket.
 func (s *Store) inProject(ctx context.Context, name string) (bool, error) {
 	page, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
 		// Names are in order, so the one that is nothing but the prefix is the first.
@@ -202,37 +188,4 @@ func (s *Store) explainDenial(ctx context.Context, name string, denial error) er
 
 func foreign(name string) *driverkit.Error {
 	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
-}
-
-// compare answers how an existing bucket differs from what is asked of it. Only what is asked is
-// compared.
-func compare(found *storage.Bucket, want params.Bucket) []string {
-	var differences []string
-	differ := func(asked bool, format string, value any) {
-		if asked {
-			differences = append(differences, fmt.Sprintf(format, value))
-		}
-	}
-	differ(want.Location != "" && !strings.EqualFold(want.Location, found.Location), "its location is %s", found.Location)
-	differ(want.StorageClass != "" && want.StorageClass != found.StorageClass, "its storage class is %s", found.StorageClass)
-	differ(want.Versioning && (found.Versioning == nil || !found.Versioning.Enabled), "it has no versioning%s", "")
-	retention := int64(0)
-	if found.RetentionPolicy != nil {
-		retention = found.RetentionPolicy.RetentionPeriod
-	}
-	differ(want.RetentionSeconds > retention, "it retains objects for %d seconds", retention)
-	softDelete := int64(0)
-	if found.SoftDeletePolicy != nil {
-		softDelete = found.SoftDeletePolicy.RetentionDurationSeconds
-	}
-	differ(want.SoftDeleteSeconds != nil && *want.SoftDeleteSeconds != softDelete, "deleted objects are kept for %d seconds", softDelete)
-	key := ""
-	if found.Encryption != nil {
-		key = found.Encryption.DefaultKmsKeyName
-	}
-	differ(want.KMSKey != "" && want.KMSKey != key, "its key is %q", key)
-	for label, value := range want.Labels {
-		differ(found.Labels[label] != value, "its label "+label+" is %q", found.Labels[label])
-	}
-	return differences
 }

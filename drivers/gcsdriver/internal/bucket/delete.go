@@ -87,7 +87,7 @@ func (s *Store) deleteObjects(ctx context.Context, name string, objects []*stora
 	return group.Wait() //nolint:wrapcheck // an error of one of the calls above
 }
 
-// protected says whether an object must not be deleted yet.
+// protected reports whether an object must not be deleted yet.
 func protected(err error) bool {
 	for _, code := range apierror.Codes(err) {
 		if code == "retentionPolicyNotMet" || code == "objectUnderActiveHold" {

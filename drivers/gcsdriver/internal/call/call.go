@@ -29,7 +29,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.API + "." + e.Operation + ": " + e.Err.Error() }
 
-// Unwrap answers the client's error.
+// Unwrap returns the client's error.
 func (e *Error) Unwrap() error { return e.Err }
 
 type contextKey struct{}
@@ -46,7 +46,7 @@ func Do[T any](ctx context.Context, api, operation string, run func(context.Cont
 	return do(ctx, named{api: api, operation: operation}, run)
 }
 
-// DoOnce makes a call that must not be repeated after a lost answer, since each makes something new.
+// DoOnce makes a call that must not be repeated after a lost response, since each makes something new.
 func DoOnce[T any](ctx context.Context, api, operation string, run func(context.Context) (T, error)) (T, error) {
 	return do(ctx, named{api: api, operation: operation, once: true}, run)
 }
@@ -65,7 +65,7 @@ func do[T any](ctx context.Context, name named, run func(context.Context) (T, er
 	}
 }
 
-// Name answers the call that a request's context is for; empty outside of one.
+// Name returns the call that a request's context is for; empty outside of one.
 func Name(ctx context.Context) (api, operation string) {
 	name, _ := ctx.Value(contextKey{}).(named)
 	return name.api, name.operation

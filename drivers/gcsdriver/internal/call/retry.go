@@ -75,7 +75,7 @@ func (r Retry) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// again answers the request for an attempt: a body is read only once.
+// again returns the request for an attempt: a body is read only once.
 func again(request *http.Request, attempt int) (*http.Request, error) {
 	if attempt == 1 || request.Body == nil || request.Body == http.NoBody {
 		return request, nil

@@ -78,7 +78,7 @@ func CheckReserved(name string) error {
 	return nil
 }
 
-// CouldExist says whether a bucket can have this name, dots included.
+// CouldExist reports whether a bucket can have this name, dots included.
 func CouldExist(name string) bool {
 	if len(name) > 222 {
 		return false
@@ -93,7 +93,7 @@ func CouldExist(name string) bool {
 
 var anyPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
 
-// ServiceAccount answers the service account ID for an account's name: 6 to 30 lower-case letters,
+// ServiceAccount returns the service account ID for an account's name: 6 to 30 lower-case letters,
 // digits and '-' is what Google takes. The name "ba-" and a UUID becomes "ba-" and the UUID in base
 // 32, 29 characters from which the UUID can be read again; any other becomes "bx-" and a hash.
 func ServiceAccount(name string) string {
@@ -104,7 +104,7 @@ func ServiceAccount(name string) string {
 	return "bx-" + encode(hash(name), accountDigits)
 }
 
-// AccountOf answers the account's name that a service account ID of ServiceAccount was made from, if
+// AccountOf returns the account's name that a service account ID of ServiceAccount was made from, if
 // it can be read from it.
 func AccountOf(id string) (string, bool) {
 	text, found := strings.CutPrefix(id, "ba-")

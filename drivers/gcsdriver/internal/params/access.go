@@ -23,10 +23,10 @@ const (
 	Both Credentials = "both"
 )
 
-// WantsHMAC says whether a HMAC pair is asked for.
+// WantsHMAC reports whether a HMAC pair is asked for.
 func (c Credentials) WantsHMAC() bool { return c != JSON }
 
-// WantsJSON says whether a service account key is asked for.
+// WantsJSON reports whether a service account key is asked for.
 func (c Credentials) WantsJSON() bool { return c == JSON || c == Both }
 
 // Access is what a BucketAccessClass asks of an account.

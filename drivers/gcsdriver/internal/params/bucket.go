@@ -59,7 +59,7 @@ type Bucket struct {
 	Backend string
 	// NamePrefix begins the bucket's name.
 	NamePrefix string
-	// Location is in upper case, as Google answers it; empty for that of the backend.
+	// Location is in upper case, as Google returns it; empty for that of the backend.
 	Location string
 	// StorageClass is empty for Google's default, STANDARD.
 	StorageClass string

@@ -28,14 +28,14 @@ const (
 )
 
 // Editor edits the policies of buckets. Several processes may edit one policy: Google refuses what
-// was made from an old one, and the editor begins anew. Within one process edits of a bucket wait for
+// was made from an old one, and the editor starts again. Within one process edits of a bucket wait for
 // each other, which needs fewer calls.
 type Editor struct {
 	api   *storage.Service
 	locks [stripes]chan struct{}
 }
 
-// NewEditor answers an editor with the driver's own credentials.
+// NewEditor returns an editor with the driver's own credentials.
 func NewEditor(api *storage.Service) *Editor {
 	made := &Editor{api: api}
 	for i := range made.locks {
@@ -44,7 +44,7 @@ func NewEditor(api *storage.Service) *Editor {
 	return made
 }
 
-// Edit changes the policy of a bucket. It calls change, maybe several times, which says whether it
+// Edit changes the policy of a bucket. It calls change, maybe several times, which reports whether it
 // changed the policy that it got; if not, nothing is written. The error for a missing bucket is the
 // API's.
 func (e *Editor) Edit(ctx context.Context, bucket string, change func(*storage.Policy) (bool, error)) error {
@@ -84,7 +84,7 @@ type refusals struct {
 	stale int
 }
 
-// judge answers why another attempt makes no sense; nil if it does.
+// judge returns why another attempt makes no sense; nil if it does.
 func (r *refusals) judge(bucket, etag string, err error) error {
 	switch {
 	case unknownMember(err):
@@ -122,7 +122,7 @@ func (e *Editor) write(ctx context.Context, bucket string, edited *storage.Polic
 	return err
 }
 
-// unknownMember says whether a policy was refused because a service account in it does not exist,
+// unknownMember reports whether a policy was refused because a service account in it does not exist,
 // which is so for a while after it was made.
 func unknownMember(err error) bool {
 	return apierror.Is(err, http.StatusBadRequest) && strings.Contains(apierror.Message(err), "does not exist")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy edits the IAM policies of buckets. The functions of this file are pure: they change
-// what belongs to one account, and leave everything else as it is, conditions and unknown members
-// included.
+// Package policy turns the access modes of COSI into IAM roles, and edits the IAM policies of buckets: it changes
+// what belongs to one account, and leaves everything else as it is, conditions and unknown members included. Only
+// Editor makes calls.
 package policy
 
 import (
@@ -16,7 +16,7 @@ import (
 // written with another, loses them ("Policy versions").
 const version = 3
 
-// SetRoles gives the member exactly these roles, without a condition, and says whether that changed
+// SetRoles gives the member exactly these roles, without a condition, and reports whether that changed
 // anything. Conditional bindings of the member are an administrator's.
 func SetRoles(p *storage.Policy, member string, roles []string) bool {
 	changed := removeDeleted(p, member)
@@ -63,7 +63,7 @@ func (c Claim) holds(binding *storage.PolicyBindings) bool {
 	return binding.Condition != nil && binding.Condition.Title == c.Title && strings.HasPrefix(binding.Condition.Description, c.Owner)
 }
 
-// Described answers the description of the claim's bindings; empty without one.
+// Described returns the description of the claim's bindings; empty without one.
 func (c Claim) Described(p *storage.Policy) string {
 	for _, binding := range p.Bindings {
 		if c.holds(binding) {

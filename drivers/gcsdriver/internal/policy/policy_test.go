@@ -16,8 +16,6 @@ const (
 	member = "serviceAccount:ba-x@p.iam.gserviceaccount.com"
 	gone   = "deleted:" + member + "?uid=123"
 	other  = "user:somebody@example.com"
-	viewer = "roles/storage.objectViewer"
-	user   = "roles/storage.objectUser"
 )
 
 func condition(title string) *storage.Expr {

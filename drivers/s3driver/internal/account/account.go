@@ -35,7 +35,7 @@ type Request struct {
 }
 
 // Supplied is the request to a store that takes the key from us. The names of the buckets are noted,
-// since a revoke may not be told them all.
+// since a revoke may not name them all.
 func (r Request) Supplied() credentials.SuppliedRequest {
 	buckets := make([]string, len(r.Buckets))
 	for i, bucket := range r.Buckets {

@@ -6,147 +6,135 @@ import (
 	"net/http"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/backenderror"
 )
 
-// rule is the meaning of a code.
-type rule struct {
-	kind     func(format string, args ...any) *driverkit.Error
-	sentence string
+var noCluster = backenderror.Meaning{
+	Kind: driverkit.FailedPrecondition,
+	Text: "EKS does not know the cluster; an administrator has to correct iam.serviceAccounts in the driver's configuration",
 }
 
-var (
-	login     = rule{driverkit.Unauthenticated, "the store does not accept the driver's own credentials; an administrator has to renew them"}
-	denied    = rule{driverkit.PermissionDenied, "the store denies the driver this action; an administrator has to allow it"}
-	throttled = rule{driverkit.ResourceExhausted, "the store asks for fewer requests; the driver tries again later"}
-	quota     = rule{driverkit.ResourceExhausted, "a quota of the store is used up; an administrator has to raise it or remove something"}
-	down      = rule{driverkit.Unavailable, "the store has an internal problem; the driver tries again"}
-	clock     = rule{driverkit.Unavailable, "the clocks of driver and store differ; an administrator has to set them"}
-	changing  = rule{driverkit.Aborted, "another change is under way; the driver tries again"}
-	settling  = rule{driverkit.Unavailable, "the store has not yet settled an earlier change; the driver tries again"}
-	value     = rule{driverkit.InvalidArgument, "the store does not accept a value of the request; check the class parameters"}
-	foreign   = rule{driverkit.AlreadyExists, "this name belongs to somebody else at the store"}
-	notEmpty  = rule{driverkit.FailedPrecondition, "it is not empty"}
-	protected = rule{driverkit.FailedPrecondition, "the store protects it from this change"}
-	noCluster = rule{driverkit.FailedPrecondition, "EKS does not know the cluster; an administrator has to correct iam.serviceAccounts in the driver's configuration"}
-	missing   = rule{driverkit.NotFound, "it does not exist at the store"}
-	unknown   = rule{driverkit.Internal, "the store gave an answer that the driver does not expect; its log has the details"}
-)
+var table = backenderror.Table{
+	Backend: "the store", Read: read, Codes: byCode, Operations: byOperation,
+	// What is missing may be anything, not only the subject of the call.
+	Statuses: map[int]backenderror.Meaning{http.StatusNotFound: backenderror.Unknown, http.StatusGone: backenderror.Unknown},
+}
 
 // byCode is the meaning of codes of S3, IAM, STS and EKS, as their API references list them, and of
 // the codes that compatible stores add.
-var byCode = map[string]rule{
-	"InvalidAccessKeyId":                    login,
-	"SignatureDoesNotMatch":                 login,
-	"InvalidClientTokenId":                  login,
-	"UnrecognizedClient":                    login,
-	"ExpiredToken":                          login,
-	"InvalidToken":                          login,
-	"TokenRefreshRequired":                  login,
-	"IncompleteSignature":                   login,
-	"MissingAuthenticationToken":            login,
-	"AuthorizationHeaderMalformed":          login,
-	"InvalidSecurity":                       login,
-	"XMinioAdminNoSuchUser":                 settling,
-	"XAdminUserNotFound":                    settling,
-	"XMinioAdminNoSuchPolicy":               settling,
-	"XMinioAdminPolicyChangeAlreadyApplied": changing,
-	"XAdminAccessDenied":                    denied,
-	"XAdminInvalidAccessKey":                login,
+var byCode = map[string]backenderror.Meaning{
+	"InvalidAccessKeyId":                    backenderror.Login,
+	"SignatureDoesNotMatch":                 backenderror.Login,
+	"InvalidClientTokenId":                  backenderror.Login,
+	"UnrecognizedClient":                    backenderror.Login,
+	"ExpiredToken":                          backenderror.Login,
+	"InvalidToken":                          backenderror.Login,
+	"TokenRefreshRequired":                  backenderror.Login,
+	"IncompleteSignature":                   backenderror.Login,
+	"MissingAuthenticationToken":            backenderror.Login,
+	"AuthorizationHeaderMalformed":          backenderror.Login,
+	"InvalidSecurity":                       backenderror.Login,
+	"XMinioAdminNoSuchUser":                 backenderror.Settling,
+	"XAdminUserNotFound":                    backenderror.Settling,
+	"XMinioAdminNoSuchPolicy":               backenderror.Settling,
+	"XMinioAdminPolicyChangeAlreadyApplied": backenderror.Changing,
+	"XAdminAccessDenied":                    backenderror.Denied,
+	"XAdminInvalidAccessKey":                backenderror.Login,
 
-	"AccessDenied":       denied,
-	"Forbidden":          denied,
-	"AllAccessDisabled":  denied,
-	"AccountProblem":     denied,
-	"NotSignedUp":        denied,
-	"OptInRequired":      denied,
-	"UnauthorizedAccess": denied,
-	"FeatureDisabled":    denied,
-	"KMS.Disabled":       denied,
-	"KMS.AccessDenied":   denied,
+	"AccessDenied":       backenderror.Denied,
+	"Forbidden":          backenderror.Denied,
+	"AllAccessDisabled":  backenderror.Denied,
+	"AccountProblem":     backenderror.Denied,
+	"NotSignedUp":        backenderror.Denied,
+	"OptInRequired":      backenderror.Denied,
+	"UnauthorizedAccess": backenderror.Denied,
+	"FeatureDisabled":    backenderror.Denied,
+	"KMS.Disabled":       backenderror.Denied,
+	"KMS.AccessDenied":   backenderror.Denied,
 
-	"SlowDown":                      throttled,
-	"SlowDownRead":                  throttled,
-	"SlowDownWrite":                 throttled,
-	"Throttling":                    throttled,
-	"Throttled":                     throttled,
-	"RequestLimitExceeded":          throttled,
-	"RequestThrottled":              throttled,
-	"TooManyRequests":               throttled,
-	"BandwidthLimitExceeded":        throttled,
-	"ProvisionedThroughputExceeded": throttled,
+	"SlowDown":                      backenderror.Throttled,
+	"SlowDownRead":                  backenderror.Throttled,
+	"SlowDownWrite":                 backenderror.Throttled,
+	"Throttling":                    backenderror.Throttled,
+	"Throttled":                     backenderror.Throttled,
+	"RequestLimitExceeded":          backenderror.Throttled,
+	"RequestThrottled":              backenderror.Throttled,
+	"TooManyRequests":               backenderror.Throttled,
+	"BandwidthLimitExceeded":        backenderror.Throttled,
+	"ProvisionedThroughputExceeded": backenderror.Throttled,
 
-	"LimitExceeded":                  quota,
-	"ServiceQuotaExceeded":           quota,
-	"ResourceLimitExceeded":          quota,
-	"TooManyBuckets":                 quota,
-	"QuotaExceeded":                  quota,
-	"StorageFull":                    quota,
-	"XMinioStorageFull":              quota,
-	"XMinioAdminBucketQuotaExceeded": quota,
+	"LimitExceeded":                  backenderror.Quota,
+	"ServiceQuotaExceeded":           backenderror.Quota,
+	"ResourceLimitExceeded":          backenderror.Quota,
+	"TooManyBuckets":                 backenderror.Quota,
+	"QuotaExceeded":                  backenderror.Quota,
+	"StorageFull":                    backenderror.Quota,
+	"XMinioStorageFull":              backenderror.Quota,
+	"XMinioAdminBucketQuotaExceeded": backenderror.Quota,
 
-	"InternalError":              down,
-	"InternalFailure":            down,
-	"ServiceFailure":             down,
-	"ServiceUnavailable":         down,
-	"Unavailable":                down,
-	"Busy":                       down,
-	"RequestTimeout":             down,
-	"XMinioServerNotInitialized": down,
-	"Server":                     down,
+	"InternalError":              backenderror.Down,
+	"InternalFailure":            backenderror.Down,
+	"ServiceFailure":             backenderror.Down,
+	"ServiceUnavailable":         backenderror.Down,
+	"Unavailable":                backenderror.Down,
+	"Busy":                       backenderror.Down,
+	"RequestTimeout":             backenderror.Down,
+	"XMinioServerNotInitialized": backenderror.Down,
+	"Server":                     backenderror.Down,
 
-	"RequestTimeTooSkewed": clock,
-	"RequestExpired":       clock,
+	"RequestTimeTooSkewed": backenderror.ClockSkew,
+	"RequestExpired":       backenderror.ClockSkew,
 
-	"OperationAborted":              changing,
-	"ConcurrentModification":        changing,
-	"ConditionalRequestConflict":    changing,
-	"DeleteConflict":                changing,
-	"EntityTemporarilyUnmodifiable": changing,
-	"ResourceInUse":                 changing,
-	"RestoreAlreadyInProgress":      changing,
+	"OperationAborted":              backenderror.Changing,
+	"ConcurrentModification":        backenderror.Changing,
+	"ConditionalRequestConflict":    backenderror.Changing,
+	"DeleteConflict":                backenderror.Changing,
+	"EntityTemporarilyUnmodifiable": backenderror.Changing,
+	"ResourceInUse":                 backenderror.Changing,
+	"RestoreAlreadyInProgress":      backenderror.Changing,
 
-	"NoSuchEntity": settling,
-	"NoSuchUpload": settling,
+	"NoSuchEntity": backenderror.Settling,
+	"NoSuchUpload": backenderror.Settling,
 
-	"InvalidBucketName":         value,
-	"InvalidLocationConstraint": value,
-	"IllegalLocationConstraint": value,
-	"InvalidBucketState":        protected,
-	"MalformedPolicyDocument":   value,
-	"MalformedPolicy":           value,
-	"XMinioMalformedIAMPolicy":  value,
-	"PolicyNotAttachable":       value,
-	"InvalidTag":                value,
-	"KMS.NotFound":              value,
-	"KMS.InvalidKeyUsage":       value,
-	"KMS.InvalidState":          protected,
+	"InvalidBucketName":         backenderror.Value,
+	"InvalidLocationConstraint": backenderror.Value,
+	"IllegalLocationConstraint": backenderror.Value,
+	"InvalidBucketState":        backenderror.Protected,
+	"MalformedPolicyDocument":   backenderror.Value,
+	"MalformedPolicy":           backenderror.Value,
+	"XMinioMalformedIAMPolicy":  backenderror.Value,
+	"PolicyNotAttachable":       backenderror.Value,
+	"InvalidTag":                backenderror.Value,
+	"KMS.NotFound":              backenderror.Value,
+	"KMS.InvalidKeyUsage":       backenderror.Value,
+	"KMS.InvalidState":          backenderror.Protected,
 
-	"BucketAlreadyExists":     foreign,
-	"BucketAlreadyOwnedByYou": foreign,
-	"EntityAlreadyExists":     foreign,
+	"BucketAlreadyExists":     backenderror.Foreign,
+	"BucketAlreadyOwnedByYou": backenderror.Foreign,
+	"EntityAlreadyExists":     backenderror.Foreign,
 
-	"BucketNotEmpty":                  notEmpty,
-	"ObjectLocked":                    protected,
-	"UnmodifiableEntity":              protected,
-	"ObjectLockConfigurationNotFound": protected,
+	"BucketNotEmpty":                  backenderror.NotEmpty,
+	"ObjectLocked":                    backenderror.Protected,
+	"UnmodifiableEntity":              backenderror.Protected,
+	"ObjectLockConfigurationNotFound": backenderror.Protected,
 
-	"NoSuchBucket": missing,
-	"NotFound":     missing,
+	"NoSuchBucket": backenderror.Missing,
+	"NotFound":     backenderror.Missing,
 }
 
 // byOperation is the meaning of codes that depends on the call: what a class parameter is sent with
 // can be wrong because of the parameter.
-var byOperation = withValueCodes(map[string]rule{
-	"DeleteObjects/AccessDenied": protected,
+var byOperation = withValueCodes(map[string]backenderror.Meaning{
+	"DeleteObjects/AccessDenied": backenderror.Protected,
 	// The document names a user that was removed a moment ago.
-	"PutBucketPolicy/MalformedPolicy": settling,
+	"PutBucketPolicy/MalformedPolicy": backenderror.Settling,
 	// EKS does not see a role that was made a moment ago.
-	"CreatePodIdentityAssociation/InvalidParameter": settling,
-	"CreatePodIdentityAssociation/InvalidRequest":   settling,
+	"CreatePodIdentityAssociation/InvalidParameter": backenderror.Settling,
+	"CreatePodIdentityAssociation/InvalidRequest":   backenderror.Settling,
 	"ListPodIdentityAssociations/ResourceNotFound":  noCluster,
 })
 
-func withValueCodes(rules map[string]rule) map[string]rule {
+func withValueCodes(rules map[string]backenderror.Meaning) map[string]backenderror.Meaning {
 	operations := []string{
 		"CreateBucket", "PutBucketVersioning", "PutBucketEncryption", "PutObjectLockConfiguration",
 		"PutBucketLifecycleConfiguration", "PutBucketCors", "PutBucketTagging", "CreateUser", "PutUserPolicy", "CreatePolicy",
@@ -155,26 +143,8 @@ func withValueCodes(rules map[string]rule) map[string]rule {
 	codes := []string{"InvalidArgument", "InvalidRequest", "MalformedXML", "InvalidInput", "ValidationError", "NotImplemented", "InvalidParameterValue", "InvalidAction"}
 	for _, operation := range operations {
 		for _, code := range codes {
-			rules[operation+"/"+code] = value
+			rules[operation+"/"+code] = backenderror.Value
 		}
 	}
 	return rules
-}
-
-// byStatus is the meaning of a code that the table does not have.
-func byStatus(status int) rule {
-	switch {
-	case status == http.StatusTooManyRequests:
-		return throttled
-	case status >= http.StatusInternalServerError:
-		return down
-	case status == http.StatusUnauthorized:
-		return login
-	case status == http.StatusForbidden:
-		return denied
-	case status == http.StatusConflict || status == http.StatusPreconditionFailed:
-		return changing
-	default:
-		return unknown
-	}
 }

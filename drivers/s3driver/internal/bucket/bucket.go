@@ -9,7 +9,6 @@ package bucket
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -50,11 +49,11 @@ type Store struct {
 type Quotas interface {
 	// Set limits the total size of the bucket's objects, in bytes.
 	Set(ctx context.Context, bucket string, bytes int64) error
-	// Get answers that limit, 0 without one.
+	// Get returns that limit, 0 without one.
 	Get(ctx context.Context, bucket string) (int64, error)
 }
 
-// Ensure makes sure that the bucket exists as asked, and answers its region. It can be repeated
+// Ensure makes sure that the bucket exists as asked, and returns its region. It can be repeated
 // after a failure at any point: what is missing is made, and a bucket that was once complete is not
 // touched again, so that what an administrator changed later stays.
 func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (string, error) {
@@ -98,7 +97,7 @@ func (s *Store) writeMark(ctx context.Context, name string, written mark, want p
 	return err
 }
 
-// Locate answers the region of an existing bucket, NotFound without one.
+// Locate returns the region of an existing bucket, NotFound without one.
 func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 	region, err := s.locate(ctx, name)
 	if isMissing(err) {
@@ -107,7 +106,7 @@ func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 	return region, err
 }
 
-// locate answers the store's own error for a missing bucket.
+// locate returns the store's own error for a missing bucket.
 func (s *Store) locate(ctx context.Context, name string) (string, error) {
 	out, err := s.API.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
 	if region := apierror.Header(err, "X-Amz-Bucket-Region"); err != nil && s.Regional && region != "" && region != s.Region && !isMissing(err) {
@@ -136,7 +135,7 @@ func (s *Store) regionOf(want params.Bucket) string {
 	return s.Region
 }
 
-// create makes the bucket together with its mark. A lost answer shows as "already owned by you" on
+// create makes the bucket together with its mark. A lost response shows as "already owned by you" on
 // the next try; the mark then tells whether it was this driver.
 func (s *Store) create(ctx context.Context, name string, want params.Bucket) (mark, error) {
 	region := s.regionOf(want)
@@ -187,7 +186,7 @@ func (s *Store) readMark(ctx context.Context, name, region string) (mark, error)
 	return mark{}, err
 }
 
-// missingMark answers what a bucket without tags is: one that we were about to make, somebody else's,
+// missingMark returns what a bucket without tags is: one that we were about to make, somebody else's,
 // or none at all, since some stores say of a bucket they do not have that it has no tags.
 func (s *Store) missingMark(ctx context.Context, name, region string) (mark, error) {
 	if _, err := s.API.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &name}, inRegion(region)); err != nil {
@@ -207,7 +206,7 @@ func (s *Store) explainDenial(ctx context.Context, name string, denial error) er
 	return denial
 }
 
-// isForeign says whether the bucket is known not to belong to the driver's account.
+// isForeign reports whether the bucket is known not to belong to the driver's account.
 func (s *Store) isForeign(ctx context.Context, name string) bool {
 	out, err := s.API.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: &name})
 	if err != nil {
@@ -284,29 +283,4 @@ func parseMark(tags []types.Tag) mark {
 		}
 	}
 	return found
-}
-
-// Describe answers the region of an existing bucket that somebody else made, after comparing it with
-// what is asked of it. It changes nothing.
-func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (string, error) {
-	region, err := s.Locate(ctx, name)
-	if err != nil {
-		return "", err
-	}
-	// Of AWS it is documented that all buckets of the account are listed, and no other.
-	if s.Regional && s.isForeign(ctx, name) {
-		return "", driverkit.AlreadyExists("bucket %s belongs to another account, whose policy lets this driver see it; no access can be granted to it", name)
-	}
-	var differences []string
-	if want.Region != "" && want.Region != region {
-		differences = append(differences, "its region is "+region)
-	}
-	live, err := s.compare(ctx, name, region, want)
-	if err != nil {
-		return "", err
-	}
-	if differences = append(differences, live...); len(differences) > 0 {
-		return "", driverkit.AlreadyExists("bucket %s does not fit the parameters: %s", name, strings.Join(differences, "; "))
-	}
-	return region, nil
 }

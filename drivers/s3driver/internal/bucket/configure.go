@@ -106,7 +106,7 @@ func (s *Store) putCORS(ctx context.Context, name string, want params.Bucket, re
 	return err
 }
 
-// encryption answers the default encryption of a bucket; both values are empty without one.
+// encryption returns the default encryption of a bucket; both values are empty without one.
 func (s *Store) encryption(ctx context.Context, name, region string) (types.ServerSideEncryption, string, error) {
 	out, err := s.API.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: &name}, inRegion(region))
 	if apierror.Is(err, "ServerSideEncryptionConfigurationNotFoundError", "ServerSideEncryptionConfigurationNotFound") || apierror.Unsupported(err) {
@@ -126,7 +126,7 @@ func (s *Store) encryption(ctx context.Context, name, region string) (types.Serv
 	return "", "", nil
 }
 
-// KMSKey answers the key that encrypts the bucket's objects, empty if that is not a key of its own.
+// KMSKey returns the key that encrypts the bucket's objects, empty if that is not a key of its own.
 func (s *Store) KMSKey(ctx context.Context, name, region string) (string, error) {
 	_, key, err := s.encryption(ctx, name, region)
 	return key, err

@@ -38,7 +38,7 @@ func (i *Intents) begin(ctx context.Context, bucket string) error {
 	return unusable(err)
 }
 
-// has says whether the bucket was about to be made.
+// has reports whether the bucket was about to be made.
 func (i *Intents) has(ctx context.Context, bucket string) (bool, error) {
 	if i == nil {
 		return false, nil

@@ -28,7 +28,7 @@ const (
 	maxVersions = 5
 )
 
-// document answers the policy of the request, or InvalidArgument if it is too large for IAM.
+// document returns the policy of the request, or InvalidArgument if it is too large for IAM.
 func (u *Users) document(request account.Request) (string, error) {
 	document, err := policy.Build(policy.Dialect{Partition: u.Partition}, request.Buckets)
 	if err != nil {
@@ -178,7 +178,7 @@ func (u *Users) policyARN(name string, found user) string {
 	return "arn:" + u.Partition + ":iam::" + awsAccount + ":policy" + u.policyPath(name) + name
 }
 
-// isOurs says whether the ARN is that of the user's own managed policy.
+// isOurs reports whether the ARN is that of the user's own managed policy.
 func (u *Users) isOurs(arn, name string) bool {
 	return strings.HasSuffix(arn, ":policy"+u.policyPath(name)+name)
 }

@@ -28,7 +28,7 @@ const (
 // deriving keeps several calls from taking argonMemory each.
 var deriving sync.Mutex
 
-// encrypt answers data as the admin API wants it from the owner of secret.
+// encrypt returns data as the admin API wants it from the owner of secret.
 func encrypt(secret string, data []byte) ([]byte, error) {
 	salt := make([]byte, saltSize)
 	// crypto/rand.Read never fails; it ends the program when the system has no randomness.

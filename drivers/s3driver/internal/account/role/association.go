@@ -51,7 +51,7 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 	return nil
 }
 
-// find answers the association of a service account, and whether there is one.
+// find returns the association of a service account, and whether there is one.
 func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) (association, bool, error) {
 	pages := eks.NewListPodIdentityAssociationsPaginator(p.API, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster, Namespace: &of.Namespace, ServiceAccount: &of.Name,

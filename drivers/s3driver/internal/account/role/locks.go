@@ -15,7 +15,7 @@ type Locks struct {
 	roles map[string]chan struct{}
 }
 
-// lock waits until the role is free, and answers what frees it again.
+// lock waits until the role is free, and returns what frees it again.
 func (l *Locks) lock(ctx context.Context, role string) (func(), error) {
 	l.mu.Lock()
 	if l.roles == nil {

@@ -12,15 +12,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
@@ -77,7 +74,7 @@ type WebIdentity struct {
 	Audience string
 }
 
-// Check answers why the access cannot be granted, or nil. It makes no calls.
+// Check returns why the access cannot be granted, or nil. It makes no calls.
 func (r *Roles) Check(request account.Request) error {
 	if request.ServiceAccount.Namespace == "" {
 		return driverkit.InvalidArgument("service_account_namespace is required: a name alone does not tell service accounts apart; use a sidecar that sends it")
@@ -101,31 +98,6 @@ func (r *Roles) document(request account.Request) (string, error) {
 // mark names the access that a policy was made for. A statement's ID takes letters and digits only.
 func mark(hash string) string { return "cosi" + hash }
 
-// Grant makes sure that pods of the service account have exactly the requested access, beside that
-// of other accesses. Every step can be repeated after a failure at any point.
-func (r *Roles) Grant(ctx context.Context, request account.Request) error {
-	if err := r.Check(request); err != nil {
-		return err
-	}
-	name := r.name(request.ServiceAccount)
-	unlock, err := r.Locks.lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	arn, err := r.ensureRole(ctx, name, request.ServiceAccount)
-	if err != nil {
-		return err
-	}
-	if err := r.putPolicy(ctx, name, request); err != nil {
-		return err
-	}
-	if r.PodIdentity == nil {
-		return nil
-	}
-	return r.PodIdentity.ensure(ctx, request.ServiceAccount, arn)
-}
-
 // name is the same for the same service account. A person can foretell it, for the annotation with
 // which pods find a role that they assume by a token, as long as it is short enough.
 func (r *Roles) name(of driverkit.ServiceAccountRef) string {
@@ -145,57 +117,11 @@ type found struct {
 	tags  map[string]string
 }
 
-// ensureRole makes the role with its marks, or checks the one that exists, and answers its ARN.
-func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.ServiceAccountRef) (string, error) {
-	trust, err := r.trust(of)
-	if err != nil {
-		return "", err
-	}
-	role, exists, err := r.read(ctx, name)
-	if err == nil && !exists {
-		role, err = r.create(ctx, name, of, trust)
-		if apierror.Is(err, "EntityAlreadyExists") {
-			role, _, err = r.read(ctx, name)
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	if !r.ours(role, of) {
-		return "", driverkit.AlreadyExists("role %s exists and was not made by this driver for service account %s/%s; it is left alone", name, of.Namespace, of.Name)
-	}
-	if role.trust == trust {
-		return role.arn, nil
-	}
-	// The configuration of the driver has changed.
-	_, err = r.API.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &name, PolicyDocument: &trust})
-	return role.arn, err
-}
-
 func (r *Roles) ours(role found, of driverkit.ServiceAccountRef) bool {
 	return role.tags[tagDriver] == r.Driver && role.tags[tagCluster] == r.Cluster && role.tags[tagServiceAccount] == of.Namespace+"/"+of.Name
 }
 
-func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAccountRef, trust string) (found, error) {
-	tags := map[string]string{tagDriver: r.Driver, tagServiceAccount: of.Namespace + "/" + of.Name}
-	if r.Cluster != "" {
-		tags[tagCluster] = r.Cluster
-	}
-	input := &iam.CreateRoleInput{RoleName: &name, Path: &r.Path, AssumeRolePolicyDocument: &trust}
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
-	}
-	if r.Boundary != "" {
-		input.PermissionsBoundary = &r.Boundary
-	}
-	out, err := r.API.CreateRole(ctx, input)
-	if err != nil {
-		return found{}, err
-	}
-	return found{arn: aws.ToString(out.Role.Arn), trust: trust, tags: tags}, nil
-}
-
-// read answers a role, and whether it exists.
+// read returns a role, and whether it exists.
 func (r *Roles) read(ctx context.Context, name string) (found, bool, error) {
 	out, err := r.API.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
 	if apierror.Is(err, "NoSuchEntity") {
@@ -211,37 +137,13 @@ func (r *Roles) read(ctx context.Context, name string) (found, bool, error) {
 	return role, true, nil
 }
 
-// plain is a document as IAM answers it, without the encoding of URLs.
+// plain is a document as IAM returns it, without the encoding of URLs.
 func plain(document *string) string {
 	text, err := url.QueryUnescape(aws.ToString(document))
 	if err != nil {
 		return aws.ToString(document)
 	}
 	return text
-}
-
-// putPolicy gives the role the policy of one access, unless the access was granted otherwise before.
-func (r *Roles) putPolicy(ctx context.Context, name string, request account.Request) error {
-	document, err := r.document(request)
-	if err != nil {
-		return err
-	}
-	policyName := aws.String(policyPrefix + request.Name)
-	existing, err := r.API.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &name, PolicyName: policyName})
-	switch {
-	case apierror.Is(err, "NoSuchEntity"):
-	case err != nil:
-		return err
-	case plain(existing.PolicyDocument) == document:
-		return nil
-	case !strings.Contains(plain(existing.PolicyDocument), `"`+mark(request.Hash)+`"`):
-		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
-	}
-	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
-	if apierror.Is(err, "LimitExceeded") {
-		return driverkit.ResourceExhausted("role %s has no room for another access: IAM takes %d characters for all of them; use another service account for some", name, maxPolicies).WithDetail(err)
-	}
-	return err
 }
 
 // associations is the part of the EKS API that is used.
@@ -252,9 +154,9 @@ type associations interface {
 	ListPodIdentityAssociations(ctx context.Context, in *eks.ListPodIdentityAssociationsInput, options ...func(*eks.Options)) (*eks.ListPodIdentityAssociationsOutput, error)
 }
 
-// Answers asks for a role that is not there, and for the associations of the cluster. A cluster that
-// EKS does not know is no answer.
-func (r *Roles) Answers(ctx context.Context) error {
+// Ping asks for a role that is not there, and for the associations of the cluster. A cluster that
+// EKS does not know is a failure.
+func (r *Roles) Ping(ctx context.Context) error {
 	if _, _, err := r.read(ctx, nobody); err != nil && !apierror.Denied(err) {
 		return err
 	}

@@ -25,7 +25,7 @@ type trustStatement struct {
 	Condition map[string]map[string]string `json:"Condition"`
 }
 
-// trust answers who may assume the role: pods of the one service account and nobody else, not even
+// trust returns who may assume the role: pods of the one service account and nobody else, not even
 // pods that somebody binds to the role by an association of their own.
 func (r *Roles) trust(of driverkit.ServiceAccountRef) (string, error) {
 	document := trustDocument{Version: "2012-10-17"}

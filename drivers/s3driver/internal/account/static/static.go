@@ -21,7 +21,7 @@ import (
 // noteParams is the note with the hash of the request that made the account.
 const noteParams = "params"
 
-// Key answers one key pair for every account. The store at the other end knows no accounts, so what
+// Key returns one key pair for every account. The store at the other end knows no accounts, so what
 // an account was granted for is kept in the credential store, without the key.
 type Key struct {
 	// Credentials is the key pair for workloads.
@@ -50,7 +50,7 @@ func (k *Key) Check(request account.Request) error {
 	return nil
 }
 
-// Grant answers the key.
+// Grant returns the key.
 func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	if err := k.Check(request); err != nil {
 		return credentials.Credential{}, err
@@ -88,8 +88,8 @@ func (k *Key) Revoke(ctx context.Context, request account.Request) error {
 	return nil
 }
 
-// Answers says whether the key can be read: there is nobody to ask.
-func (k *Key) Answers(ctx context.Context) error {
+// Ping reports whether the key can be read: there is nobody to ask.
+func (k *Key) Ping(ctx context.Context) error {
 	if _, err := k.Credentials.Retrieve(ctx); err != nil {
 		return fmt.Errorf("the key for workloads cannot be read: %w", err)
 	}

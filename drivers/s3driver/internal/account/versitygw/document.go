@@ -129,7 +129,7 @@ func keepPrincipals(keep func(id string) bool) edit {
 	}
 }
 
-// principals answers the users of a statement, nil if it is not in the form in which we write it.
+// principals returns the users of a statement, nil if it is not in the form in which we write it.
 func principals(one statement) []string {
 	object, _ := one["Principal"].(map[string]any)
 	var list []any
@@ -183,7 +183,7 @@ func (u *Users) editPolicy(ctx context.Context, bucket string, change edit) erro
 	return err
 }
 
-// readPolicy answers the whole document and its statements. Without a policy the document is an
+// readPolicy returns the whole document and its statements. Without a policy the document is an
 // empty one.
 func (u *Users) readPolicy(ctx context.Context, bucket string) (map[string]any, []statement, error) {
 	out, err := u.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &bucket})

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Grant makes sure that the service account may use the containers. It can be repeated after a failure at any point.
+func (m *Manager) Grant(ctx context.Context, a Access) error {
+	principal, err := m.ensureIdentity(ctx, a)
+	if err != nil {
+		return err
+	}
+	if err := m.ensureRoles(ctx, a, principal); err != nil {
+		return err
+	}
+	return m.federate(ctx, a)
+}
+
+// ensureIdentity returns the object ID of the access's identity.
+func (m *Manager) ensureIdentity(ctx context.Context, a Access) (string, error) {
+	found, err := m.Identities.Get(ctx, m.Group, a.Account, nil)
+	if apierror.Is(err, "ResourceNotFound") {
+		tags := map[string]*string{tagDriver: to.Ptr(m.Driver), tagAccess: to.Ptr(a.digest())}
+		if m.Cluster != "" {
+			tags[tagCluster] = to.Ptr(m.Cluster)
+		}
+		made, err := m.Identities.CreateOrUpdate(ctx, m.Group, a.Account, armmsi.Identity{Location: to.Ptr(m.Location), Tags: tags}, nil)
+		if err != nil {
+			return "", err
+		}
+		return principalOf(made.Identity)
+	}
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !m.ours(found.Identity):
+		return "", driverkit.AlreadyExists("the identity %s exists and was not made by this driver; it is left alone", a.Account)
+	case value(found.Tags[tagAccess]) != a.digest():
+		return "", driverkit.AlreadyExists("account %s exists for other buckets, access modes or another service account", a.Account)
+	}
+	return principalOf(found.Identity)
+}
+
+// ensureRoles makes the role assignments of the access and removes what the identity has beyond them.
+func (m *Manager) ensureRoles(ctx context.Context, a Access, principal string) error {
+	present, err := m.assignments(ctx, principal)
+	if err != nil {
+		return err
+	}
+	for _, g := range a.Grants {
+		name := m.assignment(a.Account, g)
+		if i := slices.IndexFunc(present, func(one assigned) bool { return one.name == name }); i >= 0 {
+			present = slices.Delete(present, i, i+1)
+			continue
+		}
+		if err := m.assign(ctx, g, name, principal); err != nil {
+			return err
+		}
+	}
+	return m.unassign(ctx, present)
+}
+
+func (m *Manager) assign(ctx context.Context, g Grant, name, principal string) error {
+	asked := armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
+		PrincipalID: to.Ptr(principal), RoleDefinitionID: to.Ptr(g.Role),
+		// Without it, Azure would look the principal up, which it may not know everywhere yet.
+		PrincipalType: to.Ptr(armauthorization.PrincipalTypeServicePrincipal),
+	}}
+	_, err := m.Assignments.Create(ctx, g.Scope, name, asked, nil)
+	if apierror.Is(err, "RoleAssignmentUpdateNotPermitted") {
+		// It is that of an identity of this name that somebody deleted.
+		if _, err = m.Assignments.Delete(ctx, g.Scope, name, nil); err == nil {
+			_, err = m.Assignments.Create(ctx, g.Scope, name, asked, nil)
+		}
+	}
+	if apierror.Is(err, "RoleAssignmentExists") {
+		return nil // by hand, under another name; it goes with the others when the access does
+	}
+	return err
+}
+
+// federate lets tokens of the service account log the identity in.
+func (m *Manager) federate(ctx context.Context, a Access) error {
+	subject := "system:serviceaccount:" + a.Namespace + ":" + a.Name
+	found, err := m.Federated.Get(ctx, m.Group, a.Account, credential, nil)
+	if err == nil {
+		is := found.Properties
+		if is != nil && value(is.Issuer) == m.Issuer && value(is.Subject) == subject && len(is.Audiences) == 1 && value(is.Audiences[0]) == m.Audience {
+			return nil
+		}
+	} else if !gone(err) {
+		return err
+	}
+	_, err = m.Federated.CreateOrUpdate(ctx, m.Group, a.Account, credential, armmsi.FederatedIdentityCredential{
+		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(m.Issuer), Subject: to.Ptr(subject), Audiences: to.SliceOfPtrs(m.Audience)},
+	}, nil)
+	return err
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package identity lets Kubernetes service accounts use containers, through Azure Resource Manager: each access has a
+// user-assigned managed identity of its own, which trusts the tokens of one service account and has a role at each of
+// the access's containers.
+//
+// The identity is made first and removed last, so that whatever a crash leaves is found again through it. Nothing is
+// kept anywhere else.
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
+	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Audience is what tokens must be for, as Microsoft Entra asks in Azure's public cloud.
+const Audience = "api://AzureADTokenExchange"
+
+// credential is the name of the one federated credential of an identity.
+const credential = "cosi"
+
+// Tags of an identity that make it ours and say what it is for.
+const (
+	tagDriver  = "cosi_driver"
+	tagCluster = "cosi_cluster"
+	tagAccess  = "cosi_access"
+)
+
+// Manager makes and removes identities. All fields but Cluster are required.
+type Manager struct {
+	Identities  *armmsi.UserAssignedIdentitiesClient
+	Federated   *armmsi.FederatedIdentityCredentialsClient
+	Assignments *armauthorization.RoleAssignmentsClient
+	// Group and Location are where identities are made.
+	Group, Location string
+	// Issuer is the URL of the cluster that issues the tokens, Audience what they must be for.
+	Issuer, Audience string
+	// Driver and Cluster are marked on every identity.
+	Driver, Cluster string
+	// Scopes are the resource IDs of all storage accounts.
+	Scopes []string
+}
+
+// Access is what a service account gets.
+type Access struct {
+	// Account is the ID of the access, which names the identity.
+	Account string
+	// Namespace and Name are those of the service account.
+	Namespace, Name string
+	// Grants are what it may do.
+	Grants []Grant
+}
+
+// Grant is a role at a container.
+type Grant struct {
+	// Bucket and Mode say what was asked for, whatever role that means today.
+	Bucket, Mode string
+	// Scope is the resource ID of the container, Role that of the role definition.
+	Scope, Role string
+}
+
+// namespace makes the names of role assignments from what they are for.
+var namespace = uuid.MustParse("0f8d5be1-1d52-4f0a-9b7e-6a5fd1a3d0c4")
+
+// assignment is the name of the role assignment for a grant.
+func (m *Manager) assignment(account string, g Grant) string {
+	parts := []string{m.Driver, m.Cluster, account, strings.ToLower(g.Scope), strings.ToLower(roleUUID(g.Role))}
+	return uuid.NewSHA1(namespace, []byte(strings.Join(parts, "\n"))).String()
+}
+
+// roleUUID is the last part of a role definition's resource ID.
+func roleUUID(id string) string { return id[strings.LastIndex(id, "/")+1:] }
+
+// digest is equal for equal accesses. Roles are left out: an administrator may configure others later.
+func (a Access) digest() string {
+	lines := []string{a.Namespace, a.Name}
+	for _, g := range a.Grants {
+		lines = append(lines, g.Bucket, g.Mode)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
+func principalOf(found armmsi.Identity) (string, error) {
+	if found.Properties == nil || value(found.Properties.PrincipalID) == "" {
+		return "", driverkit.Unavailable("the identity %s has no principal yet; the driver tries again", value(found.Name))
+	}
+	return *found.Properties.PrincipalID, nil
+}
+
+func (m *Manager) ours(found armmsi.Identity) bool {
+	return value(found.Tags[tagDriver]) == m.Driver && value(found.Tags[tagCluster]) == m.Cluster
+}
+
+// Ping makes a call that shows whether Azure Resource Manager responds and accepts the driver's credentials.
+func (m *Manager) Ping(ctx context.Context) error {
+	_, err := m.Identities.NewListByResourceGroupPager(m.Group, nil).NextPage(ctx)
+	if err != nil {
+		return fmt.Errorf("list identities: %w", err)
+	}
+	return nil
+}
+
+func gone(err error) bool {
+	return apierror.Is(err, "ResourceNotFound", "RoleAssignmentNotFound", "ParentResourceNotFound", "NotFound")
+}
+
+func value(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}

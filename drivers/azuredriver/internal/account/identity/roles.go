@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+)
+
+// The role definitions of Azure that fit access modes, by ID. There is none for writing alone.
+const (
+	RoleReader      = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1" // Storage Blob Data Reader
+	RoleContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe" // Storage Blob Data Contributor
+)
+
+// RoleID is the resource ID of a role definition in a subscription.
+func RoleID(subscription, role string) string {
+	return "/subscriptions/" + subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + role
+}
+
+// assigned is a role assignment.
+type assigned struct{ scope, name string }
+
+// assignments are those of a principal at the storage accounts and below.
+func (m *Manager) assignments(ctx context.Context, principal string) ([]assigned, error) {
+	var found []assigned
+	// The SDK sends the filter as it is.
+	filter := url.PathEscape("principalId eq '" + principal + "'")
+	for _, scope := range m.Scopes {
+		pages := m.Assignments.NewListForScopePager(scope, &armauthorization.RoleAssignmentsClientListForScopeOptions{Filter: &filter})
+		for pages.More() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, one := range page.Value {
+				if one == nil || one.Properties == nil || !under(value(one.Properties.Scope), scope) {
+					continue
+				}
+				found = append(found, assigned{*one.Properties.Scope, strings.ToLower(value(one.Name))})
+			}
+		}
+	}
+	return found, nil
+}
+
+// under reports whether a resource is the scope or below it.
+func under(resource, scope string) bool {
+	return strings.HasPrefix(strings.ToLower(resource)+"/", strings.ToLower(scope)+"/")
+}
+
+func (m *Manager) unassign(ctx context.Context, all []assigned) error {
+	for _, one := range all {
+		if _, err := m.Assignments.Delete(ctx, one.scope, one.name, nil); err != nil && !gone(err) {
+			return err
+		}
+	}
+	return nil
+}

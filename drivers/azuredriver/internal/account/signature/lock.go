@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signature
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+const (
+	// leaseSeconds is the shortest lease that Azure gives. A process that died leaves it behind for so
+	// long.
+	leaseSeconds = 15
+	// leaseWait is how long another holder is waited for, longer than a lease left behind lasts.
+	leaseWait = 20 * time.Second
+	// firstPause and lastPause are between attempts to get a lease.
+	firstPause = 50 * time.Millisecond
+	lastPause  = time.Second
+	// releaseTimeout bounds the release, which also happens when the call has ended.
+	releaseTimeout = 5 * time.Second
+)
+
+// acquire takes the lease of a container, and waits while another process has it.
+func (m *Manager) acquire(ctx context.Context, name string) (*lease.ContainerClient, error) {
+	client, err := lease.NewContainerClient(m.container(name), nil)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, leaseWait)
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		_, err := client.AcquireLease(ctx, leaseSeconds, nil)
+		if !apierror.Is(err, "LeaseAlreadyPresent") {
+			return client, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-waiting.Done():
+			timer.Stop()
+			return nil, driverkit.Aborted("container %s: another process changes its access policies; the driver tries again", name).WithDetail(err)
+		}
+	}
+}
+
+// release gives the lease back, also when the call was cancelled. One that is not given back ends by
+// itself.
+func release(ctx context.Context, held *lease.ContainerClient) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	_, _ = held.ReleaseLease(ctx, nil)
+}
+
+// locks keeps the changes of one container by this process apart.
+type locks struct {
+	mu   sync.Mutex
+	held map[string]*waiters
+}
+
+type waiters struct {
+	turn chan struct{}
+	// count is how many hold the lock or wait for it; the last one removes it.
+	count int
+}
+
+// lock waits for its turn or for the end of ctx.
+func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[string]*waiters{}
+	}
+	one := l.held[name]
+	if one == nil {
+		one = &waiters{turn: make(chan struct{}, 1)}
+		l.held[name] = one
+	}
+	one.count++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if one.count--; one.count == 0 {
+			delete(l.held, name)
+		}
+	}
+	select {
+	case one.turn <- struct{}{}:
+		return func() {
+			<-one.turn
+			leave()
+		}, nil
+	case <-ctx.Done():
+		leave()
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Delete makes sure that the container does not exist. Azure would delete one with blobs without
+// asking, so that one with blobs, versions, snapshots or uncommitted blobs is refused here unless
+// nonEmpty allows it.
+func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
+	err := s.delete(ctx, name, nonEmpty)
+	if apierror.Gone(err) {
+		return nil
+	}
+	return err
+}
+
+func (s *Store) delete(ctx context.Context, name string, nonEmpty bool) error {
+	found, err := s.properties(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !s.ours(found) {
+		return driverkit.FailedPrecondition("container %s does not carry the mark of this driver, so it is not deleted; delete it by hand if it is not needed", name)
+	}
+	if !nonEmpty {
+		holds, err := s.holdsData(ctx, name)
+		if err != nil {
+			return err
+		}
+		if holds {
+			return driverkit.FailedPrecondition("container %s is not empty (blobs, versions, snapshots and uncommitted blobs count); empty it, or set deletionPolicy Retain on its Bucket to keep it "+
+				"(new buckets are deleted with their blobs if their class sets deleteNonEmpty)", name)
+		}
+	}
+	_, err = s.container(name).Delete(ctx, nil)
+	return err
+}
+
+// holdsData looks for anything that a deletion would destroy. A page of the listing may be empty
+// without being the last one.
+func (s *Store) holdsData(ctx context.Context, name string) (bool, error) {
+	pages := s.container(name).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		MaxResults: to.Ptr(int32(1)),
+		Include:    container.ListBlobsInclude{Versions: true, Snapshots: true, UncommittedBlobs: true},
+	})
+	for pages.More() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return false, err
+		}
+		if page.Segment != nil && len(page.Segment.BlobItems) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package params
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Keys of BucketAccessClass parameters.
+const (
+	keyAllowDelete    = "allowDelete"
+	keyDeleteVersions = "deleteVersions"
+	keyExpiry         = "expiry"
+)
+
+// MinExpiry and MaxExpiry bound the life of a credential. Below, clocks and renewals have no room.
+const (
+	MinExpiry = 15 * time.Minute
+	MaxExpiry = 10 * 365 * 24 * time.Hour
+)
+
+// Access is what a BucketAccessClass asks of an account.
+type Access struct {
+	// NoDelete leaves the deletion of blobs out of write access.
+	NoDelete bool
+	// DeleteVersions adds the deletion of versions to read and write access.
+	DeleteVersions bool
+	// Lifetime is how long a credential lives unless it is extended; 0 for no end.
+	Lifetime time.Duration
+}
+
+// AccessParameters declares what a BucketAccessClass may set.
+func AccessParameters() driverkit.Parameters {
+	return driverkit.Parameters{
+		keyAllowDelete:    {Description: "false leaves the deletion of blobs out of write access. Default: true.", Check: driverkit.Boolean},
+		keyDeleteVersions: {Description: "true lets accesses with mode ReadWrite delete versions of blobs too. Default: false.", Check: driverkit.Boolean},
+		keyExpiry:         {Description: "How long the credential lives, such as 720h. Before its end the sidecar asks again, which extends it while the token stays the same. Default: no end.", Check: checkExpiry},
+	}
+}
+
+// ParseAccess reads the parameters of a class. Its errors are driverkit errors of the code
+// InvalidArgument.
+func ParseAccess(values driverkit.Values) (Access, error) {
+	access := Access{NoDelete: values[keyAllowDelete] == "false", DeleteVersions: values.Bool(keyDeleteVersions)}
+	if access.NoDelete && access.DeleteVersions {
+		return Access{}, driverkit.InvalidArgument("parameter %s cannot be true while %s is false", keyDeleteVersions, keyAllowDelete)
+	}
+	var err error
+	if access.Lifetime, err = parseExpiry(values[keyExpiry]); err != nil {
+		return Access{}, driverkit.InvalidArgument("parameter %s %v", keyExpiry, err)
+	}
+	return access, nil
+}
+
+func checkExpiry(value string) error {
+	if value == "" {
+		return errors.New("is empty; leave it out for a credential without an end")
+	}
+	_, err := parseExpiry(value)
+	return err
+}
+
+func parseExpiry(value string) (time.Duration, error) {
+	if value == "" {
+		return 0, nil
+	}
+	life, err := time.ParseDuration(value)
+	if err != nil || life < MinExpiry || life > MaxExpiry || life%time.Second != 0 {
+		return 0, fmt.Errorf("is %q, but must be whole seconds from %s to %s, written such as 720h or 90m", value, "15m", "87600h")
+	}
+	return life, nil
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy turns accesses into stored access policies of a container. It is pure: no calls, and
+// no clock but the time it is given.
+package policy
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// order is the order in which Azure wants the letters of a permission.
+const order = "racwdxltfmeopi"
+
+// Access is what an account may do with a container.
+type Access struct {
+	ObjectData, ObjectMetadata, BucketMetadata driverkit.Mode
+	// NoDelete leaves the deletion of blobs out of writing.
+	NoDelete bool
+	// DeleteVersions adds the deletion of versions to reading and writing.
+	DeleteVersions bool
+}
+
+// Modes are the access modes that Permission can express, each with the same mode of object data.
+func Modes() driverkit.Modes {
+	all := []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}
+	return driverkit.Modes{ObjectData: all, ObjectMetadata: all}
+}
+
+// Check returns why Azure cannot grant the access, or nil. The permission of reading a blob includes
+// its metadata, and that of writing a blob includes writing them; tags have one permission for both.
+// No signature for a container covers the container's own properties.
+func (a Access) Check() error {
+	data, metadata := unset(a.ObjectData), unset(a.ObjectMetadata)
+	switch {
+	case unset(a.BucketMetadata) != driverkit.Any:
+		return errors.New("bucket metadata cannot be granted: no signature for a container covers its properties; leave it unset")
+	case data == driverkit.Any && metadata == driverkit.Any:
+		return errors.New("no access mode is asked for; ask for object data ReadOnly, WriteOnly or ReadWrite")
+	case metadata != driverkit.Any && metadata != data:
+		return errors.New("Azure cannot separate object metadata from object data: the permission for a blob includes its metadata; " +
+			"ask for the same mode of both, or leave object metadata unset")
+	}
+	return nil
+}
+
+func unset(mode driverkit.Mode) driverkit.Mode {
+	if mode == "" {
+		return driverkit.Any
+	}
+	return mode
+}
+
+// Permission returns the letters of the access in Azure's order. The access has passed Check.
+func (a Access) Permission() string {
+	letters := ""
+	switch a.ObjectData {
+	case driverkit.ReadOnly:
+		return "rl"
+	case driverkit.WriteOnly:
+		letters = "acw"
+	case driverkit.ReadWrite:
+		letters = "racwl"
+		if a.ObjectMetadata == driverkit.ReadWrite {
+			letters += "tf"
+		}
+		if a.DeleteVersions {
+			letters += "x"
+		}
+	case driverkit.Any:
+		return ""
+	}
+	if !a.NoDelete {
+		letters += "d"
+	}
+	return Ordered(letters)
+}
+
+// Ordered sorts the letters of a permission as Azure wants them, and leaves out repeated ones.
+func Ordered(letters string) string {
+	var sorted strings.Builder
+	for _, letter := range order {
+		if strings.ContainsRune(letters, letter) {
+			sorted.WriteRune(letter)
+		}
+	}
+	return sorted.String()
+}

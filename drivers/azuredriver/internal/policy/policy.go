@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+)
+
+const (
+	// Limit is how many stored access policies Azure keeps for one container.
+	Limit = 5
+	// MaxAccount is the longest account name for which all IDs fit into the 64 characters that Azure
+	// allows.
+	MaxAccount = 39
+	// slack is what a policy may live longer than asked for. Clocks differ.
+	slack = 5 * time.Minute
+)
+
+// Forever ends the policies of credentials without an end: Azure wants every signature to have one.
+func Forever() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
+
+// Policy is one stored access policy.
+type Policy struct {
+	ID string
+	// Permission are letters. Start and Expiry are zero where they are not set.
+	Permission    string
+	Start, Expiry time.Time
+}
+
+// Request is the access that a policy is for.
+type Request struct {
+	// Account names the account, at most MaxAccount characters without '.'.
+	Account    string
+	Permission string
+	// Lifetime is how long the policy lives from now on; 0 for no end.
+	Lifetime time.Duration
+	// Rotation is the value whose change asks for another signature.
+	Rotation string
+}
+
+// Plan returns the policies that a container should have, of which current is the one that the account
+// is to sign with. The list is as it was if nothing has to change. Policies of others are kept as they
+// are. An account that was rotated keeps the policy before the current one.
+func Plan(found []Policy, want Request, now time.Time) (next []Policy, current Policy, err error) {
+	plan := credentials.PlanMarks(marks(found, want.Account), want.Rotation)
+	if plan.New {
+		return add(found, plan, want, now)
+	}
+	i := slices.IndexFunc(found, func(p Policy) bool { return p.ID == id(want.Account, plan.Current) })
+	current = found[i]
+	if Ordered(current.Permission) != want.Permission {
+		return nil, Policy{}, driverkit.AlreadyExists("account %s exists with other access modes than these", want.Account)
+	}
+	current.Expiry = extend(current.Expiry, want.Lifetime, now)
+	next = slices.Clone(found)
+	next[i].Expiry = current.Expiry
+	return next, current, nil
+}
+
+// Remove returns the policies without those of the account.
+func Remove(found []Policy, account string) []Policy {
+	return slices.DeleteFunc(slices.Clone(found), func(p Policy) bool { return p.owner() == account })
+}
+
+func add(found []Policy, plan credentials.Plan, want Request, now time.Time) ([]Policy, Policy, error) {
+	keep := id(want.Account, plan.Previous)
+	made := Policy{ID: id(want.Account, plan.Current), Permission: want.Permission, Expiry: extend(time.Time{}, want.Lifetime, now)}
+	next := slices.DeleteFunc(slices.Clone(found), func(p Policy) bool { return p.owner() == want.Account && p.ID != keep })
+	if len(next) >= Limit {
+		return nil, Policy{}, driverkit.ResourceExhausted("the container has %d stored access policies, and Azure allows no more than %d: "+
+			"each access needs one, and two after a rotation; remove an access, or use another bucket", len(next), Limit)
+	}
+	return append(next, made), made, nil
+}
+
+// extend returns the end of a policy: the one it has while more than half of the life is left, so that
+// repeated calls get the same result.
+func extend(end time.Time, life time.Duration, now time.Time) time.Time {
+	if life == 0 {
+		return Forever()
+	}
+	left := end.Sub(now)
+	if !end.IsZero() && left > life/2 && left <= life+slack {
+		return end
+	}
+	return now.Add(life).UTC().Truncate(time.Second)
+}
+
+// IDs are the account and, behind a dot, a mark.
+
+func id(account string, mark credentials.Mark) string { return account + "." + string(mark) }
+
+// owner returns the account of a policy of ours.
+func (p Policy) owner() string {
+	account, _, _ := strings.Cut(p.ID, ".")
+	return account
+}
+
+// marks returns those of the account.
+func marks(found []Policy, account string) []credentials.Mark {
+	var own []credentials.Mark
+	for _, one := range found {
+		_, text, _ := strings.Cut(one.ID, ".")
+		if mark, ok := credentials.ParseMark(text); ok && one.owner() == account {
+			own = append(own, mark)
+		}
+	}
+	return own
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serviceaccount
+
+import (
+	"context"
+	"net/http"
+
+	iam "google.golang.org/api/iam/v1"
+	storage "google.golang.org/api/storage/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
+)
+
+// Grant makes sure that the account's service account exists with exactly the requested access,
+// and returns its keys: the same ones on every repeat. Every step can be repeated after a failure at
+// any point.
+func (a *Accounts) Grant(ctx context.Context, request account.Request) (driverkit.GCSCredential, error) {
+	storeID, err := a.Store.ID(ctx)
+	if err != nil {
+		return driverkit.GCSCredential{}, credentials.StoreError(request.ID, err)
+	}
+	found, err := a.ensureServiceAccount(ctx, request, storeID)
+	if err != nil {
+		return driverkit.GCSCredential{}, err
+	}
+	err = a.Edit(ctx, request.Buckets, false, func(current *storage.Policy, bucket account.Bucket) (bool, error) {
+		return policy.SetRoles(current, "serviceAccount:"+found.Email, bucket.Roles), nil
+	})
+	if err != nil {
+		return driverkit.GCSCredential{}, err
+	}
+	return a.keys(ctx, request, found)
+}
+
+// keys returns the keys that are asked for.
+func (a *Accounts) keys(ctx context.Context, request account.Request, of *iam.ServiceAccount) (driverkit.GCSCredential, error) {
+	var credential driverkit.GCSCredential
+	if request.Credentials.WantsHMAC() {
+		pair, err := credentials.GrantShownOnce(ctx, a.Store, credentials.Request{Account: request.ID, Rotation: request.Rotation}, hmacKeys{a, of.Email})
+		if err != nil {
+			return driverkit.GCSCredential{}, err
+		}
+		credential.AccessID, credential.AccessSecret = pair.ID, pair.Secret
+	}
+	if request.Credentials.WantsJSON() {
+		key, err := credentials.GrantShownOnce(ctx, a.Store, credentials.Request{Account: jsonEntry(request.ID), Rotation: request.Rotation}, jsonKeys{a, of.Email})
+		if err != nil {
+			return driverkit.GCSCredential{}, err
+		}
+		credential.PrivateKeyID, credential.PrivateKey = key.ID, key.Secret
+		credential.ServiceAccount, credential.ClientEmail, credential.ClientID = of.Email, of.Email, of.UniqueId
+	}
+	return credential, nil
+}
+
+// jsonEntry is where the credential store has the account's service account key. No account ID of
+// this driver has a '/'.
+func jsonEntry(id string) string { return id + "/json" }
+
+// ensureServiceAccount makes the service account with its mark, or checks the mark of the one that
+// exists.
+func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Request, storeID string) (*iam.ServiceAccount, error) {
+	want := mark{account: request.ID, hash: request.Hash, store: storeID, owner: a.Owner()}
+	email := a.email(request.Name)
+	found, exists, err := a.readServiceAccount(ctx, email)
+	if err == nil && !exists {
+		found, err = a.createServiceAccount(ctx, request, want)
+		if apierror.Is(err, http.StatusConflict) {
+			if found, exists, err = a.readServiceAccount(ctx, email); err == nil && !exists {
+				return nil, driverkit.Unavailable("service account %s exists, but not everywhere yet; the driver tries again", email)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch is := parseMark(found.Description); {
+	case is.owner != want.owner || is.account != want.account:
+		return nil, driverkit.AlreadyExists("service account %s exists and was not made by this driver for this account; it is left alone", email)
+	case is.store != want.store:
+		return nil, checkStore(found, is, storeID)
+	case is.hash != want.hash:
+		return nil, account.Differs(request.ID)
+	case found.Disabled:
+		return nil, driverkit.FailedPrecondition("service account %s was disabled; enable it, or revoke the access", email)
+	}
+	return found, nil
+}
+
+func (a *Accounts) createServiceAccount(ctx context.Context, request account.Request, marked mark) (*iam.ServiceAccount, error) {
+	return call.Do(ctx, call.IAM, "projects.serviceAccounts.create", func(ctx context.Context) (*iam.ServiceAccount, error) {
+		return a.IAM.Projects.ServiceAccounts.Create("projects/"+a.ID, &iam.CreateServiceAccountRequest{
+			AccountId: names.ServiceAccount(request.Name),
+			ServiceAccount: &iam.ServiceAccount{
+				DisplayName: "COSI " + request.Name,
+				Description: marked.String(),
+			},
+		}).Context(ctx).Do()
+	})
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serviceaccount manages accounts with keys: a Google service account each, with HMAC keys, keys of its own,
+// or both.
+package serviceaccount
+
+import (
+	"context"
+	"strings"
+
+	iam "google.golang.org/api/iam/v1"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/names"
+)
+
+// Accounts manages the service accounts of one project.
+type Accounts struct {
+	*account.Project
+}
+
+// readServiceAccount returns a service account, and whether it exists.
+func (a *Accounts) readServiceAccount(ctx context.Context, email string) (*iam.ServiceAccount, bool, error) {
+	found, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.get", func(ctx context.Context) (*iam.ServiceAccount, error) {
+		return a.IAM.Projects.ServiceAccounts.Get(a.resource(email)).Context(ctx).Do()
+	})
+	if apierror.IsMissing(err) {
+		return nil, false, nil
+	}
+	return found, err == nil, err
+}
+
+// checkStore refuses service accounts whose keys are in another credential store: with their keys
+// unknown, live ones would look like keys that were never delivered.
+func checkStore(found *iam.ServiceAccount, is mark, storeID string) error {
+	if is.store == storeID {
+		return nil
+	}
+	repaired := is
+	repaired.store = storeID
+	return driverkit.FailedPrecondition("credential store lost: the keys of service account %s are in the credential store %q, but this driver has %q. "+
+		"Restore that store. Or, to have its keys replaced by new ones, run: gcloud iam service-accounts update %s --description='%s'",
+		found.Email, is.store, storeID, found.Email, repaired)
+}
+
+// resource is the full name of a service account.
+func (a *Accounts) resource(email string) string {
+	return "projects/" + a.ID + "/serviceAccounts/" + email
+}
+
+// email is the address of the service account that stands for an account. In a project of a domain,
+// "example.com:project", it ends with the parts in the other order.
+func (a *Accounts) email(name string) string {
+	project := a.ID
+	if domain, id, found := strings.Cut(project, ":"); found {
+		project = id + "." + domain
+	}
+	return names.ServiceAccount(name) + "@" + project + ".iam.gserviceaccount.com"
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package referencetest writes the configuration reference of a driver, a page and a JSON schema, from the
+// configuration types, their comments, and the declared variables and parameters; and checks that it is current. It
+// must not know any configuration.
+package referencetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Current fails when the configuration of the driver in the working directory changed and its reference was not
+// written. With COOPER_UPDATE set, it writes the reference.
+func (d Document) Current(t *testing.T) {
+	t.Helper()
+	files, err := d.files(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		path := filepath.Join("..", "..", "docs", "reference", name)
+		if os.Getenv("COOPER_UPDATE") != "" {
+			if err := os.WriteFile(path, want, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("docs/reference/%s is not current; run go generate in the driver's directory (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package adminapi calls administration APIs that stores add to S3: plain HTTP, signed as S3 is.
+package adminapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// maxAnswer bounds the answers that are read.
+const maxAnswer = 4 << 20
+
+// Client sends requests to one endpoint. All fields are required.
+type Client struct {
+	// Name of the API, for errors.
+	Name string
+	// Endpoint is the URL without a path.
+	Endpoint string
+	// Region to sign for.
+	Region string
+	// Credentials are the driver's own.
+	Credentials aws.CredentialsProvider
+	// HTTP sends the requests.
+	HTTP aws.HTTPClient
+}
+
+// Request is one call.
+type Request struct {
+	// Operation names the call in errors.
+	Operation string
+	Method    string
+	// Path begins with '/'.
+	Path  string
+	Query url.Values
+	Body  []byte
+}
+
+// Call sends the request and returns the body. Any status but 2xx is an error of the same kind as
+// the SDK's, with the API's own code.
+func (c *Client) Call(ctx context.Context, request Request) ([]byte, error) {
+	// The names are where the SDK leaves those of its own calls.
+	named := middleware.WithOperationName(middleware.WithServiceID(ctx, c.Name), request.Operation)
+	body, err := c.send(named, request)
+	if err != nil {
+		return nil, &smithy.OperationError{ServiceID: c.Name, OperationName: request.Operation, Err: err}
+	}
+	return body, nil
+}
+
+func (c *Client) send(ctx context.Context, request Request) ([]byte, error) {
+	target := strings.TrimRight(c.Endpoint, "/") + request.Path
+	if len(request.Query) > 0 {
+		target += "?" + request.Query.Encode()
+	}
+	sent, err := http.NewRequestWithContext(ctx, request.Method, target, bytes.NewReader(request.Body))
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	credentials, err := c.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the driver's credentials: %w", err)
+	}
+	sum := sha256.Sum256(request.Body)
+	hash := hex.EncodeToString(sum[:])
+	sent.Header.Set("X-Amz-Content-Sha256", hash)
+	err = v4.NewSigner().SignHTTP(ctx, credentials, sent, hash, "s3", c.Region, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("sign the request: %w", err)
+	}
+	answer, err := c.HTTP.Do(sent)
+	if err != nil {
+		return nil, fmt.Errorf("send the request: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if answer.StatusCode/100 != 2 {
+		return nil, &awshttp.ResponseError{
+			RequestID: answer.Header.Get("X-Amz-Request-Id"),
+			ResponseError: &smithyhttp.ResponseError{
+				Response: &smithyhttp.Response{Response: answer}, Err: parseError(body),
+			},
+		}
+	}
+	return body, nil
+}
+
+// parseError reads the code and message of an error answer, which is JSON or XML.
+func parseError(body []byte) error {
+	var parsed struct {
+		Code    string `json:"Code"    xml:"Code"`
+		Message string `json:"Message" xml:"Message"`
+	}
+	if json.Unmarshal(body, &parsed) != nil && xml.Unmarshal(body, &parsed) != nil {
+		return fmt.Errorf("the answer is neither JSON nor XML (%d bytes)", len(body))
+	}
+	return &smithy.GenericAPIError{Code: parsed.Code, Message: parsed.Message}
+}

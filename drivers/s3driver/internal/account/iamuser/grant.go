@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package iamuser
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+)
+
+// Grant makes sure that the user exists with exactly the requested access, and returns its key: the
+// same one on every repeat. Every step can be repeated after a failure at any point.
+func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
+	document, err := u.document(request)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	storeID, err := u.Store.ID(ctx)
+	if err != nil {
+		return credentials.Credential{}, credentials.StoreError(request.ID, err)
+	}
+	found, err := u.ensureUser(ctx, request, storeID)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	if err := u.putPolicy(ctx, request.Name, found, document); err != nil {
+		return credentials.Credential{}, err
+	}
+	asked := credentials.Request{Account: request.ID, Rotation: request.Rotation}
+	return credentials.GrantShownOnce(ctx, u.Store, asked, keysOf{u.API, request.Name})
+}
+
+// ensureUser makes the user with its marks, or checks the marks of the one that exists.
+func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID string) (user, error) {
+	found, exists, err := u.readUser(ctx, request.Name)
+	if err == nil && !exists {
+		found, err = u.createUser(ctx, request, storeID)
+		if apierror.Is(err, "EntityAlreadyExists") {
+			found, _, err = u.readUser(ctx, request.Name)
+		}
+	}
+	if err != nil {
+		return user{}, err
+	}
+	if err := u.checkOwner(request.Name, found, storeID); err != nil {
+		return user{}, err
+	}
+	if found.tags[tagParams] != request.Hash {
+		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+	}
+	return found, nil
+}
+
+func (u *Users) createUser(ctx context.Context, request account.Request, storeID string) (user, error) {
+	tags := map[string]string{tagDriver: u.Driver, tagStore: storeID, tagParams: request.Hash}
+	if u.Cluster != "" {
+		tags[tagCluster] = u.Cluster
+	}
+	input := &iam.CreateUserInput{UserName: &request.Name, Path: &u.Path}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	if u.Boundary != "" {
+		input.PermissionsBoundary = &u.Boundary
+	}
+	out, err := u.API.CreateUser(ctx, input)
+	if err != nil {
+		return user{}, err
+	}
+	return user{arn: aws.ToString(out.User.Arn), tags: tags, isNew: true}, nil
+}

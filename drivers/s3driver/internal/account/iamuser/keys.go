@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package iamuser
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// keysOf are the access keys of one user.
+type keysOf struct {
+	api  *iam.Client
+	user string
+}
+
+// List implements credentials.ShownOnceKeys.
+func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+	var keys []credentials.ShownOnceKey
+	pages := iam.NewListAccessKeysPaginator(k.api, &iam.ListAccessKeysInput{UserName: &k.user})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range page.AccessKeyMetadata {
+			keys = append(keys, credentials.ShownOnceKey{ID: aws.ToString(key.AccessKeyId), Active: key.Status == types.StatusTypeActive})
+		}
+	}
+	return keys, nil
+}
+
+// Create implements credentials.ShownOnceKeys. The client's own retries are off: after a lost response they would
+// make a second key.
+func (k keysOf) Create(ctx context.Context) (credentials.Credential, error) {
+	out, err := k.api.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: &k.user}, func(o *iam.Options) { o.RetryMaxAttempts = 1 })
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	return credentials.Credential{ID: aws.ToString(out.AccessKey.AccessKeyId), Secret: cosi.NewSecret(aws.ToString(out.AccessKey.SecretAccessKey))}, nil
+}
+
+// Delete implements credentials.ShownOnceKeys.
+func (k keysOf) Delete(ctx context.Context, id string) error {
+	_, err := k.api.DeleteAccessKey(ctx, &iam.DeleteAccessKeyInput{UserName: &k.user, AccessKeyId: &id})
+	return unlessMissing(err)
+}

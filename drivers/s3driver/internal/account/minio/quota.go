@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package minio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+)
+
+// Quota limits the size of buckets.
+type Quota struct {
+	// API is the client, with the driver's own credentials.
+	API *adminapi.Client
+}
+
+// quota is a limit as MinIO has it: under its former name, quota, and under the present one.
+type quota struct {
+	Former int64  `json:"quota"`
+	Size   int64  `json:"size"`
+	Type   string `json:"quotatype"`
+}
+
+// Set limits the total size of the bucket's objects.
+func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
+	body, err := json.Marshal(quota{Former: bytes, Size: bytes, Type: "hard"})
+	if err != nil {
+		return fmt.Errorf("set the quota of bucket %s: %w", bucket, err)
+	}
+	_, err = q.call(ctx, http.MethodPut, "set-bucket-quota", bucket, body)
+	return err
+}
+
+// Get returns the limit, 0 without one.
+func (q Quota) Get(ctx context.Context, bucket string) (int64, error) {
+	answer, err := q.call(ctx, http.MethodGet, "get-bucket-quota", bucket, nil)
+	if apierror.Is(err, codeNoQuota) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	var found quota
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return 0, fmt.Errorf("read the quota of bucket %s: %w", bucket, err)
+	}
+	return max(found.Former, found.Size), nil
+}
+
+func (q Quota) call(ctx context.Context, method, operation, bucket string, body []byte) ([]byte, error) {
+	return q.API.Call(ctx, adminapi.Request{Operation: operation, Method: method, Path: base + operation, Query: url.Values{"bucket": {bucket}}, Body: body})
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package role
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+)
+
+// Grant makes sure that pods of the service account have exactly the requested access, beside that
+// of other accesses. Every step can be repeated after a failure at any point.
+func (r *Roles) Grant(ctx context.Context, request account.Request) error {
+	if err := r.Check(request); err != nil {
+		return err
+	}
+	name := r.name(request.ServiceAccount)
+	unlock, err := r.Locks.lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	arn, err := r.ensureRole(ctx, name, request.ServiceAccount)
+	if err != nil {
+		return err
+	}
+	if err := r.putPolicy(ctx, name, request); err != nil {
+		return err
+	}
+	if r.PodIdentity == nil {
+		return nil
+	}
+	return r.PodIdentity.ensure(ctx, request.ServiceAccount, arn)
+}
+
+// ensureRole makes the role with its marks, or checks the one that exists, and returns its ARN.
+func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.ServiceAccountRef) (string, error) {
+	trust, err := r.trust(of)
+	if err != nil {
+		return "", err
+	}
+	role, exists, err := r.read(ctx, name)
+	if err == nil && !exists {
+		role, err = r.create(ctx, name, of, trust)
+		if apierror.Is(err, "EntityAlreadyExists") {
+			role, _, err = r.read(ctx, name)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	if !r.ours(role, of) {
+		return "", driverkit.AlreadyExists("role %s exists and was not made by this driver for service account %s/%s; it is left alone", name, of.Namespace, of.Name)
+	}
+	if role.trust == trust {
+		return role.arn, nil
+	}
+	// The configuration of the driver has changed.
+	_, err = r.API.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{RoleName: &name, PolicyDocument: &trust})
+	return role.arn, err
+}
+
+func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAccountRef, trust string) (found, error) {
+	tags := map[string]string{tagDriver: r.Driver, tagServiceAccount: of.Namespace + "/" + of.Name}
+	if r.Cluster != "" {
+		tags[tagCluster] = r.Cluster
+	}
+	input := &iam.CreateRoleInput{RoleName: &name, Path: &r.Path, AssumeRolePolicyDocument: &trust}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	if r.Boundary != "" {
+		input.PermissionsBoundary = &r.Boundary
+	}
+	out, err := r.API.CreateRole(ctx, input)
+	if err != nil {
+		return found{}, err
+	}
+	return found{arn: aws.ToString(out.Role.Arn), trust: trust, tags: tags}, nil
+}
+
+// putPolicy gives the role the policy of one access, unless the access was granted otherwise before.
+func (r *Roles) putPolicy(ctx context.Context, name string, request account.Request) error {
+	document, err := r.document(request)
+	if err != nil {
+		return err
+	}
+	policyName := aws.String(policyPrefix + request.Name)
+	existing, err := r.API.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &name, PolicyName: policyName})
+	switch {
+	case apierror.Is(err, "NoSuchEntity"):
+	case err != nil:
+		return err
+	case plain(existing.PolicyDocument) == document:
+		return nil
+	case !strings.Contains(plain(existing.PolicyDocument), `"`+mark(request.Hash)+`"`):
+		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+	}
+	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
+	if apierror.Is(err, "LimitExceeded") {
+		return driverkit.ResourceExhausted("role %s has no room for another access: IAM takes %d characters for all of them; use another service account for some", name, maxPolicies).WithDetail(err)
+	}
+	return err
+}

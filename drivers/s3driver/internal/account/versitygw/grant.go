@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package versitygw
+
+import (
+	"context"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+)
+
+// Grant makes sure that the account's user and its statements exist, and returns the user's key.
+func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
+	if err := u.checkStore(ctx, request); err != nil {
+		return credentials.Credential{}, err
+	}
+	credential, err := credentials.GrantSupplied(ctx, u.Store, request.Supplied(), keysOf{u, request})
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	principals, err := credentials.StoredIDs(ctx, u.Store, request.ID)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	for _, bucket := range request.Buckets {
+		if err := u.editPolicy(ctx, bucket.Name, setAccess(request.Name, bucket, principals)); err != nil {
+			return credentials.Credential{}, err
+		}
+	}
+	return credential, nil
+}

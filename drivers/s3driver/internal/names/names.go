@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package names has the rules for names of buckets and accounts. It is pure.
+package names
+
+import (
+	"regexp"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// MaxAccount is the longest name of an account, which is that of an IAM user ("IAM and AWS STS quotas").
+const MaxAccount = 64
+
+var (
+	// plain is a proposed name that stores take as it is: without dots, which end the name of the
+	// backend in an ID and break TLS with virtual addressing.
+	plain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	// bucket is what S3 takes as a bucket name; its finer rules are the store's to apply.
+	bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+)
+
+// Buckets is the rule for names of new buckets ("Bucket naming rules").
+func Buckets() driverkit.NameRule {
+	return driverkit.NameRule{Min: 3, Max: 63, Pattern: plain}
+}
+
+// Accounts is the rule for names of accounts.
+func Accounts() driverkit.NameRule {
+	return driverkit.NameRule{Min: 3, Max: MaxAccount, Pattern: plain}
+}
+
+// CouldExist reports whether a bucket can have this name, dots included.
+func CouldExist(name string) bool { return bucket.MatchString(name) }

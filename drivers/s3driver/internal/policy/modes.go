@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// Direction reports whether a category is read, written, both or neither.
+type Direction uint8
+
+// The directions of access. ReadWrite is their union.
+const (
+	Read Direction = 1 << iota
+	Write
+)
+
+// DirectionOf returns what a mode asks for. A category that the user left open asks for nothing.
+func DirectionOf(mode driverkit.Mode) Direction {
+	switch mode {
+	case driverkit.ReadWrite:
+		return Read | Write
+	case driverkit.ReadOnly:
+		return Read
+	case driverkit.WriteOnly:
+		return Write
+	default:
+		return 0
+	}
+}
+
+// Access is the direction of each category of what a bucket holds.
+type Access struct {
+	ObjectData     Direction
+	ObjectMetadata Direction
+	BucketMetadata Direction
+	// NoDelete leaves out the deletion of objects from writing.
+	NoDelete bool
+}
+
+// Modes are the access modes that the document of Build can express.
+func Modes() driverkit.Modes {
+	all := []driverkit.Mode{driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}
+	return driverkit.Modes{
+		ObjectData:     all,
+		ObjectMetadata: all,
+		BucketMetadata: []driverkit.Mode{driverkit.ReadOnly},
+	}
+}
+
+// Check returns why S3 cannot grant this combination, or nil. S3 authorises user-defined metadata
+// with the object itself: HeadObject needs s3:GetObject, and metadata is written by s3:PutObject.
+func (a Access) Check() error {
+	switch {
+	case a.BucketMetadata&Write != 0:
+		return errors.New("bucket metadata cannot be written: S3 replaces the whole tag set of a bucket, which holds the mark of its owner; supported is ReadOnly")
+	case a.ObjectMetadata&Read != 0 && a.ObjectData&Read == 0:
+		return errors.New("object metadata cannot be read without object data: S3 authorises both by s3:GetObject; ask for object data ReadOnly or ReadWrite too")
+	case a.ObjectMetadata&Write != 0 && a.ObjectData&Write == 0:
+		return errors.New("object metadata cannot be written without object data: S3 authorises both by s3:PutObject; ask for object data WriteOnly or ReadWrite too")
+	case a.ObjectData|a.ObjectMetadata|a.BucketMetadata == 0:
+		return errors.New("no access mode is asked for; ask for at least one")
+	}
+	return nil
+}
+
+// objectActions returns the actions on objects that the access needs.
+func (a Access) objectActions() []string {
+	var actions []string
+	if a.ObjectData&Read != 0 {
+		actions = append(actions, "s3:GetObject", "s3:GetObjectVersion")
+	}
+	if a.ObjectData&Write != 0 {
+		actions = append(actions, "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
+		if !a.NoDelete {
+			actions = append(actions, "s3:DeleteObject")
+		}
+	}
+	if a.ObjectMetadata&Read != 0 {
+		actions = append(actions, "s3:GetObjectTagging", "s3:GetObjectVersionTagging", "s3:GetObjectAttributes",
+			"s3:GetObjectRetention", "s3:GetObjectLegalHold")
+	}
+	if a.ObjectMetadata&Write != 0 {
+		actions = append(actions, "s3:PutObjectTagging", "s3:PutObjectVersionTagging", "s3:DeleteObjectTagging",
+			"s3:DeleteObjectVersionTagging")
+	}
+	slices.Sort(actions)
+	return actions
+}
+
+// bucketActions returns the actions on the bucket itself that the access needs. Whoever reads
+// objects may list them: without, a missing object is refused instead of not found. The location is
+// what clients ask first.
+func (a Access) bucketActions() []string {
+	var actions []string
+	if a.ObjectData&Read != 0 {
+		actions = append(actions, "s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketVersions")
+	}
+	if a.ObjectData&Write != 0 {
+		actions = append(actions, "s3:GetBucketLocation", "s3:ListBucketMultipartUploads")
+	}
+	if a.BucketMetadata&Read != 0 {
+		actions = append(actions, "s3:GetBucketLocation", "s3:GetBucketTagging", "s3:GetBucketVersioning",
+			"s3:GetEncryptionConfiguration", "s3:GetLifecycleConfiguration", "s3:GetBucketCORS",
+			"s3:GetBucketObjectLockConfiguration", "s3:GetBucketOwnershipControls", "s3:GetBucketPublicAccessBlock")
+	}
+	slices.Sort(actions)
+	return slices.Compact(actions)
+}
+
+// keyActions returns the KMS actions without which the credential could not use an encrypted
+// bucket. Writing needs decryption too: each part of a multipart upload is read back with the key.
+func (a Access) keyActions() []string {
+	switch {
+	case a.ObjectData&Write != 0:
+		return []string{"kms:Decrypt", "kms:GenerateDataKey"}
+	case a.ObjectData&Read != 0:
+		return []string{"kms:Decrypt"}
+	default:
+		return nil
+	}
+}
+
+func compareAccess(a, b Access) int {
+	return cmp.Or(
+		cmp.Compare(a.ObjectData, b.ObjectData),
+		cmp.Compare(a.ObjectMetadata, b.ObjectMetadata),
+		cmp.Compare(a.BucketMetadata, b.BucketMetadata),
+		compareBool(a.NoDelete, b.NoDelete),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
