@@ -79,6 +79,10 @@ type setup struct {
 	scraped bool
 	// traced keeps the spans of controller, sidecar and driver.
 	traced bool
+	// crds are others than those of deploy/; nil means those.
+	crds map[string][]byte
+	// noGeneration says that the CRDs do not know observedGeneration.
+	noGeneration bool
 	// idle starts neither controller nor sidecar.
 	idle bool
 }
@@ -170,7 +174,7 @@ func (l *lives) next() int {
 // test fails for what must never happen in any of them.
 func start(t *testing.T, o setup) *world {
 	t.Helper()
-	env := testenv.Start(t, testenv.Options{})
+	env := testenv.Start(t, testenv.Options{CRDs: o.crds})
 	w := &world{
 		Env: env, t: t, setup: o, namespace: newNamespace(t, env), tape: &tape{}, lags: &lags{}, log: &logbook{},
 		spans: tracetest.NewSpanRecorder(), metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,

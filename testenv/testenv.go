@@ -40,6 +40,9 @@ type Options struct {
 	// Private starts a control plane for this test alone, for what would disturb others. It is stopped at the end of
 	// the test.
 	Private bool
+	// CRDs are the manifests of other CustomResourceDefinitions than those of Cooper, by a name for messages, in a
+	// control plane for this test alone.
+	CRDs map[string][]byte
 }
 
 // Env is one test's view of a control plane.
@@ -102,8 +105,8 @@ func Start(tb testing.TB, o Options) *Env {
 
 func controlPlaneFor(tb testing.TB, o Options) (*controlplane.ControlPlane, error) {
 	tb.Helper()
-	if o.Private {
-		cp, err := startControlPlane(tb.Context())
+	if o.Private || o.CRDs != nil {
+		cp, err := startControlPlane(tb.Context(), o.CRDs)
 		if err == nil {
 			tb.Cleanup(func() {
 				if err := cp.Stop(); err != nil {
@@ -117,15 +120,17 @@ func controlPlaneFor(tb testing.TB, o Options) (*controlplane.ControlPlane, erro
 	defer shared.Unlock()
 	if shared.controlPlane == nil && shared.err == nil {
 		// It outlives the test that happens to be the first.
-		shared.controlPlane, shared.err = startControlPlane(context.WithoutCancel(tb.Context()))
+		shared.controlPlane, shared.err = startControlPlane(context.WithoutCancel(tb.Context()), nil)
 	}
 	return shared.controlPlane, shared.err
 }
 
-func startControlPlane(ctx context.Context) (*controlplane.ControlPlane, error) {
-	crds, err := deploy.CRDs()
-	if err != nil {
-		return nil, err
+func startControlPlane(ctx context.Context, crds map[string][]byte) (*controlplane.ControlPlane, error) {
+	if crds == nil {
+		var err error
+		if crds, err = deploy.CRDs(); err != nil {
+			return nil, err
+		}
 	}
 	quietOnce()
 	return controlplane.Start(ctx, controlplane.Options{

@@ -44,6 +44,7 @@ const (
 	updateSecrets = "Updating BucketAccess Secrets"
 	multiBucket   = "Multi-bucket BucketAccess considerations"
 	indicators    = "What are the SLIs (Service Level Indicators) an operator can use to determine the health of the service?"
+	skew          = "Version Skew Strategy"
 	working       = "How can someone using this feature know that it is working for their instance?"
 )
 
@@ -359,6 +360,14 @@ func ofReports() []Case {
 		{
 			ID: "metrics", Section: indicators, Decision: "0007",
 			Sentence: "The four metrics of the KEP have its names, labels and boundaries when they are scraped.",
+		},
+		{
+			ID: "fields-of-newer-crds", Section: skew,
+			Sentence: "Components that are older than the CRDs erase no field that they do not know, in items of lists and in what is immutable, and no such field is in their way.",
+		},
+		{
+			ID: "fields-of-older-crds", Section: skew,
+			Sentence: "Components that are newer than the CRDs do without the fields that the API server drops, and do not insist on them.",
 		},
 	}
 }

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
+)
+
+// TestComponentsOlderThanTheCRDs runs every flow with CRDs that have one more
+// optional field in every object below spec and status, items of lists included,
+// and somebody newer who sets it everywhere. Nothing of that is erased or in the
+// way.
+func TestComponentsOlderThanTheCRDs(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "fields-of-newer-crds")
+	crds := readCRDs(t)
+	for _, crd := range crds {
+		eachObject(crd.root(), func(properties map[string]any) {
+			properties[newField] = map[string]any{"type": "string", "maxLength": int64(16)}
+		})
+		crd.dropRule("self.status.accessedBuckets == oldSelf.status.accessedBuckets")
+	}
+	w := start(t, setup{backoff: patient(), poll: patient().Max, crds: crds.manifests(t)})
+	n := &newcomer{w: w, crds: crds, client: w.Client}
+	w.Client = n.users()
+	n.work()
+	w.newClass("fast")
+	w.newAccessClass("keys", multiBucket)
+	for name, f := range flows() {
+		s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+		f.act(w, s)
+		f.reached(w, s)
+		w.clear(s)
+		if t.Failed() {
+			t.Fatalf("the flow of %s failed", name)
+		}
+	}
+	if n.count() == 0 {
+		t.Error("nobody set the new field")
+	}
+}
+
+// TestComponentsNewerThanTheCRDs runs every flow with CRDs that lack optional
+// fields which the components write. They are dropped, and no component insists.
+func TestComponentsNewerThanTheCRDs(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "fields-of-older-crds")
+	crds := readCRDs(t)
+	for _, crd := range crds {
+		eachObject(crd.root(), func(properties map[string]any) {
+			delete(properties, "observedGeneration") // in items of lists
+			delete(properties, "bucketInfo")
+		})
+	}
+	w := start(t, setup{backoff: patient(), poll: patient().Max, noGeneration: true, crds: crds.manifests(t)})
+	w.newClass("fast")
+	w.newAccessClass("keys", multiBucket)
+	for _, f := range flows() {
+		s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
+		f.act(w, s)
+		f.reached(w, s)
+		w.settled()
+		mark := w.tape.mark()
+		w.settled()
+		for _, again := range w.tape.done(func(e entry) bool { return e.Began > mark && !ofFence(e.Name) }) {
+			t.Errorf("a request though nothing changed: %s", again)
+		}
+		w.clear(s)
+	}
+}
+
+// newField is what the Go types of this repository do not know.
+const newField = "newField"
+
+// A crd is the manifest of a CustomResourceDefinition.
+type crd map[string]any
+
+type crdSet map[string]crd // by file name
+
+func readCRDs(t *testing.T) crdSet {
+	t.Helper()
+	manifests, err := deploy.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	crds := crdSet{}
+	for name, text := range manifests {
+		parsed := crd{}
+		if err := yaml.Unmarshal(text, &parsed); err != nil {
+			t.Fatal(err)
+		}
+		crds[name] = parsed
+	}
+	return crds
+}
+
+func (s crdSet) manifests(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for name, c := range s {
+		text, err := yaml.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = text
+	}
+	return all
+}
+
+// schemaOf returns the schema of a kind, nil if it is none of ours.
+func (s crdSet) schemaOf(kind string) map[string]any {
+	for _, c := range s {
+		if name, _, _ := unstructured.NestedString(c, "spec", "names", "kind"); name == kind {
+			return c.root()
+		}
+	}
+	return nil
+}
+
+// root returns the schema of the only version.
+func (c crd) root() map[string]any {
+	versions, _, _ := unstructured.NestedSlice(c, "spec", "versions")
+	if len(versions) != 1 {
+		panic(fmt.Sprintf("%d versions", len(versions)))
+	}
+	// NestedSlice copies, and the schema is to be changed.
+	list := c["spec"].(map[string]any)["versions"].([]any)
+	return list[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+}
+
+// dropRule removes a rule that holds the text.
+func (c crd) dropRule(text string) {
+	rules, _ := c.root()["x-kubernetes-validations"].([]any)
+	c.root()["x-kubernetes-validations"] = slices.DeleteFunc(rules, func(rule any) bool {
+		return strings.Contains(rule.(map[string]any)["rule"].(string), text)
+	})
+}
+
+// eachObject calls change with the properties of every object below spec and
+// status.
+func eachObject(root map[string]any, change func(properties map[string]any)) {
+	var visit func(schema map[string]any)
+	visit = func(schema map[string]any) {
+		if items, ok := schema["items"].(map[string]any); ok {
+			visit(items)
+		}
+		properties, ok := schema["properties"].(map[string]any)
+		if !ok {
+			return
+		}
+		for _, property := range properties {
+			visit(property.(map[string]any))
+		}
+		change(properties)
+	}
+	for _, part := range []string{"spec", "status"} {
+		if schema, ok := root["properties"].(map[string]any)[part].(map[string]any); ok {
+			visit(schema)
+		}
+	}
+}
+
+// fill sets the new field wherever value has an object that may have it, and
+// reports whether anything changed.
+func fill(schema map[string]any, value any) (changed bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		for name, member := range v {
+			if property, ok := properties[name].(map[string]any); ok {
+				changed = fill(property, member) || changed
+			}
+		}
+		if _, may := properties[newField]; may && v[newField] == nil {
+			v[newField], changed = "set", true
+		}
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		for _, item := range v {
+			changed = fill(items, item) || changed
+		}
+	}
+	return changed
+}
+
+// lost returns the places where before has the new field and after, which still
+// has the place, does not.
+func lost(path string, before, after any) []string {
+	var all []string
+	switch was := before.(type) {
+	case map[string]any:
+		is, still := after.(map[string]any)
+		if !still {
+			return nil
+		}
+		if was[newField] != nil && is[newField] != was[newField] {
+			all = append(all, path)
+		}
+		for name, member := range was {
+			all = append(all, lost(path+"."+name, member, is[name])...)
+		}
+	case []any:
+		is, _ := after.([]any)
+		for _, item := range was {
+			for _, other := range is {
+				if key := keyOf(item); key != "" && key == keyOf(other) {
+					all = append(all, lost(path+"["+key+"]", item, other)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// keyOf returns what an item of a list is known by.
+func keyOf(item any) string {
+	members, _ := item.(map[string]any)
+	for _, key := range []string{"type", "bucketClaimName"} {
+		if value, ok := members[key].(string); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// A newcomer knows the new field, as a newer component does: it sets it wherever
+// it is missing, and sees whether it stays.
+type newcomer struct {
+	w      *world
+	crds   crdSet
+	client client.Client
+
+	mu   sync.Mutex
+	last map[types.UID]*unstructured.Unstructured
+	set  int
+}
+
+// work watches all objects until the end of the test.
+func (n *newcomer) work() {
+	n.w.t.Helper()
+	n.last = map[types.UID]*unstructured.Unstructured{}
+	watcher, err := client.NewWithWatch(n.w.Config(), client.Options{Scheme: n.w.Scheme()})
+	n.w.must(err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(n.w.t.Context()))
+	var done sync.WaitGroup
+	for _, kind := range []string{"Bucket", "BucketClaim", "BucketAccess"} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(cosiapi.GroupVersion().WithKind(kind + "List"))
+		events, err := watcher.Watch(ctx, list)
+		n.w.must(err)
+		done.Go(func() {
+			for event := range events.ResultChan() {
+				if obj, ok := event.Object.(*unstructured.Unstructured); ok && event.Type != watch.Deleted {
+					n.look(ctx, obj)
+				}
+			}
+		})
+	}
+	n.w.t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+}
+
+// look compares an object with what it was and sets the field where it is
+// missing. What is refused because the object changed is set at its next event.
+func (n *newcomer) look(ctx context.Context, obj *unstructured.Unstructured) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before := n.last[obj.GetUID()]; before != nil {
+		for _, place := range lost("", before.Object, obj.Object) {
+			n.w.t.Errorf("%s %s lost the new field at %s, written by %v", obj.GetKind(), obj.GetName(), place, obj.GetManagedFields()[len(obj.GetManagedFields())-1].Manager)
+		}
+	}
+	n.last[obj.GetUID()] = obj.DeepCopy()
+	if ofFence(obj.GetName()) {
+		return
+	}
+	root := n.crds.schemaOf(obj.GetKind())["properties"].(map[string]any)
+	if fill(root["spec"].(map[string]any), obj.Object["spec"]) { // of a Bucket, since other specs are immutable
+		n.wrote(n.client.Update(ctx, obj))
+		return
+	}
+	if fill(root["status"].(map[string]any), obj.Object["status"]) {
+		n.wrote(n.client.Status().Update(ctx, obj))
+	}
+}
+
+// count returns how often the field was set.
+func (n *newcomer) count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.set
+}
+
+func (n *newcomer) wrote(err error) {
+	if err == nil {
+		n.set++
+		return
+	}
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && context.Cause(n.w.t.Context()) == nil {
+		n.w.t.Errorf("the new field is refused: %v", err)
+	}
+}
+
+// users returns the client of users who know the new field, too.
+func (n *newcomer) users() client.Client { return newUsers{Client: n.client, crds: n.crds} }
+
+type newUsers struct {
+	client.Client
+
+	crds crdSet
+}
+
+// Create implements client.Client. It sets the new field in the spec.
+func (u newUsers) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	gvk, err := u.GroupVersionKindFor(obj)
+	if err != nil {
+		return err
+	}
+	root := u.crds.schemaOf(gvk.Kind)
+	if root == nil {
+		return u.Client.Create(ctx, obj, opts...)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return err
+	}
+	delete(content, "status")
+	fill(root["properties"].(map[string]any)["spec"].(map[string]any), content["spec"])
+	created := &unstructured.Unstructured{Object: content}
+	created.SetGroupVersionKind(gvk)
+	if err := u.Client.Create(ctx, created, opts...); err != nil {
+		return err
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, obj)
+}
+
+// Update implements client.Client. It leaves what the type of obj does not know.
+func (u newUsers) Update(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
+	live, _ := obj.DeepCopyObject().(client.Object)
+	if err := u.Get(ctx, client.ObjectKeyFromObject(obj), live); err != nil {
+		return err
+	}
+	if live.GetResourceVersion() != obj.GetResourceVersion() {
+		return apierrors.NewConflict(schema.GroupResource{}, obj.GetName(), errNot)
+	}
+	return u.Patch(ctx, obj, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
+}
