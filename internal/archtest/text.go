@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archtest
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// unexplained are references to lists that are not in the repository, and what to write instead.
+var unexplained = []struct {
+	what    *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`\b[AB][0-9]{1,2}\b`), "the decision record that says it (docs/adr)"},
+	{regexp.MustCompile(`\b[Cc]ases? [0-9]+\b`), "the ID of the case (lifecycle/cases, sanity) or what it says"},
+	{regexp.MustCompile(`\bKEP:[0-9]+\b`), "the title of the section"},
+}
+
+// pageName matches the name of a page, with the path before it.
+var pageName = regexp.MustCompile(`[\w./:%#?=&-]*\b[\w-]+\.md\b`)
+
+// aPage is what tests of pages call one.
+const aPage = "page.md"
+
+// Text checks what a file of text cites: readers must be able to look it up. name is the path of the file in the
+// module, and pages holds the file names of all pages of the repository.
+func Text(name string, text []byte, pages map[string]bool) []Violation {
+	var found []Violation
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		if isSwitch := strings.HasPrefix(strings.TrimSpace(line), "case "); isSwitch && path.Ext(name) == ".go" {
+			continue
+		}
+		for _, u := range unexplained {
+			if cited := u.what.FindString(line); cited != "" {
+				found = append(found, Violation(fmt.Sprintf("%s:%d: nothing in the repository explains %q: name %s", name, number, cited, u.instead)))
+			}
+		}
+		for _, cited := range pageName.FindAllString(line, -1) {
+			if base := path.Base(cited); !strings.Contains(cited, "://") && base != aPage && !pages[base] {
+				found = append(found, Violation(fmt.Sprintf("%s:%d: there is no page %s: cite a public document by its title or URL", name, number, cited)))
+			}
+		}
+	}
+	return found
+}
