@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,9 +35,28 @@ type flow struct {
 	act     func(*world, *subject)
 	// reached waits until what the user wants is there.
 	reached func(*world, *subject)
+	// recording are the points of the flow, which undisturbed runs show.
+	recording *recording
 }
 
-func flows() map[string]flow {
+// A recording is made once for all tests of a flow.
+type recording struct {
+	sync.Once
+
+	points []point
+}
+
+// flows returns all flows, by what the user wants.
+var flows = sync.OnceValue(func() map[string]flow {
+	all := newFlows()
+	for name, f := range all {
+		f.recording = &recording{}
+		all[name] = f
+	}
+	return all
+})
+
+func newFlows() map[string]flow {
 	withClaims := func(count int) func(*world, string) *subject {
 		return func(w *world, name string) *subject {
 			s := &subject{}
