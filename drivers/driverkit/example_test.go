@@ -80,14 +80,17 @@ func ExampleServe() {
 		{BucketId: "photos", Parameters: map[string]string{"color": "green"}},
 		{BucketId: "music"},
 	} {
-		_, err := client.DriverCreateBucket(ctx, request)
-		fmt.Println(status.Code(err), status.Convert(err).Message())
+		if _, err := client.DriverCreateBucket(ctx, request); err != nil {
+			fmt.Println(status.Code(err), status.Convert(err).Message())
+		} else {
+			fmt.Println("made", request.GetBucketId())
+		}
 	}
 	_ = connection.Close()
 	stop()
 	fmt.Println("ended:", <-ended)
 	// Output:
-	// OK
+	// made photos
 	// InvalidArgument parameter color is "green", but must be one of: red, blue
 	// ResourceExhausted the shelf is full; remove box "photos"
 	// ended: <nil>
