@@ -41,7 +41,11 @@ func Text(name string, text []byte, pages map[string]bool) []Violation {
 			}
 		}
 		for _, cited := range pageName.FindAllString(line, -1) {
-			if base := path.Base(cited); !strings.Contains(cited, "://") && base != aPage && !pages[base] {
+			base := path.Base(cited)
+			if isSuffix := strings.HasPrefix(base, "-"); isSuffix || base == aPage || strings.Contains(cited, "://") {
+				continue
+			}
+			if !pages[base] {
 				found = append(found, Violation(fmt.Sprintf("%s:%d: there is no page %s: cite a public document by its title or URL", name, number, cited)))
 			}
 		}

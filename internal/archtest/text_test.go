@@ -60,6 +60,7 @@ func TestTextFindsSeededViolations(t *testing.T) {
 		"a line of the KEP":                  {"a.go", "// as it says (KEP" + ":650)\n", "the title of the section"},
 		"a decision record":                  {"a.go", "// why: docs/adr/0009-binding" + ".md\n", ""},
 		"a page that is not there":           {"a.go", "// as design/notes" + ".md says\n", "there is no page design/notes" + ".md"},
+		"the end of a name":                  {"a.go", "path := kind + \"-driver.md\"\n", ""},
 		"a page of somebody else by its URL": {"a.go", "// https://example.com/community/api-rules.md#objects\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
