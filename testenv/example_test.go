@@ -8,19 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/exampletest"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // A test of what the API server does with a BucketClaim: it works in a namespace of its own.
 func ExampleStart() {
-	var t *testing.T // that of TestClaims(t *testing.T)
-	env := testenv.Start(t, testenv.Options{})
-	claim := &cosiapi.BucketClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(), Name: "photos"},
-		Spec:       cosiapi.BucketClaimSpec{BucketClassName: "gold"},
-	}
-	env.Create(claim)
-	testenv.Change(env, claim, func(c *cosiapi.BucketClaim) { c.Labels = map[string]string{"app": "web"} })
-	env.Delete(claim)
-	env.Gone(claim)
+	exampletest.Run(func(t testing.TB) { // TestClaims(t *testing.T)
+		env := testenv.Start(t, testenv.Options{})
+		claim := &cosiapi.BucketClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(), Name: "photos"},
+			Spec:       cosiapi.BucketClaimSpec{BucketClassName: "gold"},
+		}
+		env.Create(claim)
+		testenv.Change(env, claim, func(c *cosiapi.BucketClaim) { c.Labels = map[string]string{"app": "web"} })
+		env.Delete(claim)
+		env.Gone(claim)
+	})
+	// Output:
 }

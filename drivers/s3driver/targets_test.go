@@ -28,7 +28,7 @@ func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	behaviours := map[string]func(t *testing.T, on target){
 		"every API responds": testEveryStoreResponds,
-		"a whole life":      testWholeLife,
+		"a whole life":       testWholeLife,
 
 		"modes, by trying":              testModesByTrying,
 		"parameters of buckets":         testParametersAtTheStore,

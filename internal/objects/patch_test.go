@@ -167,7 +167,7 @@ func FuzzPatch(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a seed of a test
+		random := rand.New(rand.NewPCG(seed, 0))
 		stored := future(t, someAccess(random))
 		before := parse(t, stored)
 		after := before.DeepCopy()

@@ -49,7 +49,7 @@ func format() settings.Format[shelves, shelf] {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("shelves: {only: {lenght: 2m}}"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("shelves: {only: {depth: 2m}}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	environment := func(values map[string]string) (shelves, error) {

@@ -150,7 +150,7 @@ func (d *Driver) DriverGrantBucketAccess(
 		return nil, err
 	}
 	defer unlock()
-	if _, revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
+	if revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
 		pause(ctx, 5*time.Millisecond)
 	}
 	if err := d.store.driver(func(s *state) error { return d.ensureAccount(s, request) }); err != nil {
@@ -200,8 +200,8 @@ func (d *Driver) ensureAccount(s *state, request *cosi.DriverGrantBucketAccessRe
 		d.rotate(s, id, account)
 		return nil
 	}
-	_, granted := d.recall("granted " + id)
-	_, made := d.recall("account " + id)
+	granted := d.recall("granted " + id)
+	made := d.recall("account " + id)
 	switch {
 	case d.has(SecondGrantFails), d.has(HalfGranted) && !granted, d.has(AccountsInMemory) && !made:
 		return status.Errorf(codes.AlreadyExists, "account %s exists", id)

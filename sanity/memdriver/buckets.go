@@ -135,7 +135,7 @@ func (d *Driver) checkCreate(request *cosi.DriverCreateBucketRequest) error {
 	if err := d.checkBucketParameters(request.GetParameters()); err != nil {
 		return err
 	}
-	if _, generated := d.recall("generated " + request.GetBucketId()); !generated && d.has(NeedsGeneratedInMemory) {
+	if generated := d.recall("generated " + request.GetBucketId()); !generated && d.has(NeedsGeneratedInMemory) {
 		return status.Errorf(codes.FailedPrecondition, "bucket ID %s was not generated here", request.GetBucketId())
 	}
 	return nil
@@ -229,7 +229,7 @@ func (d *Driver) DriverGetBucket(_ context.Context, request *cosi.DriverGetBucke
 		}
 	}
 	id := request.GetBucketId()
-	if _, missing := d.recall("missing " + id); missing && d.has(NegativeCache) {
+	if missing := d.recall("missing " + id); missing && d.has(NegativeCache) {
 		return nil, status.Errorf(codes.NotFound, "bucket %s does not exist", id)
 	}
 	err := d.store.driver(func(s *state) error { return d.look(s, request) })
@@ -257,7 +257,7 @@ func (d *Driver) look(s *state, request *cosi.DriverGetBucketRequest) error {
 	bucket := s.Buckets[id]
 	switch {
 	case bucket == nil && d.has(FindsDeletedBuckets):
-		if _, deleted := d.recall("deleted " + id); deleted {
+		if deleted := d.recall("deleted " + id); deleted {
 			return nil
 		}
 		fallthrough
@@ -279,7 +279,7 @@ func (d *Driver) DriverDeleteBucket(_ context.Context, request *cosi.DriverDelet
 		return nil, err
 	}
 	id := request.GetBucketId()
-	switch _, known := d.recall("generated " + id); {
+	switch known := d.recall("generated " + id); {
 	case d.has(DeleteDoesNothing):
 		return &cosi.DriverDeleteBucketResponse{}, nil
 	case d.has(ForgetsOnRestart) && !known:
@@ -292,7 +292,7 @@ func (d *Driver) DriverDeleteBucket(_ context.Context, request *cosi.DriverDelet
 			return nil, err
 		}
 	}
-	if _, deleted := d.recall("deleted " + id); deleted && d.has(DeleteCache) {
+	if deleted := d.recall("deleted " + id); deleted && d.has(DeleteCache) {
 		return &cosi.DriverDeleteBucketResponse{}, nil
 	}
 	unlock, err := d.lock("bucket " + id)
@@ -314,7 +314,7 @@ func (d *Driver) remove(s *state, request *cosi.DriverDeleteBucketRequest) error
 	case bucket == nil && d.has(MissingDeleteFails):
 		return status.Errorf(codes.Internal, "bucket %s does not exist", id)
 	case bucket == nil && d.has(SecondDeleteFails):
-		if _, twice := d.recall("removed " + id); twice {
+		if twice := d.recall("removed " + id); twice {
 			return status.Errorf(codes.NotFound, "bucket %s does not exist", id)
 		}
 		return nil

@@ -104,11 +104,11 @@ func (d *Driver) remember(key, value string) {
 	d.memory[key] = value
 }
 
-func (d *Driver) recall(key string) (string, bool) {
+func (d *Driver) recall(key string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	value, found := d.memory[key]
-	return value, found
+	_, found := d.memory[key]
+	return found
 }
 
 // fromStore gives an error of the store its code; errors with a code pass.

@@ -84,7 +84,7 @@ func (d *Driver) DriverRevokeBucketAccess(
 			}
 		}
 	}
-	if _, revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
+	if revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
 		return &cosi.DriverRevokeBucketAccessResponse{}, nil
 	}
 	unlock, err := d.lock("account " + id)
@@ -101,16 +101,16 @@ func (d *Driver) DriverRevokeBucketAccess(
 
 func (d *Driver) disallow(s *state, request *cosi.DriverRevokeBucketAccessRequest) error {
 	id := request.GetAccountId()
-	_, generated := d.recall("generated " + id)
+	generated := d.recall("generated " + id)
 	switch account := s.Accounts[id]; {
 	case account == nil && d.has(UnknownAccountFails) && !generated:
 		return status.Errorf(codes.Internal, "account %s does not exist", id)
 	case account == nil && d.has(UngrantedAccountFails) && generated:
-		if _, revoked := d.recall("granted " + id); !revoked {
+		if revoked := d.recall("granted " + id); !revoked {
 			return status.Errorf(codes.Internal, "account %s was never granted", id)
 		}
 	case account == nil && d.has(SecondRevokeFails) && generated:
-		if _, granted := d.recall("granted " + id); granted {
+		if granted := d.recall("granted " + id); granted {
 			return status.Errorf(codes.NotFound, "account %s does not exist", id)
 		}
 	}

@@ -30,8 +30,8 @@ func Build(t testing.TB, command string) string {
 	return binary
 }
 
-// Backend is a proxy in front of a store that has no way to fail on demand: it ends connections without an
-// respond, or refuses the driver's login. It implements sanity.Backend.
+// Backend is a proxy in front of a store that has no way to fail on demand: it ends connections without a
+// response, or refuses the driver's login. It implements sanity.Backend.
 type Backend struct {
 	// URL is the address of the proxy.
 	URL string

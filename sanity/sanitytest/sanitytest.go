@@ -3,6 +3,16 @@
 // Package sanitytest runs the conformance suite under go test: Test makes one subtest for each case, so that -run
 // TestConformance/BKT-CRT-003 shows one. Build builds the driver's program, and Backend is a proxy that takes its store
 // away. It must hold no checks of its own.
+//
+// A test in the driver's own module, of which the cases that need more than the configuration says are not applicable:
+//
+//	func TestConformance(t *testing.T) {
+//		sanitytest.Test(t, sanity.Config{
+//			Launcher: sanity.Exec{Command: []string{sanitytest.Build(t, "./cmd/my-driver")}},
+//			Params:   sanity.Params{Bucket: map[string]string{"tier": "hot"}},
+//			Probers:  sanity.Probers(sanity.ProberOptions{}),
+//		}, sanity.Should)
+//	}
 package sanitytest
 
 import (

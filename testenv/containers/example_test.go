@@ -5,16 +5,19 @@ package containers_test
 import (
 	"testing"
 
+	"github.com/cooper-cosi/cooper/internal/exampletest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
 // A whole system in containers, with MinIO and the driver for it. The store goes away and comes back.
 func ExampleStartSystem() {
-	var t *testing.T // that of TestOnMinIO(t *testing.T)
-	network := containers.NewNetwork(t)
-	store := containers.MinIO(t, network)
-	system := containers.StartSystem(t, network, store.Driver())
-	t.Log(system.Kubectl("get", "bucketclasses"))
-	store.Cut()
-	store.Heal()
+	exampletest.Run(func(t testing.TB) { // TestOnMinIO(t *testing.T)
+		network := containers.NewNetwork(t)
+		store := containers.MinIO(t, network)
+		system := containers.StartSystem(t, network, store.Driver())
+		t.Log(system.Kubectl("get", "bucketclasses"))
+		store.Cut()
+		store.Heal()
+	})
+	// Output:
 }

@@ -9,27 +9,30 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/exampletest"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
 // A claim gets its bucket from a fake driver, by the real controller, sidecar and API server.
 func ExampleStart() {
-	var t *testing.T // that of TestFirstBucket(t *testing.T)
-	driver, part := systemtest.NewDriver(t, driverfake.Options{})
-	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
-	class := &cosiapi.BucketClass{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
-		Spec:       cosiapi.BucketClassSpec{DriverName: driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete},
-	}
-	claim := &cosiapi.BucketClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "photos"},
-		Spec:       cosiapi.BucketClaimSpec{BucketClassName: class.Name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
-	}
-	s.Create(class, claim)
-	s.WaitCondition(claim, cosiapi.ConditionProvisioned)
-	if got := len(driver.Inventory().Buckets); got != 1 {
-		t.Errorf("the driver made %d buckets", got)
-	}
-	s.Delete(claim)
+	exampletest.Run(func(t testing.TB) { // TestFirstBucket(t *testing.T)
+		driver, part := systemtest.NewDriver(t, driverfake.Options{})
+		s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
+		class := &cosiapi.BucketClass{
+			ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+			Spec:       cosiapi.BucketClassSpec{DriverName: driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete},
+		}
+		claim := &cosiapi.BucketClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "photos"},
+			Spec:       cosiapi.BucketClaimSpec{BucketClassName: class.Name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+		}
+		s.Create(class, claim)
+		s.WaitCondition(claim, cosiapi.ConditionProvisioned)
+		if got := len(driver.Inventory().Buckets); got != 1 {
+			t.Errorf("the driver made %d buckets", got)
+		}
+		s.Delete(claim)
+	})
+	// Output:
 }
