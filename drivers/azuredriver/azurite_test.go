@@ -16,6 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azuritetest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
@@ -78,9 +79,7 @@ func TestAzurite(t *testing.T) {
 // what credentials can do is proven on another implementation than our own.
 func TestConformanceOnAzurite(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the command and runs for a minute")
-	}
+	fulltest.Only(t, "TestConformance runs it on azurefake")
 	endpoint := azuritetest.Start(t)
 	broken := newBreakable(t, endpoint)
 	config := conformance(t, azuritetest.Key)

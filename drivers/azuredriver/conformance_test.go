@@ -23,9 +23,6 @@ import (
 // TestConformance holds the built command against the conformance suite, with keys and with service accounts.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the command and runs for a minute")
-	}
 	// Names of the suite's buckets come again at once, so that deletions do not take their time.
 	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
 	key, _ := f.server.Keys(mainAccount)

@@ -24,9 +24,6 @@ import (
 // TestConformance holds the built command against the conformance suite, with each kind of keys.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the command and runs for a minute")
-	}
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
 	for _, credentials := range []string{"hmac", "json"} {
 		t.Run(credentials, func(t *testing.T) {

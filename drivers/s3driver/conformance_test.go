@@ -24,9 +24,6 @@ import (
 // backend.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds the command and runs for a minute")
-	}
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-s3")
 	onEveryTarget(t, func(t *testing.T, on target) {
 		section := ""
