@@ -229,7 +229,9 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	grant := func(change func(*cosi.DriverGrantBucketAccessRequest)) func() error {
 		return func() error {
-			_, err := client.DriverGrantBucketAccess(t.Context(), grantRequest(change))
+			request := grantRequest(change)
+			request.AccountId = drivertest.NewAccount() // two calls for one would be refused
+			_, err := client.DriverGrantBucketAccess(t.Context(), request)
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ func TestTLSIsNeverSkipped(t *testing.T) {
 			t.Errorf("%s: a certificate that nobody vouches for is accepted", name)
 			continue
 		}
-		drivertest.WantCode(t, err, codes.Unavailable, "cannot be reached")
+		drivertest.WantCode(t, err, codes.Unavailable, "the certificate of the store is not trusted")
 	}
 	on.backend.CAFile = trusted
 	w := newWorld(t, on, worldOptions{})
