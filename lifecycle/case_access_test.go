@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -84,9 +85,8 @@ func TestTwoPhasesOfAnAccess(t *testing.T) {
 			t.Errorf("the phases differ (-first, +second):\n%s", d)
 		}
 		// Nobody puts another ID in its place.
-		forged := access.DeepCopy()
-		forged.Status.AccountID = "another"
-		if err := w.Client.Status().Update(t.Context(), forged); !apierrors.IsInvalid(err) {
+		forged := client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountID":"another"}}`))
+		if err := w.Client.Status().Patch(t.Context(), access.DeepCopy(), forged); !apierrors.IsInvalid(err) {
 			t.Errorf("another account ID: %v", err)
 		}
 		// Another access of that name is another account.
