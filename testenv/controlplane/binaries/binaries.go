@@ -21,7 +21,7 @@ import (
 )
 
 // Version is the release of Kubernetes that is built.
-const Version = "v1.36.3"
+const Version = "v1.37.2"
 
 // assetsVariable is the environment variable that users of envtest know: a directory with their own executables.
 const assetsVariable = "KUBEBUILDER_ASSETS"
