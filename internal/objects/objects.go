@@ -131,23 +131,28 @@ func (s Store) fit(ctx context.Context, refused *patch, before any, obj client.O
 	if err != nil {
 		return errors.Join(why, err)
 	}
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(gvk)
-	err = s.Live.Get(ctx, client.ObjectKeyFromObject(obj), live)
-	if client.IgnoreNotFound(err) != nil {
-		return errors.Join(why, err)
+	for {
+		live := &unstructured.Unstructured{}
+		live.SetGroupVersionKind(gvk)
+		err := s.Live.Get(ctx, client.ObjectKeyFromObject(obj), live)
+		if client.IgnoreNotFound(err) != nil { // what was refused is no reason to give up: it may have been a conflict
+			return fmt.Errorf("read it after the API server refused to write it (%v): %w", why, err) //nolint:errorlint // one cause
+		}
+		if err != nil || !sameVersion(obj, live) {
+			return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, obj.GetName(), why) //nolint:wrapcheck // patch wraps it
+		}
+		p, err := newPatch(live, before, obj)
+		if err != nil {
+			return err
+		}
+		if reflect.DeepEqual(p.operations, refused.operations) {
+			return why
+		}
+		if why = send(p, obj, write); !apierrors.IsInvalid(why) {
+			return why
+		}
+		refused = p // it changed since it was read, or that is what the API server has against it
 	}
-	if err != nil || !sameVersion(obj, live) {
-		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, obj.GetName(), why)
-	}
-	p, err := newPatch(live, before, obj)
-	if err != nil {
-		return err
-	}
-	if reflect.DeepEqual(p.operations, refused.operations) {
-		return why
-	}
-	return send(p, obj, write)
 }
 
 func send(p *patch, obj client.Object, write func(client.Patch) error) error {

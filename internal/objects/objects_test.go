@@ -5,6 +5,8 @@ package objects_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -301,4 +303,65 @@ func unknownOf(t *testing.T, env *testenv.Env, a *cosiapi.BucketAccess) []string
 		}
 	}
 	return found
+}
+
+// TestRefusedWrites writes to an access that has an empty map where Go's type of it has none, so that the first try is
+// refused, and disturbs the second look.
+func TestRefusedWrites(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	unreachable := apierrors.NewServiceUnavailable("the API server is going")
+	tests := map[string]struct {
+		disturb func(*testing.T, *cosiapi.BucketAccess) error
+		want    func(error) bool
+	}{
+		"nobody disturbs it": {
+			disturb: func(*testing.T, *cosiapi.BucketAccess) error { return nil },
+			want:    func(err error) bool { return err == nil },
+		},
+		"the read after a refusal fails": {
+			disturb: func(*testing.T, *cosiapi.BucketAccess) error { return unreachable },
+			want:    func(err error) bool { return apierrors.IsServiceUnavailable(err) && !apierrors.IsInvalid(err) },
+		},
+		"it changes after that read": {
+			disturb: func(t *testing.T, a *cosiapi.BucketAccess) error {
+				t.Helper()
+				first := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/status/conditions/2"}]`))
+				return client.IgnoreNotFound(env.Client.Status().Patch(t.Context(), a.DeepCopy(), first))
+			},
+			want: apierrors.IsConflict,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status := map[string]any{ // of no driver yet: afterwards parameters are fixed
+				"conditions": []any{condition("A", "False"), condition("B", "False"), condition("C", "False")},
+				"parameters": map[string]any{},
+			}
+			store, a := fixture(t, env, strings.ReplaceAll(name, " ", "-"), status)
+			store.Live = disturbed{Reader: env.Client, after: sync.OnceValue(func() error { return tc.disturb(t, a) })}
+			_, err := store.PatchStatus(t.Context(), a, func() {
+				a.Status.Parameters = map[string]string{"user": "plain"}
+				a.Status.Conditions = a.Status.Conditions[:2]
+			})
+			if !tc.want(err) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// disturbed calls after whenever it has read an object.
+type disturbed struct {
+	client.Reader
+
+	after func() error
+}
+
+func (d disturbed) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	if err := d.Reader.Get(ctx, key, obj, o...); err != nil {
+		return err
+	}
+	return d.after()
 }
