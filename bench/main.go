@@ -7,7 +7,7 @@
 //
 //	go run ./bench -bursts 200,1000 -singles 30
 //
-// It must not be imported, and nothing but measurements belongs into it.
+// It must not be imported, and nothing but measurements belongs in it.
 package main
 
 import (

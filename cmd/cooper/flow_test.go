@@ -100,7 +100,7 @@ func emptyBucket(t *testing.T, env map[string]string, up *upProcess) {
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
 }
 
-// useGCS claims a bucket of Cloud Storage beside the others, and uses it with a S3 client and the HMAC
+// useGCS claims a bucket of Cloud Storage beside the others, and uses it with an S3 client and the HMAC
 // pair, as cooper env says.
 func useGCS(t *testing.T, up *upProcess) {
 	t.Helper()

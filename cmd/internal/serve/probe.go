@@ -31,7 +31,7 @@ func askReady(ctx context.Context, flag *pflag.Flag) error {
 	return Probe(ctx, "http://"+net.JoinHostPort(host, port)+"/readyz")
 }
 
-// Probe sends one GET and returns an error unless the answer is 200 within
+// Probe sends one GET and returns an error unless the status is 200 within
 // three seconds.
 func Probe(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -46,7 +46,7 @@ func Probe(ctx context.Context, url string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s answers %s", url, response.Status)
+		return fmt.Errorf("not ready: %s returns %s", url, response.Status)
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func (l *Lease) Publish(change func(*Info)) error {
 	return nil
 }
 
-// Release gives the directory free and takes back what was published.
+// Release frees the directory and takes back what was published.
 func (l *Lease) Release() error {
 	err := os.Remove(l.info())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -125,8 +125,8 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 	return nil
 }
 
-// remember writes onto an object what kubectl apply writes there. Who applies the
-// same manifest with kubectl afterwards is not warned, and can remove a field.
+// remember writes onto an object what kubectl apply writes there. Whoever applies
+// the same manifest with kubectl afterwards is not warned, and can remove a field.
 func remember(object *unstructured.Unstructured) error {
 	applied, annotations := object.DeepCopy(), object.GetAnnotations()
 	if annotations == nil {

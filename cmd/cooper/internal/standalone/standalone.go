@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package standalone runs the Kubernetes API alone, ready for a controller and
-// sidecars that run elsewhere, for `cooper control-cp`. It must not start a
+// sidecars that run elsewhere, for `cooper control-plane`. It must not start a
 // component of COSI.
 package standalone
 

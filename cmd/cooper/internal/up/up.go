@@ -2,7 +2,7 @@
 
 // Package up runs a whole COSI system on a laptop for `cooper up`: control
 // plane, controller, and for each cloud a fake store, its driver and its
-// sidecar, all in this process but the control cp. It applies a sample and
+// sidecar, all in this process but the control plane. It applies a sample and
 // says how to use what runs.
 package up
 
@@ -152,7 +152,7 @@ func (r *running) start(ctx context.Context) error {
 		},
 		Logger: &handler,
 	}
-	// Who deletes an access Secret on a laptop must not wait for the next resync.
+	// Whoever deletes an access Secret on a laptop must not wait for the next resync.
 	options.Sidecar.WatchSecrets = true
 	for _, s := range r.stores {
 		options.Drivers = append(options.Drivers, s.driver)

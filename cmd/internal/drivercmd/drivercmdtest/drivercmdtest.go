@@ -61,7 +61,7 @@ type Life struct {
 	Spans  []string
 }
 
-// Test has each process make a bucket, grant the access, be observed, and end when it is told to. All grants answer the
+// Test has each process make a bucket, grant the access, be observed, and end when it is told to. All grants return the
 // same credential, and nothing that a process tells anybody else has a secret in it.
 func (l Life) Test(t *testing.T) {
 	t.Helper()
@@ -84,7 +84,7 @@ func (l Life) Test(t *testing.T) {
 			first = secrets
 		}
 		if !cmp.Equal(first, secrets) {
-			t.Errorf("process %d answers another credential", i+1)
+			t.Errorf("process %d returns another credential", i+1)
 		}
 		process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
 		page := process.AwaitPage("http://"+metrics+"/metrics", http.StatusOK, l.Metric)
