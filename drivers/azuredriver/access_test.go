@@ -33,7 +33,7 @@ func TestModesAreEnforced(t *testing.T) {
 	tests := map[string]struct {
 		mode       drivertest.Modes
 		parameters map[string]string
-		// read, write, list, remove and tag are what the service answers.
+		// read, write, list, remove and tag are what the service returns.
 		read, write, list, remove, tag string
 	}{
 		"read only":                        {mode: readOnly, write: denied, remove: denied, tag: denied},
@@ -362,7 +362,7 @@ func TestALeaseOfAnotherProcess(t *testing.T) {
 	for !slices.ContainsFunc(w.server.Calls(), func(call call) bool { return call.Code == "LeaseAlreadyPresent" }) {
 		select {
 		case err := <-answered:
-			t.Fatalf("answered before the lease ended: %v", err)
+			t.Fatalf("returned before the lease ended: %v", err)
 		case <-time.After(time.Millisecond):
 		}
 	}

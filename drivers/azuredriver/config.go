@@ -141,7 +141,7 @@ type RolesConfig struct {
 	// ReadOnly is the role for object data ReadOnly. Default: that of Storage Blob Data Reader.
 	ReadOnly string `json:"readOnly,omitempty"`
 	// ReadWrite is the role for object data ReadWrite. Default: that of Storage Blob Data Contributor, which also
-	// allows to change the container's metadata and to delete the container; a custom role can leave that out.
+	// allows changing the container's metadata and deleting the container; a custom role can leave that out.
 	ReadWrite string `json:"readWrite,omitempty"`
 	// WriteOnly is the role for object data WriteOnly. Default: none, since Azure has no built-in one.
 	WriteOnly string `json:"writeOnly,omitempty"`

@@ -117,7 +117,7 @@ func runCell(t *testing.T, scenario scenario, crash *drivertest.Crash) {
 	}
 	call := scenario.call(c)
 	if err := call(crash.Context(t), c.process(t, crash)); err == nil && crash.Dead() && !lastIsRelease(crash) {
-		t.Error("the killed process answered")
+		t.Error("the killed process returned")
 	}
 	// The lease of a dead process ends by itself.
 	shared.advance(16 * time.Second)

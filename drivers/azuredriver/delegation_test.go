@@ -164,7 +164,7 @@ func TestDelegatedSignaturesAreRenewed(t *testing.T) {
 	for what, granted := range map[string]*cosi.DriverGrantBucketAccessResponse{"first": first, "next": next} {
 		wantRefused(t, what, list(t.Context(), k.workload(t, token(granted))), "")
 	}
-	// Of the hour, a quarter and the eighth in which all answers are the same may be over at the start.
+	// Of the hour, a quarter and the eighth in which all responses are the same may be over at the start.
 	now.advance(36 * time.Minute)
 	wantRefused(t, "the first after its end", list(t.Context(), k.workload(t, token(first))), "AuthenticationFailed")
 	wantRefused(t, "the next", list(t.Context(), k.workload(t, token(w.MustGrant(t, request)))), "")

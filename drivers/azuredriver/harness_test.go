@@ -150,7 +150,7 @@ func clientOptions() *container.ClientOptions {
 	return &container.ClientOptions{ClientOptions: azcore.ClientOptions{Retry: policy.RetryOptions{MaxRetries: -1}}}
 }
 
-// token is the URL that a grant answered.
+// token is the URL that a grant returned.
 func token(granted *cosi.DriverGrantBucketAccessResponse) string {
 	return granted.GetCredentials().GetAzure().GetAccessToken()
 }

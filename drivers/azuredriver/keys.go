@@ -73,7 +73,7 @@ func (s *sharedKey) refresh(ctx context.Context) error {
 	return nil
 }
 
-// fingerprintTimeout bounds how long an answer about the driver waits for the key.
+// fingerprintTimeout bounds how long a response about the driver waits for the key.
 const fingerprintTimeout = 5 * time.Second
 
 // fingerprint changes with the key and does not show it. The former key counts until there is another.

@@ -98,7 +98,7 @@ func TestTheKeyFromManagement(t *testing.T) {
 			wantNoError(t, err)
 			wantNoError(t, list(t.Context(), workload(t, token(next))))
 
-			// Who may not ask any more goes on with the key that is known.
+			// A driver that may not ask any more goes on with the key that is known.
 			wantNoError(t, m.server.Unassign(m.assignment))
 			now.advance(2 * time.Minute)
 			if again := w.MustGrant(t, request); token(again) != token(next) {

@@ -104,7 +104,7 @@ func runIdentityCell(t *testing.T, crash *drivertest.Crash, granted, revoke, the
 		next = c.revoke
 	}
 	if err := call(crash.Context(t), c.process(t, crash)); err == nil && crash.Dead() {
-		t.Error("the killed process answered")
+		t.Error("the killed process returned")
 	}
 	driver := c.process(t, nil)
 	wantNoError(t, next(t.Context(), driver))
@@ -139,7 +139,7 @@ func (c *identityCell) verify(t *testing.T, granted bool) {
 	}
 }
 
-// TestServiceAccountFaults lets calls to Azure Resource Manager fail or their answers be lost, while the process lives
+// TestServiceAccountFaults lets calls to Azure Resource Manager fail or their responses be lost, while the process lives
 // on: the call that fails is repeated by the sidecar, and nothing is left at the end.
 func TestServiceAccountFaults(t *testing.T) {
 	t.Parallel()

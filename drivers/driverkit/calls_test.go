@@ -18,7 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// TestCallsToBackendsAreCountedAndTraced makes one call that is answered and one that is not.
+// TestCallsToBackendsAreCountedAndTraced makes one call that gets a response and one that gets none.
 func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
 	t.Parallel()
 	registry, spans := prometheus.NewRegistry(), tracetest.NewSpanRecorder()
@@ -48,7 +48,7 @@ func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
 	}
 	server.Close()
 	if err := get(); err == nil {
-		t.Fatal("a closed server answered")
+		t.Fatal("a closed server responded")
 	}
 	counted, err := testutil.GatherAndCount(registry, "cosi_driver_backend_call_duration_seconds")
 	if err != nil || counted != 2 {

@@ -168,7 +168,7 @@ func TestRequestsReachTheDriverInItsTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if answer.GetBuckets()[0].GetBucketInfo().GetGcs() != nil || answer.GetCredentials() != nil {
-		t.Errorf("the answer holds more than the requested protocol: %v", answer)
+		t.Errorf("the response holds more than the requested protocol: %v", answer)
 	}
 	want := driverkit.GrantAccessRequest{AccountID: "ba-1", AccessSpec: driverkit.AccessSpec{
 		Protocol: driverkit.S3, AuthType: driverkit.ServiceAccount, Rotation: "r",
@@ -359,7 +359,7 @@ func TestDriverErrors(t *testing.T) {
 
 func TestBadResponsesAndPanics(t *testing.T) {
 	t.Parallel()
-	const broken = "the driver gave an answer that breaks the COSI contract; its log has the details"
+	const broken = "the driver returned a response that breaks the COSI contract; its log has the details"
 	const neutral = "the driver failed; its log has the details"
 	tests := map[string]struct {
 		info          func() driverkit.Info
@@ -409,7 +409,7 @@ func TestBadIDOfAGenerator(t *testing.T) {
 	t.Parallel()
 	client := drivertest.Serve(t, &generating{id: "arn:aws"}, driverkit.Options{})
 	_, err := client.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "n"})
-	wantStatus(t, err, codes.Internal, "the driver gave an answer that breaks the COSI contract; its log has the details")
+	wantStatus(t, err, codes.Internal, "the driver returned a response that breaks the COSI contract; its log has the details")
 	good := drivertest.Serve(t, &generating{id: "x/"}, driverkit.Options{})
 	bucket, err := good.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "n"})
 	if err != nil || bucket.GetBucketId() != "x/n" {

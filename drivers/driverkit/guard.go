@@ -57,7 +57,7 @@ func (g *guard) intercept(
 	}
 	if answer, ok := reply.(proto.Message); ok {
 		if err := cosi.ValidateResponse(message, answer); err != nil {
-			return nil, Internal("the driver gave an answer that breaks the COSI contract; its log has the details").
+			return nil, Internal("the driver returned a response that breaks the COSI contract; its log has the details").
 				WithDetail(fmt.Errorf("%s: %w", answer.ProtoReflect().Descriptor().Name(), err))
 		}
 	}

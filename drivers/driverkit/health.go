@@ -63,7 +63,7 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 		check: check, healthy: healthy, logger: options.Logger, last: map[string]healthpb.HealthCheckResponse_ServingStatus{},
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name:        "cosi_driver_backend_up",
-			Help:        "1 if the backend answered the last check, 0 otherwise, by backend; its name is empty if the driver has only one.",
+			Help:        "1 if the backend responded to the last check, 0 otherwise, by backend; its name is empty if the driver has only one.",
 			ConstLabels: prometheus.Labels{"driver_name": driver.Info().Name},
 		}, []string{"backend"}),
 	}

@@ -34,7 +34,7 @@ func (c *checkedDriver) CheckBackend(context.Context) error {
 	return c.failure
 }
 
-// doubleDriver has two backends, of which one answers.
+// doubleDriver has two backends, of which one responds.
 type doubleDriver struct{ checkedDriver }
 
 func (doubleDriver) CheckBackends(context.Context) map[string]error {
@@ -58,7 +58,7 @@ func TestHealthOfSeveralBackends(t *testing.T) {
 		}
 	}
 	want := `
-# HELP cosi_driver_backend_up 1 if the backend answered the last check, 0 otherwise, by backend; its name is empty if the driver has only one.
+# HELP cosi_driver_backend_up 1 if the backend responded to the last check, 0 otherwise, by backend; its name is empty if the driver has only one.
 # TYPE cosi_driver_backend_up gauge
 cosi_driver_backend_up{backend="lab",driver_name="checked.example.com"} 0
 cosi_driver_backend_up{backend="main",driver_name="checked.example.com"} 1

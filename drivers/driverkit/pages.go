@@ -65,7 +65,7 @@ func (p *pages) serve(ctx context.Context, what, address string, handler http.Ha
 
 func (p pages) stop() {
 	for _, made := range p {
-		// An answer that is cut off harms nobody.
+		// A response that is cut off harms nobody.
 		_ = made.server.Close()
 		<-made.done
 	}

@@ -19,7 +19,7 @@ type AuthType string
 const (
 	// Key is a credential that GrantAccess returns.
 	Key AuthType = "Key"
-	// ServiceAccount is the identity of a Kubernetes service account; no credential is answered.
+	// ServiceAccount is the identity of a Kubernetes service account; no credential is returned.
 	ServiceAccount AuthType = "ServiceAccount"
 )
 

@@ -78,7 +78,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := answer.GetCredentials().GetS3().GetAccessSecretKey(); got != "canary-value" {
-		t.Errorf("the answer holds %q", got)
+		t.Errorf("the response holds %q", got)
 	}
 	if got := log.String(); strings.Contains(got, "canary-value") || !strings.Contains(got, "[redacted]") {
 		t.Errorf("the log: %s", got)

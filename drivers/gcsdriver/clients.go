@@ -124,7 +124,7 @@ func (f *fileTokens) Token() (*oauth2.Token, error) {
 }
 
 // parseCredentials reads a file as Google makes it. What its type is, it says itself; the clients want
-// it said by who trusts the file, which is the administrator, by naming it.
+// it said by whoever trusts the file, which is the administrator, by naming it.
 func parseCredentials(ctx context.Context, data []byte) (oauth2.TokenSource, error) {
 	var file struct {
 		Type google.CredentialsType `json:"type"`
@@ -165,7 +165,7 @@ func (d *defaultTokens) Token() (*oauth2.Token, error) {
 }
 
 // tokenOf asks for a token, and tells credentials that cannot be used, such as a damaged key, from a
-// token endpoint that refuses or does not answer.
+// token endpoint that refuses or does not respond.
 func tokenOf(source oauth2.TokenSource) (*oauth2.Token, error) {
 	token, err := source.Token()
 	if err == nil {

@@ -138,7 +138,7 @@ func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeB
 
 func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
 
-// refuseLogin responds as Cloud Storage does a token that it does not know.
+// refuseLogin responds as Cloud Storage does to a token that it does not know.
 func refuseLogin(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusUnauthorized)
 	_, _ = w.Write([]byte(`{"error": {"code": 401, "message": "Invalid Credentials", "errors": [{"reason": "authError"}]}}`))

@@ -116,7 +116,7 @@ func runCell(t *testing.T, on google, scenario scenario, crash *drivertest.Crash
 	mustRun(t, process(t, on, store, nil), names, scenario.prepare)
 
 	if err := scenario.call(crash.Context(t), process(t, on, store, crash), names); err == nil && crash.Dead() {
-		t.Error("the killed process answered")
+		t.Error("the killed process returned")
 	}
 	next := process(t, on, store, nil)
 	if err := scenario.call(t.Context(), next, names); err != nil {
@@ -207,7 +207,7 @@ func putData(ctx context.Context, driver *gcsdriver.Driver, names names) error {
 	return callRevoke(ctx, driver, names)
 }
 
-// s3Of is a S3 client with the HMAC pair of a grant.
+// s3Of is an S3 client with the HMAC pair of a grant.
 func s3Of(host string, access driverkit.Access) (*minio.Client, error) {
 	given := access.Credential.GCS
 	return minio.New(host, &minio.Options{

@@ -95,12 +95,12 @@ func startEmulator(t *testing.T) string {
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err == nil {
-			_ = response.Body.Close() // only the answer counts
+			_ = response.Body.Close() // only the response counts
 			return "http://" + address
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("fake-gcs-server does not answer: %v", err)
+			t.Fatalf("fake-gcs-server does not respond: %v", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -170,7 +170,7 @@ func jsonClient(t *testing.T, on google, granted *cosi.DriverGrantBucketAccessRe
 	return client(t, on.URL(), option.WithAuthCredentialsJSON(option.ServiceAccount, file))
 }
 
-// hmacClient is a S3 client with the HMAC pair of a grant.
+// hmacClient is an S3 client with the HMAC pair of a grant.
 func hmacClient(t *testing.T, on google, granted *cosi.DriverGrantBucketAccessResponse) *minio.Client {
 	t.Helper()
 	given := granted.GetCredentials().GetGcs()

@@ -140,7 +140,7 @@ func TestGetBucket(t *testing.T) {
 	drivertest.WantCode(t, describe("nowhere", nil), codes.NotFound)
 }
 
-// TestKeys lets Google's client and a S3 client use what was granted, as users would.
+// TestKeys lets Google's client and an S3 client use what was granted, as users would.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{})

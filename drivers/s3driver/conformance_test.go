@@ -167,7 +167,7 @@ func (f fixture) TakeName(ctx context.Context, id string) error { return f.MakeB
 
 func (f fixture) FreeName(ctx context.Context, id string) error { return f.RemoveBucket(ctx, id) }
 
-// refuseLogin responds as S3 does a key that it does not know.
+// refuseLogin responds as S3 does to a key that it does not know.
 func refuseLogin(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusForbidden)
 	_, _ = w.Write([]byte("<Error><Code>InvalidAccessKeyId</Code><Message>unknown key</Message></Error>"))

@@ -128,7 +128,7 @@ func runCell(t *testing.T, on target, scenario scenario, crash *drivertest.Crash
 	scenario.prepare(t, process(t, on, store, nil), names)
 
 	if err := scenario.call(crash.Context(t), process(t, on, store, crash), names); err == nil && crash.Dead() {
-		t.Error("the killed process answered")
+		t.Error("the killed process returned")
 	}
 	next := process(t, on, store, nil)
 	if err := scenario.call(t.Context(), next, names); err != nil {

@@ -195,7 +195,7 @@ func (w *world) revoke(t *testing.T, account string, buckets ...string) error {
 	return w.Revoke(t, grantRequest(account, drivertest.Modes{}, buckets...))
 }
 
-// workload is an S3 client with the credential that a grant answered.
+// workload is an S3 client with the credential that a grant returned.
 func workload(t *testing.T, granted *cosi.DriverGrantBucketAccessResponse) *s3.Client {
 	t.Helper()
 	info := granted.GetBuckets()[0].GetBucketInfo().GetS3()

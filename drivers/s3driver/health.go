@@ -15,7 +15,7 @@ import (
 )
 
 // CheckBackends implements driverkit.BackendsChecker: of each backend the store, what manages its
-// accounts, and what gives service accounts their roles, answer and accept the driver's own
+// accounts, and what gives service accounts their roles, respond and accept the driver's own
 // credentials. All backends are asked at once, so that one that hangs holds up no other.
 //
 // The driver needs no right for this that it does not need anyway: that a call is denied is a response

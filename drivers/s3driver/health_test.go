@@ -79,14 +79,14 @@ func TestWhatDoesNotRespond(t *testing.T) {
 				mustSucceed(t, server.Faults.Add(fault.Rule{Operation: test.fault, Code: "ServiceUnavailable", Status: http.StatusServiceUnavailable}))
 			}
 			if err := driver.CheckBackends(t.Context())["main"]; err == nil || !strings.HasPrefix(err.Error(), test.want) {
-				t.Errorf("answer is %v, want %q", err, test.want)
+				t.Errorf("the error is %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-// TestADeniedCallIsAnAnswer asks with a user that may do nothing of what the check does.
-func TestADeniedCallIsAnAnswer(t *testing.T) {
+// TestADeniedCallIsAResponse asks with a user that may do nothing of what the check does.
+func TestADeniedCallIsAResponse(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
 	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
@@ -103,7 +103,7 @@ func TestADeniedCallIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOneBackendHoldsUpNoOther asks one that hangs, beside one that answers.
+// TestOneBackendHoldsUpNoOther asks one that hangs, beside one that responds.
 func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})
@@ -138,6 +138,6 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	}()
 	answers := driver.CheckBackends(ctx)
 	if answers["main"] != nil || answers["lab"] == nil {
-		t.Errorf("answers are %v, want one of lab only", answers)
+		t.Errorf("the errors are %v, want one of lab only", answers)
 	}
 }

@@ -36,7 +36,7 @@ func testWholeLife(t *testing.T, on target) {
 		}
 	}
 	if code := apiCode(t, getObject(t, client, bucket, "key")); code != "InvalidAccessKeyId" {
-		t.Errorf("after revoke the key is answered with %q", code)
+		t.Errorf("after revoke the response to the key is %q", code)
 	}
 	for range 2 {
 		if err := w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true", "unknown": "ignored"}); err != nil {
@@ -177,7 +177,7 @@ func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target)
 	}
 	_, err := root.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket})
 	if code := apiCode(t, err); code != "NotFound" {
-		t.Errorf("head answers %q, want NotFound", code)
+		t.Errorf("head returns %q, want NotFound", code)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestClocksThatDiffer(t *testing.T) {
 	w := newWorld(t, on, worldOptions{})
 	bucket := w.NewBucket(t, nil)
 	ahead.Store(int64(time.Hour))
-	// The SDK learns the difference from the answers of the store, as long as the store tells the time.
+	// The SDK learns the difference from the responses of the store, as long as the store tells the time.
 	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
 		drivertest.WantCode(t, err, codes.Unavailable, "clock")
 	}
@@ -383,7 +383,7 @@ func TestCallsToStoresAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := driver.CheckBackends(t.Context())["main"]; err != nil {
-		t.Errorf("the backend does not answer: %v", err)
+		t.Errorf("the backend does not respond: %v", err)
 	}
 	if _, err := driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: "bc-1"}); err != nil {
 		t.Fatal(err)

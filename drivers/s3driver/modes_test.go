@@ -146,20 +146,20 @@ func testModesByTrying(t *testing.T, on target) {
 			for _, attempt := range attempts() {
 				code := apiCode(t, attempt.try(t, client, bucket))
 				if allowed := attempt.allowed(asked); (code == "") != allowed || !allowed && !isDenial(code) {
-					t.Errorf("%s: answered with %q, allowed is %t", attempt.name, code, allowed)
+					t.Errorf("%s: the response is %q, allowed is %t", attempt.name, code, allowed)
 				}
 			}
 			if code := apiCode(t, getObject(t, client, other, "given")); !isDenial(code) {
-				t.Errorf("reading another bucket: answered with %q", code)
+				t.Errorf("reading another bucket: the response is %q", code)
 			}
 			if code := apiCode(t, putObject(t, client, other, "made")); !isDenial(code) {
-				t.Errorf("writing to another bucket: answered with %q", code)
+				t.Errorf("writing to another bucket: the response is %q", code)
 			}
 		})
 	}
 }
 
-// isDenial knows the answers with a body and those of HEAD, which have none.
+// isDenial knows the responses with a body and those of HEAD, which have none.
 func isDenial(code string) bool {
 	return code == "AccessDenied" || code == "Forbidden"
 }

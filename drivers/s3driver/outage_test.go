@@ -36,7 +36,7 @@ func (o *outage) begin() {
 	o.calls.Store(callsOfAnOutage)
 }
 
-// goesOn counts a call and reports whether it is answered 503.
+// goesOn counts a call and reports whether the response is 503.
 func (o *outage) goesOn() bool {
 	return o.calls.Add(-1) >= 0 || time.Now().UnixNano() < o.until.Load()
 }
@@ -78,7 +78,7 @@ func TestOutage(t *testing.T) {
 			drivertest.WantCode(t, err, codes.Unavailable)
 			refused++
 		}
-		t.Logf("%s: %d RPCs were answered Unavailable", step.name, refused)
+		t.Logf("%s: %d RPCs returned Unavailable", step.name, refused)
 		if refused == 0 {
 			t.Errorf("%s: the outage was not noticed", step.name)
 		}

@@ -30,7 +30,7 @@ const (
 	twoOrigins = `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["https://a.example.com","https://b.example.com"]}]}`
 )
 
-// testParametersAtTheStore makes a bucket with each parameter, and has the store's own answers
+// testParametersAtTheStore makes a bucket with each parameter, and has the store's own responses
 // compared with it and with another value. A store that cannot do it refuses it as a bad argument.
 func testParametersAtTheStore(t *testing.T, on target) {
 	lock := func(mode, days string) map[string]string {
@@ -187,7 +187,7 @@ func TestEncryptionByAnAlias(t *testing.T) {
 	}
 }
 
-// TestRegions are those that the store and the answers name.
+// TestRegions are those that the store and the responses name.
 func TestRegions(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Region: "eu-west-3"})

@@ -76,7 +76,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// waitFor asks the URL until something returns it.
+// waitFor asks the URL until something responds.
 func waitFor(t *testing.T, url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -98,7 +98,7 @@ func waitFor(t *testing.T, url string) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s does not answer: %v", url, errors.Join(err, ctx.Err()))
+			t.Fatalf("%s does not respond: %v", url, errors.Join(err, ctx.Err()))
 		case <-ticker.C:
 		}
 	}

@@ -65,7 +65,7 @@ func TestTLSIsNeverSkipped(t *testing.T) {
 	// The workload gets what it needs to reach the store as safely.
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(granted.GetCredentials().GetCertificateAuthority())) {
-		t.Fatal("the grant answers no certificate authority")
+		t.Fatal("the grant returns no certificate authority")
 	}
 	credential := granted.GetCredentials().GetS3()
 	client := s3.New(s3.Options{

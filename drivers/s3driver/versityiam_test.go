@@ -108,7 +108,7 @@ func lacks(t *testing.T, client *iam.Client, call string) bool {
 	return answer.ErrorCode() == "InvalidAction"
 }
 
-// TestVersityIAMLacks holds the page about versitygw's own IAM against what it answers.
+// TestVersityIAMLacks holds the page about versitygw's own IAM against what it returns.
 func TestVersityIAMLacks(t *testing.T) {
 	t.Parallel()
 	on := versityIAM(t)
@@ -124,7 +124,7 @@ func TestVersityIAMLacks(t *testing.T) {
 	}
 	_, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("pods"), AssumeRolePolicyDocument: aws.String(podTrust)})
 	if code := apiCode(t, err); code != "MalformedPolicyDocument" && code != "InvalidInput" {
-		t.Errorf("the trust of EKS Pod Identity is answered %q, want a refusal", code)
+		t.Errorf("the response to the trust of EKS Pod Identity is %q, want a refusal", code)
 	}
 }
 

@@ -52,7 +52,7 @@ var (
 	Protected = Meaning{driverkit.FailedPrecondition, "{backend} protects it from this change"}
 	Missing   = Meaning{driverkit.NotFound, "it does not exist at {backend}"}
 	// Unknown is for codes and statuses that no table has.
-	Unknown = Meaning{driverkit.Internal, "{backend} gave an answer that the driver does not expect; its log has the details"}
+	Unknown = Meaning{driverkit.Internal, "{backend} returned a response that the driver does not expect; its log has the details"}
 )
 
 var (

@@ -282,7 +282,7 @@ func grantCell(t *testing.T, way capability, crash *drivertest.Crash, before []s
 		live = append(live, mustGrant(t, way, b, earlier))
 	}
 	if _, err := way.grant(crash.Context(t), process{b, crash}, rotation); err == nil && crash.Dead() {
-		t.Error("the killed process answered")
+		t.Error("the killed process returned")
 	}
 	if len(live) > 0 && !b.accepts(live[len(live)-1]) {
 		t.Error("the credential that is in use does not work while the next one is made")
@@ -313,7 +313,7 @@ func revokeCell(t *testing.T, way capability, crash *drivertest.Crash, before []
 		last = mustGrant(t, way, b, earlier)
 	}
 	if err := way.revoke(crash.Context(t), process{b, crash}); err == nil && crash.Dead() {
-		t.Error("the killed process answered")
+		t.Error("the killed process returned")
 	}
 	for range 2 {
 		if err := way.revoke(t.Context(), process{backend: b}); err != nil {

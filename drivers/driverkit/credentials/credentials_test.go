@@ -96,7 +96,7 @@ func TestPlanMarks(t *testing.T) {
 		rotation string
 		want     credentials.Plan
 	}{
-		"one that answers":                       {[]credentials.Mark{first}, "", credentials.Plan{Current: first}},
+		"one of the present rotation":            {[]credentials.Mark{first}, "", credentials.Plan{Current: first}},
 		"two, in any order":                      {[]credentials.Mark{second, first}, "r1", credentials.Plan{Current: second, Previous: first}},
 		"what a killed process did not remove":   {[]credentials.Mark{third, first, second}, "r2", credentials.Plan{Current: third, Previous: second, Stale: []credentials.Mark{first}}},
 		"another rotation":                       {[]credentials.Mark{first, second}, "r2", credentials.Plan{New: true, Previous: second, Stale: []credentials.Mark{first}}},

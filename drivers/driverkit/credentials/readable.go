@@ -9,7 +9,7 @@ import "context"
 type ReadableKeys interface {
 	// List returns the keys of the account that carry a mark. Others are somebody else's.
 	List(ctx context.Context) ([]ReadableKey, error)
-	// Create makes a key with the mark, in one step. Its client must not try again by itself when an
+	// Create makes a key with the mark, in one step. Its client must not try again by itself when a
 	// response is lost, unless the backend then returns the key that it has made.
 	Create(ctx context.Context, mark Mark) (Credential, error)
 	// Remove makes sure that the key does not exist.

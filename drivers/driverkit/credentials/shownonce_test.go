@@ -127,7 +127,7 @@ func TestKeyRemovedByHandIsReplaced(t *testing.T) {
 		t.Errorf("live keys (-want +got):\n%s", diff)
 	}
 	if again := grant(t, store, keys, "r1"); again != third {
-		t.Errorf("repeated grant answers %s, want %s", again, third)
+		t.Errorf("repeated grant returns %s, want %s", again, third)
 	}
 }
 

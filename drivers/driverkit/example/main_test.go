@@ -149,7 +149,7 @@ func assertEmpty(t *testing.T, backend *driver) {
 }
 
 // TestKilledAnywhere kills the driver while calls run, again and again, and repeats each call until
-// it is answered, as a sidecar does. In the end every bucket has one account with one key, the
+// it succeeds, as a sidecar does. In the end every bucket has one account with one key, the
 // first that was delivered, and after the removal nothing is left.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()

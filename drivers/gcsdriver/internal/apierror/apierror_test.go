@@ -18,14 +18,14 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// storageError is an answer of the storage API, with a reason for each error.
+// storageError is a response of the storage API, with a reason for each error.
 func storageError(operation string, code int, reason string) error {
 	return &call.Error{API: call.Storage, Operation: operation, Err: &googleapi.Error{
 		Code: code, Message: "text of the store", Errors: []googleapi.ErrorItem{{Reason: reason}},
 	}}
 }
 
-// iamError is an answer of the IAM API, with a status in its body.
+// iamError is a response of the IAM API, with a status in its body.
 func iamError(operation string, code int, name string) error {
 	body := fmt.Sprintf(`{"error": {"code": %d, "message": "text of the store", "status": %q}}`, code, name)
 	return &call.Error{API: call.IAM, Operation: operation, Err: &googleapi.Error{Code: code, Message: "text of the store", Body: body}}

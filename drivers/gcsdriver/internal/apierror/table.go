@@ -88,7 +88,7 @@ var byCode = map[string]backenderror.Meaning{
 
 // byOperation is the meaning of codes that depends on the call.
 var byOperation = map[string]backenderror.Meaning{
-	// The name is one that an other call has just found free.
+	// The name is one that another call has just found free.
 	"storage.buckets.insert/conflict": backenderror.Foreign,
 	// No condition is sent with a new bucket: what is not met is a constraint of the organization.
 	"storage.buckets.insert/conditionNotMet": forbidden,

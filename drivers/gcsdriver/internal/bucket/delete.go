@@ -17,11 +17,11 @@ import (
 // deletions is how many objects are deleted at a time. Each is a call of its own.
 const deletions = 16
 
-// nothing is the answer of calls that have none.
+// nothing is the response of calls that have none.
 type nothing struct{}
 
 // Delete makes sure that the bucket does not exist. A bucket that is not empty is refused unless
-// nonEmpty allows to empty it, old versions included; retention and holds are never bypassed. What was
+// nonEmpty allows emptying it, old versions included; retention and holds are never bypassed. What was
 // removed before a failure stays removed, so that repeated calls come to an end.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	found, err := s.get(ctx, name)

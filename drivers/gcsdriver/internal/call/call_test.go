@@ -40,7 +40,7 @@ func TestRetry(t *testing.T) {
 		once               bool
 	}{
 		"a problem of a moment is repeated":        {1, 2, 503, 200, false},
-		"a lasting problem is answered":            {9, call.Attempts, 503, 503, false},
+		"a lasting problem is returned":            {9, call.Attempts, 503, 503, false},
 		"throttling is repeated":                   {2, 3, 429, 200, false},
 		"a refusal is not repeated":                {9, 1, 403, 403, false},
 		"a conflict is not repeated":               {9, 1, 412, 412, false},

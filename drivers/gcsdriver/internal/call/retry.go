@@ -65,7 +65,7 @@ func (r Retry) RoundTrip(request *http.Request) (*http.Response, error) {
 			return response, err
 		}
 		if response != nil {
-			// A connection is used again only after its answer was read.
+			// A connection is used again only after its response was read.
 			_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
 			_ = response.Body.Close()
 		}

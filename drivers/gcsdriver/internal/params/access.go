@@ -23,7 +23,7 @@ const (
 	Both Credentials = "both"
 )
 
-// WantsHMAC reports whether a HMAC pair is asked for.
+// WantsHMAC reports whether an HMAC pair is asked for.
 func (c Credentials) WantsHMAC() bool { return c != JSON }
 
 // WantsJSON reports whether a service account key is asked for.

@@ -30,7 +30,7 @@ type keeper struct {
 	policy   storage.Policy
 	etag     int
 	versions []string
-	// refusals are answered to writes, first to last, before any is accepted.
+	// refusals are the responses to writes, first to last, before any is accepted.
 	refusals []string
 }
 

@@ -230,7 +230,7 @@ func foreign(name string) *driverkit.Error {
 	return driverkit.AlreadyExists("bucket %s exists and was not made by this driver; it is left alone", name)
 }
 
-// isMissing knows the answers with a body and those of HEAD, which have none.
+// isMissing knows the responses with a body and those of HEAD, which have none.
 func isMissing(err error) bool { return apierror.Is(err, "NoSuchBucket", "NotFound") }
 
 // inRegion signs and sends one call for another region than the client's.

@@ -15,7 +15,7 @@ import (
 )
 
 // Delete makes sure that the bucket does not exist. A bucket that is not empty is refused unless
-// nonEmpty allows to empty it, versions, delete markers and unfinished uploads included; retention
+// nonEmpty allows emptying it, versions, delete markers and unfinished uploads included; retention
 // is never bypassed. What was removed before a failure stays removed, so that repeated calls come
 // to an end.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {

@@ -45,7 +45,7 @@ const (
 	MinDelegated = time.Hour
 	// backdated is how far the clocks of driver and service may differ.
 	backdated = 15 * time.Minute
-	// shares of the life pass until a repeated call gets a later end: the answers in between are the same.
+	// shares of the life pass until a repeated call gets a later end: the responses in between are the same.
 	shares = 8
 )
 

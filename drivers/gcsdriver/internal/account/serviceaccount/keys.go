@@ -23,7 +23,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// States of a HMAC key ("HMAC keys"). A key must be inactive before it can be deleted.
+// States of an HMAC key ("HMAC keys"). A key must be inactive before it can be deleted.
 const (
 	stateActive   = "ACTIVE"
 	stateInactive = "INACTIVE"
@@ -39,7 +39,7 @@ const (
 	deleteAttempts = 4
 )
 
-// nothing is the answer of calls that have none.
+// nothing is the response of calls that have none.
 type nothing struct{}
 
 // hmacKeys are the HMAC keys of one service account.
@@ -81,7 +81,7 @@ func (k hmacKeys) Create(ctx context.Context) (credstore.Credential, error) {
 		return credstore.Credential{}, whyNoKey(ctx, k, "HMAC keys", k.email, err)
 	}
 	if made.Metadata == nil {
-		return credstore.Credential{}, errors.New("make a HMAC key: the answer has no metadata")
+		return credstore.Credential{}, errors.New("make an HMAC key: the response has no metadata")
 	}
 	return credstore.Credential{ID: made.Metadata.AccessId, Secret: cosi.NewSecret(made.Secret)}, nil
 }
@@ -179,7 +179,7 @@ func (k jsonKeys) Create(ctx context.Context) (credstore.Credential, error) {
 func parseKey(encoded string) (credstore.Credential, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return credstore.Credential{}, errors.New("make a service account key: the answer is not base64")
+		return credstore.Credential{}, errors.New("make a service account key: the response is not base64")
 	}
 	var file struct {
 		PrivateKeyID string `json:"private_key_id"`
@@ -187,7 +187,7 @@ func parseKey(encoded string) (credstore.Credential, error) {
 	}
 	// The error of the decoder could quote the key.
 	if json.Unmarshal(data, &file) != nil || file.PrivateKeyID == "" || file.PrivateKey == "" {
-		return credstore.Credential{}, errors.New("make a service account key: the answer is not a credentials file")
+		return credstore.Credential{}, errors.New("make a service account key: the response is not a credentials file")
 	}
 	return credstore.Credential{ID: file.PrivateKeyID, Secret: cosi.NewSecret(file.PrivateKey)}, nil
 }

@@ -25,7 +25,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// maxAnswer bounds the answers that are read.
+// maxAnswer bounds the responses that are read.
 const maxAnswer = 4 << 20
 
 // Client sends requests to one endpoint. All fields are required.
@@ -92,7 +92,7 @@ func (c *Client) send(ctx context.Context, request Request) ([]byte, error) {
 	defer func() { _ = answer.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, fmt.Errorf("read the response: %w", err)
 	}
 	if answer.StatusCode/100 != 2 {
 		return nil, &awshttp.ResponseError{
@@ -105,14 +105,14 @@ func (c *Client) send(ctx context.Context, request Request) ([]byte, error) {
 	return body, nil
 }
 
-// parseError reads the code and message of an error answer, which is JSON or XML.
+// parseError reads the code and message of an error response, which is JSON or XML.
 func parseError(body []byte) error {
 	var parsed struct {
 		Code    string `json:"Code"    xml:"Code"`
 		Message string `json:"Message" xml:"Message"`
 	}
 	if json.Unmarshal(body, &parsed) != nil && xml.Unmarshal(body, &parsed) != nil {
-		return fmt.Errorf("the answer is neither JSON nor XML (%d bytes)", len(body))
+		return fmt.Errorf("the response is neither JSON nor XML (%d bytes)", len(body))
 	}
 	return &smithy.GenericAPIError{Code: parsed.Code, Message: parsed.Message}
 }
