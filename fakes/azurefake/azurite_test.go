@@ -28,7 +28,7 @@ func startAzurite(t testing.TB) blobService {
 	return blobService{endpoint + "/" + azuritetest.Account, cred}
 }
 
-// TestPermissionsOnAzurite runs the table on Azurite. Where it responds otherwise than the reference says, the
+// TestPermissionsOnAzurite runs the table on Azurite. Where it responds differently from what the reference says, the
 // difference must be one of testdata/azurite.txt.
 //
 //nolint:paralleltest // rows share one slow process

@@ -12,7 +12,7 @@
 // Options.TLS for them (SelfSigned).
 //
 // All methods may be called concurrently. Nothing is eventually consistent: keys, policies and role assignments count
-// at once. What the service has and the fake has not returns 501 NotImplemented and does nothing.
+// at once. A call that the service has and the fake lacks returns 501 NotImplemented and does nothing.
 package azurefake
 
 import (

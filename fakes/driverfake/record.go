@@ -155,7 +155,7 @@ func Requests[T proto.Message](d *Driver) []T {
 }
 
 // Await returns the calls of the given RPCs, or of all, as soon as enough says so about them, or
-// the context's error. enough is asked at each begin and end of a call.
+// the context's error. enough is asked at each beginning and end of a call.
 func (d *Driver) Await(ctx context.Context, enough func([]Call) bool, rpcs ...RPC) ([]Call, error) {
 	for {
 		calls, changed := d.record.snapshot(rpcs)

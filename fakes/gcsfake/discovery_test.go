@@ -107,7 +107,7 @@ func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
 		}
 	}
 	t.Logf("%d methods are served: %s", len(served), strings.Join(served, " "))
-	t.Logf("%d methods response that they are not: %s", len(unserved), strings.Join(unserved, " "))
+	t.Logf("%d methods respond that they are not: %s", len(unserved), strings.Join(unserved, " "))
 	if len(served) < 50 {
 		t.Errorf("%d methods are served", len(served))
 	}

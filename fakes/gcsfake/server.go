@@ -29,7 +29,7 @@
 //
 // A new server has no buckets and one service account per project, AdminEmail, that may do everything there. All
 // methods may be called concurrently. Nothing is eventually consistent: keys, bindings and states count at once. Delays
-// of propagation are for Faults. What Google has and the fake has not returns 501 and does nothing.
+// of propagation are for Faults. A call that Google has and the fake lacks returns 501 and does nothing.
 package gcsfake
 
 import (

@@ -64,7 +64,7 @@ const differencesHead = `# s3fake, MinIO and versitygw
 The rows of the behavioural table (` + "`fakes/s3fake/behaviour_data_test.go`" + `) on three servers: s3fake responds to each as the
 table says, the others differ as follows. The table's values are those of the Amazon S3 API Reference, of "Required
 permissions for Amazon S3 API operations" and of the policy evaluation logic of the IAM User Guide, so that in every
-line below AWS and s3fake are right about S3; whether a difference matters is for who uses that server to judge.
+line below AWS and s3fake are right about S3; whether a difference matters is for those who use that server to judge.
 Credentials are users with an inline policy in versitygw, and sessions of the root user with a session policy in MinIO:
 it has no IAM API, and its AssumeRole knows no roles, so that there is no row of IAM or STS to try on it. Rows with
 inactive keys are not tried. Written by

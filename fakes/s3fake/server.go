@@ -10,8 +10,8 @@
 // buckets path-style unless Options.Domains has a host name for them. A new server holds nothing but its account, whose
 // root credentials (Root) may do everything; users, roles and policies are made through its IAM, as with AWS.
 //
-// All methods may be called concurrently. Nothing is eventually consistent: keys and policies count at once. What AWS
-// has and the fake has not returns 501 NotImplemented and does nothing.
+// All methods may be called concurrently. Nothing is eventually consistent: keys and policies count at once. A
+// call that AWS has and the fake lacks returns 501 NotImplemented and does nothing.
 package s3fake
 
 import (

@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
-// TestEveryOperationOfTheSDK calls every operation that the AWS SDK has for S3, IAM, STS and EKS: what the fake does not
-// serve it responds with NotImplemented, and it has not done anything else meanwhile.
+// TestEveryOperationOfTheSDK calls every operation that the AWS SDK has for S3, IAM, STS and EKS: for what it does not
+// serve the fake returns NotImplemented, and it has not done anything else meanwhile.
 func TestEveryOperationOfTheSDK(t *testing.T) {
 	t.Parallel()
 	f := start(t, s3fake.Options{})

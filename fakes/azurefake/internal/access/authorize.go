@@ -60,7 +60,7 @@ type Caller struct {
 	Kind Kind
 	// Name is the account, the stored policy or the client ID.
 	Name string
-	// ObjectID is that of a bearer or of who made the user delegation key.
+	// ObjectID is that of a bearer or of whoever made the user delegation key.
 	ObjectID string
 
 	directory *Directory

@@ -402,7 +402,7 @@ func (c *Call) takeChunk(u store.Upload, cr contentRange) (store.Upload, error) 
 	return next, nil
 }
 
-// finishResumable makes the object. Who started the upload must still be allowed to.
+// finishResumable makes the object. Whoever started the upload must still be allowed to.
 func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resumption) error {
 	sum := newMD5()
 	if u.MD5State != nil {

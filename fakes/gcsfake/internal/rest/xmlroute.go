@@ -100,7 +100,7 @@ func (c *Call) routeXML() {
 	c.Operation, c.level = "unknown", identity.Read
 	c.handler = func(*Call, http.ResponseWriter) error {
 		if sub == "acl" || sub == "defaultObjectAcl" {
-			// Who may not use them learns that first, and not what is served.
+			// Whoever may not use them learns that first, and not what is served.
 			if err := c.refuseACL(on+"s", map[bool]string{true: "get", false: "set"}[c.r.Method == http.MethodGet]); err != nil {
 				return err
 			}

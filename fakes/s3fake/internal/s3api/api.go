@@ -2,8 +2,7 @@
 
 // Package s3api serves the REST API of Amazon S3 over a store.Store: one file per resource. Its caller has found
 // out that a request is meant for S3; this package names the operation, verifies the signature, asks every policy
-// and only then touches the store. What it does not serve gets NotImplemented, never with something
-// else.
+// and only then touches the store. What it does not serve gets NotImplemented, never anything else.
 package s3api
 
 import (

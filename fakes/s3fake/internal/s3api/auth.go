@@ -102,7 +102,7 @@ func (q *request) blocksPublic() bool {
 	return accessBlockOf(q.state).RestrictPublicBuckets && q.policy.Public()
 }
 
-// denied words a refusal. Who may not do what to what and why is told to callers of the bucket's own account only
+// denied words a refusal. Who may not do what to what, and why, is told to callers of the bucket's own account only
 // ("Troubleshoot access denied (403 Forbidden) errors in Amazon S3").
 func (q *request) denied(p permission, d iampolicy.Decision) error {
 	if q.principal == nil || q.principal.Foreign {
