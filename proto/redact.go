@@ -89,7 +89,7 @@ func (r Redacted) MarshalText() ([]byte, error) { return []byte(r.String()), nil
 
 func redactMessage(m protoreflect.Message) {
 	m.SetUnknown(nil)
-	// Range allows to change the field it is at.
+	// Range allows changing the field it is at.
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case isSecret(field):

@@ -32,7 +32,7 @@ func ValidateResponse(request, response proto.Message) error {
 	case *DriverGrantBucketAccessResponse:
 		asked, ok := request.(*DriverGrantBucketAccessRequest)
 		if !ok {
-			return fmt.Errorf("%T does not answer %T", response, request)
+			return fmt.Errorf("%T is not a response to %T", response, request)
 		}
 		return validateGrant(asked, r)
 	case *DriverDeleteBucketResponse, *DriverRevokeBucketAccessResponse:

@@ -249,7 +249,7 @@ func TestValidateBucketAndInfoResponses(t *testing.T) {
 		},
 		"the response of another RPC": {
 			&cosi.DriverDeleteBucketRequest{}, &cosi.DriverGrantBucketAccessResponse{},
-			"*cosi.DriverGrantBucketAccessResponse does not answer *cosi.DriverDeleteBucketRequest",
+			"*cosi.DriverGrantBucketAccessResponse is not a response to *cosi.DriverDeleteBucketRequest",
 		},
 	}
 	for name, test := range tests {

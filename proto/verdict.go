@@ -152,7 +152,7 @@ func particularReasons() map[string]map[codes.Code]string {
 	}
 	return map[string]map[codes.Code]string{
 		Identity_DriverGetInfo_FullMethodName: {
-			codes.Unimplemented: "what answers on the socket is not a COSI v1alpha2 driver",
+			codes.Unimplemented: "what responds on the socket is not a COSI v1alpha2 driver",
 		},
 		Provisioner_DriverGenerateBucketId_FullMethodName: create,
 		Provisioner_DriverCreateBucket_FullMethodName:     create,

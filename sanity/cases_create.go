@@ -62,7 +62,7 @@ func createCases() []Case {
 		},
 		{
 			ID: "BKT-CRT-005", Level: Must, Title: "supports the protocols that were asked for",
-			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "response the message of every protocol asked for, or InvalidArgument",
+			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "return the message of every protocol asked for, or InvalidArgument",
 			Run: runAskedProtocols,
 		},
 		{

@@ -15,7 +15,7 @@ func getCases() []Case {
 		{
 			ID: "BKT-GET-001", Level: Must, Title: "describes a bucket that exists",
 			Rule: kep(sectionGet, "DriverGetBucketResponse { BucketInfo // same response defined in DriverCreateBucket }: at least one protocol must be returned"),
-			Why:  whyMust, Fix: "response the same info as DriverCreateBucket",
+			Why:  whyMust, Fix: "return the same info as DriverCreateBucket",
 			Run: func(c *C) {
 				b := c.created()
 				if len(cosi.ProtocolsOf(ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols())) == 0 {
@@ -111,7 +111,7 @@ func getCases() []Case {
 		{
 			ID: "BKT-GET-011", Level: Must, Title: "describes the protocols that were asked for, and none beyond DriverGetInfo",
 			Rule: kep(sectionGet, "The protocols returned in the response will be validated by COSI to match user requirements."),
-			Why:  "\"an optional list of protocols the bucket MUST support\"", Fix: "response the message of every protocol asked for, or InvalidArgument",
+			Why:  "\"an optional list of protocols the bucket MUST support\"", Fix: "return the message of every protocol asked for, or InvalidArgument",
 			Run: func(c *C) {
 				b := c.created()
 				info := ok(c, c.provisioner.DriverGetBucket, b.get()).GetProtocols()

@@ -48,7 +48,7 @@ func grantCases() []Case {
 		{
 			ID: "ACC-GRT-005", Level: Must, Title: "describes every bucket that was asked for once, and no other",
 			Rule: kep(sectionGrant, "\"buckets\": [ { \"bucket_id\": \"<a bucket ID from input>\""), Why: "each Secret of the access is made from one of them",
-			Fix: "response one entry for each bucket of the request, with its bucket_id",
+			Fix: "return one entry for each bucket of the request, with its bucket_id",
 			Run: runGrantedBuckets,
 		},
 		{

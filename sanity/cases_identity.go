@@ -110,7 +110,7 @@ func identityCases() []Case {
 		{
 			ID: "IDN-009", Level: Advice, Phase: Alone, Needs: []Need{NeedBackendFaults}, Title: "responds while the backend is down",
 			Rule: advice("DriverGetInfo says who the driver is; that does not depend on the backend, and a sidecar cannot start without it."),
-			Why:  "no text speaks of it", Fix: "response DriverGetInfo from configuration, without a call to the backend",
+			Why:  "no text speaks of it", Fix: "serve DriverGetInfo from configuration, without a call to the backend",
 			Run: func(c *C) {
 				c.broken(BackendDown)
 				c.getInfo()

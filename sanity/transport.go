@@ -105,7 +105,7 @@ func (t *transport) send(request *http.Request, authority string) (Outcome, erro
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
 		outcome.Verdict = Refused
 	case response.Header.Get("X-Ms-Error-Code") == "PublicAccessNotPermitted":
-		// So Azure responds with 409 to who comes without a signature to an account that forbids public access.
+		// Azure says so, with 409, to a request without a signature if the account forbids public access.
 		outcome.Verdict = Refused
 	case response.StatusCode == http.StatusNotFound:
 		outcome.Verdict = Missing

@@ -165,7 +165,7 @@ func (l *lease) refuse(ctx context.Context, found *coordinationv1.Lease, owner s
 		return
 	}
 	message := fmt.Sprintf("The driver name %q belongs to the deployment %q, so the sidecar of %q stays passive. Give the driver another name, or, "+
-		"if the name shall belong to %q, remove the annotation %s from Lease %q in namespace %q.",
+		"if the name is to belong to %q, remove the annotation %s from Lease %q in namespace %q.",
 		l.driverName, owner, l.owner, l.owner, OwnerAnnotation, found.Name, found.Namespace)
 	l.log.Info("The driver name is taken", "reason", message)
 	now := metav1.NewTime(time.Now())
