@@ -472,7 +472,7 @@ func TestMetrics(t *testing.T) {
 	}
 	method["driver_name"] = metrics.DriverUnknown
 	if n := w.sample(theSidecar, "cosi_sidecar_operation_duration_seconds", method); n != 0 {
-		t.Errorf("%v calls of a driver that answered were counted as of an unknown one", n)
+		t.Errorf("%v calls of a driver that responded were counted as of an unknown one", n)
 	}
 	want := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60, 120, 300, 600}
 	diff(t, "boundaries", want, w.boundaries(theController, "cosi_operation_total_seconds"))

@@ -36,7 +36,7 @@ type entry struct {
 	request
 
 	Began, Ended int
-	// OK says that the request had its effect and was answered so.
+	// OK says that the request had its effect and that the response says so.
 	OK bool
 }
 

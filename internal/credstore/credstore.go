@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package credstore keeps the credentials that a storage backend shows only once, so that a driver
-// can answer the identical credential on every repeated grant.
+// can return the identical credential on every repeated grant.
 //
 // A driver returns a credential only after it is in the store. A key of the backend that is not in
 // the store was therefore never delivered to anybody, and the driver may delete it. That holds only
@@ -44,7 +44,7 @@ type Store interface {
 	Get(ctx context.Context, account string) (Entry, error)
 	// Put writes the entry durably before it returns, and returns it with its new version. An
 	// empty Version asks for a new entry; any other value must be the version that Get or Put
-	// answered. An error that wraps ErrConflict says that the entry has another version by now.
+	// returned. An error that wraps ErrConflict says that the entry has another version by now.
 	Put(ctx context.Context, entry Entry) (Entry, error)
 	// Delete removes the entry of the account. That there is none is no error.
 	Delete(ctx context.Context, account string) error
@@ -54,9 +54,9 @@ type Store interface {
 type Entry struct {
 	// Account is the COSI account ID.
 	Account string
-	// Rotation is the rotation request that Current answers, empty for the first credential.
+	// Rotation is the rotation request that Current was made for, empty for the first credential.
 	Rotation string
-	// Current is the credential that every grant answers.
+	// Current is the credential that every grant returns.
 	Current Credential
 	// Previous is the credential before the last rotation, which still works; nil without one.
 	Previous *Credential

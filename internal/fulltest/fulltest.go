@@ -97,7 +97,7 @@ func random(tb testing.TB, seed uint64) *rand.Rand {
 // chance is the seed of a test binary to which nobody has given one.
 var chance = sync.OnceValue(func() uint64 { return uint64(rand.Uint32()) }) //nolint:gosec // a choice of tests
 
-// Seed returns COOPER_SEED, or a seed that this test binary draws at random. Who draws with it logs it.
+// Seed returns COOPER_SEED, or a seed that this test binary draws at random. Whoever draws with it logs it.
 func Seed(tb testing.TB) uint64 {
 	tb.Helper()
 	given := os.Getenv("COOPER_SEED")

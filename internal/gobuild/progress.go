@@ -126,7 +126,7 @@ func (t *task) end(format string, args ...any) {
 	}
 }
 
-// clearLine returns to the begin of a terminal's line and empties it.
+// clearLine returns to the beginning of a terminal's line and empties it.
 const clearLine = "\r\x1b[K"
 
 // line writes a line that stays, above the current one. The caller holds the lock. An error is dropped: it is

@@ -22,7 +22,7 @@ import (
 type MapperProvider func(*rest.Config, *http.Client) (meta.RESTMapper, error)
 
 // Kinds looks up kinds of api/v1alpha2, such as BucketClaim, in an API server.
-// If it has all of them, the manager that is made next shall use the mapper
+// If it has all of them, the manager that is made next should use the mapper
 // that found them, so that nothing is asked twice.
 func Kinds(config *rest.Config, kinds ...string) (MapperProvider, error) {
 	client, err := rest.HTTPClientFor(config)

@@ -2,9 +2,9 @@
 
 // Package secretkeys holds the keys of access Secrets and of a Bucket's
 // bucketInfo, exactly as KEP-1979, section "BucketAccess Secret data", names
-// them, and renders a driver's answers under them.
+// them, and renders a driver's responses under them.
 //
-// It does not judge answers (the contract's ValidateResponse does) and must not
+// It does not judge responses (the contract's ValidateResponse does) and must not
 // read or write Secrets.
 package secretkeys
 

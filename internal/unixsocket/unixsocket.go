@@ -19,7 +19,7 @@ import (
 const (
 	// maxSocketPath is what fits into the kernel's sun_path with its closing zero byte.
 	maxSocketPath = 107
-	// probeTimeout bounds the question whether somebody answers on an existing socket.
+	// probeTimeout bounds the question whether somebody responds on an existing socket.
 	probeTimeout = time.Second
 )
 
@@ -73,7 +73,7 @@ func Listen(ctx context.Context, endpoint string, mode fs.FileMode) (net.Listene
 	return listener, nil
 }
 
-// removeStale removes a socket on which nobody answers.
+// removeStale removes a socket on which nobody responds.
 func removeStale(ctx context.Context, path string) error {
 	found, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -224,7 +224,7 @@ func (c *Container) Run(command ...string) string {
 	return string(text)
 }
 
-// remove ends it without a grace, after its last words if the test has failed.
+// remove ends it without a grace period, after its last words if the test has failed.
 func (c *Container) remove() {
 	if c.running == nil {
 		return

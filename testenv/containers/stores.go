@@ -38,7 +38,7 @@ type GCS interface {
 	URL() string
 	// ProjectID is the project that exists.
 	ProjectID() string
-	// AdminKey is the JSON key of the project's administrator, for who reaches the
+	// AdminKey is the JSON key of the project's administrator, for whoever reaches the
 	// store at base; "" means URL. It is nil where there are no accounts.
 	AdminKey(base string) ([]byte, error)
 }

@@ -28,7 +28,7 @@ rules:
 - level: Metadata
 `
 
-// AuditEvent is one request as the API server recorded it when it had answered.
+// AuditEvent is one request as the API server recorded it when it had responded.
 type AuditEvent struct {
 	User, UserAgent string
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection.

@@ -54,7 +54,7 @@ func authenticationType(class *cosiapi.BucketAccessClass) cosiapi.Authentication
 	return class.Spec.AuthenticationType
 }
 
-// repeatedSecret is the name of a Secret that two claims shall share, or "".
+// repeatedSecret is the name of a Secret that two claims ask for, or "".
 func repeatedSecret(access *cosiapi.BucketAccess) string {
 	seen := map[string]bool{}
 	for _, c := range access.Spec.BucketClaims {

@@ -80,7 +80,7 @@ func missingEntry(t *testing.T, store credstore.Store) {
 func roundTrip(t *testing.T, store credstore.Store) {
 	put := mustPut(t, store, sample("ba-1"))
 	if put.Version == "" {
-		t.Error("Put answered no version")
+		t.Error("Put returned no version")
 	}
 	if diff := diffEntries(mustGet(t, store, "ba-1"), put); diff != "" {
 		t.Errorf("Get differs from what was put:\n%s", diff)
