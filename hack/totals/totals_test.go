@@ -33,8 +33,8 @@ func TestTotals(t *testing.T) {
 		"skips": {
 			says: "a skipped test and its reason",
 			source: `
-				func TestContainer(t *testing.T) { t.Log("asked"); t.Skip("Docker does not answer: \"<no socket>\"") }`,
-			want: "skipped 1: Docker does not answer: \"<no socket>\"\n0 passed, 0 failed, 1 skipped\n",
+				func TestContainer(t *testing.T) { t.Log("asked"); t.Skip("Docker does not respond: \"<no socket>\"") }`,
+			want: "skipped 1: Docker does not respond: \"<no socket>\"\n0 passed, 0 failed, 1 skipped\n",
 		},
 		"leaves": {
 			says: "what is left to the full run is not skipped",
