@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen. It only delays
-// failures, so it is generous; the mutation runner, which wants failures,
+// failures, so it is generous; hack/mutations, which wants failures,
 // shortens it.
 func patience() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("COOPER_LIFECYCLE_PATIENCE")); err == nil {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program mutations tests the lifecycle tests: it builds in one defect of
-// patches/ after the other and asserts that the tests of the cases listed for it
-// fail. The source tree is never changed; go test gets each defect as an overlay.
+// Program mutations tests the lifecycle tests, by what is called mutation testing:
+// it builds in one defect of patches/ after the other and asserts that the tests of
+// the cases listed for it fail. The source tree is never changed; go test gets each
+// defect as an overlay.
 //
 //	go run ./hack/mutations                 # all, and write docs/reference/lifecycle-coverage.md
+//	go run ./hack/mutations -only rotation  # those whose name holds the word, and write their rows of that page
 //	go run ./hack/mutations -sample 5       # five of them, drawn by the printed seed
-//	go run ./hack/mutations -only rotation  # those whose name holds the word
 //	go run ./hack/mutations -refresh        # write the patches again, with the code around them as it is now
 //
 // It exits 1 if a defect was not found.
@@ -49,25 +50,26 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	sample := flag.Int("sample", 0, "try only this many mutations; 0 means all")
+	sample := flag.Int("sample", 0, "try only this many defects; 0 means all")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the sample")
-	only := flag.String("only", "", "try only mutations whose name holds this text, or one of several between |")
+	only := flag.String("only", "", "try only defects whose name holds this text, or one of several between |")
 	refresh := flag.Bool("refresh", false, "write each patch again with the lines around it as they are now, and run no test")
-	buildOnly := flag.Bool("build", false, "build each mutation in, and run no test")
-	jobs := flag.Int("jobs", 1, "how many mutations to try at a time")
+	buildOnly := flag.Bool("build", false, "build each defect in, and run no test")
+	jobs := flag.Int("jobs", 1, "how many defects to try at a time")
 	record := flag.String("record", "", "file of the results: what it holds is not tried again, and what is tried is added")
-	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write after a run of all mutations")
+	coverage := flag.String("coverage", "docs/reference/lifecycle-coverage.md", "page to write, after a run of some defects the rows of these")
 	flag.Parse()
 	root, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("working directory: %w", err)
 	}
-	chosen, err := all(root)
+	every, err := all(root)
 	if err != nil {
 		return err
 	}
+	chosen := slices.Clone(every)
 	if *only != "" {
-		chosen = slices.DeleteFunc(chosen, func(m mutation) bool { return !holdsOne(m.Name, strings.Split(*only, "|")) })
+		chosen = slices.DeleteFunc(chosen, func(d defect) bool { return !holdsOne(d.Name, strings.Split(*only, "|")) })
 	}
 	if *sample > 0 {
 		fmt.Printf("seed %d\n", *seed)
@@ -79,11 +81,11 @@ func run(ctx context.Context) error {
 		}
 	}
 	if *refresh {
-		return each(chosen, func(m mutation, dir string) error { return m.refresh(ctx, root, dir) })
+		return each(chosen, func(d defect, dir string) error { return d.refresh(ctx, root, dir) })
 	}
 	if *buildOnly {
-		return each(chosen, func(m mutation, dir string) error {
-			_, err := m.build(ctx, root, dir)
+		return each(chosen, func(d defect, dir string) error {
+			_, err := d.build(ctx, root, dir)
 			return err
 		})
 	}
@@ -98,14 +100,14 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d mutations, %d missed\n", len(chosen), missed)
+	fmt.Printf("%d defects, %d missed\n", len(chosen), missed)
 	if missed > 0 {
-		return fmt.Errorf("%d mutations were not found by every test that must find them", missed)
+		return fmt.Errorf("%d defects were not found by every test that must find them", missed)
 	}
-	if *sample > 0 || *only != "" {
+	if *sample > 0 {
 		return nil
 	}
-	return writeCoverage(root, *coverage, chosen, results)
+	return writeCoverage(root, *coverage, every, results, *only == "")
 }
 
 // holdsOne reports whether a name holds one of some texts.
@@ -114,8 +116,8 @@ func holdsOne(name string, texts []string) bool {
 }
 
 // withoutAny asserts that the tests pass as long as there is no defect.
-func withoutAny(ctx context.Context, root string, chosen []mutation, known map[string]outcome) error {
-	untried := slices.DeleteFunc(slices.Clone(chosen), func(m mutation) bool { return known[m.Name].Failed != nil })
+func withoutAny(ctx context.Context, root string, chosen []defect, known map[string]outcome) error {
+	untried := slices.DeleteFunc(slices.Clone(chosen), func(d defect) bool { return known[d.Name].Failed != nil })
 	if len(untried) == 0 {
 		return nil
 	}
@@ -126,45 +128,45 @@ func withoutAny(ctx context.Context, root string, chosen []mutation, known map[s
 	return nil
 }
 
-// tryAll tries the mutations whose results are not known, and returns what
-// failed, by the name of the mutation, and how many mutations were missed.
-func tryAll(ctx context.Context, root string, chosen []mutation, known map[string]outcome, record string, jobs int) (map[string]outcome, int, error) {
+// tryAll tries the defects whose results are not known, and returns what
+// failed, by the name of the defect, and how many defects were missed.
+func tryAll(ctx context.Context, root string, chosen []defect, known map[string]outcome, record string, jobs int) (map[string]outcome, int, error) {
 	var mu sync.Mutex
 	missed, results := 0, maps.Clone(known)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(jobs, 1))
-	for _, m := range chosen {
-		if known[m.Name].Failed != nil {
+	for _, d := range chosen {
+		if known[d.Name].Failed != nil {
 			continue
 		}
 		group.Go(func() error {
 			began := time.Now()
-			o, err := m.try(ctx, root)
+			o, err := d.try(ctx, root)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			took := time.Since(began).Round(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
-			problem := m.judge(o)
+			problem := d.judge(o)
 			if err != nil {
 				problem = err.Error()
 			}
 			if problem != "" {
 				missed++
-				fmt.Printf("MISSED  %s: %s (%v)\n", m.Name, problem, took)
+				fmt.Printf("MISSED  %s: %s (%v)\n", d.Name, problem, took)
 				return nil
 			}
-			results[m.Name] = o
+			results[d.Name] = o
 			if err := writeResults(record, results); err != nil {
 				return err
 			}
-			fmt.Printf("found   %s (%v)\n", m.Name, took)
+			fmt.Printf("found   %s (%v)\n", d.Name, took)
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return results, missed, fmt.Errorf("run the mutations: %w", err)
+		return results, missed, fmt.Errorf("run the defects: %w", err)
 	}
 	return results, missed, nil
 }
@@ -197,55 +199,55 @@ func writeResults(path string, results map[string]outcome) error {
 }
 
 // judge says what must have failed and did not; empty means that all is well.
-func (m mutation) judge(o outcome) string {
+func (d defect) judge(o outcome) string {
 	var passed []string
-	for _, id := range m.Cases {
+	for _, id := range d.Cases {
 		if !slices.Contains(o.Cases, id) {
 			passed = append(passed, "case "+id+" passes")
 		}
 	}
-	if m.Crash != "" && !slices.ContainsFunc(o.Failed, func(test string) bool { return strings.HasPrefix(test, "TestCrash/") }) {
+	if d.Crash != "" && !slices.ContainsFunc(o.Failed, func(test string) bool { return strings.HasPrefix(test, "TestCrash/") }) {
 		passed = append(passed, "no crash point fails")
 	}
 	return strings.Join(passed, ", ")
 }
 
-// try builds the mutation in and runs the tests that must find it.
-func (m mutation) try(ctx context.Context, root string) (o outcome, err error) {
-	err = each([]mutation{m}, func(m mutation, dir string) error {
-		overlay, err := m.build(ctx, root, dir)
+// try builds the defect in and runs the tests that must find it.
+func (d defect) try(ctx context.Context, root string) (o outcome, err error) {
+	err = each([]defect{d}, func(d defect, dir string) error {
+		overlay, err := d.build(ctx, root, dir)
 		if err != nil {
 			return err
 		}
-		o, err = test(ctx, root, overlay, patience, []mutation{m})
+		o, err = test(ctx, root, overlay, patience, []defect{d})
 		return err
 	})
 	return o, err
 }
 
-// build builds controller and sidecar with the mutation, and returns the overlay.
-func (m mutation) build(ctx context.Context, root, dir string) (string, error) {
-	overlay, err := m.overlay(ctx, root, dir)
+// build builds controller and sidecar with the defect, and returns the overlay.
+func (d defect) build(ctx context.Context, root, dir string) (string, error) {
+	overlay, err := d.overlay(ctx, root, dir)
 	if err != nil {
 		return "", err
 	}
 	command := exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "./controller/...", "./sidecar/...")
 	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s does not build: %w\n%s", m.patch, err, output)
+		return "", fmt.Errorf("%s does not build: %w\n%s", d.patch, err, output)
 	}
 	return overlay, nil
 }
 
-// each does something with each mutation in a directory of its own.
-func each(ms []mutation, do func(m mutation, dir string) error) error {
+// each does something with each defect in a directory of its own.
+func each(ds []defect, do func(d defect, dir string) error) error {
 	var errs []error
-	for _, m := range ms {
-		dir, err := os.MkdirTemp("", "mutation-")
+	for _, d := range ds {
+		dir, err := os.MkdirTemp("", "defect-")
 		if err != nil {
-			return fmt.Errorf("directory for a mutation: %w", err)
+			return fmt.Errorf("directory for a defect: %w", err)
 		}
-		errs = append(errs, do(m, dir), os.RemoveAll(dir))
+		errs = append(errs, do(d, dir), os.RemoveAll(dir))
 	}
 	return errors.Join(errs...)
 }

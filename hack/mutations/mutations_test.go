@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,11 +15,11 @@ import (
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-// TestEveryMutationFitsTheCode fails when code changed under a mutation, and when
-// a case has no mutation or no test.
-func TestEveryMutationFitsTheCode(t *testing.T) {
+// TestEveryDefectFitsTheCode fails when code changed under a defect, and when
+// a case has no defect or no test.
+func TestEveryDefectFitsTheCode(t *testing.T) {
 	t.Parallel()
-	ms, err := all("../..")
+	ds, err := all("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,28 +28,69 @@ func TestEveryMutationFitsTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	covered, names := map[string]bool{}, map[string]bool{}
-	for _, m := range ms {
-		if names[m.Name] {
-			t.Errorf("two mutations are called %q", m.Name)
+	for _, d := range ds {
+		if names[d.Name] {
+			t.Errorf("two defects are called %q", d.Name)
 		}
-		names[m.Name] = true
-		if err := m.apply(t.Context(), "../..", t.TempDir()); err != nil {
+		names[d.Name] = true
+		if err := d.apply(t.Context(), "../..", t.TempDir()); err != nil {
 			t.Error(err)
 		}
-		if m.Crash != "" && !bytes.Contains(flows, []byte(strconv.Quote(m.Crash))) {
-			t.Errorf("%s: there is no flow %q in lifecycle/flows_test.go", m.patch, m.Crash)
+		if d.Crash != "" && !bytes.Contains(flows, []byte(strconv.Quote(d.Crash))) {
+			t.Errorf("%s: there is no flow %q in lifecycle/flows_test.go", d.patch, d.Crash)
 		}
-		for _, id := range m.Cases {
+		for _, id := range d.Cases {
 			covered[id] = true
 		}
 	}
 	for _, c := range cases.All() {
 		if !covered[c.ID] {
-			t.Errorf("no mutation is listed for case %s", c.ID)
+			t.Errorf("no defect is listed for case %s", c.ID)
 		}
 	}
-	if _, err := patternsOf("../..", ms); err != nil {
+	if _, err := patternsOf("../..", ds); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestThePageShowsEveryDefect fails when a case or a defect came, went or was called
+// something else, and the page was not written since.
+func TestThePageShowsEveryDefect(t *testing.T) {
+	t.Parallel()
+	const root, page = "../..", "docs/reference/lifecycle-coverage.md"
+	ds, err := all(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]outcome{}
+	for _, d := range ds {
+		found[d.Name] = outcome{Cases: d.Cases}
+	}
+	want, err := coverageOf(root, ds, found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s is not what the code says; go run ./hack/mutations -only 'one defect|another' tries these and writes it (-want, +got):\n%s", page, diff)
+	}
+}
+
+// TestAPageIsReadAsItIsWritten guards what a run of some defects keeps of the others.
+func TestAPageIsReadAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	want := map[string]outcome{"one": {Cases: []string{"bucket-name", "metrics"}}, "two": {Cases: []string{"metrics"}}}
+	page, err := coverageOf("../..", []defect{
+		{Name: "one", Cases: want["one"].Cases}, {Name: "two", Cases: want["two"].Cases}, {Name: "not found", Cases: []string{"retain"}},
+	}, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, shownOn(page)); diff != "" {
+		t.Errorf("results that the page shows (-want, +got):\n%s", diff)
 	}
 }
 

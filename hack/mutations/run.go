@@ -25,33 +25,33 @@ type outcome struct {
 	Cases []string
 }
 
-// patternsOf returns patterns of the tests that must find the mutations.
-func patternsOf(root string, ms []mutation) ([]string, error) {
+// patternsOf returns patterns of the tests that must find the defects.
+func patternsOf(root string, ds []defect) ([]string, error) {
 	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
 	if err != nil {
 		return nil, err
 	}
 	var patterns []string
-	for _, m := range ms {
-		for _, id := range m.Cases {
+	for _, d := range ds {
+		for _, id := range d.Cases {
 			if tests[id] == nil {
-				return nil, fmt.Errorf("%s: no test in lifecycle covers case %s", m.patch, id)
+				return nil, fmt.Errorf("%s: no test in lifecycle covers case %s", d.patch, id)
 			}
 			for _, name := range tests[id] {
 				patterns = append(patterns, "^"+name+"$")
 			}
 		}
-		if m.Crash != "" {
-			patterns = append(patterns, "^TestCrash$/^flows$/^"+strings.ReplaceAll(m.Crash, " ", "_")+"$")
+		if d.Crash != "" {
+			patterns = append(patterns, "^TestCrash$/^flows$/^"+strings.ReplaceAll(d.Crash, " ", "_")+"$")
 		}
 	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns), nil
 }
 
-// test runs the tests that must find the mutations. It fails if none ran.
-func test(ctx context.Context, root, overlay, wait string, ms []mutation) (outcome, error) {
-	patterns, err := patternsOf(root, ms)
+// test runs the tests that must find the defects. It fails if none ran.
+func test(ctx context.Context, root, overlay, wait string, ds []defect) (outcome, error) {
+	patterns, err := patternsOf(root, ds)
 	if err != nil {
 		return outcome{}, err
 	}
