@@ -64,14 +64,15 @@ func (d *driver) CreateBucket(_ context.Context, request driverkit.CreateBucketR
 }
 
 func (d *driver) GetBucket(_ context.Context, request driverkit.GetBucketRequest) (driverkit.BucketInfo, error) {
-	if _, err := os.Stat(d.path(request.BucketID)); err != nil {
-		return driverkit.BucketInfo{}, driverkit.NotFound("bucket %s does not exist", request.BucketID).WithDetail(err)
-	}
 	return d.info(request.BucketID), d.change(func(s *state) error {
+		_, err := os.Stat(d.path(request.BucketID))
+		if errors.Is(err, fs.ErrNotExist) {
+			return driverkit.NotFound("bucket %s does not exist", request.BucketID)
+		}
 		if hash, made := s.Buckets[request.BucketID]; made && len(request.Parameters) > 0 && hash != request.Parameters.Hash() {
 			return driverkit.AlreadyExists("bucket %s exists with other parameters", request.BucketID)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -85,15 +86,14 @@ func (d *driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketR
 	})
 }
 
-func (d *driver) GrantAccess(_ context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
-	access := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
+func (d *driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (access driverkit.Access, err error) {
+	access.Buckets = map[string]driverkit.BucketInfo{}
 	for _, wanted := range request.Buckets {
-		if _, err := os.Stat(d.path(wanted.BucketID)); err != nil {
-			return access, driverkit.NotFound("bucket %s does not exist", wanted.BucketID).WithDetail(err)
+		if access.Buckets[wanted.BucketID], err = d.GetBucket(ctx, driverkit.GetBucketRequest{BucketID: wanted.BucketID}); err != nil {
+			return access, err
 		}
-		access.Buckets[wanted.BucketID] = d.info(wanted.BucketID)
 	}
-	err := d.change(func(s *state) error {
+	err = d.change(func(s *state) error {
 		found, exists := s.Accounts[request.AccountID]
 		if exists && !slices.Equal(found.Buckets, request.Buckets) {
 			return driverkit.AlreadyExists("account %s exists for other buckets or modes", request.AccountID)

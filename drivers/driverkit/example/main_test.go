@@ -112,6 +112,19 @@ func TestLifecycle(t *testing.T) {
 	assertEmpty(t, backend)
 }
 
+// TestABucketThatCannotBeLookedAt is not one that does not exist.
+func TestABucketThatCannotBeLookedAt(t *testing.T) {
+	t.Parallel()
+	client, backend := serve(t)
+	if err := os.Symlink(backend.path("bc-1"), backend.path("bc-1")); err != nil { // leads to itself
+		t.Fatal(err)
+	}
+	_, err := client.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: "bc-1"})
+	wantCode(t, err, codes.Internal)
+	_, err = client.DriverGrantBucketAccess(t.Context(), grantOf("ba-1", "bc-1"))
+	wantCode(t, err, codes.Internal)
+}
+
 func grant(t *testing.T, client *drivertest.Client, request *cosi.DriverGrantBucketAccessRequest) *cosi.DriverGrantBucketAccessResponse {
 	t.Helper()
 	response, err := client.DriverGrantBucketAccess(t.Context(), request)
