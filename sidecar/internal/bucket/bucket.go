@@ -70,8 +70,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // provisioning are the steps for a Bucket that is wanted: its bucket is created,
-// or verified if an administrator imports it. Nothing that does not begin any
-// more when the sidecar stops may stand between that call and its report.
+// or verified if an administrator imports it. No step wrapped in BeforeStop may
+// stand between that call and its report.
 func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 	obtain := named("create", r.create)
 	if b.Spec.ExistingBucketID != "" {
