@@ -62,10 +62,10 @@ func shownOn(page string) map[string]outcome {
 }
 
 // writeCoverage writes the page. Of defects that were not tried it keeps what it
-// shows, unless all were.
-func writeCoverage(root, page string, ds []defect, results map[string]outcome, all bool) error {
+// shows, unless the run was a whole one.
+func writeCoverage(root, page string, ds []defect, results map[string]outcome, whole bool) error {
 	path := filepath.Join(root, page)
-	if !all {
+	if !whole {
 		old, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("page to update: %w", err)

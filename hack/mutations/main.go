@@ -73,12 +73,7 @@ func run(ctx context.Context) error {
 	}
 	if *sample > 0 {
 		fmt.Printf("seed %d\n", *seed)
-		r := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // a sample, no secret
-		r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
-		chosen = chosen[:min(*sample, len(chosen))]
-		for i := range chosen {
-			chosen[i].Crash = "" // all crash points of a flow take a minute
-		}
+		chosen = draw(chosen, *sample, *seed)
 	}
 	if *refresh {
 		return each(chosen, func(d defect, dir string) error { return d.refresh(ctx, root, dir) })
@@ -108,6 +103,18 @@ func run(ctx context.Context) error {
 		return nil
 	}
 	return writeCoverage(root, *coverage, every, results, *only == "")
+}
+
+// draw returns some defects, without their crash points: all those of a flow take
+// a minute.
+func draw(ds []defect, sample int, seed uint64) []defect {
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a sample, no secret
+	r.Shuffle(len(ds), func(i, j int) { ds[i], ds[j] = ds[j], ds[i] })
+	ds = ds[:min(sample, len(ds))]
+	for i := range ds {
+		ds[i].Crash = ""
+	}
+	return ds
 }
 
 // holdsOne reports whether a name holds one of some texts.
