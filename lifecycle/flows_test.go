@@ -35,6 +35,8 @@ type flow struct {
 	act     func(*world, *subject)
 	// reached waits until what the user wants is there.
 	reached func(*world, *subject)
+	// noAccess says that there is no access in it.
+	noAccess bool
 	// recording are the points of the flow, which undisturbed runs show.
 	recording *recording
 }
@@ -83,8 +85,9 @@ func newFlows() map[string]flow {
 			prepare: func(w *world, name string) *subject {
 				return &subject{claims: []*cosiapi.BucketClaim{w.claim(name, "fast")}}
 			},
-			act:     func(w *world, s *subject) { w.create(s.claims[0]) },
-			reached: func(w *world, s *subject) { w.ready(s.claims[0]) },
+			act:      func(w *world, s *subject) { w.create(s.claims[0]) },
+			reached:  func(w *world, s *subject) { w.ready(s.claims[0]) },
+			noAccess: true,
 		},
 		"an access":             {prepare: withClaims(1), act: createAccess, reached: granted},
 		"an access to two":      {prepare: withClaims(2), act: createAccess, reached: granted},
@@ -95,8 +98,9 @@ func newFlows() map[string]flow {
 				s.access = nil
 				return s
 			},
-			act:     func(w *world, s *subject) { w.delete(s.claims[0]) },
-			reached: func(w *world, s *subject) { w.gone(s.claims[0], bucketFor(s.claims[0])) },
+			act:      func(w *world, s *subject) { w.delete(s.claims[0]) },
+			reached:  func(w *world, s *subject) { w.gone(s.claims[0], bucketFor(s.claims[0])) },
+			noAccess: true,
 		},
 		"an import": {
 			prepare: func(w *world, name string) *subject {
@@ -110,6 +114,7 @@ func newFlows() map[string]flow {
 					w.t.Error("the Bucket does not name its claim")
 				}
 			},
+			noAccess: true,
 		},
 		"a rotation": {
 			prepare: withAccess,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -83,6 +84,9 @@ type setup struct {
 	crds map[string][]byte
 	// noGeneration says that the CRDs do not know observedGeneration.
 	noGeneration bool
+	// wrap, if set, stands between the processes and the API server, behind the
+	// tape.
+	wrap func(http.RoundTripper) http.RoundTripper
 	// idle starts neither controller nor sidecar.
 	idle bool
 }
@@ -351,6 +355,9 @@ func (w *world) prepare(who string) (*process, *rest.Config) {
 	w.untilAllowed(who)
 	p := &process{who: who, tape: w.tape, lags: w.lags, life: fmt.Sprintf("%s-%s-%d", who, w.namespace, w.next()), ended: make(chan struct{})}
 	config := rest.CopyConfig(w.User(w.user(who)))
+	if w.setup.wrap != nil {
+		config.Wrap(w.setup.wrap)
+	}
 	config.Wrap(func(next roundTripper) roundTripper { return &transport{process: p, next: next} })
 	w.lives.add(p)
 	w.end.Cleanup(func() {
