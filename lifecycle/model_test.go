@@ -94,7 +94,8 @@ func TestModel(t *testing.T) {
 	if given, err := strconv.Atoi(os.Getenv("COOPER_LIFECYCLE_STEPS")); err == nil {
 		length = given
 	}
-	for i := range fulltest.Times(t, shortWorlds, worlds) {
+	from, to := fulltest.Range(t, shortWorlds, worlds)
+	for i := from; i < to; i++ {
 		seed := fulltest.Seed(t) + uint64(i)
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()

@@ -37,37 +37,10 @@ func Only(tb testing.TB, reason string) {
 	}
 }
 
-// Times returns how often something is repeated: short times in the short run, full times in the full one. More in the
-// soak is up to the test.
-func Times(tb testing.TB, short, full int) int {
-	tb.Helper()
-	from, to := share(tb, short, full)
-	return to - from
-}
-
-// Sample returns the elements of a matrix that this run tries, in their order: short of them, drawn at random, in the
-// short run, full of them, with the same ones among them, in the full run, and all in the soak. It logs the seed.
-func Sample[T any](tb testing.TB, all []T, short, full int) []T {
-	tb.Helper()
-	if Soak() {
-		return all
-	}
-	from, to := share(tb, min(short, len(all)), min(full, len(all)))
-	seed := Seed(tb)
-	drawn := random(tb, seed).Perm(len(all))[from:to]
-	if len(drawn) < len(all) {
-		tb.Logf("%d of %d; COOPER_SEED=%d repeats them, COOPER_SOAK=1 tries all", len(drawn), len(all), seed)
-	}
-	slices.Sort(drawn)
-	chosen := make([]T, 0, len(drawn))
-	for _, i := range drawn {
-		chosen = append(chosen, all[i])
-	}
-	return chosen
-}
-
-// share returns what this run does of what the full run does, numbered from 0: all from from and below to.
-func share(tb testing.TB, short, full int) (from, to int) {
+// Range returns which of full repetitions this run makes: those numbered from and up, below to. The short run makes
+// short of them, the full one all, and its rest those that the short run has not made. More in the soak is up to the
+// test.
+func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
 	switch {
 	case full <= short: // the short run leaves nothing
@@ -84,6 +57,39 @@ func share(tb testing.TB, short, full int) (from, to int) {
 	default:
 		return 0, full
 	}
+}
+
+// Size returns the size of what a test tries once in every run: short in the short run and full in any other, also in
+// what is left of the full one. More in the soak is up to the test.
+func Size(tb testing.TB, short, full int) int {
+	tb.Helper()
+	if Short() {
+		left(tb)
+		tb.Logf("its full size is left to make test-full: %d, here %d", full, short)
+		return short
+	}
+	return full
+}
+
+// Sample returns the elements of a matrix that this run tries, in their order: short of them, drawn at random, in the
+// short run, full of them, with the same ones among them, in the full run, and all in the soak. It logs the seed.
+func Sample[T any](tb testing.TB, all []T, short, full int) []T {
+	tb.Helper()
+	if Soak() {
+		return all
+	}
+	from, to := Range(tb, min(short, len(all)), min(full, len(all)))
+	seed := Seed(tb)
+	drawn := random(tb, seed).Perm(len(all))[from:to]
+	if len(drawn) < len(all) {
+		tb.Logf("%d of %d; COOPER_SEED=%d repeats them, COOPER_SOAK=1 tries all", len(drawn), len(all), seed)
+	}
+	slices.Sort(drawn)
+	chosen := make([]T, 0, len(drawn))
+	for _, i := range drawn {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
 }
 
 // random returns the source that a test draws from: another one for each name of a test, the same one in each run.

@@ -66,11 +66,13 @@ func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 	for name, size := range sizes {
 		t.Run(name, func(t *testing.T) {
 			draws := map[string][]int{}
-			times := map[string]int{}
+			numbers := map[string][]int{}
 			for _, full := range []string{"", "rest", "1"} {
 				run(t, full, "")
 				draws[full] = fulltest.Sample(&recorder{TB: t}, matrix, size.short, size.full)
-				times[full] = fulltest.Times(&recorder{TB: t}, size.short, size.full)
+				for i, to := fulltest.Range(&recorder{TB: t}, size.short, size.full); i < to; i++ {
+					numbers[full] = append(numbers[full], i)
+				}
 			}
 			if !slices.IsSorted(draws["1"]) {
 				t.Errorf("not in order: %v", draws["1"])
@@ -80,10 +82,20 @@ func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 			if diff := cmp.Diff(draws["1"], both); diff != "" {
 				t.Errorf("(-full +short and rest):\n%s", diff)
 			}
-			if times[""]+times["rest"] != times["1"] {
-				t.Errorf("times: %v", times)
+			if diff := cmp.Diff(numbers["1"], slices.Concat(numbers[""], numbers["rest"])); diff != "" {
+				t.Errorf("repetitions (-full +short and rest):\n%s", diff)
 			}
 		})
+	}
+}
+
+//nolint:paralleltest // it sets variables of the process
+func TestWhatIsLeftHasItsFullSize(t *testing.T) {
+	for full, want := range map[string]int{"": 3, "rest": 20, "1": 20} {
+		run(t, full, "")
+		if got := fulltest.Size(&recorder{TB: t}, 3, 20); got != want {
+			t.Errorf("with COOPER_FULL=%q the size is %d, want %d", full, got, want)
+		}
 	}
 }
 
@@ -128,11 +140,15 @@ func TestWhatIsLeftIsListed(t *testing.T) {
 		}, false, false},
 		"fewer repetitions": {func(tb testing.TB) {
 			tb.Helper()
-			fulltest.Times(tb, 1, 2)
+			fulltest.Range(tb, 1, 2)
+		}, false, true},
+		"a smaller size": {func(tb testing.TB) {
+			tb.Helper()
+			fulltest.Size(tb, 1, 2)
 		}, false, true},
 		"all repetitions": {func(tb testing.TB) {
 			tb.Helper()
-			fulltest.Times(tb, 2, 2)
+			fulltest.Range(tb, 2, 2)
 		}, false, false},
 	}
 	for name, tc := range tests {

@@ -348,7 +348,7 @@ func TestAResumableUploadSurvivesAKill(t *testing.T) {
 
 // TestMemoryStaysBounded uploads a large object and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	size := int64(fulltest.Times(t, 384, 1024)) << 20 // more than limit, in any run
+	size := int64(fulltest.Size(t, 384, 1024)) << 20 // more than limit, in any run
 	if fulltest.Soak() {
 		size = 5 << 30
 	}

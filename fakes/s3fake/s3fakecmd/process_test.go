@@ -137,7 +137,7 @@ func (l *ledger) check(t *testing.T, c child) {
 
 // TestMemoryStaysBounded uploads a large object in parts and looks at the process's peak memory.
 func TestMemoryStaysBounded(t *testing.T) { //nolint:paralleltest // it moves 1 GiB, beside which nothing else is worth running
-	parts := fulltest.Times(t, 24, 64) // more than limit, in any run
+	parts := fulltest.Size(t, 24, 64) // more than limit, in any run
 	if fulltest.Soak() {
 		parts = 320
 	}
