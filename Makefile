@@ -5,10 +5,11 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Arguments that a user may give: make test PACKAGES=./sidecar/... TESTFLAGS='-run Secret'
+# Arguments that a user may give: make test PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim'
 # What takes longest begins first.
 PACKAGES ?= ./lifecycle/... ./e2e ./docs/... ./drivers/... ./sidecar ./controller ./sanity/... ./fakes/... ./...
 TESTFLAGS ?=
+export TESTFLAGS
 CLOUDS ?= s3
 ARGS ?=
 S3ARGS ?=
@@ -36,12 +37,12 @@ bin/cooper:
 	@go run ./hack/controlplane -cooper $@ -tags "$(TAGS)"
 
 .PHONY: test
-test: ## run the tests of every package, and of long matrices a sample (PACKAGES=./sidecar/... TESTFLAGS='-run Secret')
-	@bash hack/test.sh $(TESTFLAGS) $(PACKAGES)
+test: ## run the tests of every package, and of long matrices a sample (PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim')
+	@bash hack/test.sh $(PACKAGES)
 
 .PHONY: test-full
 test-full: ## run all tests, as CI does: make test and what it says that it leaves out (PACKAGES=, TESTFLAGS=)
-	@COOPER_FULL=1 bash hack/test.sh $(TESTFLAGS) $(PACKAGES)
+	@COOPER_FULL=1 bash hack/test.sh $(PACKAGES)
 
 .PHONY: verify
 verify: ## check that generated files are current, then vet, lint, go mod tidy and licences

@@ -3,8 +3,19 @@
 #   hack/test.sh [go test flags] packages
 # This is the short run; COOPER_FULL=1 makes it the full one. With COOPER_FULL=rest it runs, of all packages, what the
 # short run has left: that one must have had the same COOPER_SEED, and the file named by COOPER_LEFT to list it in.
+# TESTFLAGS holds more flags. COOPER_SEED draws the samples; without it a seed is drawn here and printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Words as in a shell, of whose characters only quotes and the backslash mean anything: -run A|B is no pipe.
+words=$(xargs -r printf '%s\n' <<<"${TESTFLAGS:-}")
+flags=()
+[ -z "$words" ] || mapfile -t flags <<<"$words"
+
+if [ -z "${COOPER_SEED:-}" ] && [ "${COOPER_FULL:-}" != rest ]; then
+  export COOPER_SEED=$RANDOM
+  echo "COOPER_SEED=$COOPER_SEED"
+fi
 
 # Everything but tests is compiled in one way, so that the programs of make up, of the images, of the tests and of this
 # script share what is compiled.
@@ -38,6 +49,6 @@ events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 status=0
 go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped,output --jsonfile="$events" \
-  --raw-command -- env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "$@" || status=$?
+  --raw-command -- env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
 awk -f hack/totals/totals.awk "$events"
 exit "$status"
