@@ -3,6 +3,7 @@
 #
 #	N passed, N failed, N skipped
 #
+# gotestsum, which prints everything before that, groups no skipped tests by reason and does not know what was left.
 # A package that fails without a failed test (it does not build, or its process died) counts as one failure.
 
 # field returns a string of the line as it stands there, with JSON's escapes.
