@@ -21,11 +21,11 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// TestFlow is what the README promises, done by its user: claim, credential,
-// object, and everything gone again, with the programs that a user has.
+// TestCooperDoesWhatTheReadmePromises takes the steps of its reader: claim,
+// credential, object, and everything gone again, with the programs that a user has.
 //
 //nolint:paralleltest,tparallel // its parts follow one another
-func TestFlow(t *testing.T) {
+func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	t.Parallel()
 	up := startUp(t)
 	env := up.environment(t)
@@ -275,9 +275,9 @@ func anonymousHead(t *testing.T, env map[string]string) int {
 	return response.StatusCode
 }
 
-// TestKilled kills cooper without a chance to clean up: its directory stays
-// usable, and what was claimed and stored is there again.
-func TestKilled(t *testing.T) {
+// TestAKilledCooperStartsAgain kills cooper without a chance to clean up: its
+// directory stays usable, and what was claimed and stored is there again.
+func TestAKilledCooperStartsAgain(t *testing.T) {
 	t.Parallel()
 	up := startUp(t)
 	before := up.environment(t)

@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestServes gives some settings by flag and some by environment, and sees the
-// controller work, tell how it is, and end.
-func TestServes(t *testing.T) {
+// TestTheControllerServes gives some settings by flag and some by environment,
+// and sees the controller work, tell how it is, and end.
+func TestTheControllerServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace := env.Namespace()
@@ -93,8 +93,8 @@ func newClaim(t *testing.T, env *testenv.Env, namespace string) *cosiapi.BucketC
 	return claim
 }
 
-// TestEnds starts the controller in ways that end by themselves.
-func TestEnds(t *testing.T) {
+// TestTheControllerEnds starts the controller in ways that end by themselves.
+func TestTheControllerEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	reached := env.Kubeconfig(env.Config(), "default")

@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestServes starts the sidecar before its driver, on the socket that a dead
-// driver left, and sees it wait, work, report how it is, and end.
-func TestServes(t *testing.T) {
+// TestTheSidecarServes starts the sidecar before its driver, on the socket that a
+// dead driver left, and sees it wait, work, report how it is, and end.
+func TestTheSidecarServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace, endpoint := env.Namespace(), drivertest.Endpoint(t)
@@ -115,8 +115,8 @@ func importBucket(t *testing.T, env *testenv.Env, namespace, driver string) {
 	})
 }
 
-// TestEndsWhileItWaits is the Pod that is deleted before its driver came up.
-func TestEndsWhileItWaits(t *testing.T) {
+// TestTheSidecarEndsWhileItWaits is the Pod that is deleted before its driver came up.
+func TestTheSidecarEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	process := programtest.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(env.Config(), "default")},
@@ -163,8 +163,8 @@ func startDriver(t *testing.T, name, endpoint string) (stop func()) {
 	}
 }
 
-// TestEnds starts the sidecar in ways that end by themselves.
-func TestEnds(t *testing.T) {
+// TestTheSidecarEnds starts the sidecar in ways that end by themselves.
+func TestTheSidecarEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	reached, endpoint := env.Kubeconfig(env.Config(), "default"), drivertest.Endpoint(t)

@@ -70,7 +70,7 @@ func program() drivercmd.Program[nothing, nothing] {
 	}
 }
 
-func TestServes(t *testing.T) {
+func TestADriverServes(t *testing.T) {
 	t.Parallel()
 	outage := t.TempDir() + "/outage"
 	for name, tc := range map[string]struct {
@@ -107,7 +107,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-func TestEnds(t *testing.T) {
+func TestADriverEnds(t *testing.T) {
 	t.Parallel()
 	busy := programtest.BusyAddress(t)
 	for name, tc := range map[string]struct {
