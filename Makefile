@@ -53,7 +53,7 @@ lint: ## run golangci-lint (ARGS=--fix repairs what it can)
 	@bash hack/lint.sh $(ARGS)
 
 .PHONY: generate
-generate: ## write all generated files again
+generate: ## write generated files again, except the pages that long tests write (CONTRIBUTING.md lists those)
 	@go generate ./...
 
 .PHONY: images
