@@ -203,25 +203,17 @@ func (s *system) allow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if manifests["driver"], err = deploy.DriverLease(driverName); err != nil {
+		return err
+	}
 	for _, manifest := range manifests {
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
-		for {
-			object := &unstructured.Unstructured{}
-			err := decoder.Decode(object)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("roles: %w", err)
-			}
-			if err := s.create(ctx, object); err != nil {
-				return err
-			}
+		if err := s.createAll(ctx, manifest); err != nil {
+			return err
 		}
 	}
 	return errors.Join(
 		s.bind(ctx, controllerUser, deploy.ControllerRole, deploy.ControllerLeaderRole),
-		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.SidecarLeaderRole),
+		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.DriverLeaderRole(driverName)),
 		s.bind(ctx, bareUser, deploy.ControllerRole, ""), s.bind(ctx, bareUser, deploy.SidecarRole, ""),
 		// What the controller may do with claims, for the Buckets that stand for claims in the floor.
 		s.create(ctx, &rbacv1.ClusterRole{
@@ -229,6 +221,24 @@ func (s *system) allow(ctx context.Context) error {
 			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"buckets", "buckets/status"}, Verbs: []string{"update"}}},
 		}),
 		s.bind(ctx, bareUser, bareUser, ""))
+}
+
+// createAll creates the objects of a file with several YAML documents.
+func (s *system) createAll(ctx context.Context, manifest []byte) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("roles: %w", err)
+		}
+		if err := s.create(ctx, object); err != nil {
+			return err
+		}
+	}
 }
 
 // bind gives a user a role for all namespaces, and one for the system namespace

@@ -7,23 +7,39 @@
 package deploy
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml
+//go:embed crds/*.yaml rbac/*.yaml drivers/s3/lease.yaml
 var files embed.FS
 
 // CRDs returns the manifests of the five CustomResourceDefinitions, by file
 // name. Each holds one YAML document.
 func CRDs() (map[string][]byte, error) { return manifests("crds") }
 
-// RBAC returns the manifests of all roles, by file name: controller.yaml,
-// sidecar.yaml and users.yaml. Each holds several YAML documents separated by
-// "---". There are no bindings among them: who runs the components binds the
-// ClusterRoles of the Role constants, and the Roles in SystemNamespace.
+// RBAC returns the manifests of all roles, by file name: controller.yaml, with the
+// Lease of the controller, sidecar.yaml and users.yaml. Each holds several YAML
+// documents separated by "---". There are no bindings among them: who runs the
+// components binds the ClusterRoles of the Role constants, and the Roles in
+// SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
+
+// sample is the driver whose manifests stand for those of every driver.
+const sample = "s3.cooper.dev"
+
+// DriverLease returns the manifest of what the sidecar of a driver needs in
+// SystemNamespace: the Lease of the driver's name, and the Role to hold that one,
+// whose name is DriverLeaderRole. It holds two YAML documents.
+func DriverLease(driverName string) ([]byte, error) {
+	data, err := files.ReadFile("drivers/s3/lease.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded Lease of a driver: %w", err)
+	}
+	return bytes.ReplaceAll(data, []byte(sample), []byte(driverName)), nil
+}
 
 // SystemNamespace is the namespace of the Roles in RBAC: components hold their
 // Leases there.
@@ -41,13 +57,11 @@ const (
 	StorageAdminRole = "cosi-storage-admin"
 )
 
-// Names of the Roles in RBAC, in SystemNamespace.
-const (
-	// ControllerLeaderRole is for the leader election of the controller.
-	ControllerLeaderRole = "cosi-controller-leader"
-	// SidecarLeaderRole is for the leader election of a sidecar.
-	SidecarLeaderRole = "cosi-sidecar-leader"
-)
+// ControllerLeaderRole is the Role in RBAC for the leader election of the controller.
+const ControllerLeaderRole = "cosi-controller-leader"
+
+// DriverLeaderRole is the Role for the leader election of the sidecars of a driver.
+func DriverLeaderRole(driverName string) string { return "cosi-driver-" + driverName }
 
 // manifests reads every file of one embedded directory.
 func manifests(dir string) (map[string][]byte, error) {

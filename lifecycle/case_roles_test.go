@@ -58,7 +58,7 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 	w.stop(theController)
 	for who, roles := range map[string][]string{
 		theController: {deploy.ControllerRole, deploy.ControllerLeaderRole},
-		theSidecar:    {deploy.SidecarRole, deploy.SidecarLeaderRole, deploy.SidecarWatchSecretsRole},
+		theSidecar:    {deploy.SidecarRole, deploy.DriverLeaderRole(w.driver.Name()), deploy.SidecarWatchSecretsRole},
 	} {
 		granted := w.rightsOf(roles)
 		if !slices.Contains(granted, "update coordination.k8s.io/leases") {
@@ -96,14 +96,14 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 // somebody else, and gives it to the sidecar.
 func (w *world) nameTaken() {
 	w.t.Helper()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: w.namespace, Name: sidecar.LeaseName(w.driver.Name()), Annotations: map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"},
-	}}
-	w.create(lease)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: sidecar.LeaseName(w.driver.Name())}}
+	change(w, lease, func(l *coordinationv1.Lease) {
+		l.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
+	})
 	w.runController()
 	w.runSidecar()
 	w.untilEvent(w.namespace, lease, events.DriverNameTaken)
-	w.must(w.Client.Delete(w.t.Context(), lease))
+	change(w, lease, func(l *coordinationv1.Lease) { l.Annotations = nil })
 }
 
 // repeatedEvents makes an Event of the sidecar and one of the controller come
@@ -156,6 +156,8 @@ func (w *world) untilSeries(on client.Object, reason events.Reason) {
 func (w *world) rightsOf(roles []string) []string {
 	w.t.Helper()
 	manifests, err := deploy.RBAC()
+	w.must(err)
+	manifests["driver"], err = deploy.DriverLease(w.driver.Name())
 	w.must(err)
 	var rights []string
 	for _, manifest := range manifests {

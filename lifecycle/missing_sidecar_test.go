@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -25,12 +26,15 @@ import (
 func TestDriverWithoutASidecar(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{leases: true, patience: time.Second, idle: true})
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: sidecar.LeaseName(w.driver.Name())}}
+	w.must(w.Client.Delete(t.Context(), lease))
 	w.runController()
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	early := w.newClaim("early", "fast")
 	never := w.condition(early, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar)
 	w.names(never, "has run yet")
+	w.create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: lease.Namespace, Name: lease.Name}}) // the driver is installed
 	w.runSidecar()
 	w.ready(early)
 	leaving, bucket := w.provisioned("leaving", "fast")

@@ -21,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller"
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/sidecar"
 )
 
 type (
@@ -30,28 +32,16 @@ type (
 )
 
 // applyRoles creates the roles of deploy/, the ClusterRoles for all worlds and
-// the Roles of leader election in this world's namespace, and binds them to
+// the Leases with their Roles in this world's namespace, and binds them to
 // this world's users.
 func (w *world) applyRoles() {
 	w.t.Helper()
 	manifests, err := deploy.RBAC()
 	w.must(err)
+	manifests["driver"], err = deploy.DriverLease(w.setup.fake.Name)
+	w.must(err)
 	for _, manifest := range manifests {
-		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
-		for {
-			obj := &unstructured.Unstructured{}
-			err := decoder.Decode(obj)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			w.must(err)
-			if obj.GetKind() == "Role" {
-				obj.SetNamespace(w.namespace)
-			}
-			if err := w.Client.Create(w.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
-				w.t.Fatal(err)
-			}
-		}
+		w.applyManifest(manifest)
 	}
 	if w.setup.watchSecrets {
 		w.create(&rbacv1.ClusterRoleBinding{
@@ -61,7 +51,7 @@ func (w *world) applyRoles() {
 		})
 	}
 	for who, roles := range map[string][2]string{
-		theController: {deploy.ControllerRole, deploy.ControllerLeaderRole}, theSidecar: {deploy.SidecarRole, deploy.SidecarLeaderRole},
+		theController: {deploy.ControllerRole, deploy.ControllerLeaderRole}, theSidecar: {deploy.SidecarRole, deploy.DriverLeaderRole(w.setup.fake.Name)},
 	} {
 		subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: w.user(who)}}
 		w.create(
@@ -76,14 +66,39 @@ func (w *world) applyRoles() {
 	}
 }
 
+// applyManifest creates the objects of a file with several YAML documents unless
+// they are there, those of the system namespace in this world's.
+func (w *world) applyManifest(manifest []byte) {
+	w.t.Helper()
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	for {
+		obj := &unstructured.Unstructured{}
+		err := decoder.Decode(obj)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		w.must(err)
+		if obj.GetNamespace() != "" {
+			obj.SetNamespace(w.namespace)
+		}
+		if err := w.Client.Create(w.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // untilAllowed waits until the roles of a component count, without a request of
 // its own that would be refused if not.
 func (w *world) untilAllowed(who string) {
 	w.t.Helper()
 	w.eventually("the role of the "+who+" counts", func(ctx context.Context) error {
+		lease := controller.LeaseName
+		if who == theSidecar {
+			lease = sidecar.LeaseName(w.driver.Name())
+		}
 		rights := []authorizationv1.ResourceAttributes{
 			{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
-			{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: w.namespace},
+			{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: w.namespace, Name: lease},
 		}
 		if who == theSidecar && w.setup.watchSecrets {
 			rights = append(rights, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "watch", Namespace: w.namespace})

@@ -184,10 +184,11 @@ func start(t *testing.T, o setup) *world {
 		spans: tracetest.NewSpanRecorder(), metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,
 	}
 	w.log.showIfFailed(t)
-	w.applyRoles()
 	if o.fake.Name == "" {
 		o.fake.Name = w.namespace + ".fake.cooper.dev"
 	}
+	w.setup.fake.Name = o.fake.Name
+	w.applyRoles()
 	w.sockets = tempdirtest.Short(t)
 	w.rules = strict.New(strict.Options{Window: o.window})
 	o.fake.ServerOptions = append(w.rules.ServerOptions(), grpc.StatsHandler(otelgrpc.NewServerHandler(

@@ -13,9 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/yaml"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
@@ -195,20 +197,26 @@ func (s *system) bind(role string) {
 	})
 }
 
-// bindLeader gives the Sidecar's user, in the namespace of the test, the rights
-// that the Role for leader election gives in the system namespace.
+// bindLeader gives the Sidecar's user, in the namespace of the test, what it has
+// in the system namespace: the Lease of its driver and the right to hold it.
 func (s *system) bindLeader() {
 	s.t.Helper()
-	s.Create(&rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
-			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
-		},
-	})
+	manifest, err := deploy.DriverLease(s.driver.Name())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			s.t.Fatal(err)
+		}
+		object.SetNamespace(s.namespace)
+		s.Create(object)
+	}
+	role := deploy.DriverLeaderRole(s.driver.Name())
 	s.Create(&rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: deploy.SidecarLeaderRole},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: deploy.SidecarLeaderRole},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
 	})
 }

@@ -115,6 +115,10 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 		ObjectMeta: metav1.ObjectMeta{Name: l.name, Annotations: map[string]string{OwnerAnnotation: l.owner}},
 		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
 	}, metav1.CreateOptions{})
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("Lease %q does not exist, and this account may not create it: an administrator must apply it together with the Role to hold it, "+
+			"which are in the manifests of the driver: %w", l.name, err)
+	}
 	return l.store(made, err)
 }
 

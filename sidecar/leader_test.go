@@ -65,12 +65,12 @@ func TestSidecarIsPassiveWhileAnotherDeploymentHasTheName(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.bindLeader()
-	expired := s.lease()
-	expired.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
-	expired.Spec = coordinationv1.LeaseSpec{
-		HolderIdentity: new("gone"), LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)},
-	}
-	s.Create(expired)
+	change(s, s.lease(), func(expired *coordinationv1.Lease) {
+		expired.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
+		expired.Spec = coordinationv1.LeaseSpec{
+			HolderIdentity: new("gone"), LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)},
+		}
+	})
 	s.elected("store/driver", "second")
 	s.run()
 	s.Eventually("the metric says that the name is taken", func(context.Context) error {

@@ -36,6 +36,8 @@ type identity struct {
 	account      string
 	clusterRoles []string
 	roles        []string
+	// manifest holds what the user needs besides, such as a Role of its own. Optional.
+	manifest []byte
 	// may is a right that only these roles give, by which one sees that they count.
 	may authorizationv1.ResourceAttributes
 }
@@ -61,14 +63,21 @@ func applyRoles(ctx context.Context, admin client.Client) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
-		objects, err := parseManifest(manifests[name])
-		if err != nil {
+		if err := applyManifest(ctx, admin, manifests[name]); err != nil {
 			return fmt.Errorf("manifest %s: %w", name, err)
 		}
-		for _, object := range objects {
-			if err := apply(ctx, admin, object); err != nil {
-				return fmt.Errorf("manifest %s: %w", name, err)
-			}
+	}
+	return nil
+}
+
+func applyManifest(ctx context.Context, admin client.Client, manifest []byte) error {
+	objects, err := parseManifest(manifest)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := apply(ctx, admin, object); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -103,6 +112,9 @@ func apply(ctx context.Context, admin client.Client, object *unstructured.Unstru
 // admit binds the roles of the identity to its user and returns how the user reaches the API server, when the API
 // server knows what the user may do.
 func admit(ctx context.Context, cp *controlplane.ControlPlane, admin client.Client, i identity) (*rest.Config, error) {
+	if err := applyManifest(ctx, admin, i.manifest); err != nil {
+		return nil, fmt.Errorf("what %s needs: %w", i.user(), err)
+	}
 	for _, role := range i.clusterRoles {
 		binding := &rbacv1.ClusterRoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -93,12 +95,20 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"the controller makes Buckets":               {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, true},
 		"the controller reads no Secrets":            {controller, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: "default"}, false},
 		"the sidecar writes access Secrets":          {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "create", Namespace: "default"}, true},
-		"the sidecar holds its Lease":                {driver, authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "cosi-system"}, true},
+		"the controller holds its Lease":             {controller, lease("update", "cosi-controller"), true},
+		"the controller sees who holds a driver's":   {controller, lease("get", "cosi-driver-s3.cooper.dev"), true},
+		"the controller holds no driver's Lease":     {controller, lease("update", "cosi-driver-s3.cooper.dev"), false},
+		"the sidecar holds its Lease":                {driver, lease("update", "cosi-driver-s3.cooper.dev"), true},
+		"the sidecar holds no other driver's Lease":  {driver, lease("update", "cosi-driver-azure.cooper.dev"), false},
+		"the sidecar does not hold the controller's": {driver, lease("update", "cosi-controller"), false},
+		"the sidecar makes no Leases":                {driver, lease("create", ""), false},
+		"the controller makes no Leases":             {controller, lease("create", ""), false},
 		"the driver lists its own Secrets":           {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
 		"the driver lists no Secrets of others":      {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
 		"the GCS driver lists its own Secrets":       {gcs, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-gcs"}, true},
 		"the Azure driver, which keeps none, cannot": {azure, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-azure"}, false},
-		"the Azure driver's sidecar holds its Lease": {azure, authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "cosi-system"}, true},
+		"the Azure driver's sidecar holds its Lease": {azure, lease("update", "cosi-driver-azure.cooper.dev"), true},
+		"the GCS driver's sidecar holds its Lease":   {gcs, lease("update", "cosi-driver-gcs.cooper.dev"), true},
 		"the sidecar makes no Buckets":               {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
 		"neither makes Pods, which could do as much": {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
 	} {
@@ -108,6 +118,30 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		got, err := clients.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		if err != nil || got.Status.Allowed != tc.want {
 			t.Errorf("%s: want allowed %v, got %v, %v", name, tc.want, got.Status.Allowed, err)
+		}
+	}
+}
+
+// lease is what somebody may do with a Lease of the system namespace.
+func lease(verb, name string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Namespace: "cosi-system", Name: name}
+}
+
+// TestLeasesAreCalledAfterDrivers compares the manifests of the drivers with what the
+// system in tests and on the laptop gives a sidecar.
+func TestLeasesAreCalledAfterDrivers(t *testing.T) {
+	t.Parallel()
+	for _, driver := range []string{"s3", "azure", "gcs"} {
+		got, err := os.ReadFile(filepath.Join("../../deploy/drivers", driver, "lease.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := deploy.DriverLease(driver + ".cooper.dev")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("lease.yaml of %s (-that of s3 +its own):\n%s", driver, diff)
 		}
 	}
 }

@@ -35,7 +35,11 @@ func Install(ctx context.Context, cp *controlplane.ControlPlane, drivers ...stri
 		return Accounts{}, err
 	}
 	for _, driver := range drivers {
-		if accounts.Sidecars[driver], err = admit(ctx, cp, admin, o.sidecarIdentity(driver)); err != nil {
+		account, err := o.sidecarIdentity(driver)
+		if err != nil {
+			return Accounts{}, err
+		}
+		if accounts.Sidecars[driver], err = admit(ctx, cp, admin, account); err != nil {
 			return Accounts{}, err
 		}
 	}

@@ -176,7 +176,11 @@ func (s *System) addDriver(ctx context.Context, o Options, d Driver, index int) 
 			return err
 		}
 	}
-	config, err := admit(ctx, s.controlPlane, s.admin, o.sidecarIdentity(d.Name))
+	account, err := o.sidecarIdentity(d.Name)
+	if err != nil {
+		return err
+	}
+	config, err := admit(ctx, s.controlPlane, s.admin, account)
 	if err != nil {
 		return err
 	}
@@ -195,18 +199,23 @@ func (o Options) controllerIdentity() identity {
 }
 
 // sidecarIdentity is whom the sidecar of the driver acts as.
-func (o Options) sidecarIdentity(driver string) identity {
+func (o Options) sidecarIdentity(driver string) (identity, error) {
+	lease, err := deploy.DriverLease(driver)
+	if err != nil {
+		return identity{}, err
+	}
 	i := identity{
 		account:      suffixed(deploy.SidecarRole+"-"+driver, o.Name),
 		clusterRoles: []string{deploy.SidecarRole},
-		roles:        []string{deploy.SidecarLeaderRole},
+		roles:        []string{deploy.DriverLeaderRole(driver)},
+		manifest:     lease,
 		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
 	}
 	if o.Sidecar.WatchSecrets {
 		i.clusterRoles = append(i.clusterRoles, deploy.SidecarWatchSecretsRole)
 		i.may = authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"}
 	}
-	return i
+	return i, nil
 }
 
 // Stop ends every component and the control plane if the system started it. Later calls return what the first did.
