@@ -204,12 +204,12 @@ func drop(t *testing.T, root map[string]any, path string) {
 // eachObject calls change with the properties of every object below spec and
 // status.
 func eachObject(root map[string]any, change func(properties map[string]any)) {
-	var visit func(schema map[string]any)
-	visit = func(schema map[string]any) {
-		if items, ok := schema["items"].(map[string]any); ok {
+	var visit func(form map[string]any)
+	visit = func(form map[string]any) {
+		if items, ok := form["items"].(map[string]any); ok {
 			visit(items)
 		}
-		properties, ok := schema["properties"].(map[string]any)
+		properties, ok := form["properties"].(map[string]any)
 		if !ok {
 			return
 		}
@@ -219,18 +219,18 @@ func eachObject(root map[string]any, change func(properties map[string]any)) {
 		change(properties)
 	}
 	for _, part := range []string{"spec", "status"} {
-		if schema, ok := root["properties"].(map[string]any)[part].(map[string]any); ok {
-			visit(schema)
+		if form, ok := root["properties"].(map[string]any)[part].(map[string]any); ok {
+			visit(form)
 		}
 	}
 }
 
 // fill sets the new field wherever value has an object that may have it, and
 // reports whether anything changed.
-func fill(schema map[string]any, value any) (changed bool) {
+func fill(form map[string]any, value any) (changed bool) {
 	switch v := value.(type) {
 	case map[string]any:
-		properties, _ := schema["properties"].(map[string]any)
+		properties, _ := form["properties"].(map[string]any)
 		for name, member := range v {
 			if property, ok := properties[name].(map[string]any); ok {
 				changed = fill(property, member) || changed
@@ -240,7 +240,7 @@ func fill(schema map[string]any, value any) (changed bool) {
 			v[newField], changed = "set", true
 		}
 	case []any:
-		items, _ := schema["items"].(map[string]any)
+		items, _ := form["items"].(map[string]any)
 		for _, item := range v {
 			changed = fill(items, item) || changed
 		}

@@ -14,7 +14,7 @@ import (
 
 // A test of what the API server does with a BucketClaim: it works in a namespace of its own.
 func ExampleStart() {
-	exampletest.Run(func(t testing.TB) { // TestClaims(t *testing.T)
+	exampletest.Run(func(t testing.TB) { // in a test: TestClaims
 		env := testenv.Start(t, testenv.Options{})
 		claim := &cosiapi.BucketClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(), Name: "photos"},

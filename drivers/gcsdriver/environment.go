@@ -30,16 +30,24 @@ func variables() []settings.Variable[Config, BackendConfig] {
 		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
 		{Name: EnvironmentPrefix + "PROJECT", Description: "ID of the project.", Set: func(_ *Config, b *BackendConfig, v string) { b.Project = v }},
 		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of buckets whose class names none.", Set: func(_ *Config, b *BackendConfig, v string) { b.Location = v }},
-		{Name: EnvironmentPrefix + "CREDENTIALS_FILE", Description: "JSON file with the driver's own credentials; unset means application default credentials.",
-			Set: func(_ *Config, b *BackendConfig, v string) { b.CredentialsFile = v }},
+		{
+			Name: EnvironmentPrefix + "CREDENTIALS_FILE", Description: "JSON file with the driver's own credentials; unset means application default credentials.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.CredentialsFile = v },
+		},
 		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage; unset means Google's.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
 		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it is another than the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAMEndpoint = v }},
 		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoints.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
-		{Name: EnvironmentPrefix + "WITHOUT_ACCOUNTS", Description: "true for an emulator that knows neither accounts nor labels, such as fake-gcs-server.",
-			Set: func(_ *Config, b *BackendConfig, v string) { b.WithoutAccounts = v == "true" }},
-		{Name: EnvironmentPrefix + "WORKLOAD_IDENTITY_POOL", Description: "Full name of the cluster's workload identity pool.",
-			Set: func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Pool = v }},
-		{Name: EnvironmentPrefix + "WORKLOAD_IDENTITY_SUBJECT", Description: "What a service account is called in the pool, with {namespace} and {name}.",
-			Set: func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Subject = v }},
+		{
+			Name: EnvironmentPrefix + "WITHOUT_ACCOUNTS", Description: "true for an emulator that knows neither accounts nor labels, such as fake-gcs-server.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.WithoutAccounts = v == "true" },
+		},
+		{
+			Name: EnvironmentPrefix + "WORKLOAD_IDENTITY_POOL", Description: "Full name of the cluster's workload identity pool.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Pool = v },
+		},
+		{
+			Name: EnvironmentPrefix + "WORKLOAD_IDENTITY_SUBJECT", Description: "What a service account is called in the pool, with {namespace} and {name}.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.WorkloadIdentity.Subject = v },
+		},
 	}
 }

@@ -42,7 +42,9 @@ func variables() []settings.Variable[Config, BackendConfig] {
 		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or virtual.", Set: func(_ *Config, b *BackendConfig, v string) { b.Addressing = Addressing(v) }},
 		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
 		{Name: EnvironmentPrefix + "ACCESS_KEY_ID", Description: "Access key ID of the driver itself.", Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.AccessKeyID = v }},
-		{Name: EnvironmentPrefix + "SECRET_ACCESS_KEY", Description: "Secret key of the driver itself.",
-			Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.SecretAccessKey = cosi.NewSecret(v) }},
+		{
+			Name: EnvironmentPrefix + "SECRET_ACCESS_KEY", Description: "Secret key of the driver itself.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.SecretAccessKey = cosi.NewSecret(v) },
+		},
 	}
 }

@@ -137,8 +137,13 @@ func writeTar(path string, copied io.Writer, fill func(*tar.Writer) error) error
 // addTree adds what is below a directory, as files of an owner. Their times are
 // fixed, so that the same sources give the same layer.
 func addTree(w *tar.Writer, dir string, owner int) error {
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == dir {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == "." {
 			return err
 		}
 		info, err := entry.Info()
@@ -147,7 +152,7 @@ func addTree(w *tar.Writer, dir string, owner int) error {
 		}
 		link := ""
 		if info.Mode().Type() == fs.ModeSymlink {
-			if link, err = os.Readlink(path); err != nil {
+			if link, err = root.Readlink(name); err != nil {
 				return err
 			}
 		}
@@ -155,14 +160,12 @@ func addTree(w *tar.Writer, dir string, owner int) error {
 		if err != nil {
 			return err
 		}
-		if header.Name, err = filepath.Rel(dir, path); err != nil {
-			return err
-		}
+		header.Name = name
 		header.Uid, header.Gid, header.Uname, header.Gname, header.ModTime = owner, owner, "", "", time.Unix(0, 0)
 		if err := w.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 			return err
 		}
-		file, err := os.Open(path)
+		file, err := root.Open(name)
 		if err != nil {
 			return err
 		}

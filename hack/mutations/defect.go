@@ -54,7 +54,7 @@ func all(root string) ([]defect, error) {
 	return ds, nil
 }
 
-var changedFile = regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`)
+var changedFile = regexp.MustCompile(`(?m)^\+{3} b/(.+)$`)
 
 // read reads the header of a defect and which files it changes.
 func read(root, path string) (defect, error) {

@@ -14,11 +14,11 @@ var unexplained = []struct {
 	what    *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`\b[AB][0-9]{1,2}\b`), "the decision record that says it (docs/adr)"},
-	{regexp.MustCompile(`\b[Cc]ases? [0-9]+\b`), "the ID of the case (lifecycle/cases, sanity) or what it says"},
-	{regexp.MustCompile(`\bKEP:[0-9]+\b`), "the title of the section"},
+	{regexp.MustCompile(`\b[AB]\d{1,2}\b`), "the decision record that says it (docs/adr)"},
+	{regexp.MustCompile(`\b[Cc]ases? \d+\b`), "the ID of the case (lifecycle/cases, sanity) or what it says"},
+	{regexp.MustCompile(`\bKEP:\d+\b`), "the title of the section"},
 	{regexp.MustCompile(`\x{00a7}`), "the title of the section"},
-	{regexp.MustCompile(`\b[Ii]ssue #?[0-9]+\b`), "what it says, or its URL"},
+	{regexp.MustCompile(`\b[Ii]ssue #?\d+\b`), "what it says, or its URL"},
 	{regexp.MustCompile(`\b[Dd]esign (note|doc|document)s?\b`), "the decision record that says it (docs/adr)"},
 }
 

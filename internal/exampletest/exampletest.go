@@ -17,7 +17,7 @@ import (
 // Run calls example as a test would be called, and returns when its cleanups are done. What the test would fail with is
 // printed, so that the output is not what the example says. A skip is silent: an example cannot be skipped.
 func Run(example func(testing.TB)) {
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // an example is given none
+	ctx, cancel := context.WithCancel(context.Background())
 	t := &tb{ctx: ctx}
 	t.wait(func() { example(t) })
 	cancel()

@@ -43,17 +43,18 @@ type patch struct {
 // the API server has it in the same version as before; nil means that it is
 // not known.
 func newPatch(stored, before, after any) (*patch, error) {
-	var was, is map[string]any
-	if err := convert(before, &was); err != nil {
+	was, err := convert(before)
+	if err != nil {
 		return nil, err
 	}
-	if err := convert(after, &is); err != nil {
+	is, err := convert(after)
+	if err != nil {
 		return nil, err
 	}
 	p, base := &patch{}, was
 	if stored != nil {
-		p.stored, base = true, nil
-		if err := convert(stored, &base); err != nil {
+		p.stored = true
+		if base, err = convert(stored); err != nil {
 			return nil, err
 		}
 	}
@@ -61,18 +62,19 @@ func newPatch(stored, before, after any) (*patch, error) {
 	return p, p.err
 }
 
-// convert makes the JSON form of an object of it.
-func convert(object any, into *map[string]any) error {
+// convert returns the JSON form of an object.
+func convert(object any) (map[string]any, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return fmt.Errorf("encode %T: %w", object, err)
+		return nil, fmt.Errorf("encode %T: %w", object, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // an int64 may be no float64
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("decode %T: %w", object, err)
+	var form map[string]any
+	if err := decoder.Decode(&form); err != nil {
+		return nil, fmt.Errorf("decode %T: %w", object, err)
 	}
-	return nil
+	return form, nil
 }
 
 // object adds the change of an object at a path. A member that is null is one

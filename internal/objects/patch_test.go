@@ -240,8 +240,8 @@ func keptOf(before, after *cosiapi.BucketAccess) *cosiapi.BucketAccess {
 // every object, which says where it belongs.
 func future(t *testing.T, a *cosiapi.BucketAccess) string {
 	t.Helper()
-	var object map[string]any
-	if err := convert(a, &object); err != nil {
+	object, err := convert(a)
+	if err != nil {
 		t.Fatal(err)
 	}
 	status, _ := object["status"].(map[string]any)

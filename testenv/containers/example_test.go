@@ -11,7 +11,7 @@ import (
 
 // A whole system in containers, with MinIO and the driver for it. The store goes away and comes back.
 func ExampleStartSystem() {
-	exampletest.Run(func(t testing.TB) { // TestOnMinIO(t *testing.T)
+	exampletest.Run(func(t testing.TB) { // in a test: TestOnMinIO
 		network := containers.NewNetwork(t)
 		store := containers.MinIO(t, network)
 		system := containers.StartSystem(t, network, store.Driver())

@@ -16,7 +16,7 @@ import (
 
 // A claim gets its bucket from a fake driver, by the real controller, sidecar and API server.
 func ExampleStart() {
-	exampletest.Run(func(t testing.TB) { // TestFirstBucket(t *testing.T)
+	exampletest.Run(func(t testing.TB) { // in a test: TestFirstBucket
 		driver, part := systemtest.NewDriver(t, driverfake.Options{})
 		s := systemtest.Start(t, system.Options{Drivers: []system.Driver{part}})
 		class := &cosiapi.BucketClass{
