@@ -19,7 +19,6 @@ import (
 
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/testenv"
-	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 // TestDeploy applies what an administrator applies, twice, and holds the Pods
@@ -27,18 +26,11 @@ import (
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := controlplane.WriteKubeconfig(kubeconfig, env.ControlPlane.Config(), "default"); err != nil {
-		t.Fatal(err)
-	}
 	for range 2 {
 		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3", "../../deploy/drivers/azure", "../../deploy/drivers/gcs"} {
-			cmd := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "apply", "--server-side", "--force-conflicts", "-k", dir)
-			cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+t.TempDir())
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("kubectl apply -k %s: %v\n%s", dir, err, out)
-			}
+			apply(t, env, "default", "--force-conflicts", "-k", dir)
 		}
+		apply(t, env, "default", "-f", "../../deploy/policies/classes.yaml")
 	}
 	clients, err := kubernetes.NewForConfig(env.ControlPlane.Config())
 	if err != nil {
@@ -58,6 +50,24 @@ func TestDeploy(t *testing.T) {
 		t.Parallel()
 		rights(t, clients)
 	})
+	t.Run("classes", func(t *testing.T) {
+		t.Parallel()
+		classesOfNamespaces(t, env)
+	})
+	t.Run("quota", func(t *testing.T) {
+		t.Parallel()
+		quotaOfNamespaces(t, env)
+	})
+}
+
+// apply runs kubectl apply in a namespace as an administrator.
+func apply(t *testing.T, env *testenv.Env, namespace string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), append([]string{"apply", "--server-side"}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig(env.Config(), namespace), "KUBECACHEDIR="+t.TempDir())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl apply %s: %v\n%s", args, err, out)
+	}
 }
 
 // admitted checks that the namespace takes the Pod of a Deployment, and refuses
