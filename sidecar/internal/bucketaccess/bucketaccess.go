@@ -66,7 +66,9 @@ type work struct {
 	calls.Turn
 
 	access *cosiapi.BucketAccess
-	// order is what the driver is asked for.
+	// asked is what the driver is asked for, and order is that for the account
+	// once it has an ID.
+	asked *cosi.DriverGenerateBucketAccessIdRequest
 	order order
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
@@ -93,7 +95,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	steps := r.deprovisioning()
 	if a.DeletionTimestamp == nil {
-		w.order = orderOf(a, w.Info.Revision)
+		w.asked = idRequest(a)
+		if id := a.Status.AccountID; id != "" {
+			w.order = orderOf(w.asked, id, w.Info.Revision)
+		}
 		steps = r.provisioning()
 	}
 	return runner.Run(ctx, r.Runner, req, a, steps, w)

@@ -21,12 +21,12 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 		return wait, nil
 	}
 	defer end()
-	id, err := r.Driver.GenerateAccountID(ctx, idRequest(a))
+	id, err := r.Driver.GenerateAccountID(ctx, w.asked)
 	if err != nil {
 		return r.grantFailed(ctx, w, err)
 	}
 	r.Failures.Forget(w.Req)
 	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID = id })
-	w.Fresh, w.order = true, orderOf(a, w.Info.Revision)
+	w.Fresh, w.order = true, orderOf(w.asked, id, w.Info.Revision)
 	return step.Next(), err
 }

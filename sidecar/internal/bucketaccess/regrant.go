@@ -54,9 +54,9 @@ type order struct {
 	digest string
 }
 
-// orderOf returns what a driver of that revision is asked to grant for an access.
-func orderOf(a *cosiapi.BucketAccess, revision string) order {
-	request := grantRequest(a)
+// orderOf returns what a driver of that revision is asked to grant to an account.
+func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account, revision string) order {
+	request := grantRequest(asked, account)
 	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
 	parts := struct {
 		Account, Protocol, Authentication, Namespace, ServiceAccount, Rotation, Revision string
@@ -115,7 +115,7 @@ func renewal(now, expiry time.Time) time.Time {
 // that everything is as it should be until at the latest next, which is zero
 // if no time is set.
 func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, periodic, now time.Time) (why string, next time.Time) {
-	if !provisioned(a) {
+	if !provisioned(a) || a.Status.AccountID == "" {
 		return "the access is not provisioned", next
 	}
 	if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse) {

@@ -193,10 +193,9 @@ func idRequest(a *cosiapi.BucketAccess) *cosi.DriverGenerateBucketAccessIdReques
 	}
 }
 
-func grantRequest(a *cosiapi.BucketAccess) *cosi.DriverGrantBucketAccessRequest {
-	asked := idRequest(a)
+func grantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, account string) *cosi.DriverGrantBucketAccessRequest {
 	return &cosi.DriverGrantBucketAccessRequest{
-		AccountId:               a.Status.AccountID,
+		AccountId:               account,
 		Protocol:                asked.GetProtocol(),
 		AuthenticationType:      asked.GetAuthenticationType(),
 		ServiceAccountName:      asked.GetServiceAccountName(),

@@ -97,6 +97,9 @@ func TestDue(t *testing.T) {
 		"not provisioned": {
 			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.Conditions = nil }, why: "not provisioned",
 		},
+		"the account ID is lost": {
+			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.AccountID = "" }, why: "not provisioned",
+		},
 		"the last grant failed": {
 			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) {
 				conditions.Set(&a.Status.Conditions, conditions.Change{
@@ -155,7 +158,7 @@ func TestOrderOf(t *testing.T) {
 	digestOf := func(revision string, change func(*cosiapi.BucketAccess)) string {
 		a := granted()
 		change(a)
-		return orderOf(a, revision).digest
+		return orderOf(idRequest(a), a.Status.AccountID, revision).digest
 	}
 	same := digestOf("1", func(*cosiapi.BucketAccess) {})
 	for name, tc := range map[string]struct {
