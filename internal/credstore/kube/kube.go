@@ -118,7 +118,7 @@ func (s *Store) Get(ctx context.Context, account string) (credstore.Entry, error
 	return entry, nil
 }
 
-// Put implements credstore.Store.
+// Put implements credstore.Store. It writes the Secret as a whole: nobody else keeps anything in it.
 func (s *Store) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
 	data, err := credstore.Encode(entry)
 	if err != nil {
