@@ -93,14 +93,19 @@ func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj clien
 		attribute.String("cosi.component", r.options.Component),
 		attribute.String("k8s.namespace.name", req.Namespace), attribute.String("cosi.object.name", req.Name)))
 	defer span.End()
-	outcome, err := step.Runner[W]{Steps: steps, Observe: r.observe, Enter: r.enter}.Run(ctx, work)
-	describe(span, outcome)
-	logger := log.FromContext(ctx).WithValues("step", outcome.Step)
-	switch {
+	last := outcome{verdict: step.Done()}
+	for _, s := range steps {
+		if last = run(ctx, r, s, work); last.err != nil || !last.verdict.Goes() {
+			break
+		}
+	}
+	last.describe(span)
+	logger := log.FromContext(ctx).WithValues("step", last.step)
+	switch err := last.err; {
 	case err == nil:
 		r.conflicts.Forget(req)
-		logger.V(1).Info("Reconciled", "verdict", outcome.Verdict.String(), "waitingFor", outcome.Verdict.Reason())
-		return reconcile.Result{RequeueAfter: r.next(outcome.Verdict)}, nil
+		logger.V(1).Info("Reconciled", "verdict", last.verdict.String(), "waitingFor", last.verdict.Reason())
+		return reconcile.Result{RequeueAfter: r.next(last.verdict)}, nil
 	case apierrors.IsConflict(err):
 		wait := r.conflicts.When(req)
 		logger.V(1).Info("Object changed meanwhile, reading it again", "after", wait.String())
@@ -130,34 +135,39 @@ func (r *Runner) report(obj client.Object, failures int, err error) {
 		fmt.Sprintf("The Kubernetes API refused COSI %d times in a row and is asked again: %v.", failures, err))
 }
 
-// enter begins the span of a step.
-func (r *Runner) enter(ctx context.Context, name string) (within context.Context, leave func(step.Outcome)) {
-	within, span := r.tracer.Start(ctx, name)
-	leave = func(o step.Outcome) {
-		describe(span, o)
-		span.End()
+// An outcome is what one step did.
+type outcome struct {
+	step    string
+	verdict step.Verdict
+	// err names the step.
+	err error
+}
+
+// run runs one step in a span of its own.
+func run[W any](ctx context.Context, r *Runner, s step.Step[W], work W) outcome {
+	ctx, span := r.tracer.Start(ctx, s.Name())
+	defer span.End()
+	began := time.Now()
+	verdict, err := s.Run(ctx, work)
+	took, label := time.Since(began), verdict.String()
+	if err != nil {
+		err, label = fmt.Errorf("%s: %w", s.Name(), err), "error"
 	}
-	return within, leave
+	if r.options.Steps != nil {
+		r.options.Steps.Ran(r.options.Component, r.options.Kind, s.Name(), label, took)
+	}
+	o := outcome{step: s.Name(), verdict: verdict, err: err}
+	o.describe(span)
+	return o
 }
 
 // describe says in a span how it went.
-func describe(span trace.Span, o step.Outcome) {
-	span.SetAttributes(attribute.String("cosi.step", o.Step), attribute.String("cosi.verdict", o.Verdict.String()))
-	if reason := o.Verdict.Reason(); reason != "" {
+func (o outcome) describe(span trace.Span) {
+	span.SetAttributes(attribute.String("cosi.step", o.step), attribute.String("cosi.verdict", o.verdict.String()))
+	if reason := o.verdict.Reason(); reason != "" {
 		span.SetAttributes(attribute.String("cosi.waiting_for", reason))
 	}
-	if o.Err != nil {
-		span.SetStatus(codes.Error, o.Err.Error())
+	if o.err != nil {
+		span.SetStatus(codes.Error, o.err.Error())
 	}
-}
-
-func (r *Runner) observe(o step.Outcome) {
-	if r.options.Steps == nil {
-		return
-	}
-	verdict := o.Verdict.String()
-	if o.Err != nil {
-		verdict = "error"
-	}
-	r.options.Steps.Ran(r.options.Component, r.options.Kind, o.Step, verdict, o.Took)
 }

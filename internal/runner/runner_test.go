@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +28,7 @@ import (
 const resync = 10 * time.Minute
 
 func steps(verdict step.Verdict, err error) []step.Step[int] {
-	return []step.Step[int]{step.Func[int]{StepName: "only", Do: func(context.Context, int) (step.Verdict, error) { return verdict, err }}}
+	return []step.Step[int]{step.Named("only", func(context.Context, int) (step.Verdict, error) { return verdict, err })}
 }
 
 func request() reconcile.Request {
@@ -135,4 +137,67 @@ func TestSuccessStartsCountAgain(t *testing.T) {
 	if got := len(recorder.Events); got != 0 {
 		t.Errorf("Events: want none, got %d", got)
 	}
+}
+
+func TestStepsRunInOrderUntilOneEndsTheReconcile(t *testing.T) {
+	t.Parallel()
+	errBackend := errors.New("backend is down")
+	for name, tc := range map[string]struct {
+		first step.Verdict
+		err   error
+		ran   []string
+		label string // of the metric of the first step
+	}{
+		"each returns Next":              {step.Next(), nil, []string{"a", "b"}, "next"},
+		"a wait ends it":                 {step.Wait("Bucket x"), nil, []string{"a"}, "wait"},
+		"done ends it":                   {step.Done(), nil, []string{"a"}, "done"},
+		"a failure ends it":              {step.Next(), errBackend, []string{"a"}, "error"},
+		"a failure of the API does, too": {step.Next(), conflict(), []string{"a"}, "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := prometheus.NewPedanticRegistry()
+			durations, err := metrics.NewSteps(registry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ran []string
+			named := func(name string, verdict step.Verdict, err error) step.Step[int] {
+				return step.Named(name, func(context.Context, int) (step.Verdict, error) {
+					ran = append(ran, name)
+					return verdict, err
+				})
+			}
+			r := runner.New(runner.Options{Component: "controller", Kind: metrics.KindBucketClaim, Steps: durations})
+			_, err = runner.Run(t.Context(), r, request(), &cosiapi.BucketClaim{}, []step.Step[int]{named("a", tc.first, tc.err), named("b", step.Next(), nil)}, 0)
+			if errors.Is(tc.err, errBackend) != errors.Is(err, errBackend) {
+				t.Errorf("the cause is lost: %v", err)
+			}
+			if diff := cmp.Diff(tc.ran, ran); diff != "" {
+				t.Errorf("steps that ran (-want, +got):\n%s", diff)
+			}
+			want := "controller BucketClaim a " + tc.label
+			if got := observed(t, registry); len(got) != len(tc.ran) || got[0] != want {
+				t.Errorf("observed: want %q first of %d, got %q", want, len(tc.ran), got)
+			}
+		})
+	}
+}
+
+// observed returns the labels of the steps that were measured, in order.
+func observed(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []string
+	for _, m := range families[0].GetMetric() {
+		label := map[string]string{}
+		for _, l := range m.GetLabel() {
+			label[l.GetName()] = l.GetValue()
+		}
+		steps = append(steps, strings.Join([]string{label["component"], label["resource_kind"], label["step"], label["verdict"]}, " "))
+	}
+	return steps
 }

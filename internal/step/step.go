@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package step runs a reconcile as a list of named steps.
+// Package step is what a reconcile consists of: a list of named steps, which
+// package runner runs.
 //
 // A step establishes one observable fact and says how the reconcile goes on
 // with a Verdict. Waiting for somebody else is a verdict, never an error: an
@@ -30,17 +31,21 @@ type Step[T any] interface {
 	Run(ctx context.Context, work T) (Verdict, error)
 }
 
-// Func adapts a function to a Step, for steps without state of their own.
-type Func[T any] struct {
-	StepName string
-	Do       func(ctx context.Context, work T) (Verdict, error)
+// Named returns the step of that name that calls do.
+func Named[T any](name string, do func(ctx context.Context, work T) (Verdict, error)) Step[T] {
+	return named[T]{name: name, do: do}
+}
+
+type named[T any] struct {
+	name string
+	do   func(ctx context.Context, work T) (Verdict, error)
 }
 
 // Name implements Step.
-func (f Func[T]) Name() string { return f.StepName }
+func (n named[T]) Name() string { return n.name }
 
 // Run implements Step.
-func (f Func[T]) Run(ctx context.Context, work T) (Verdict, error) { return f.Do(ctx, work) }
+func (n named[T]) Run(ctx context.Context, work T) (Verdict, error) { return n.do(ctx, work) }
 
 // kind is the way a reconcile goes on after a step.
 type kind int
@@ -99,74 +104,4 @@ func (v Verdict) String() string {
 	default:
 		return fmt.Sprintf("kind(%d)", int(v.kind))
 	}
-}
-
-// An Outcome is what one step did; observers get one for each step that ran.
-type Outcome struct {
-	Step    string
-	Verdict Verdict
-	Err     error
-	Took    time.Duration
-}
-
-// Failed is the error of a step, which keeps the name of the step that failed.
-type Failed struct {
-	Step string
-	Err  error
-}
-
-// Error implements error.
-func (f *Failed) Error() string { return f.Step + ": " + f.Err.Error() }
-
-// Unwrap gives errors.Is and errors.As the cause.
-func (f *Failed) Unwrap() error { return f.Err }
-
-// A Runner runs steps in order.
-type Runner[T any] struct {
-	// Steps run in this order until one does not return Next.
-	Steps []Step[T]
-	// Now is the clock of the durations in an Outcome; nil means time.Now.
-	Now func() time.Time
-	// Observe is called for each step that ran; nil observes none.
-	Observe func(Outcome)
-	// Enter is called before each step and returns the context that it runs in,
-	// and what is to be called with its outcome; nil changes nothing.
-	Enter func(ctx context.Context, name string) (within context.Context, leave func(Outcome))
-}
-
-// Run runs the steps and returns the last outcome. An empty Runner is Done.
-// The error is nil or a *Failed, and the same one that the outcome holds.
-func (r Runner[T]) Run(ctx context.Context, work T) (Outcome, error) {
-	now := r.Now
-	if now == nil {
-		now = time.Now
-	}
-	last := Outcome{Verdict: Done()}
-	for _, s := range r.Steps {
-		within, leave := r.enter(ctx, s.Name())
-		start := now()
-		verdict, err := s.Run(within, work)
-		last = Outcome{Step: s.Name(), Verdict: verdict, Took: now().Sub(start)}
-		if err != nil {
-			last.Err = &Failed{Step: s.Name(), Err: err}
-		}
-		leave(last)
-		if r.Observe != nil {
-			r.Observe(last)
-		}
-		if last.Err != nil {
-			return last, last.Err
-		}
-		if !verdict.Goes() {
-			return last, nil
-		}
-	}
-	return last, nil
-}
-
-func (r Runner[T]) enter(ctx context.Context, name string) (within context.Context, leave func(Outcome)) {
-	if r.Enter == nil {
-		return ctx, func(Outcome) {}
-	}
-	return r.Enter(ctx, name)
 }

@@ -16,24 +16,27 @@ func TestUninterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var ran []string
-	cancels := step.Func[*[]string]{StepName: "cancels", Do: func(ctx context.Context, ran *[]string) (step.Verdict, error) {
-		cancel()
-		*ran = append(*ran, "cancels")
-		if _, limited := ctx.Deadline(); !limited {
-			t.Error("the step has no limit")
+	named := func(name string) step.Step[int] {
+		return step.Named(name, func(ctx context.Context, _ int) (step.Verdict, error) {
+			cancel()
+			ran = append(ran, name)
+			if _, limited := ctx.Deadline(); !limited {
+				t.Errorf("%s has no limit", name)
+			}
+			return step.Next(), ctx.Err()
+		})
+	}
+	var last step.Verdict
+	for _, s := range step.Uninterrupted(time.Minute, step.BeforeStop(named("cancels")), named("records"), step.BeforeStop(named("calls"))) {
+		var err error
+		if last, err = s.Run(ctx, 0); err != nil {
+			t.Errorf("%s, which had begun, was interrupted: %v", s.Name(), err)
 		}
-		return step.Next(), ctx.Err()
-	}}
-	steps := step.Uninterrupted(time.Minute,
-		step.BeforeStop(step.Step[*[]string](cancels)), named("records", step.Next(), nil), step.BeforeStop(named("calls", step.Next(), nil)))
-	outcome, err := step.Runner[*[]string]{Steps: steps}.Run(ctx, &ran)
-	if err != nil {
-		t.Errorf("the step that had begun was interrupted: %v", err)
 	}
 	if diff := cmp.Diff([]string{"cancels", "records"}, ran); diff != "" {
 		t.Errorf("steps that ran (-want, +got):\n%s", diff)
 	}
-	if !outcome.Verdict.Waits() {
-		t.Errorf("verdict: want wait, got %v", outcome.Verdict)
+	if !last.Waits() {
+		t.Errorf("verdict: want wait, got %v", last)
 	}
 }

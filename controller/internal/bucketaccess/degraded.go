@@ -18,16 +18,16 @@ import (
 func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error) {
 	p := checkHandedOff(w.access, w.facts)
 	if p != nil {
-		if err := r.gatherLive(ctx, w); err != nil {
+		if err := r.regather(ctx, w); err != nil {
 			return step.Verdict{}, err
 		}
 		p = checkHandedOff(w.access, w.facts)
 	}
 	_, err := r.PatchStatus(ctx, w.access, func() {
 		if p == nil {
-			w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
+			w.merge(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
 		} else {
-			w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.Reason, p.Message)
+			w.merge(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, p.Reason, p.Message)
 		}
 	})
 	return step.Next(), err

@@ -22,6 +22,8 @@ type facts struct {
 	claims map[string]*cosiapi.BucketClaim
 	// buckets by the name of the claim that is bound to them.
 	buckets map[string]*cosiapi.Bucket
+	// fresh says that they come from the API server and not from the cache.
+	fresh bool
 }
 
 // gather looks up class, claims and Buckets in the cache.
@@ -31,14 +33,14 @@ func (r *Reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) 
 	return step.Next(), err
 }
 
-// gatherLive looks them up in the API server, once for each reconcile.
-func (r *Reconciler) gatherLive(ctx context.Context, w *work) error {
-	if w.live {
+// regather looks them up in the API server, once for each reconcile.
+func (r *Reconciler) regather(ctx context.Context, w *work) error {
+	if w.facts.fresh {
 		return nil
 	}
 	var err error
 	w.facts, err = gatherFrom(ctx, r.Live, w.access)
-	w.live = err == nil
+	w.facts.fresh = err == nil
 	return err
 }
 

@@ -16,7 +16,7 @@ import (
 // undone. So everything is looked at once more in the API server first. A
 // claim that begins to go after that look is held by our finalizer.
 func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error) {
-	if err := r.gatherLive(ctx, w); err != nil {
+	if err := r.regather(ctx, w); err != nil {
 		return step.Verdict{}, err
 	}
 	for _, check := range []rule{checkClass, checkClaims, checkBuckets} {
@@ -29,8 +29,8 @@ func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error)
 	}
 	_, err := r.PatchStatus(ctx, w.access, func() {
 		fill(w.access, w.facts)
-		w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
-		w.set(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
+		w.merge(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.ControllerValidated, waitsForGrant(w.access))
+		w.merge(cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated, validMessage)
 	})
 	return step.Wait(waitsForGrant(w.access)), err
 }

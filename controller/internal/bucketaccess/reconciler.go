@@ -36,38 +36,38 @@ type Reconciler struct {
 	Waits waits.Waits
 }
 
-// requested are the steps for an access that no sidecar knows of yet.
-func (r *Reconciler) requested() []step.Step[*work] {
+// provisioning are the steps for an access that no sidecar knows of yet.
+func (r *Reconciler) provisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		step.Func[*work]{StepName: "seen", Do: r.seen},       // does the cache hold what we wrote last?
-		step.Func[*work]{StepName: "gather", Do: r.gather},   // look up class, claims and Buckets
-		step.Func[*work]{StepName: "class", Do: r.class},     // does the class allow what is asked for?
-		step.Func[*work]{StepName: "claims", Do: r.claims},   // are the claims there, and there to stay?
-		step.Func[*work]{StepName: "protect", Do: r.protect}, // finalizer on the access
-		step.Func[*work]{StepName: "marked", Do: r.marked},   // wait until the claims are marked as in use
-		step.Func[*work]{StepName: "ready", Do: r.ready},     // do the Buckets offer what is asked for?
-		step.Func[*work]{StepName: "handoff", Do: r.handOff}, // all over to the sidecar, in one write
+		kit.Shared[*work]("seen", r.Seen), // does the cache hold what we wrote last?
+		step.Named("gather", r.gather),    // look up class, claims and Buckets
+		step.Named("class", r.class),      // does the class allow what is asked for?
+		step.Named("claims", r.claims),    // are the claims there, and there to stay?
+		step.Named("protect", r.protect),  // finalizer on the access
+		step.Named("marked", r.marked),    // wait until the claims are marked as in use
+		step.Named("ready", r.ready),      // do the Buckets offer what is asked for?
+		step.Named("handoff", r.handOff),  // all over to the sidecar, in one write
 	}
 }
 
 // handedOff are the steps for an access that its sidecar serves.
 func (r *Reconciler) handedOff() []step.Step[*work] {
 	return []step.Step[*work]{
-		step.Func[*work]{StepName: "seen", Do: r.seen},
-		step.Func[*work]{StepName: "protect", Do: r.protect},
-		step.Func[*work]{StepName: "gather", Do: r.gather},
-		step.Func[*work]{StepName: "degraded", Do: r.degraded}, // are the claims still what they were?
-		step.Func[*work]{StepName: "unserved", Do: r.unserved}, // is there a sidecar to serve it?
+		kit.Shared[*work]("seen", r.Seen),
+		step.Named("protect", r.protect),
+		step.Named("gather", r.gather),
+		step.Named("degraded", r.degraded), // are the claims still what they were?
+		step.Named("unserved", r.unserved), // is there a sidecar to serve it?
 	}
 }
 
-// terminating are the steps for an access that is being deleted.
-func (r *Reconciler) terminating() []step.Step[*work] {
+// deprovisioning are the steps for an access that is being deleted.
+func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		step.Func[*work]{StepName: "seen", Do: r.seen},
-		step.Func[*work]{StepName: "cleaned", Do: r.cleaned},     // wait for the sidecar, if it ever had the access
-		step.Func[*work]{StepName: "unmarked", Do: r.unmarked},   // wait until claims that nobody else uses are unmarked
-		step.Func[*work]{StepName: "unprotect", Do: r.unprotect}, // finalizer off the access
+		kit.Shared[*work]("seen", r.Seen),
+		step.Named("cleaned", r.cleaned),     // wait for the sidecar, if it ever had the access
+		step.Named("unmarked", r.unmarked),   // wait until claims that nobody else uses are unmarked
+		step.Named("unprotect", r.unprotect), // finalizer off the access
 	}
 }
 
@@ -76,25 +76,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !r.Options.Scope.Includes(req.Namespace) {
 		return reconcile.Result{}, nil
 	}
-	w := &work{key: req.NamespacedName, access: &cosiapi.BucketAccess{}}
-	err := r.Client.Get(ctx, req.NamespacedName, w.access)
+	access := &cosiapi.BucketAccess{}
+	w := &work{Turn: kit.Turn{Req: req, Object: access}, access: access}
+	err := r.Client.Get(ctx, req.NamespacedName, access)
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read access from the cache: %w", err)
 	}
-	steps := r.requested()
+	steps := r.provisioning()
 	switch {
 	case !w.access.DeletionTimestamp.IsZero():
-		steps = r.terminating()
+		steps = r.deprovisioning()
 	case w.access.Status.DriverName != "":
 		steps = r.handedOff()
 	}
 	return runner.Run(ctx, r.Runner, req, w.access, steps, w)
-}
-
-// seen waits until the cache holds what we wrote last.
-func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	return r.Seen(w.access), nil
 }

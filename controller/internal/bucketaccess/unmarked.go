@@ -23,7 +23,7 @@ import (
 func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error) {
 	for _, c := range w.access.Spec.BucketClaims {
 		claim := &cosiapi.BucketClaim{}
-		found, err := get(ctx, r.Client, types.NamespacedName{Namespace: w.key.Namespace, Name: c.BucketClaimName}, claim)
+		found, err := get(ctx, r.Client, types.NamespacedName{Namespace: w.Req.Namespace, Name: c.BucketClaimName}, claim)
 		if err != nil {
 			return step.Verdict{}, err
 		}
@@ -31,7 +31,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 			continue
 		}
 		accesses := &cosiapi.BucketAccessList{}
-		err = r.Client.List(ctx, accesses, client.InNamespace(w.key.Namespace), client.MatchingFields{index.AccessByClaim: claim.Name})
+		err = r.Client.List(ctx, accesses, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: claim.Name})
 		if err != nil {
 			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", claim.Name, err)
 		}

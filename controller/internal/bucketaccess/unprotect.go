@@ -18,6 +18,6 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}
-	r.finished(w, deleted)
+	r.Deleted(w.access.Status.DriverName, deleted, w.access.Status.Conditions)
 	return step.Done(), nil
 }

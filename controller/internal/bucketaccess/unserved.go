@@ -29,7 +29,7 @@ func (r *Reconciler) unserved(ctx context.Context, w *work) (step.Verdict, error
 	if missing := r.Waits.MissingSidecar(ctx, w.access.Status.DriverName); missing != "" {
 		reason, message = conditions.WaitingForSidecar, waitsFor+" "+missing
 	}
-	_, err := r.PatchStatus(ctx, w.access, func() { w.set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, reason, message) })
+	_, err := r.PatchStatus(ctx, w.access, func() { w.merge(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, reason, message) })
 	return step.Wait(waitsFor), err
 }
 

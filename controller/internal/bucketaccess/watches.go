@@ -40,7 +40,7 @@ func (r *Reconciler) ofClaim(ctx context.Context, obj client.Object) []reconcile
 // ofClass wakes the accesses of a class that are not handed over yet; the
 // others have a copy of the class.
 func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.accesses(ctx, requestedOnly, client.MatchingFields{index.AccessByClass: obj.GetName()})
+	return r.accesses(ctx, notHandedOff, client.MatchingFields{index.AccessByClass: obj.GetName()})
 }
 
 // ofBucket wakes the accesses to the claim that a Bucket names, as long as they
@@ -51,7 +51,7 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 		return nil
 	}
 	ref := bucket.Spec.BucketClaimRef
-	return r.accesses(ctx, requestedOnly, client.InNamespace(ref.Namespace), client.MatchingFields{index.AccessByClaim: ref.Name})
+	return r.accesses(ctx, notHandedOff, client.InNamespace(ref.Namespace), client.MatchingFields{index.AccessByClaim: ref.Name})
 }
 
 // ofHeir wakes the accesses that are being deleted and share a claim with one
@@ -71,7 +71,7 @@ func (r *Reconciler) ofHeir(ctx context.Context, obj client.Object) []reconcile.
 	return requests
 }
 
-func requestedOnly(access *cosiapi.BucketAccess) bool { return access.Status.DriverName == "" }
+func notHandedOff(access *cosiapi.BucketAccess) bool { return access.Status.DriverName == "" }
 
 // accesses are requests for the accesses that the list options select; a nil
 // filter takes all.

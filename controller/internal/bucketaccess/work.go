@@ -6,29 +6,27 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
 // work is the state of one reconcile.
 type work struct {
-	key types.NamespacedName
+	kit.Turn
+
 	// access as it was read or written last.
 	access *cosiapi.BucketAccess
 	// facts are what the access refers to.
 	facts facts
-	// live is true once facts come from the API server and not the cache.
-	live bool
 }
 
-// set changes a condition of the access in memory, unless the sidecar has
+// merge changes a condition of the access in memory, unless the sidecar has
 // something graver to say in it.
-func (w *work) set(conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
+func (w *work) merge(conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
 	conditions.Merge(&w.access.Status.Conditions, conditions.Change{
 		Type: conditionType, Status: status, Reason: reason, Message: message, Generation: w.access.Generation,
 	})
@@ -42,8 +40,8 @@ type rule func(*cosiapi.BucketAccess, facts) *conditions.Problem
 // only on what the API server says.
 func (r *Reconciler) check(ctx context.Context, w *work, find rule) (step.Verdict, error) {
 	p := find(w.access, w.facts)
-	if p != nil && p.Confirm && !w.live {
-		if err := r.gatherLive(ctx, w); err != nil {
+	if p != nil && p.Confirm && !w.facts.fresh {
+		if err := r.regather(ctx, w); err != nil {
 			return step.Verdict{}, err
 		}
 		p = find(w.access, w.facts)
@@ -51,13 +49,13 @@ func (r *Reconciler) check(ctx context.Context, w *work, find rule) (step.Verdic
 	if p == nil {
 		return step.Next(), nil
 	}
-	return r.report(ctx, w, p)
+	return r.reportProblem(ctx, w, p)
 }
 
-// report puts a problem into the conditions of an access that is not handed
+// reportProblem puts a problem into the conditions of an access that is not handed
 // over yet, and ends the reconcile. Its user gets an Event once for each new
 // cause.
-func (r *Reconciler) report(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
+func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
 	known := p.Known(w.access.Status.Conditions)
 	_, err := r.PatchStatus(ctx, w.access, func() { p.Report(&w.access.Status.Conditions, w.access.Generation) })
 	if err != nil {
@@ -74,15 +72,4 @@ func (r *Reconciler) report(ctx context.Context, w *work, p *conditions.Problem)
 		return step.Wait(p.Message), nil
 	}
 	return step.Done(), nil
-}
-
-// finished reports the end of the deletion of an access.
-func (r *Reconciler) finished(w *work, deleted metav1.Time) {
-	o := metrics.Operation{Driver: w.access.Status.DriverName, Kind: metrics.KindBucketAccess, Name: metrics.OperationDelete}
-	r.Metrics.Finished(o, r.Now().Sub(deleted.Time))
-	r.Metrics.Reconciled(o, metrics.StatusSucceeded)
-	if !conditions.Is(w.access.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		o.Name = metrics.OperationCreate
-		r.Metrics.Reconciled(o, metrics.StatusCanceled)
-	}
 }

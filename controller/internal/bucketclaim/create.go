@@ -27,13 +27,13 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	class := &cosiapi.BucketClass{}
 	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
 	if apierrors.IsNotFound(err) {
-		return r.report(ctx, w, conditions.Wait(conditions.WaitingForClass,
+		return r.reportProblem(ctx, w, conditions.Wait(conditions.WaitingForClass,
 			"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create one of another class.", name))
 	}
 	if err != nil {
 		return step.Verdict{}, fmt.Errorf("read BucketClass %q: %w", name, err)
 	}
-	if verdict, err := r.refresh(ctx, w); err != nil || !verdict.Goes() {
+	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	return r.createFrom(ctx, w, class)
@@ -57,7 +57,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.Buc
 		}
 		return step.Next(), nil
 	case apierrors.IsInvalid(err):
-		return r.report(ctx, w, conditions.Refuse(conditions.ClassRejected,
+		return r.reportProblem(ctx, w, conditions.Refuse(conditions.ClassRejected,
 			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", class.Name, err))
 	default:
 		return step.Verdict{}, fmt.Errorf("create %s: %w", objects.Name(bucket), err)

@@ -48,7 +48,7 @@ func (r *Reconciler) findLive(ctx context.Context, w *work, name string, absent 
 		return step.Verdict{}, err
 	}
 	if bucket == nil {
-		return r.report(ctx, w, absent)
+		return r.reportProblem(ctx, w, absent)
 	}
 	w.bucket = bucket
 	return step.Next(), nil

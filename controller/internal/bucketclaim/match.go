@@ -27,5 +27,5 @@ func (r *Reconciler) match(ctx context.Context, w *work) (step.Verdict, error) {
 	if p = checkBinding(w.claim, w.bucket); p == nil {
 		return step.Next(), nil
 	}
-	return r.report(ctx, w, p)
+	return r.reportProblem(ctx, w, p)
 }

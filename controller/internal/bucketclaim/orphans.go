@@ -21,8 +21,8 @@ import (
 // was restored without it. They would otherwise hang forever.
 func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
 	buckets := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.key)}); err != nil {
-		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.key, err)
+	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}); err != nil {
+		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
 	}
 	for i := range buckets.Items {
 		uid := buckets.Items[i].Spec.BucketClaimRef.UID
@@ -61,7 +61,7 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 	claim := &cosiapi.BucketClaim{}
 	err = r.Live.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return step.Verdict{}, fmt.Errorf("read BucketClaim %q: %w", w.key, err)
+		return step.Verdict{}, fmt.Errorf("read BucketClaim %q: %w", w.Req, err)
 	}
 	if err == nil && claim.UID == ref.UID {
 		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come

@@ -22,7 +22,7 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 	if err != nil {
 		return step.Verdict{}, err
 	}
-	held := len(inuse.Holders(accesses, w.key.Name)) > 0
+	held := len(inuse.Holders(accesses, w.Req.Name)) > 0
 	marked := cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation)
 	switch {
 	case held == marked:
@@ -33,7 +33,7 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 	if accesses, err = r.liveAccesses(ctx, w); err != nil {
 		return step.Verdict{}, err
 	}
-	if len(inuse.Holders(accesses, w.key.Name)) > 0 {
+	if len(inuse.Holders(accesses, w.Req.Name)) > 0 {
 		return step.Next(), nil
 	}
 	return step.Next(), r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
@@ -42,9 +42,9 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 // cachedAccesses lists the accesses that ask for the claim, from the cache.
 func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
 	list := &cosiapi.BucketAccessList{}
-	err := r.Client.List(ctx, list, client.InNamespace(w.key.Namespace), client.MatchingFields{index.AccessByClaim: w.key.Name})
+	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name})
 	if err != nil {
-		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.key, err)
+		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.Req, err)
 	}
 	return list.Items, nil
 }
@@ -52,8 +52,8 @@ func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.Buc
 // liveAccesses lists all accesses of the namespace, from the API server.
 func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
 	list := &cosiapi.BucketAccessList{}
-	if err := r.Live.List(ctx, list, client.InNamespace(w.key.Namespace)); err != nil {
-		return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.key.Namespace, err)
+	if err := r.Live.List(ctx, list, client.InNamespace(w.Req.Namespace)); err != nil {
+		return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.Req.Namespace, err)
 	}
 	return list.Items, nil
 }

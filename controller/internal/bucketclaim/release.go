@@ -22,7 +22,7 @@ import (
 // The claim is looked at in the API server first: one that is gone already has
 // released its Bucket, and what its Bucket says since then is not for it.
 func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error) {
-	if verdict, err := r.refresh(ctx, w); err != nil || !verdict.Goes() {
+	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	bucket, err := r.liveBucket(ctx, bucketName(w.claim))

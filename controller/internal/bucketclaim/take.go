@@ -17,11 +17,11 @@ func (r *Reconciler) take(ctx context.Context, w *work) (step.Verdict, error) {
 	if w.bucket.Spec.BucketClaimRef.UID != "" {
 		return step.Next(), nil
 	}
-	if verdict, err := r.refresh(ctx, w); err != nil || !verdict.Goes() {
+	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
 	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.BucketClaimRef.UID = w.claim.UID }); err != nil {
-		return step.Verdict{}, fmt.Errorf("bind to BucketClaim %q: %w", w.key, err)
+		return step.Verdict{}, fmt.Errorf("bind to BucketClaim %q: %w", w.Req, err)
 	}
 	return step.Next(), nil
 }

@@ -5,12 +5,9 @@ package bucketclaim
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -24,9 +21,6 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}
-	if !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		r.Metrics.Reconciled(metrics.Operation{Kind: metrics.KindBucketClaim, Name: metrics.OperationCreate}, metrics.StatusCanceled)
-	}
-	r.finished(w, metrics.OperationDelete, deleted)
+	r.Deleted(w.driver(), deleted, w.claim.Status.Conditions)
 	return step.Done(), nil
 }

@@ -26,7 +26,7 @@ func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) 
 		if err != nil {
 			return step.Verdict{}, err
 		}
-		if blockers := inuse.Blockers(accesses, w.key.Name); len(blockers) > 0 {
+		if blockers := inuse.Blockers(accesses, w.Req.Name); len(blockers) > 0 {
 			return r.inUse(ctx, w, blockers)
 		}
 	}

@@ -13,19 +13,17 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
 // work is the state of one reconcile.
 type work struct {
-	key types.NamespacedName
+	kit.Turn
+
 	// claim as it was read or written last.
 	claim *cosiapi.BucketClaim
-	// fresh is true once this reconcile has read the claim from the API server
-	// or has written it there.
-	fresh bool
 	// bucket is the claim's Bucket, nil while there is none.
 	bucket *cosiapi.Bucket
 }
@@ -40,7 +38,7 @@ func set(claim *cosiapi.BucketClaim, conditionType string, status metav1.Conditi
 // write makes a change of the claim's metadata.
 func (r *Reconciler) write(ctx context.Context, w *work, change func()) error {
 	changed, err := r.Patch(ctx, w.claim, change)
-	w.fresh = w.fresh || changed
+	w.Fresh = w.Fresh || changed
 	return err
 }
 
@@ -54,16 +52,16 @@ func (r *Reconciler) writeStatus(ctx context.Context, w *work, change func()) er
 	if err != nil {
 		return err
 	}
-	w.fresh = w.fresh || changed
+	w.Fresh = w.Fresh || changed
 	if provisioned() && !before {
-		r.finished(w, metrics.OperationCreate, w.claim.CreationTimestamp)
+		r.Finished(w.driver(), metrics.OperationCreate, w.claim.CreationTimestamp)
 	}
 	return nil
 }
 
-// report puts a problem into the conditions of the claim and ends the
+// reportProblem puts a problem into the conditions of the claim and ends the
 // reconcile. Of one that refuses the claim it warns once for each new cause.
-func (r *Reconciler) report(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
+func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
 	known := p.Known(w.claim.Status.Conditions)
 	err := r.writeStatus(ctx, w, func() { p.Report(&w.claim.Status.Conditions, w.claim.Generation) })
 	if err != nil {
@@ -76,19 +74,6 @@ func (r *Reconciler) report(ctx context.Context, w *work, p *conditions.Problem)
 		r.Events.Warn(w.claim, events.FailedCreateBucket, "BindBucket", p.Message)
 	}
 	return step.Done(), nil
-}
-
-// refresh establishes that the claim in hand is the one in the API server. If
-// the claim has changed, a watch event is on its way.
-func (r *Reconciler) refresh(ctx context.Context, w *work) (step.Verdict, error) {
-	if !w.fresh {
-		current, err := r.Current(ctx, w.claim)
-		if err != nil || !current {
-			return step.Wait(objects.Name(w.claim)), err
-		}
-		w.fresh = true
-	}
-	return step.Next(), nil
 }
 
 // liveBucket reads a Bucket from the API server; nil means that there is none.
@@ -104,12 +89,10 @@ func (r *Reconciler) liveBucket(ctx context.Context, name string) (*cosiapi.Buck
 	return bucket, nil
 }
 
-// finished reports the end of an operation that began at the given time.
-func (r *Reconciler) finished(w *work, operation string, began metav1.Time) {
-	o := metrics.Operation{Kind: metrics.KindBucketClaim, Name: operation}
-	if w.bucket != nil {
-		o.Driver = w.bucket.Spec.DriverName
+// driver returns the name of the claim's driver, as far as it is known.
+func (w *work) driver() string {
+	if w.bucket == nil {
+		return ""
 	}
-	r.Metrics.Finished(o, r.Now().Sub(began.Time))
-	r.Metrics.Reconciled(o, metrics.StatusSucceeded)
+	return w.bucket.Spec.DriverName
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -58,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
-	w := &work{Turn: calls.Turn{Req: req, Object: b, Asks: asks(b), Info: r.Info()}, bucket: b}
+	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: b}, Asks: asks(b), Info: r.Info()}, bucket: b}
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
@@ -73,19 +74,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // or verified if an administrator imports it. No step wrapped in BeforeStop may
 // stand between that call and its report.
 func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
-	obtain := named("create", r.create)
+	obtain := step.Named("create", r.create)
 	if b.Spec.ExistingBucketID != "" {
-		obtain = named("verify", r.verify)
+		obtain = step.Named("verify", r.verify)
 	}
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
-		named("validate", r.validate),
-		named("protect", r.protect),
-		named("due", r.due),
-		shared("reread", r.Reread),
-		step.BeforeStop(named("identify", r.identify)),
+		kit.Shared[*work]("seen", r.Seen),
+		step.Named("validate", r.validate),
+		step.Named("protect", r.protect),
+		step.Named("due", r.due),
+		kit.Shared[*work]("reread", r.Reread),
+		step.BeforeStop(step.Named("identify", r.identify)),
 		step.BeforeStop(obtain),
-		named("report", r.report),
+		step.Named("report", r.report),
 	)
 }
 
@@ -93,25 +94,11 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 // being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
-		shared("reread", r.Reread),
-		named("hold", r.hold),
-		shared("due", r.Due),
-		step.BeforeStop(named("delete", r.delete)),
-		named("unprotect", r.unprotect),
+		kit.Shared[*work]("seen", r.Seen),
+		kit.Shared[*work]("reread", r.Reread),
+		step.Named("hold", r.hold),
+		calls.Shared[*work]("due", r.Due),
+		step.BeforeStop(step.Named("delete", r.delete)),
+		step.Named("unprotect", r.unprotect),
 	)
-}
-
-func named(name string, do func(context.Context, *work) (step.Verdict, error)) step.Step[*work] {
-	return step.Func[*work]{StepName: name, Do: do}
-}
-
-// shared names a step that the reconcilers of both kinds share.
-func shared(name string, do func(context.Context, *calls.Turn) (step.Verdict, error)) step.Step[*work] {
-	return named(name, func(ctx context.Context, w *work) (step.Verdict, error) { return do(ctx, &w.Turn) })
-}
-
-// seen waits until the cache holds what we wrote last.
-func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	return r.Seen(w.bucket), nil
 }

@@ -26,7 +26,7 @@ func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) 
 	defer end()
 	err := r.Driver.DeleteBucket(ctx, &cosi.DriverDeleteBucketRequest{BucketId: b.Status.BucketID, Parameters: b.Spec.Parameters})
 	if err != nil {
-		return r.deleteFailed(ctx, w, err)
+		return r.callFailed(ctx, w, err)
 	}
 	return step.Next(), nil
 }

@@ -17,41 +17,26 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
-// provisionFailed reports that a call that makes or verifies the bucket failed,
-// and waits until it may be repeated. A Bucket that is provisioned stays so.
-func (r *Reconciler) provisionFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
+// callFailed reports that a call failed, and waits until it may be repeated. A
+// Bucket that is provisioned stays so.
+func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
 		return step.Verdict{}, err
 	}
 	b, asked := w.bucket, w.State()
-	err = r.RecordStatus(ctx, b, sameOrder, func() {
-		conditions.Set(&b.Status.Conditions, validated(b, w.Info))
-		calls.ProvisionFailed(&b.Status.Conditions, failure, b.Generation)
-	})
-	if err != nil {
-		return step.Verdict{}, err
+	say, reason, action := calls.ProvisionFailed, events.FailedCreateBucket, "CreateBucket"
+	if fateOf(b) != provision {
+		say, reason, action = calls.DeprovisionFailed, events.FailedDeleteBucket, "DeleteBucket"
 	}
-	r.warn(b, events.FailedCreateBucket, "CreateBucket", failure.Message())
-	return r.Failed(&w.Turn, asked, failure), nil
-}
-
-// deleteFailed reports that the deletion of the bucket failed, and waits until
-// it may be repeated.
-func (r *Reconciler) deleteFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
-	failure, ok := driver.AsFailure(err)
-	if !ok {
-		return step.Verdict{}, err
-	}
-	b, asked := w.bucket, w.State()
 	err = r.RecordStatus(ctx, b, sameOrder, func() {
 		conditions.Set(&b.Status.Conditions, validated(b, w.Info)) // nothing holds it any more
-		calls.DeprovisionFailed(&b.Status.Conditions, failure, b.Generation)
+		say(&b.Status.Conditions, failure, b.Generation)
 	})
 	if err != nil {
 		return step.Verdict{}, err
 	}
-	r.warn(b, events.FailedDeleteBucket, "DeleteBucket", failure.Message())
+	r.warn(b, reason, action, failure.Message())
 	return r.Failed(&w.Turn, asked, failure), nil
 }
 

@@ -24,7 +24,7 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 			Name: b.Name, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 		})
 		if err != nil {
-			return r.provisionFailed(ctx, w, err)
+			return r.callFailed(ctx, w, err)
 		}
 		r.Failures.Forget(w.Req)
 	}

@@ -23,7 +23,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 		return step.Verdict{}, err
 	}
 	if first {
-		r.finished(b, metrics.OperationCreate, b.CreationTimestamp)
+		r.Finished(b.Spec.DriverName, metrics.OperationCreate, b.CreationTimestamp)
 	}
 	return step.Done(), nil
 }
@@ -42,11 +42,4 @@ func obtained(w *work) {
 		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
 		Message: "The last call to the driver succeeded.", Generation: b.Generation,
 	})
-}
-
-// finished reports the end of an operation that began at that time.
-func (r *Reconciler) finished(b *cosiapi.Bucket, operation string, began metav1.Time) {
-	done := metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: operation}
-	r.Metrics.Finished(done, r.Now().Sub(began.Time))
-	r.Metrics.Reconciled(done, metrics.StatusSucceeded)
 }

@@ -10,7 +10,6 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -27,10 +26,7 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 		return step.Verdict{}, err
 	}
 	r.Failures.Forget(w.Req)
-	r.finished(b, metrics.OperationDelete, deleted)
-	if !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		r.Metrics.Reconciled(metrics.Operation{Driver: b.Spec.DriverName, Kind: metrics.KindBucket, Name: metrics.OperationCreate}, metrics.StatusCanceled)
-	}
+	r.Deleted(b.Spec.DriverName, deleted, b.Status.Conditions)
 	return step.Done(), nil
 }
 

@@ -22,7 +22,7 @@ func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) 
 		BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 	})
 	if err != nil {
-		return r.provisionFailed(ctx, w, err)
+		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
 	return step.Next(), nil

@@ -21,6 +21,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -89,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
 	}
-	w := &work{Turn: calls.Turn{Req: req, Object: a, Asks: a.Spec, Info: r.Info()}, access: a}
+	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}
 	if !r.concerns(w) {
 		return reconcile.Result{}, nil
 	}
@@ -115,43 +116,29 @@ func (r *Reconciler) concerns(w *work) bool {
 // provisioning are the steps for an access that is wanted.
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
-		named("validate", r.validate),
-		named("protect", r.protect),
-		named("buckets", r.buckets),
-		named("reserve", r.reserve),
-		named("settle", r.settle),
-		shared("due", r.Due),
-		shared("reread", r.Reread),
-		step.BeforeStop(named("identify", r.identify)),
-		step.BeforeStop(named("grant", r.grant)),
-		named("deliver", r.deliver),
-		named("report", r.report),
+		kit.Shared[*work]("seen", r.Seen),
+		step.Named("validate", r.validate),
+		step.Named("protect", r.protect),
+		step.Named("buckets", r.buckets),
+		step.Named("reserve", r.reserve),
+		step.Named("settle", r.settle),
+		calls.Shared[*work]("due", r.Due),
+		kit.Shared[*work]("reread", r.Reread),
+		step.BeforeStop(step.Named("identify", r.identify)),
+		step.BeforeStop(step.Named("grant", r.grant)),
+		step.Named("deliver", r.deliver),
+		step.Named("report", r.report),
 	)
 }
 
 // deprovisioning are the steps for an access that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
-		named("seen", r.seen),
-		shared("reread", r.Reread),
-		named("release", r.release),
-		shared("due", r.Due),
-		step.BeforeStop(named("revoke", r.revoke)),
-		named("finish", r.markCleanupFinished),
+		kit.Shared[*work]("seen", r.Seen),
+		kit.Shared[*work]("reread", r.Reread),
+		step.Named("release", r.release),
+		calls.Shared[*work]("due", r.Due),
+		step.BeforeStop(step.Named("revoke", r.revoke)),
+		step.Named("finish", r.markCleanupFinished),
 	)
-}
-
-func named(name string, do func(context.Context, *work) (step.Verdict, error)) step.Step[*work] {
-	return step.Func[*work]{StepName: name, Do: do}
-}
-
-// shared names a step that the reconcilers of both kinds share.
-func shared(name string, do func(context.Context, *calls.Turn) (step.Verdict, error)) step.Step[*work] {
-	return named(name, func(ctx context.Context, w *work) (step.Verdict, error) { return do(ctx, &w.Turn) })
-}
-
-// seen waits until the cache holds what we wrote last.
-func (r *Reconciler) seen(_ context.Context, w *work) (step.Verdict, error) {
-	return r.Seen(w.access), nil
 }

@@ -13,40 +13,30 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
 )
 
-// grantFailed reports that a call that makes the access failed, and waits until
-// it may be repeated. An access that is provisioned stays so.
-func (r *Reconciler) grantFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
+// callFailed reports that a call failed, and waits until it may be repeated. An
+// access that is provisioned stays so.
+func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
 		return step.Verdict{}, err
 	}
 	a, asked := w.access, w.State()
+	reason, action := events.FailedGrantAccess, "GrantAccess"
+	if a.DeletionTimestamp != nil {
+		reason, action = events.FailedRevokeAccess, "RevokeAccess"
+	}
 	err = r.RecordStatus(ctx, a, sameOrder, func() {
+		if a.DeletionTimestamp != nil {
+			calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
+			return
+		}
 		conditions.Merge(&a.Status.Conditions, w.validated())
 		calls.ProvisionFailed(&a.Status.Conditions, failure, a.Generation)
 	})
 	if err != nil {
 		return step.Verdict{}, err
 	}
-	r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", failure.Message())
-	return r.Failed(&w.Turn, asked, failure), nil
-}
-
-// revokeFailed reports that the revocation failed, and waits until it may be
-// repeated.
-func (r *Reconciler) revokeFailed(ctx context.Context, w *work, err error) (step.Verdict, error) {
-	failure, ok := driver.AsFailure(err)
-	if !ok {
-		return step.Verdict{}, err
-	}
-	a, asked := w.access, w.State()
-	err = r.RecordStatus(ctx, a, sameOrder, func() {
-		calls.DeprovisionFailed(&a.Status.Conditions, failure, a.Generation)
-	})
-	if err != nil {
-		return step.Verdict{}, err
-	}
-	r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", failure.Message())
+	r.Events.Warn(a, reason, action, failure.Message())
 	return r.Failed(&w.Turn, asked, failure), nil
 }
 

@@ -18,7 +18,7 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	defer end()
 	response, err := r.Driver.GrantAccess(ctx, w.order.request)
 	if err != nil {
-		return r.grantFailed(ctx, w, err)
+		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
 	return step.Next(), nil

@@ -23,7 +23,7 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 	defer end()
 	id, err := r.Driver.GenerateAccountID(ctx, w.asked)
 	if err != nil {
-		return r.grantFailed(ctx, w, err)
+		return r.callFailed(ctx, w, err)
 	}
 	r.Failures.Forget(w.Req)
 	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID = id })

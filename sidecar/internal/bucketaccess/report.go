@@ -21,9 +21,7 @@ func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) 
 		return step.Verdict{}, err
 	}
 	if first {
-		created := metrics.Operation{Driver: a.Status.DriverName, Kind: metrics.KindBucketAccess, Name: metrics.OperationCreate}
-		r.Metrics.Finished(created, r.Now().Sub(a.CreationTimestamp.Time))
-		r.Metrics.Reconciled(created, metrics.StatusSucceeded)
+		r.Finished(a.Status.DriverName, metrics.OperationCreate, a.CreationTimestamp)
 	}
 	return r.settle(ctx, w)
 }

@@ -22,7 +22,7 @@ func (r *Reconciler) revoke(ctx context.Context, w *work) (step.Verdict, error) 
 	}
 	defer end()
 	if err := r.Driver.RevokeAccess(ctx, revokeRequest(a)); err != nil {
-		return r.revokeFailed(ctx, w, err)
+		return r.callFailed(ctx, w, err)
 	}
 	return step.Next(), nil
 }

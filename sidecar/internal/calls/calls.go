@@ -11,9 +11,6 @@ import (
 	"context"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -36,37 +33,28 @@ type Kit struct {
 	StepLimit time.Duration
 }
 
-// A Turn is one reconcile of an object.
+// A Turn is one reconcile of an object that makes calls.
 type Turn struct {
-	Req reconcile.Request
-	// Object is the copy that the reconcile decides by.
-	Object client.Object
+	kit.Turn
+
 	// Asks is the part of the object's spec that the driver is asked about, or
 	// that somebody changes to make another try worthwhile.
 	Asks any
 	// Info is the driver's latest response to DriverGetInfo.
 	Info driver.Info
-	// Fresh says that the API accepted a write of this very copy, or has it.
-	Fresh bool
+}
+
+func (t *Turn) turn() *Turn { return t }
+
+// Shared is kit.Shared for the steps of this package.
+func Shared[W interface{ turn() *Turn }](name string, do func(context.Context, *Turn) (step.Verdict, error)) step.Step[W] {
+	return step.Named(name, func(ctx context.Context, w W) (step.Verdict, error) { return do(ctx, w.turn()) })
 }
 
 // Due establishes that the last failure of a call for the object is long enough
 // ago.
 func (k *Kit) Due(_ context.Context, t *Turn) (step.Verdict, error) {
 	return k.until(k.Failures.Wait(t.Req, t.State())), nil
-}
-
-// Reread establishes that the object is still what the cache says.
-func (k *Kit) Reread(ctx context.Context, t *Turn) (step.Verdict, error) {
-	if t.Fresh {
-		return step.Next(), nil
-	}
-	current, err := k.Current(ctx, t.Object)
-	if err != nil || current {
-		t.Fresh = current
-		return step.Next(), err
-	}
-	return step.Wait("the cache, which is behind the API server"), nil
 }
 
 // Begin begins a call, which is over when end is called. While another call for
