@@ -332,7 +332,7 @@ func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
 	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretNotWritable)
-	if !strings.Contains(message, "immutable") || !strings.Contains(message, "Delete it") {
+	if !strings.Contains(message, "immutable") || !strings.Contains(message, "Delete that Secret") {
 		t.Errorf("the message does not say what to do: %s", message)
 	}
 	s.settled()

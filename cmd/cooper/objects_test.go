@@ -100,8 +100,8 @@ func seeWrongObjects(t *testing.T, up *upProcess, env map[string]string) {
 		"an access whose Secret name is taken": {
 			"bucketaccess/taken", "ResourcesValidated", "False", "SecretTaken",
 			[]string{
-				`Secret "password" belongs to somebody else: it was not made for this BucketAccess. COSI does not touch it.`,
-				"Delete that Secret, or create a new BucketAccess with another accessSecretName.",
+				`Secret "password" belongs to somebody else and not to this BucketAccess. COSI does not touch it.`,
+				"Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.",
 			},
 		},
 		"a class of a driver that nobody runs": {

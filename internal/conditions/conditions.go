@@ -3,8 +3,8 @@
 // Package conditions sets the status conditions of COSI objects.
 //
 // It holds the closed list of reasons with the component that owns each, the
-// one rule by which two components share a condition, and how objects are named
-// in what users read. It must not read or write objects: callers persist the
+// one rule by which two components share a condition, how objects are named in
+// what users read, and the facts that both components tell. It must not read or write objects: callers persist the
 // slice they pass in.
 package conditions
 

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
@@ -166,5 +167,33 @@ func TestMissingConditionIsUnknown(t *testing.T) {
 	t.Parallel()
 	if !conditions.Is(nil, kind, metav1.ConditionUnknown) || conditions.Is(nil, kind, metav1.ConditionTrue) {
 		t.Error("a condition that is not there must be Unknown")
+	}
+}
+
+func TestFacts(t *testing.T) {
+	t.Parallel()
+	bucket := &cosiapi.Bucket{}
+	bucket.Spec.BucketClaimRef = cosiapi.BucketClaimReference{Namespace: "ns", Name: "b"}
+	reserved := conditions.ClaimOf(bucket)
+	bucket.Spec.BucketClaimRef.UID = "u"
+	has := []cosiapi.Protocol{cosiapi.ProtocolS3}
+	for name, tc := range map[string]struct{ got, want string }{
+		"a Bucket of another claim": {
+			conditions.Belongs(`Bucket "a"`, conditions.ClaimOf(bucket), "this BucketClaim"),
+			`Bucket "a" belongs to BucketClaim "ns/b" with UID "u" and not to this BucketClaim.`,
+		},
+		"a claim that has not bound": {reserved, `BucketClaim "ns/b"`},
+		"a protocol is missing": {
+			conditions.Lacks(`Bucket "a"`, has, []cosiapi.Protocol{cosiapi.ProtocolGCS, cosiapi.ProtocolS3}, "this BucketClaim"),
+			`Bucket "a" supports S3 and not GCS, which this BucketClaim asks for.`,
+		},
+		"no protocol is missing": {conditions.Lacks(`Bucket "a"`, has, has, "this BucketClaim"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.got != tc.want {
+				t.Errorf("want %s, got %s", tc.want, tc.got)
+			}
+		})
 	}
 }

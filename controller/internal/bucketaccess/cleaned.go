@@ -31,5 +31,5 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 		advice = "If this lasts, see whether such a driver is installed and running."
 	}
 	return r.overdue(ctx, w, conditions.WaitingForSidecar,
-		fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets and revoke the access. %s", driver, advice))
+		fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets of this BucketAccess and to revoke it. %s", driver, advice))
 }

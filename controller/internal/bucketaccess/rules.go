@@ -25,17 +25,17 @@ func checkClass(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	case class == nil:
 		name := access.Spec.BucketAccessClassName
 		return conditions.Wait(conditions.WaitingForClass,
-			"Waiting for BucketAccessClass %q to exist. Create it, or delete this BucketAccess and create one of another class.", name).Confirmed()
+			"Waiting for BucketAccessClass %q to exist. Create it, or delete this BucketAccess and create it again with another class.", name).Confirmed()
 	case len(access.Spec.BucketClaims) > 1 && class.Spec.MultiBucketAccess != cosiapi.MultiBucketAccessMultipleBuckets:
 		return conditions.Refuse(conditions.MultiBucketDisallowed,
-			"BucketAccessClass %q allows one BucketClaim for each BucketAccess, and this one asks for %d. Create one BucketAccess for each claim, or use a class with multiBucketAccess: MultipleBuckets.",
+			"BucketAccessClass %q allows one BucketClaim for each BucketAccess, and this BucketAccess asks for %d. Create one BucketAccess for each claim, or use a class with multiBucketAccess: MultipleBuckets.",
 			class.Name, len(access.Spec.BucketClaims))
 	case authenticationType(class) == cosiapi.AuthenticationTypeServiceAccount && access.Spec.ServiceAccountName == "":
 		return conditions.Refuse(conditions.ServiceAccountRequired,
 			"BucketAccessClass %q authenticates by ServiceAccount. Delete this BucketAccess and create it again with spec.serviceAccountName.", class.Name)
 	}
-	if name := repeatedSecret(access); name != "" {
-		return conditions.Refuse(conditions.SpecInvalid, "Secret %q is named for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", name)
+	if repeated := conditions.RepeatedSecret(access); repeated != "" {
+		return conditions.Refuse(conditions.SpecInvalid, "%s", repeated)
 	}
 	for _, c := range access.Spec.BucketClaims {
 		if p := checkModes(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {
@@ -52,18 +52,6 @@ func authenticationType(class *cosiapi.BucketAccessClass) cosiapi.Authentication
 		return cosiapi.AuthenticationTypeKey
 	}
 	return class.Spec.AuthenticationType
-}
-
-// repeatedSecret is the name of a Secret that two claims ask for, or "".
-func repeatedSecret(access *cosiapi.BucketAccess) string {
-	seen := map[string]bool{}
-	for _, c := range access.Spec.BucketClaims {
-		if seen[c.AccessSecretName] {
-			return c.AccessSecretName
-		}
-		seen[c.AccessSecretName] = true
-	}
-	return ""
 }
 
 // checkModes compares modes with those the class disallows, literally and by
@@ -98,7 +86,7 @@ func checkClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 			continue
 		}
 		if !claim.DeletionTimestamp.IsZero() {
-			return conditions.Refuse(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted, so no access to it can be granted. Delete this BucketAccess and create one for another claim.", claim.Name)
+			return conditions.Refuse(conditions.BucketClaimDeleting, "BucketClaim %q is being deleted, so no access to it can be granted. Delete this BucketAccess and create it again for another claim.", claim.Name)
 		}
 	}
 	if missing {
@@ -160,21 +148,24 @@ func checkBuckets(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 
 // checkBucket is checkBuckets for one claim, which is provisioned.
 func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket, class *cosiapi.BucketAccessClass) *conditions.Problem {
+	name := conditions.Names("BucketClaim", claim.Name)
+	lacks := conditions.Lacks(name, claim.Status.Protocols, []cosiapi.Protocol{access.Spec.Protocol}, "this BucketAccess")
 	switch {
 	case bucket == nil:
 		return conditions.Refuse(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist. An administrator must restore it.", claim.Status.BoundBucketName, claim.Name)
 	case !bound(claim, bucket):
-		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q does not belong to BucketClaim %q any more. An administrator must correct that.", bucket.Name, claim.Name)
+		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must correct that.",
+			conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.ClaimOf(bucket), name))
 	case !bucket.DeletionTimestamp.IsZero() || cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
-		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete the claim.", bucket.Name, claim.Name)
+		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete that BucketClaim.", bucket.Name, claim.Name)
 	case bucket.Status.BucketID == "":
 		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it.", bucket.Name, claim.Name)
-	case !slices.Contains(claim.Status.Protocols, access.Spec.Protocol):
-		return conditions.Refuse(conditions.ProtocolUnsupported, "BucketClaim %q supports %s and not %s, which this BucketAccess asks for. Delete this BucketAccess and create it again with another protocol or claim.",
-			claim.Name, conditions.List(claim.Status.Protocols), access.Spec.Protocol)
+	case lacks != "":
+		return conditions.Refuse(conditions.ProtocolUnsupported, "%s Delete this BucketAccess and create it again with another protocol or claim.", lacks)
 	case bucket.Spec.DriverName != class.Spec.DriverName:
-		return conditions.Refuse(conditions.DriverMismatch, "BucketClaim %q is served by driver %q, and BucketAccessClass %q is for driver %q. Delete this BucketAccess and create it again with a class of the claim's driver.",
-			claim.Name, bucket.Spec.DriverName, class.Name, class.Spec.DriverName)
+		return conditions.Refuse(conditions.DriverMismatch, "%s Delete this BucketAccess and create it again with a BucketAccessClass of driver %q.",
+			conditions.Belongs(name, conditions.Names("driver", bucket.Spec.DriverName),
+				fmt.Sprintf("driver %q of BucketAccessClass %q", class.Spec.DriverName, class.Name)), bucket.Spec.DriverName)
 	default:
 		return nil
 	}

@@ -169,7 +169,7 @@ func TestCheckBuckets(t *testing.T) {
 		"a Bucket is missing": {func(_ *cosiapi.BucketAccess, f *facts) { delete(f.buckets, "films") }, conditions.BucketMissing, false, "bucket-of-films"},
 		"a Bucket names another claim": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].Spec.BucketClaimRef.UID = "other" },
-			conditions.BindingInvalid, false, "does not belong",
+			conditions.BindingInvalid, false, `belongs to BucketClaim "team/films" with UID "other" and not to`,
 		},
 		"a Bucket is being deleted": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].DeletionTimestamp = &now },

@@ -42,7 +42,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 			return step.WaitAtMost(left, string(conditions.WaitingForBucketClaim)), nil
 		}
 		return r.overdue(ctx, w, conditions.WaitingForBucketClaim,
-			fmt.Sprintf("The access is revoked. Waiting for BucketClaim %q, which is still marked as in use. Its Events say why.", claim.Name))
+			fmt.Sprintf("This BucketAccess is revoked. Waiting for BucketClaim %q, which is still marked as in use. Its Events say why.", claim.Name))
 	}
 	return step.Next(), nil
 }

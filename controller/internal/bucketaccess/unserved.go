@@ -35,5 +35,5 @@ func (r *Reconciler) unserved(ctx context.Context, w *work) (step.Verdict, error
 
 // waitsForGrant is said of an access that is handed over.
 func waitsForGrant(access *cosiapi.BucketAccess) string {
-	return fmt.Sprintf("Waiting for the sidecar of driver %q to grant the access.", access.Status.DriverName)
+	return fmt.Sprintf("Waiting for the sidecar of driver %q to grant this BucketAccess.", access.Status.DriverName)
 }

@@ -28,7 +28,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
 	if apierrors.IsNotFound(err) {
 		return r.reportProblem(ctx, w, conditions.Wait(conditions.WaitingForClass,
-			"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create one of another class.", name))
+			"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create it again with another class.", name))
 	}
 	if err != nil {
 		return step.Verdict{}, fmt.Errorf("read BucketClass %q: %w", name, err)

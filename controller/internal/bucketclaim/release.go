@@ -63,8 +63,8 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 	if w.claim.Status.BoundBucketName == "" {
 		return step.Next(), nil
 	}
-	p := conditions.Refuse(conditions.BindingInvalid, "Bucket %q, which this BucketClaim is bound to, belongs to %s. COSI deletes neither. "+
-		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim.", bucket.Name, owner(bucket))
+	p := conditions.Refuse(conditions.BindingInvalid, "%s COSI deletes neither. "+
+		"An administrator must delete that Bucket object, or remove the finalizer of this BucketClaim.", foreign(bucket))
 	isNew := !conditions.Is(w.claim.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 	err := r.writeStatus(ctx, w, func() {
 		p.Report(&w.claim.Status.Conditions, w.claim.Generation)

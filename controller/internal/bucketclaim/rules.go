@@ -42,16 +42,15 @@ func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass) *cosiapi.
 	}
 }
 
-// owner names the claim that a Bucket is bound to.
-func owner(bucket *cosiapi.Bucket) string {
-	ref := bucket.Spec.BucketClaimRef
-	return fmt.Sprintf("BucketClaim %q with UID %q", ref.Namespace+"/"+ref.Name, ref.UID)
-}
-
 // owns reports whether the Bucket is bound to this very claim.
 func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	ref := bucket.Spec.BucketClaimRef
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
+}
+
+// foreign says that a Bucket is bound to another claim.
+func foreign(bucket *cosiapi.Bucket) string {
+	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.ClaimOf(bucket), "this BucketClaim")
 }
 
 // checkBinding returns why the Bucket is not, and may not become, this claim's;
@@ -63,8 +62,7 @@ func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *condition
 	ref := bucket.Spec.BucketClaimRef
 	switch {
 	case claim.Spec.ExistingBucketName == "":
-		return conditions.Refuse(conditions.BindingInvalid,
-			"Bucket %q belongs to %s and not to this BucketClaim. An administrator must delete that Bucket object.", bucket.Name, owner(bucket))
+		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must delete that Bucket object.", foreign(bucket))
 	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:
 		return conditions.Refuse(conditions.BindingInvalid,
 			"Bucket %q is reserved for another BucketClaim. An administrator must delete the Bucket object and create it again with a bucketClaimRef to this BucketClaim.", bucket.Name)
@@ -107,14 +105,14 @@ func provisioned(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions
 	change := conditions.Change{Type: cosiapi.ConditionProvisioned, Status: of.Status, Reason: conditions.Reason(of.Reason), Message: of.Message}
 	switch of.Status {
 	case metav1.ConditionTrue:
-		lacking := missingProtocols(claim, bucket)
-		if len(lacking) == 0 {
+		lacks := lacksProtocols(claim, bucket)
+		if lacks == "" {
 			return change, true
 		}
 		if now.Status == metav1.ConditionTrue {
 			return change, false
 		}
-		change.Status, change.Reason, change.Message = metav1.ConditionFalse, conditions.ProtocolUnsupported, lackMessage(bucket, lacking)
+		change.Status, change.Reason, change.Message = metav1.ConditionFalse, conditions.ProtocolUnsupported, lacks
 		return change, true
 	case metav1.ConditionFalse:
 		return change, true
@@ -147,13 +145,13 @@ func validated(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) (conditions.C
 		return change, true
 	}
 	if conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		if lacking := missingProtocols(claim, bucket); len(lacking) > 0 {
-			change.Reason, change.Message = conditions.ProtocolUnsupported, lackMessage(bucket, lacking)
+		if lacks := lacksProtocols(claim, bucket); lacks != "" {
+			change.Reason, change.Message = conditions.ProtocolUnsupported, lacks
 			return change, true
 		}
 	}
 	change.Status, change.Reason = metav1.ConditionTrue, conditions.ControllerValidated
-	change.Message = fmt.Sprintf("The BucketClaim is bound to Bucket %q.", bucket.Name)
+	change.Message = fmt.Sprintf("This BucketClaim is bound to Bucket %q.", bucket.Name)
 	return change, true
 }
 
@@ -173,16 +171,14 @@ func conditionOf(conds []metav1.Condition, conditionType string) metav1.Conditio
 	return metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: string(conditions.Initial)}
 }
 
-// missingProtocols are those the claim asks for and the Bucket has not got.
-func missingProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) []cosiapi.Protocol {
-	return slices.DeleteFunc(slices.Clone(claim.Spec.Protocols), func(p cosiapi.Protocol) bool {
-		return slices.Contains(bucket.Status.Protocols, p)
-	})
-}
-
-func lackMessage(bucket *cosiapi.Bucket, lacking []cosiapi.Protocol) string {
-	return fmt.Sprintf("Bucket %q supports %s and not %s, which this BucketClaim asks for. Delete this BucketClaim and create it again without it, or have another Bucket imported.",
-		bucket.Name, conditions.List(bucket.Status.Protocols), conditions.List(lacking))
+// lacksProtocols says which protocols the claim asks for and the Bucket has not
+// got; empty means none.
+func lacksProtocols(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) string {
+	lacks := conditions.Lacks(conditions.Names("Bucket", bucket.Name), bucket.Status.Protocols, claim.Spec.Protocols, "this BucketClaim")
+	if lacks == "" {
+		return ""
+	}
+	return lacks + " Delete this BucketClaim and create it again without it, or have another Bucket imported."
 }
 
 // inUseMessage says which accesses hold a claim that is being deleted, and what
@@ -191,7 +187,7 @@ func inUseMessage(blockers, staying []*cosiapi.BucketAccess) string {
 	if len(staying) == 0 {
 		return fmt.Sprintf("Waiting for the deletion of %s. The conditions there say what that waits for.", accessNames(blockers))
 	}
-	return fmt.Sprintf("Waiting for the deletion of %s. The BucketClaim is in use until then: delete what nobody needs any more.", accessNames(staying))
+	return fmt.Sprintf("Waiting for the deletion of %s. This BucketClaim is in use until then: delete what nobody needs any more.", accessNames(staying))
 }
 
 // accessNames names accesses for a message.

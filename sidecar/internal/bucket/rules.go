@@ -4,7 +4,6 @@ package bucket
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,25 +86,22 @@ func unclaimed(b *cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.UID == "" 
 
 // holdMessage returns the message of a held Bucket: how it comes free.
 func holdMessage(b *cosiapi.Bucket) string {
-	claim := b.Spec.BucketClaimRef.Namespace + "/" + b.Spec.BucketClaimRef.Name
 	if unclaimed(b) {
-		return fmt.Sprintf("The Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim ever bound to it, so nobody "+
+		return fmt.Sprintf("This Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim ever bound to it, so nobody "+
 			"agreed to the loss of the data. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
 			cosiapi.BucketClaimBeingDeletedAnnotation, b.Status.BucketID)
 	}
-	return fmt.Sprintf("The Bucket is being deleted while BucketClaim %q is bound to it. It stays until that claim is deleted.", claim)
+	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It stays until that BucketClaim is deleted.", conditions.ClaimOf(b))
 }
 
-// unsupported returns the protocols that the Bucket must have and the driver
-// does not serve.
-func unsupported(b *cosiapi.Bucket, info driver.Info) []cosiapi.Protocol {
-	var missing []cosiapi.Protocol
-	for _, protocol := range b.Spec.Protocols {
-		if !info.Supports(terms.ProtocolType(protocol)) {
-			missing = append(missing, protocol)
-		}
+// inconsistency checks a Bucket's spec against the driver; nil means that the
+// Bucket can be served.
+func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {
+	lacks := conditions.Lacks(conditions.Names("Driver", info.Name), terms.Protocols(info.Protocols), b.Spec.Protocols, "this Bucket")
+	if lacks == "" {
+		return nil
 	}
-	return missing
+	return conditions.Refuse(conditions.DriverLacksProtocol, "%s Use a BucketClass of another driver, or claim other protocols.", lacks)
 }
 
 // wanted returns the Bucket's protocols as the driver gets them. Both phases call
@@ -118,15 +114,6 @@ func wanted(b *cosiapi.Bucket) []*cosi.ObjectProtocol {
 	return protocols
 }
 
-// names joins protocols for a message.
-func names(protocols []cosiapi.Protocol) string {
-	words := make([]string, len(protocols))
-	for i, protocol := range protocols {
-		words[i] = string(protocol)
-	}
-	return strings.Join(words, ", ")
-}
-
 // settled reports whether everything that provisioning does is done and
 // recorded. A status without protocols lost what the driver said.
 func settled(b *cosiapi.Bucket) bool {
@@ -135,18 +122,13 @@ func settled(b *cosiapi.Bucket) bool {
 		conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
-// validated returns the verdict on the Bucket's spec against the driver.
+// validated returns what ResourcesValidated says of the Bucket.
 func validated(b *cosiapi.Bucket, info driver.Info) conditions.Change {
-	if missing := unsupported(b, info); len(missing) > 0 {
-		return conditions.Change{
-			Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.DriverLacksProtocol,
-			Message: fmt.Sprintf("The Bucket must support %s, which driver %q does not serve. Use a BucketClass of another driver, or claim other protocols.",
-				names(missing), info.Name),
-			Generation: b.Generation,
-		}
+	if p := inconsistency(b, info); p != nil {
+		return p.Validated(b.Generation)
 	}
 	return conditions.Change{
 		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,
-		Message: "The Bucket is valid.", Generation: b.Generation,
+		Message: "This Bucket is valid.", Generation: b.Generation,
 	}
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) recover(ctx context.Context, b *cosiapi.Bucket) error {
 	return r.RecordStatus(ctx, b, sameOrder, func() {
 		conditions.Set(&b.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "COSI is done with the Bucket, which stays until others take their finalizers off.", Generation: b.Generation,
+			Message: "COSI is done with this Bucket, which stays until others take their finalizers off.", Generation: b.Generation,
 		})
 	})
 }

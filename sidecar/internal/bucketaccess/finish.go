@@ -36,7 +36,7 @@ func (r *Reconciler) recover(ctx context.Context, a *cosiapi.BucketAccess) error
 	return r.RecordStatus(ctx, a, sameOrder, func() {
 		conditions.Set(&a.Status.Conditions, conditions.Change{
 			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "The access is revoked and its Secrets are deleted.", Generation: a.Generation,
+			Message: "This BucketAccess is revoked and its Secrets are deleted.", Generation: a.Generation,
 		})
 	})
 }

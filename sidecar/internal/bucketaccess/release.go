@@ -21,7 +21,7 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 	for _, claim := range a.Spec.BucketClaims {
 		err := r.Secrets.Release(ctx, a, claim.AccessSecretName)
 		if taken, ok := errors.AsType[*TakenError](err); ok {
-			message := taken.Error() + ". Access is revoked once it is gone."
+			message := taken.Error() + ". This BucketAccess is revoked once it is gone."
 			r.Events.Warn(a, events.FailedRevokeAccess, "DeleteSecret", message)
 			_, err := r.PatchStatus(ctx, a, func() {
 				conditions.Set(&a.Status.Conditions, conditions.Change{

@@ -32,7 +32,7 @@ func delivered(w *work) {
 	conditions.Merge(&a.Status.Conditions, w.validated())
 	conditions.Set(&a.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned,
-		Message: "The access is granted and its Secrets are written.", Generation: a.Generation,
+		Message: "This BucketAccess is granted and its Secrets are written.", Generation: a.Generation,
 	})
 	conditions.Set(&a.Status.Conditions, conditions.Change{
 		Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,

@@ -46,13 +46,13 @@ func secretProblem(err error) *conditions.Problem {
 	seal, isSealed := errors.AsType[*SealedError](err)
 	switch {
 	case isTaken && taken.Held:
-		return conditions.Block(conditions.SecretTaken, "%v. COSI makes it again once it is gone.", taken)
+		return conditions.Block(conditions.SecretTaken, "%v. COSI creates it again once it is gone.", taken)
 	case isTaken:
 		return conditions.Block(conditions.SecretTaken,
-			"%v. COSI does not touch it. Delete that Secret, or create a new BucketAccess with another accessSecretName.", taken)
+			"%v. COSI does not touch it. Delete that Secret, or delete this BucketAccess and create it again with another accessSecretName.", taken)
 	case isSealed:
 		return conditions.Block(conditions.SecretNotWritable,
-			"Secret %q is immutable, so that COSI cannot write the access to it. Delete it: COSI makes it again.", seal.Name)
+			"Secret %q is immutable, so that COSI cannot write the credential to it. Delete that Secret, and COSI creates it again.", seal.Name)
 	case refused(err):
 		return conditions.Block(conditions.SecretNotWritable, "The Kubernetes API refuses an access Secret: %v.", err)
 	default:

@@ -4,6 +4,7 @@ package bucketaccess
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,16 +46,14 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 	for _, b := range a.Status.AccessedBuckets {
 		handed[b.BucketClaimName] = true
 	}
-	secrets := map[string]bool{}
 	for _, claim := range a.Spec.BucketClaims {
 		if !handed[claim.BucketClaimName] {
 			return degraded("status.accessedBuckets lacks BucketClaim %q", claim.BucketClaimName)
 		}
-		if secrets[claim.AccessSecretName] {
-			return degraded("spec.bucketClaims uses the Secret name %q twice", claim.AccessSecretName)
-		}
 		delete(handed, claim.BucketClaimName)
-		secrets[claim.AccessSecretName] = true
+	}
+	if repeated := conditions.RepeatedSecret(a); repeated != "" {
+		return conditions.Refuse(conditions.StatusDegraded, "%s", repeated)
 	}
 	for _, b := range a.Status.AccessedBuckets {
 		if handed[b.BucketClaimName] {
@@ -62,17 +61,22 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 		}
 	}
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
-		return degraded("the access authenticates by ServiceAccount, but spec.serviceAccountName is empty")
+		return degraded("it authenticates by ServiceAccount, but spec.serviceAccountName is empty")
 	}
-	if !info.Supports(terms.ProtocolType(a.Spec.Protocol)) {
-		return conditions.Refuse(conditions.DriverLacksProtocol,
-			"Driver %q does not serve protocol %s. Create a new BucketAccess with another protocol or class.", info.Name, a.Spec.Protocol)
+	if lacks := lacksProtocol(conditions.Names("Driver", info.Name), terms.Protocols(info.Protocols), a); lacks != "" {
+		return conditions.Refuse(conditions.DriverLacksProtocol, "%s Delete this BucketAccess and create it again with another protocol or class.", lacks)
 	}
 	return nil
 }
 
 func degraded(format string, args ...any) *conditions.Problem {
-	return conditions.Refuse(conditions.StatusDegraded, "The BucketAccess contradicts itself: "+format+". Delete it and create it again.", args...)
+	return conditions.Refuse(conditions.StatusDegraded, "This BucketAccess contradicts itself: "+format+". Delete this BucketAccess and create it again.", args...)
+}
+
+// lacksProtocol says that a driver or Bucket lacks the protocol of the access;
+// empty means that it does not.
+func lacksProtocol(what string, has []cosiapi.Protocol, a *cosiapi.BucketAccess) string {
+	return conditions.Lacks(what, has, []cosiapi.Protocol{a.Spec.Protocol}, "this BucketAccess")
 }
 
 // missingBucket returns the problem of a Bucket that does not exist.
@@ -86,24 +90,23 @@ func missingBucket(a *cosiapi.BucketAccess, name string) *conditions.Problem {
 
 // bucketProblem checks one Bucket of an access; nil means that it can be used.
 func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
-	ref := b.Spec.BucketClaimRef
+	ref, name := b.Spec.BucketClaimRef, conditions.Names("Bucket", b.Name)
+	lacks := lacksProtocol(name, b.Status.Protocols, a)
 	switch {
 	case b.Spec.DriverName != a.Status.DriverName:
-		return unusable("Bucket %q belongs to driver %q and the access to driver %q. Use a BucketAccessClass of the Bucket's driver.",
-			b.Name, b.Spec.DriverName, a.Status.DriverName)
+		return unusable("%s Delete this BucketAccess and create it again with a BucketAccessClass of driver %q.",
+			conditions.Belongs(name, conditions.Names("driver", b.Spec.DriverName), fmt.Sprintf("driver %q of this BucketAccess", a.Status.DriverName)), b.Spec.DriverName)
 	case ref.Namespace != a.Namespace || ref.Name != accessed.BucketClaimName:
-		return unusable("Bucket %q belongs to BucketClaim %q and not to %q. Delete this BucketAccess.",
-			b.Name, ref.Namespace+"/"+ref.Name, a.Namespace+"/"+accessed.BucketClaimName)
+		return unusable("%s Delete this BucketAccess.", conditions.Belongs(name, conditions.ClaimOf(b), conditions.Names("BucketClaim", accessed.BucketClaimName)))
 	case b.DeletionTimestamp != nil || cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation):
 		return leaving(a, accessed, b)
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		return conditions.Wait(conditions.WaitingForProvisionedBucket, "Waiting for Bucket %q to be provisioned.", b.Name)
 	case b.Status.BucketID != accessed.BucketID:
-		return unusable("Bucket %q has the bucket ID %q and not %q, as it had when access was asked for. Delete this BucketAccess and create it again.",
+		return unusable("Bucket %q has the bucket ID %q and not %q, as it had when this BucketAccess was handed off. Delete this BucketAccess and create it again.",
 			b.Name, b.Status.BucketID, accessed.BucketID)
-	case !slices.Contains(b.Status.Protocols, a.Spec.Protocol):
-		return unusable("Bucket %q does not support protocol %s; it supports %v. Create a new BucketAccess with one of these.",
-			b.Name, a.Spec.Protocol, b.Status.Protocols)
+	case lacks != "":
+		return unusable("%s Delete this BucketAccess and create it again with another protocol or claim.", lacks)
 	default:
 		return nil
 	}
@@ -115,10 +118,10 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 func leaving(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
 	released := cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation)
 	if released || !provisioned(a) || b.Status.BucketID != accessed.BucketID {
-		return unusable("Bucket %q or its BucketClaim %q is being deleted. Delete this BucketAccess, and create one for another claim.",
+		return unusable("Bucket %q or its BucketClaim %q is being deleted. Delete this BucketAccess and create it again for another claim.",
 			b.Name, accessed.BucketClaimName)
 	}
-	p := unusable("Bucket %q is being deleted and stays only until its BucketClaim %q is deleted. The access works until then. "+
+	p := unusable("Bucket %q is being deleted and stays only until its BucketClaim %q is deleted. This BucketAccess works until then. "+
 		"Create one for another claim, and delete this BucketAccess.", b.Name, accessed.BucketClaimName)
 	p.Policy = conditions.Degrades
 	return p
@@ -230,6 +233,6 @@ func (w *work) validated() conditions.Change {
 	}
 	return conditions.Change{
 		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,
-		Message: "The Buckets and Secrets of the access are valid.", Generation: w.access.Generation,
+		Message: "The Buckets and Secrets of this BucketAccess are valid.", Generation: w.access.Generation,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/objects"
 )
 
@@ -86,7 +87,7 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 		case secret.DeletionTimestamp == nil:
 			return secret, nil
 		case len(secret.Finalizers) > 0:
-			taken = TakenError{Name: key.Name, Why: fmt.Sprintf("is being deleted, and cannot go because of its finalizers %v", secret.Finalizers), Held: true}
+			taken = TakenError{Name: key.Name, Why: "is being deleted, and cannot go because of its finalizers: " + conditions.List(secret.Finalizers), Held: true}
 		}
 	}
 	return nil, &taken
@@ -157,7 +158,7 @@ func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name stri
 	if len(left.Finalizers) == 0 && deleted != nil {
 		return fmt.Errorf("delete Secret %q: %w", key, deleted)
 	}
-	return &TakenError{Name: name, Why: fmt.Sprintf("cannot go because of its finalizers %v", left.Finalizers)}
+	return &TakenError{Name: name, Why: "cannot go because of its finalizers: " + conditions.List(left.Finalizers)}
 }
 
 // get returns nil for a Secret that does not exist.
@@ -224,7 +225,7 @@ func (s Secrets) removeProtection(ctx context.Context, secret *corev1.Secret) er
 // off that access left nobody who would. For every other Secret it does nothing
 // and returns a *TakenError.
 func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error {
-	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret)}
+	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
 	name, uid := madeFor(secret)
 	if secret.DeletionTimestamp == nil || !cosiapi.HasProtection(secret) || name == "" {
 		return taken
@@ -269,11 +270,11 @@ func ofAccess(owner *metav1.OwnerReference) bool {
 func ownerOf(secret *corev1.Secret) string {
 	if owner := metav1.GetControllerOf(secret); owner != nil {
 		if ofAccess(owner) {
-			return fmt.Sprintf("another BucketAccess %q with UID %s", owner.Name, owner.UID)
+			return fmt.Sprintf("BucketAccess %q with UID %q", owner.Name, owner.UID)
 		}
 		return fmt.Sprintf("%s %q", owner.Kind, owner.Name)
 	}
-	return "somebody else: it was not made for this BucketAccess"
+	return "somebody else"
 }
 
 // refused reports whether the API will not store a Secret however often it is

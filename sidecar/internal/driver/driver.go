@@ -60,11 +60,6 @@ type Info struct {
 	Epoch uint64
 }
 
-// Supports reports whether the driver serves the protocol.
-func (i Info) Supports(protocol cosi.ObjectProtocol_Type) bool {
-	return slices.Contains(i.Protocols, protocol)
-}
-
 // A Driver is a driver that was connected at least once. Its methods for RPCs
 // fail with a *Failure; while the driver is away they fail with Unavailable
 // and send nothing.

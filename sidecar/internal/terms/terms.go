@@ -6,6 +6,8 @@
 package terms
 
 import (
+	"slices"
+
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -22,6 +24,12 @@ func ProtocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
 	default:
 		return cosi.ObjectProtocol_UNKNOWN
 	}
+}
+
+// Protocols returns the protocols of which the types are given.
+func Protocols(types []cosi.ObjectProtocol_Type) []cosiapi.Protocol {
+	all := []cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure, cosiapi.ProtocolGCS}
+	return slices.DeleteFunc(all, func(p cosiapi.Protocol) bool { return !slices.Contains(types, ProtocolType(p)) })
 }
 
 // Protocol returns a protocol as requests hold it.

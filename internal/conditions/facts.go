@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"fmt"
+	"slices"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// Belongs returns the sentence for two objects that do not fit. All three are
+// named as Names does it.
+func Belongs(what, to, notTo string) string {
+	return fmt.Sprintf("%s belongs to %s and not to %s.", what, to, notTo)
+}
+
+// ClaimOf names the claim that a Bucket is bound to or, without a UID, reserved
+// for.
+func ClaimOf(bucket *cosiapi.Bucket) string {
+	ref := bucket.Spec.BucketClaimRef
+	name := Names("BucketClaim", ref.Namespace+"/"+ref.Name)
+	if ref.UID == "" {
+		return name
+	}
+	return fmt.Sprintf("%s with UID %q", name, ref.UID)
+}
+
+// Lacks returns the sentence for an object or a driver that lacks protocols which
+// another object asks for; empty means that it has them all.
+func Lacks(what string, has, asked []cosiapi.Protocol, by string) string {
+	lacking := slices.DeleteFunc(slices.Clone(asked), func(p cosiapi.Protocol) bool { return slices.Contains(has, p) })
+	if len(lacking) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s supports %s and not %s, which %s asks for.", what, List(has), List(lacking), by)
+}
+
+// RepeatedSecret returns the sentences for an access that names one Secret for two
+// claims; empty means that it does not.
+func RepeatedSecret(access *cosiapi.BucketAccess) string {
+	seen := map[string]bool{}
+	for _, c := range access.Spec.BucketClaims {
+		if seen[c.AccessSecretName] {
+			return fmt.Sprintf("Secret %q is named for two claims. Delete this BucketAccess and create it again with one accessSecretName for each claim.", c.AccessSecretName)
+		}
+		seen[c.AccessSecretName] = true
+	}
+	return ""
+}
