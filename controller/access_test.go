@@ -15,6 +15,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // Finalizer, mark on the claim, hand-off: three writes, in that order, when the
@@ -38,7 +39,7 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
-	if !cosiapi.HasProtection(access) || !marked(get(s, claim)) {
+	if !cosiapi.HasProtection(access) || !marked(testenv.Get(s.Env, claim)) {
 		t.Errorf("finalizers of the access %v, annotations of the claim %v", access.Finalizers, claim.Annotations)
 	}
 	s.untilWritesAfter(before,
@@ -56,7 +57,7 @@ func TestAccessIsHandedOffInOneWrite(t *testing.T) {
 		spec.DriverName, spec.Parameters = "other", map[string]string{"user": "fancy"}
 	})
 	s.settled()
-	if diff := cmp.Diff(want, get(s, access).Status); diff != "" {
+	if diff := cmp.Diff(want, testenv.Get(s.Env, access).Status); diff != "" {
 		t.Errorf("status after the class was replaced (-want +got):\n%s", diff)
 	}
 }
@@ -74,9 +75,9 @@ func TestAccessCreatedBeforeItsClaim(t *testing.T) {
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
 	// A bucket ID alone does not make the Bucket usable.
-	changeStatus(s, bucket, func(b *cosiapi.Bucket) { b.Status.BucketID = b.Name })
+	testenv.ChangeStatus(s.Env, bucket, func(b *cosiapi.Bucket) { b.Status.BucketID = b.Name })
 	s.settled()
-	if got := get(s, access).Status.DriverName; got != "" {
+	if got := testenv.Get(s.Env, access).Status.DriverName; got != "" {
 		t.Errorf("handed off to %s before the bucket is provisioned", got)
 	}
 	s.provision(bucket)
@@ -193,7 +194,7 @@ func TestAccessRejectedByOneClassAndAllowedByTheNext(t *testing.T) {
 	s.provisioned("films", "fast")
 	access := s.newAccess(s.access("app", "keys", "photos", "films"))
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.MultiBucketDisallowed)
-	if cosiapi.HasProtection(access) || marked(get(s, photos)) {
+	if cosiapi.HasProtection(access) || marked(testenv.Get(s.Env, photos)) {
 		t.Errorf("a rejected access left a trace: finalizers %v, annotations of the claim %v", access.Finalizers, photos.Annotations)
 	}
 	s.Delete(first)
@@ -238,7 +239,7 @@ func TestWaitingAccessReleasesDeletedClaim(t *testing.T) {
 	claim := s.newClaim("photos", "fast")
 	s.bound(claim)
 	access := s.newAccess(s.access("app", "keys", "photos"))
-	until(s, claim, "the claim is marked", func(c *cosiapi.BucketClaim) error {
+	testenv.Until(s.Env, claim, "the claim is marked", func(c *cosiapi.BucketClaim) error {
 		if !marked(c) {
 			return fmt.Errorf("annotations %v", c.Annotations)
 		}
@@ -266,14 +267,14 @@ func TestAccessToMissingClaimHoldsNoOther(t *testing.T) {
 	addClaim(access, "films")
 	cosiapi.AddProtection(access) // as it stands after that race
 	s.newAccess(access)
-	until(s, access, "the access releases its claims", func(a *cosiapi.BucketAccess) error {
+	testenv.Until(s.Env, access, "the access releases its claims", func(a *cosiapi.BucketAccess) error {
 		if cosiapi.HasProtection(a) {
 			return fmt.Errorf("finalizers %v", a.Finalizers)
 		}
 		return nil
 	})
 	s.settled()
-	if marked(get(s, claim)) {
+	if marked(testenv.Get(s.Env, claim)) {
 		t.Error("the claim is marked as in use by an access that waits for another claim")
 	}
 	films := s.newClaim("films", "fast")
@@ -336,18 +337,18 @@ func TestLastAccessTakesTheMarkOff(t *testing.T) {
 	s.Delete(last)
 	s.Delete(first)
 	s.settled()
-	get(s, first)
+	testenv.Get(s.Env, first)
 	if !cosiapi.HasProtection(first) {
 		t.Error("an access went before its sidecar had cleaned up")
 	}
 	s.cleanedUp(first)
 	s.Gone(first)
-	if !marked(get(s, claim)) { // the other one is stuck in its revocation
+	if !marked(testenv.Get(s.Env, claim)) { // the other one is stuck in its revocation
 		t.Error("the mark went while an access was still being revoked")
 	}
 	s.cleanedUp(last)
 	s.Gone(last)
-	if marked(get(s, claim)) {
+	if marked(testenv.Get(s.Env, claim)) {
 		t.Error("the mark is still there after the last access has gone")
 	}
 	writes := s.writes()
@@ -377,7 +378,7 @@ func TestAccessConditionWithTwoCauses(t *testing.T) {
 	s.untilHandedOff(access)
 	s.grant(access)
 	sidecar := func(status metav1.ConditionStatus, reason conditions.Reason) {
-		changeStatus(s, access, func(a *cosiapi.BucketAccess) {
+		testenv.ChangeStatus(s.Env, access, func(a *cosiapi.BucketAccess) {
 			conditions.Merge(&a.Status.Conditions, conditions.Change{
 				Type: cosiapi.ConditionResourcesValidated, Status: status, Reason: reason, Message: string(reason), Generation: a.Generation,
 			})
@@ -405,18 +406,18 @@ func TestMarksTakenOffByHandComeBack(t *testing.T) {
 	claim, _ := s.provisioned("photos", "fast")
 	access := s.newAccess(s.access("app", "keys", "photos"))
 	s.untilHandedOff(access)
-	change(s, claim, func(c *cosiapi.BucketClaim) {
+	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) {
 		cosiapi.RemoveAnnotation(c, cosiapi.HasBucketAccessReferencesAnnotation)
 		cosiapi.RemoveProtection(c)
 	})
-	change(s, access, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
-	until(s, claim, "the claim is marked and protected again", func(c *cosiapi.BucketClaim) error {
+	testenv.Change(s.Env, access, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
+	testenv.Until(s.Env, claim, "the claim is marked and protected again", func(c *cosiapi.BucketClaim) error {
 		if !marked(c) || !cosiapi.HasProtection(c) {
 			return fmt.Errorf("annotations %v, finalizers %v", c.Annotations, c.Finalizers)
 		}
 		return nil
 	})
-	until(s, access, "the access is protected again", func(a *cosiapi.BucketAccess) error {
+	testenv.Until(s.Env, access, "the access is protected again", func(a *cosiapi.BucketAccess) error {
 		if !cosiapi.HasProtection(a) {
 			return fmt.Errorf("finalizers %v", a.Finalizers)
 		}

@@ -189,7 +189,7 @@ func TestClaimOutlivesItsClass(t *testing.T) {
 	s.Gone(class)
 	s.newClass("fast", func(c *cosiapi.BucketClass) { c.Spec.Parameters = map[string]string{"tier": "cold"} })
 	s.settled()
-	if got := get(s, bucket).Spec.Parameters["tier"]; got != "hot" {
+	if got := testenv.Get(s.Env, bucket).Spec.Parameters["tier"]; got != "hot" {
 		t.Errorf("parameters of the Bucket changed to %q", got)
 	}
 	s.Delete(claim)
@@ -205,7 +205,7 @@ func TestClaimMirrorsItsBucket(t *testing.T) {
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
 	set := func(conditionType string, status metav1.ConditionStatus, reason conditions.Reason) {
-		changeStatus(s, bucket, func(b *cosiapi.Bucket) {
+		testenv.ChangeStatus(s.Env, bucket, func(b *cosiapi.Bucket) {
 			setCondition(&b.Status.Conditions, conditionType, status, reason, "message of "+string(reason))
 		})
 	}
@@ -222,7 +222,7 @@ func TestClaimMirrorsItsBucket(t *testing.T) {
 	version := claim.ResourceVersion
 	set(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	for range 3 {
-		change(s, bucket, func(b *cosiapi.Bucket) {
+		testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) {
 			if b.Labels == nil {
 				b.Labels = map[string]string{}
 			}
@@ -230,7 +230,7 @@ func TestClaimMirrorsItsBucket(t *testing.T) {
 		})
 	}
 	s.settled()
-	if got := get(s, claim); got.ResourceVersion != version {
+	if got := testenv.Get(s.Env, claim); got.ResourceVersion != version {
 		t.Errorf("the claim was written though nothing changed: %+v", got)
 	}
 	set(cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.StatusDegraded)
@@ -266,5 +266,5 @@ func TestRestartedControllerWritesNothing(t *testing.T) {
 			t.Errorf("a write though nothing changed: %s", w)
 		}
 	}
-	get(s, claim)
+	testenv.Get(s.Env, claim)
 }

@@ -21,7 +21,7 @@ import (
 // being deleted or not.
 func (s *system) untilReleased(bucket *cosiapi.Bucket, deleted bool) {
 	s.t.Helper()
-	until(s, bucket, "Bucket "+bucket.Name+" is released", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, bucket, "Bucket "+bucket.Name+" is released", func(b *cosiapi.Bucket) error {
 		if !cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) || b.DeletionTimestamp.IsZero() == deleted {
 			return fmt.Errorf("annotations %v, deletionTimestamp %v", b.Annotations, b.DeletionTimestamp)
 		}
@@ -55,7 +55,7 @@ func TestDeletedClaimKeepsRetainedBucket(t *testing.T) {
 	s.Gone(claim)
 	s.untilReleased(bucket, false)
 	// A policy that changes after the claim is gone deletes nothing.
-	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
 	s.settled()
 	s.untilReleased(bucket, false)
 }
@@ -65,7 +65,7 @@ func TestDeletionFollowsTheLatestPolicy(t *testing.T) {
 	s := start(t)
 	s.newClass("fast")
 	claim, bucket := s.provisioned("photos", "fast")
-	change(s, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	s.Delete(claim)
 	s.Gone(claim)
 	s.untilReleased(bucket, false)
@@ -85,7 +85,7 @@ func TestBucketDeletedBeforeItsClaim(t *testing.T) {
 			claim, bucket := s.provisioned("photos", "any")
 			s.Delete(bucket)
 			s.settled()
-			get(s, bucket)
+			testenv.Get(s.Env, bucket)
 			if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) {
 				t.Error("the Bucket is marked though its claim lives")
 			}
@@ -115,7 +115,7 @@ func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	s.t.Cleanup(func() { s.dropFinalizer(claim) })
 	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.BindingInvalid)
 	s.settled()
-	get(s, claim)
+	testenv.Get(s.Env, claim)
 	if claim.DeletionTimestamp.IsZero() || !cosiapi.HasProtection(claim) {
 		t.Errorf("the claim is not held: %+v", claim.ObjectMeta)
 	}
@@ -149,11 +149,11 @@ func TestClaimInUseIsHeld(t *testing.T) {
 		t.Errorf("the claim does not say what it waits for: %s", message)
 	}
 	s.settled()
-	get(s, claim)
+	testenv.Get(s.Env, claim)
 	if !marked(claim) || !cosiapi.HasProtection(claim) {
 		t.Errorf("a claim in use was released: %+v", claim.ObjectMeta)
 	}
-	get(s, bucket)
+	testenv.Get(s.Env, bucket)
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
 	}
@@ -184,13 +184,13 @@ func TestDeletionThatTakesLongSaysSo(t *testing.T) {
 		t.Errorf("the access does not say which sidecar: %s", message)
 	}
 	s.untilCondition(claim, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.WaitingForBucketAccess)
-	get(s, access)
+	testenv.Get(s.Env, access)
 	setCondition(&access.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying, "the backend is down")
 	if err := s.Client.Status().Update(t.Context(), access); err != nil {
 		t.Fatal(err)
 	}
 	s.settled()
-	if got := testenv.Condition(get(s, access), cosiapi.ConditionDeprovisionFailed); got.Status != metav1.ConditionTrue {
+	if got := testenv.Condition(testenv.Get(s.Env, access), cosiapi.ConditionDeprovisionFailed); got.Status != metav1.ConditionTrue {
 		t.Errorf("the Controller hides what the sidecar says: %+v", got)
 	}
 	s.cleanedUp(access)
@@ -215,7 +215,7 @@ func TestUnseenAccessHoldsItsClaim(t *testing.T) {
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 	s.Gone(claim)
 	s.untilReleased(bucket, true)
-	get(s, access)
+	testenv.Get(s.Env, access)
 	if cosiapi.HasProtection(access) || access.Status.DriverName != "" {
 		t.Errorf("the refused access: %+v", access)
 	}
@@ -286,7 +286,7 @@ func TestBucketOfAVanishedClaimIsKeptWhileInUse(t *testing.T) {
 	s.run()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimMissing)
 	s.settled()
-	get(s, bucket)
+	testenv.Get(s.Env, bucket)
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) {
 		t.Error("the Bucket was released under an access that uses it")
 	}
@@ -306,7 +306,7 @@ func TestReleaseThatWasCutShortIsCompleted(t *testing.T) {
 	stop()
 	s.dropFinalizer(claim)
 	s.Gone(claim)
-	change(s, bucket, func(b *cosiapi.Bucket) {
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) {
 		cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, string(cosiapi.DeletionPolicyDelete))
 	})
 	s.run()

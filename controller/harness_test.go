@@ -188,30 +188,6 @@ func (s *system) newClient(config *rest.Config, options client.Options) (client.
 	return s.wrapClient(c), nil
 }
 
-// get reads an object again and returns it.
-func get[T client.Object](s *system, obj T) T {
-	s.t.Helper()
-	return testenv.Get(s.Env, obj)
-}
-
-// change reads an object again, lets change alter it, and writes it.
-func change[T client.Object](s *system, obj T, change func(T)) {
-	s.t.Helper()
-	testenv.Change(s.Env, obj, change)
-}
-
-// changeStatus is change for the status.
-func changeStatus[T client.Object](s *system, obj T, change func(T)) {
-	s.t.Helper()
-	testenv.ChangeStatus(s.Env, obj, change)
-}
-
-// until waits until the object is as check wants it; check says what is wrong.
-func until[T client.Object](s *system, obj T, what string, check func(T) error) T {
-	s.t.Helper()
-	return testenv.Until(s.Env, obj, what, check)
-}
-
 // settled waits until the Controller has nothing to do: a claim that is made
 // now, behind everything else, has been served, and so has its access.
 func (s *system) settled() {

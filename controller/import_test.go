@@ -13,6 +13,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // KEP-1979, "Accessing an Existing OSP Bucket": finalizer, UID on the Bucket, name
@@ -30,7 +31,7 @@ func TestImport(t *testing.T) {
 	s.Create(claim)
 	s.untilProvisioned(claim)
 	want := cosiapi.BucketClaimReference{Namespace: s.namespace, Name: "photos", UID: claim.UID}
-	if diff := cmp.Diff(want, get(s, bucket).Spec.BucketClaimRef); diff != "" {
+	if diff := cmp.Diff(want, testenv.Get(s.Env, bucket).Spec.BucketClaimRef); diff != "" {
 		t.Errorf("bucketClaimRef (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolGCS}, claim.Status.Protocols); diff != "" {
@@ -107,7 +108,7 @@ func TestImportOfABucketForAnotherClaim(t *testing.T) {
 	s.Create(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BindingInvalid)
-	if claim.Status.BoundBucketName != "" || get(s, wrong).Spec.BucketClaimRef.UID != "" {
+	if claim.Status.BoundBucketName != "" || testenv.Get(s.Env, wrong).Spec.BucketClaimRef.UID != "" {
 		t.Fatalf("bound: claim to %q, Bucket to %q", claim.Status.BoundBucketName, wrong.Spec.BucketClaimRef.UID)
 	}
 	s.Delete(wrong)
@@ -131,7 +132,7 @@ func TestImportedBucketBindsOnce(t *testing.T) {
 	uid := first.UID
 	s.Delete(first)
 	s.Gone(first)
-	until(s, bucket, "the Bucket is marked and kept", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, bucket, "the Bucket is marked and kept", func(b *cosiapi.Bucket) error {
 		if !cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) || !b.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("annotations %v, deletionTimestamp %v", b.Annotations, b.DeletionTimestamp)
 		}
@@ -140,7 +141,7 @@ func TestImportedBucketBindsOnce(t *testing.T) {
 	second := s.importing("photos", "archive")
 	s.Create(second)
 	s.untilCondition(second, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
-	if got := get(s, bucket).Spec.BucketClaimRef.UID; got != uid {
+	if got := testenv.Get(s.Env, bucket).Spec.BucketClaimRef.UID; got != uid {
 		t.Errorf("bucketClaimRef.uid: want %s, got %s", uid, got)
 	}
 	// The administrator imports it again: deletes the object, creates it again.
@@ -177,7 +178,7 @@ func TestImportGivenUpBeforeItBound(t *testing.T) {
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BindingInvalid)
 	s.Delete(claim)
 	s.Gone(claim)
-	get(s, bucket)
+	testenv.Get(s.Env, bucket)
 	if len(bucket.Annotations) != 0 || bucket.Spec.BucketClaimRef.UID != "" {
 		t.Errorf("the Bucket was touched: %+v", bucket.ObjectMeta)
 	}

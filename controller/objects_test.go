@@ -13,6 +13,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // global is the name of an object without a namespace.
@@ -80,14 +81,14 @@ func (s *system) newImported(name, claim string, alter ...func(*cosiapi.Bucket))
 // deleted at the end of the test whatever became of it.
 func (s *system) bound(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 	s.t.Helper()
-	until(s, claim, "claim "+claim.Name+" is bound", func(c *cosiapi.BucketClaim) error {
+	testenv.Until(s.Env, claim, "claim "+claim.Name+" is bound", func(c *cosiapi.BucketClaim) error {
 		if c.Status.BoundBucketName == "" {
 			return fmt.Errorf("it is not, conditions %+v", c.Status.Conditions)
 		}
 		return nil
 	})
 	bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}}
-	return get(s, bucket)
+	return testenv.Get(s.Env, bucket)
 }
 
 // provision acts as the sidecar: the Bucket gets an ID and is provisioned.
@@ -100,7 +101,7 @@ func (s *system) provision(bucket *cosiapi.Bucket, protocols ...cosiapi.Protocol
 	if id == "" {
 		id = bucket.Name
 	}
-	changeStatus(s, bucket, func(b *cosiapi.Bucket) {
+	testenv.ChangeStatus(s.Env, bucket, func(b *cosiapi.Bucket) {
 		b.Status.BucketID, b.Status.Protocols = id, protocols
 		setCondition(&b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue, conditions.Provisioned, "The bucket is there")
 		setCondition(&b.Status.Conditions, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated, "Valid")
@@ -111,7 +112,7 @@ func (s *system) provision(bucket *cosiapi.Bucket, protocols ...cosiapi.Protocol
 // protectBucket acts as the sidecar: the Bucket gets its finalizer.
 func (s *system) protectBucket(bucket *cosiapi.Bucket) {
 	s.t.Helper()
-	change(s, bucket, func(b *cosiapi.Bucket) { cosiapi.AddProtection(b) })
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { cosiapi.AddProtection(b) })
 	s.t.Cleanup(func() { s.dropFinalizer(bucket) })
 }
 
@@ -191,7 +192,7 @@ func (s *system) newAccess(access *cosiapi.BucketAccess) *cosiapi.BucketAccess {
 // untilHandedOff waits until the sidecar could start.
 func (s *system) untilHandedOff(access *cosiapi.BucketAccess) {
 	s.t.Helper()
-	until(s, access, "access "+access.Name+" is handed off", func(a *cosiapi.BucketAccess) error {
+	testenv.Until(s.Env, access, "access "+access.Name+" is handed off", func(a *cosiapi.BucketAccess) error {
 		if a.Status.DriverName == "" {
 			return fmt.Errorf("it is not, conditions %+v", a.Status.Conditions)
 		}
@@ -202,7 +203,7 @@ func (s *system) untilHandedOff(access *cosiapi.BucketAccess) {
 // grant acts as the sidecar: the access is granted.
 func (s *system) grant(access *cosiapi.BucketAccess) {
 	s.t.Helper()
-	changeStatus(s, access, func(a *cosiapi.BucketAccess) {
+	testenv.ChangeStatus(s.Env, access, func(a *cosiapi.BucketAccess) {
 		a.Status.AccountID = cosiapi.AccountNameFor(a.UID)
 		setCondition(&a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue, conditions.Provisioned, "Granted")
 		setCondition(&a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded, "OK")
@@ -212,7 +213,7 @@ func (s *system) grant(access *cosiapi.BucketAccess) {
 // cleanedUp acts as the sidecar: Secrets are gone and the access is revoked.
 func (s *system) cleanedUp(access *cosiapi.BucketAccess) {
 	s.t.Helper()
-	change(s, access, func(a *cosiapi.BucketAccess) {
+	testenv.Change(s.Env, access, func(a *cosiapi.BucketAccess) {
 		cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "true")
 	})
 }

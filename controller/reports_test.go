@@ -20,6 +20,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // reported are the Events of the namespace as "kind/name reason", sorted.
@@ -140,7 +141,7 @@ func TestUsersServeThemselves(t *testing.T) {
 	s.Eventually("the viewer may look", func(ctx context.Context) error {
 		return errors.Join(viewer.List(ctx, &cosiapi.BucketClaimList{}, inNamespace(s)), viewer.List(ctx, &cosiapi.BucketAccessList{}, inNamespace(s)))
 	})
-	get(s, claim)
+	testenv.Get(s.Env, claim)
 	for what, err := range map[string]error{
 		"the viewer deletes a claim":         viewer.Delete(t.Context(), claim.DeepCopy()),
 		"the editor writes a status":         editor.Status().Update(t.Context(), claim.DeepCopy()),

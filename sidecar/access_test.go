@@ -176,7 +176,7 @@ func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 			b.Status.BucketID = b.Name
 			a := s.access(b)
 			s.Create(a)
-			changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+			testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
 				accessed := cosiapi.AccessedBucket{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}
 				if tc.access != nil {
 					tc.access(&accessed)
@@ -203,7 +203,7 @@ func TestAccessWaitsForBucketThatIsOnlyIdentified(t *testing.T) {
 	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
 	b := s.bucket()
 	s.Create(b)
-	until(s, b, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, b, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
 		if b.Status.BucketID == "" {
 			return fmt.Errorf("it has none")
 		}
@@ -224,7 +224,7 @@ func TestAccessToBucketThatStartsDeleting(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
-	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
 	s.ready(a)
 	late := s.access(b)
@@ -251,12 +251,12 @@ func TestAccessOfServiceAccount(t *testing.T) {
 			a := s.access(b)
 			a.Spec.ServiceAccountName = "robot"
 			s.Create(a)
-			changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+			testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
 				a.Status.DriverName, a.Status.AuthenticationType = s.driver.Name(), tc.authentication
 				a.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}}
 			})
 			s.ready(a)
-			if _, has := get(s, s.secrets(a)[0]).Data["AWS_SECRET_ACCESS_KEY"]; has == tc.namespaced {
+			if _, has := testenv.Get(s.Env, s.secrets(a)[0]).Data["AWS_SECRET_ACCESS_KEY"]; has == tc.namespaced {
 				t.Errorf("the Secret holds a key: %v", has)
 			}
 			s.Delete(a)
@@ -306,7 +306,7 @@ func TestAccessToTwoClaimsOfOneBackendBucket(t *testing.T) {
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Errorf("buckets of the grant (-want, +got):\n%s", diff)
 	}
-	first, second := get(s, s.secrets(a)[0]), get(s, s.secrets(a)[1])
+	first, second := testenv.Get(s.Env, s.secrets(a)[0]), testenv.Get(s.Env, s.secrets(a)[1])
 	if diff := cmp.Diff(first.Data, second.Data); diff != "" || len(first.Data) == 0 {
 		t.Errorf("the Secrets differ or are empty:\n%s", diff)
 	}
@@ -349,7 +349,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 			if !strings.Contains(message, tc.message) || strings.Contains(message, "canary") {
 				t.Errorf("the message does not name %q, or names a secret: %s", tc.message, message)
 			}
-			if data := get(s, s.secrets(a)[0]).Data; len(data) > 0 {
+			if data := testenv.Get(s.Env, s.secrets(a)[0]).Data; len(data) > 0 {
 				t.Errorf("the Secret has data")
 			}
 		})
@@ -361,13 +361,13 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
 	a := s.readyAccess(b)
-	secret := get(s, s.secrets(a)[0])
+	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	own, key := a.DeepCopy(), client.ObjectKeyFromObject(secret)
 	driverfake.On(s.driver, func(ctx context.Context, _ *cosi.DriverRevokeBucketAccessRequest) error {
 		if err := s.Client.Get(ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("access is revoked while its Secret exists: %v", err)
 		}
-		if cosiapi.HasAnnotation(get(s, own), cosiapi.SidecarCleanupFinishedAnnotation) {
+		if cosiapi.HasAnnotation(testenv.Get(s.Env, own), cosiapi.SidecarCleanupFinishedAnnotation) {
 			t.Error("access is revoked after it was given back")
 		}
 		return nil
@@ -379,7 +379,7 @@ func TestOrderOfAccessDeletion(t *testing.T) {
 		t.Errorf("the driver's message is lost: %s", message)
 	}
 	s.settled()
-	get(s, a)
+	testenv.Get(s.Env, a)
 	if cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation) || testenv.Condition(a, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 		t.Errorf("a failed revocation changed more than DeprovisionFailed: %v %v", a.Annotations, a.Status.Conditions)
 	}
@@ -405,7 +405,7 @@ func TestAccessThatSaysFromStartThatItIsCleanedUp(t *testing.T) {
 	cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
 	s.handOff(a, b)
 	s.ready(a)
-	if cosiapi.HasAnnotation(get(s, a), cosiapi.SidecarCleanupFinishedAnnotation) {
+	if cosiapi.HasAnnotation(testenv.Get(s.Env, a), cosiapi.SidecarCleanupFinishedAnnotation) {
 		t.Error("an access that was just granted says that it is cleaned up")
 	}
 	s.Delete(a)
@@ -423,13 +423,13 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	s := startWatching(t, false)
 	b := s.readyBucket()
 	a := s.readyAccess(b)
-	original := get(s, s.secrets(a)[0])
-	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/keep") })
+	original := testenv.Get(s.Env, s.secrets(a)[0])
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/keep") })
 	s.Delete(b.DeepCopy())
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
-	change(s, original.DeepCopy(), func(secret *corev1.Secret) { delete(secret.Data, "AWS_SECRET_ACCESS_KEY") })
-	until(s, original.DeepCopy(), "the Secret is repaired", sameContent(original))
+	testenv.Change(s.Env, original.DeepCopy(), func(secret *corev1.Secret) { delete(secret.Data, "AWS_SECRET_ACCESS_KEY") })
+	testenv.Until(s.Env, original.DeepCopy(), "the Secret is repaired", sameContent(original))
 	s.settled()
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
 	s.ready(a)
@@ -438,16 +438,16 @@ func TestAccessToBucketThatIsHeldForItsClaim(t *testing.T) {
 	s.handOff(late, b)
 	s.untilCondition(late, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.BucketNotUsable)
 	// Without its claim, the bucket goes, and nothing is granted to it.
-	change(s, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
-	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "Retain") })
 	s.settled()
 	n := len(s.driver.Calls(driverfake.GrantAccess))
-	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	s.settled()
 	if more := len(s.driver.Calls(driverfake.GrantAccess)) - n; more > 0 {
 		t.Errorf("access was granted %d times to a bucket whose claim is gone", more)
 	}
-	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
 }
 
 func TestTwoWritersOfResourcesValidated(t *testing.T) {
@@ -459,15 +459,15 @@ func TestTwoWritersOfResourcesValidated(t *testing.T) {
 		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionFalse, Reason: conditions.BucketClaimDeleting,
 		Message: "the claim is being deleted", Generation: 1,
 	}
-	changeStatus(s, a, func(a *cosiapi.BucketAccess) { conditions.Merge(&a.Status.Conditions, controllers) })
+	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) { conditions.Merge(&a.Status.Conditions, controllers) })
 	s.settled()
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
-	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 	s.settled()
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
 	controllers.Status, controllers.Reason = metav1.ConditionTrue, conditions.ControllerValidated
-	changeStatus(s, a, func(a *cosiapi.BucketAccess) { conditions.Merge(&a.Status.Conditions, controllers) })
+	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) { conditions.Merge(&a.Status.Conditions, controllers) })
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketNotUsable)
-	change(s, b, func(b *cosiapi.Bucket) { cosiapi.RemoveAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.RemoveAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation) })
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
 }

@@ -85,7 +85,7 @@ func TestConflictAtBucketIDStartsAgain(t *testing.T) {
 	driverfake.On(s.driver, func(context.Context, *cosi.DriverGenerateBucketIdRequest) error {
 		if !changed {
 			changed = true
-			change(s, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"changed": "meanwhile"} })
+			testenv.Change(s.Env, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"changed": "meanwhile"} })
 		}
 		return nil
 	})
@@ -261,9 +261,9 @@ func TestBucketOfAnotherDriverIsLeftAlone(t *testing.T) {
 	b := s.bucket()
 	b.Spec.DriverName = "other." + b.Spec.DriverName[:20]
 	s.Create(b)
-	before := get(s, b).ResourceVersion
+	before := testenv.Get(s.Env, b).ResourceVersion
 	s.settled()
-	if after := get(s, b).ResourceVersion; after != before {
+	if after := testenv.Get(s.Env, b).ResourceVersion; after != before {
 		t.Errorf("a Bucket of another driver was written: %v", b)
 	}
 }
@@ -275,7 +275,7 @@ func TestBucketDeletionNeedsBothSigns(t *testing.T) {
 	}{
 		"the annotation alone does nothing": {
 			func(s *system, b *cosiapi.Bucket) {
-				change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+				testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 				s.settled()
 			},
 			func(s *system, b *cosiapi.Bucket) { s.Delete(b) },
@@ -286,7 +286,7 @@ func TestBucketDeletionNeedsBothSigns(t *testing.T) {
 				s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
 			},
 			func(s *system, b *cosiapi.Bucket) {
-				change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+				testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 			},
 		},
 	} {
@@ -321,16 +321,16 @@ func TestRetainedBucket(t *testing.T) {
 	stop()
 	s.leave(kept)
 	s.leave(flipped)
-	change(s, flipped, retain)
+	testenv.Change(s.Env, flipped, retain)
 	s.leave(unflipped)
-	change(s, unflipped, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
+	testenv.Change(s.Env, unflipped, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyDelete })
 	s.run()
 	s.Gone(flipped)
 	s.settled()
 	if n := len(s.driver.Calls(driverfake.DeleteBucket)); n > 0 {
 		t.Errorf("DriverDeleteBucket was called %d times", n)
 	}
-	if b := get(s, unflipped); b.DeletionTimestamp != nil || !cosiapi.HasProtection(b) {
+	if b := testenv.Get(s.Env, unflipped); b.DeletionTimestamp != nil || !cosiapi.HasProtection(b) {
 		t.Error("a Bucket whose policy became Delete after its claim was gone does not wait for its own deletion")
 	}
 	s.Delete(kept)
@@ -362,13 +362,13 @@ func TestBucketDeletionThatFails(t *testing.T) {
 				t.Errorf("the driver's message is lost: %s", message)
 			}
 			s.settled()
-			if b := get(s, b); !cosiapi.HasProtection(b) || testenv.Condition(b, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
+			if b := testenv.Get(s.Env, b); !cosiapi.HasProtection(b) || testenv.Condition(b, cosiapi.ConditionProvisionFailed).Status != metav1.ConditionFalse {
 				t.Errorf("finalizer or ProvisionFailed changed: %v", b.Status.Conditions)
 			}
 			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
 				t.Errorf("DriverDeleteBucket: want 1 call until something changes, got %d", n)
 			}
-			change(s, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
+			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
 			s.Gone(b)
 		})
 	}
@@ -380,23 +380,23 @@ func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
-	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/backup") })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = append(b.Finalizers, "example.com/backup") })
 	s.driver.Script(driverfake.Fault{RPC: driverfake.DeleteBucket, Code: codes.FailedPrecondition, Message: "not empty"})
 	s.Delete(b)
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.ClaimStillBound)
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionUnknown, conditions.ClaimStillBound)
-	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
-	change(s, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
 	s.Eventually("COSI has released the Bucket", func(context.Context) error {
-		if cosiapi.HasProtection(get(s, b)) {
+		if cosiapi.HasProtection(testenv.Get(s.Env, b)) {
 			return errors.New("it has not")
 		}
 		return nil
 	})
-	change(s, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Finalizers = nil })
 	s.Gone(b)
 }
 
@@ -438,8 +438,8 @@ func TestBucketStatusThatLostItsProtocols(t *testing.T) {
 	s := start(t, driverfake.Options{})
 	b := s.readyBucket()
 	want := b.DeepCopy().Status
-	changeStatus(s, b, func(b *cosiapi.Bucket) { b.Status.Protocols, b.Status.BucketInfo = nil, nil })
-	until(s, b, "the status is whole again", func(b *cosiapi.Bucket) error {
+	testenv.ChangeStatus(s.Env, b, func(b *cosiapi.Bucket) { b.Status.Protocols, b.Status.BucketInfo = nil, nil })
+	testenv.Until(s.Env, b, "the status is whole again", func(b *cosiapi.Bucket) error {
 		if diff := cmp.Diff(want, b.Status); diff != "" {
 			return fmt.Errorf("it differs: %s", diff)
 		}
@@ -462,7 +462,7 @@ func TestNoTwoCallsForOneBucketID(t *testing.T) {
 	s.ready(other)
 	s.Eventually("both Buckets have the ID", func(context.Context) error {
 		for _, b := range []*cosiapi.Bucket{one, two} {
-			if get(s, b).Status.BucketID == "" {
+			if testenv.Get(s.Env, b).Status.BucketID == "" {
 				return fmt.Errorf("Bucket %s has none", b.Name)
 			}
 		}

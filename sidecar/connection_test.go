@@ -182,7 +182,7 @@ func TestStoppingDriverEndsItsCallsFirst(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	until(s, b, "the outcome of the call is recorded", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, b, "the outcome of the call is recorded", func(b *cosiapi.Bucket) error {
 		c := testenv.Condition(b, cosiapi.ConditionProvisionFailed)
 		if c.Status == metav1.ConditionTrue {
 			t.Fatalf("the call was cut off: %s", c.Message)
@@ -208,7 +208,7 @@ func TestDriverComesBackUnderAnotherName(t *testing.T) {
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Name = "impostor.example.com" })
 	s.serve()
 	s.Create(b)
-	until(s, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
 		if message := testenv.Condition(b, cosiapi.ConditionProvisionFailed).Message; !strings.Contains(message, "impostor.example.com") {
 			return fmt.Errorf("it says %q", message)
 		}
@@ -294,7 +294,7 @@ func TestHandOverRecordsCallThatRuns(t *testing.T) {
 	s.cancel()
 	close(hold)
 	stop()
-	if get(s, b).Status.BucketID == "" {
+	if testenv.Get(s.Env, b).Status.BucketID == "" {
 		t.Error("the ID was lost")
 	}
 	if n := len(s.driver.Calls(driverfake.CreateBucket)); n > 0 {

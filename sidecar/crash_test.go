@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // flowWrites is how many writes a Sidecar makes in the flow of TestCrash: three
@@ -52,7 +53,7 @@ func interfered(t *testing.T, i *interference, prepare func(*system)) {
 	if inventory := s.driver.Inventory(); len(inventory.Buckets) != 1 || len(inventory.Accounts) != 1 {
 		t.Errorf("one Bucket and one access are %+v in the backend", inventory)
 	}
-	data := get(s, s.secrets(a)[0]).Data
+	data := testenv.Get(s.Env, s.secrets(a)[0]).Data
 	credential := &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{
 		AccessKeyId: string(data["AWS_ACCESS_KEY_ID"]), AccessSecretKey: string(data["AWS_SECRET_ACCESS_KEY"]),
 	}}

@@ -129,7 +129,7 @@ func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
 	l.begin()
 	s.readAfter("buckets", b.Name, func() {
 		s.leave(b)
-		change(s, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
+		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
 		s.Gone(b)
 	})
 	s.driver.ClearScript()
@@ -149,7 +149,7 @@ func TestPolicyThatChangedIsHonoured(t *testing.T) {
 	s.await(driverfake.DeleteBucket, 2)
 	l.begin()
 	s.readAfter("buckets", b.Name, func() {
-		change(s, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
 	})
 	s.driver.ClearScript()
 	l.end()
@@ -191,7 +191,7 @@ func TestEventOfPersistentAPIProblem(t *testing.T) {
 			b := s.bucket()
 			s.Create(b)
 			s.untilEvent(metav1.NamespaceDefault, "Bucket", b.Name, "FailedAPICall")
-			if c := testenv.Condition(get(s, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
+			if c := testenv.Condition(testenv.Get(s.Env, b), cosiapi.ConditionProvisioned); c.Reason != cosiapi.ReasonPending {
 				t.Errorf("an API problem became a condition: %v", c)
 			}
 			i.relent()

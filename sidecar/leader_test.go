@@ -19,6 +19,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // elected makes the next Sidecar of a system take part in the election of its
@@ -36,7 +37,7 @@ func (s *system) lease() *coordinationv1.Lease {
 
 func (s *system) untilHolder(identity string) *coordinationv1.Lease {
 	s.t.Helper()
-	return until(s, s.lease(), identity+" holds the Lease", func(l *coordinationv1.Lease) error {
+	return testenv.Until(s.Env, s.lease(), identity+" holds the Lease", func(l *coordinationv1.Lease) error {
 		if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity != identity {
 			return fmt.Errorf("it is %v", l.Spec.HolderIdentity)
 		}
@@ -92,10 +93,10 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 		}
 		return errors.New("no such Event")
 	})
-	if holder := *get(s, s.lease()).Spec.HolderIdentity; holder != "gone" {
+	if holder := *testenv.Get(s.Env, s.lease()).Spec.HolderIdentity; holder != "gone" {
 		t.Errorf("the Lease of another deployment was taken by %s", holder)
 	}
-	change(s, s.lease(), func(l *coordinationv1.Lease) { l.Annotations = nil })
+	testenv.Change(s.Env, s.lease(), func(l *coordinationv1.Lease) { l.Annotations = nil })
 	if l := s.untilHolder("second"); l.Annotations[sidecar.OwnerAnnotation] != "store/driver" {
 		t.Errorf("the Lease has no new owner: %v", l.Annotations)
 	}

@@ -9,6 +9,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestLifecycle(t *testing.T) {
@@ -19,7 +20,7 @@ func TestLifecycle(t *testing.T) {
 		t.Errorf("writes for a Bucket (-want, +got):\n%s", diff)
 	}
 	a := s.readyAccess(b)
-	secret := get(s, s.secrets(a)[0])
+	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "COSI_PROTOCOL", "BUCKET_NAME"} {
 		if len(secret.Data[key]) == 0 {
 			t.Errorf("the Secret has no %s", key)

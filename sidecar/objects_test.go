@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 var serial atomic.Int64
@@ -48,7 +49,7 @@ func (s *system) readyBucket() *cosiapi.Bucket {
 // leave does to a Bucket what the Controller does when its claim is deleted.
 func (s *system) leave(b *cosiapi.Bucket) {
 	s.t.Helper()
-	change(s, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 	if b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete {
 		s.Delete(b)
 	}
@@ -76,7 +77,7 @@ func (s *system) access(buckets ...*cosiapi.Bucket) *cosiapi.BucketAccess {
 func (s *system) handOff(a *cosiapi.BucketAccess, buckets ...*cosiapi.Bucket) {
 	s.t.Helper()
 	s.Create(a)
-	changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
 		a.Status.DriverName = s.driver.Name()
 		a.Status.AuthenticationType = cosiapi.AuthenticationTypeKey
 		a.Status.Parameters = map[string]string{"plan": "basic"}
@@ -110,12 +111,12 @@ func (s *system) secrets(a *cosiapi.BucketAccess) []*corev1.Secret {
 // has cleaned up.
 func (s *system) release(a *cosiapi.BucketAccess) {
 	s.t.Helper()
-	until(s, a, "the Sidecar has cleaned up", func(a *cosiapi.BucketAccess) error {
+	testenv.Until(s.Env, a, "the Sidecar has cleaned up", func(a *cosiapi.BucketAccess) error {
 		if !cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation) {
 			return fmt.Errorf("no annotation; conditions %v", a.Status.Conditions)
 		}
 		return nil
 	})
-	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
 	s.Gone(a)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -74,7 +75,7 @@ func TestEventsOfAccess(t *testing.T) {
 		driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable},
 	)
 	s.Create(waiting)
-	until(s, waiting, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
+	testenv.Until(s.Env, waiting, "the Bucket has an ID", func(b *cosiapi.Bucket) error {
 		if b.Status.BucketID == "" {
 			return fmt.Errorf("it has none")
 		}
@@ -155,11 +156,11 @@ func TestCredentialIsNowhereButInItsSecret(t *testing.T) {
 	s.run()
 	b := s.readyBucket()
 	a := s.readyAccess(b)
-	data := get(s, s.secrets(a)[0]).Data
+	data := testenv.Get(s.Env, s.secrets(a)[0]).Data
 	canaries := []string{string(data["AWS_SECRET_ACCESS_KEY"])}
 	response := &cosi.DriverGrantBucketAccessResponse{Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-response"}}}
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response})
-	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
 	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
 	s.ready(a)
 	canaries = append(canaries, "canary-in-a-bad-response")

@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // A grant or a revocation may take so long that the Controller writes to the
@@ -103,7 +104,7 @@ func TestCreationIsNotRepeatedBecauseSomebodyWrote(t *testing.T) {
 func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 	t.Parallel()
 	bind := func(s *system, b *cosiapi.Bucket) {
-		change(s, b, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
+		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "00000000-0000-4000-8000-000000000001" })
 	}
 	for name, tc := range map[string]struct{ meanwhile, afterwards bool }{
 		"while the driver looks":      {meanwhile: true},
@@ -134,7 +135,7 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 			}
 			s.driver.ForgetCalls()
 			// The administrator asks for another look.
-			change(s, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
+			testenv.Change(s.Env, own, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
 			s.await(driverfake.GetBucket, 1)
 		})
 	}
@@ -143,7 +144,7 @@ func TestRefusedImportIsNotRepeatedBecauseClaimWasBound(t *testing.T) {
 // labels puts a label on a Bucket, as people do.
 func (s *system) labels(name string) {
 	s.t.Helper()
-	change(s, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"team": "blue"} })
+	testenv.Change(s.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"team": "blue"} })
 }
 
 // What the user asks for while the call runs is something else: the response is
@@ -156,7 +157,7 @@ func TestGrantIsRepeatedWhenUserAsksForSomethingElse(t *testing.T) {
 	own := a.DeepCopy()
 	driverfake.On(s.driver, func(_ context.Context, request *cosi.DriverGrantBucketAccessRequest) error {
 		if request.GetRotation() == "" {
-			change(s, own, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
+			testenv.Change(s.Env, own, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
 		}
 		return nil
 	})
@@ -185,7 +186,7 @@ func (s *system) slowRevocation(a *cosiapi.BucketAccess) {
 // says sets a condition of an access, as the Controller does.
 func (s *system) says(a *cosiapi.BucketAccess, conditionType string, status metav1.ConditionStatus, reason conditions.Reason) {
 	s.t.Helper()
-	changeStatus(s, a, func(a *cosiapi.BucketAccess) {
+	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
 		conditions.Set(&a.Status.Conditions, conditions.Change{
 			Type: conditionType, Status: status, Reason: reason, Message: "so says the Controller", Generation: a.Generation,
 		})

@@ -14,6 +14,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -21,11 +22,11 @@ func TestRotationGrantsAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})
 	a := s.readyAccess(s.readyBucket())
-	secret := get(s, s.secrets(a)[0])
+	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	first := string(secret.Data["AWS_SECRET_ACCESS_KEY"])
 	for n, value := range []string{"once", "twice"} {
-		change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, value) })
-		until(s, secret, "the rotation is delivered", func(secret *corev1.Secret) error {
+		testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, value) })
+		testenv.Until(s.Env, secret, "the rotation is delivered", func(secret *corev1.Secret) error {
 			if got := secret.Annotations["cooper.dev/delivered-rotation"]; got != value {
 				return fmt.Errorf("delivered is %q", got)
 			}
@@ -46,10 +47,10 @@ func TestAnotherRevisionGrantsAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{Revision: "1"})
 	a := s.readyAccess(s.readyBucket())
-	before := get(s, s.secrets(a)[0])
+	before := testenv.Get(s.Env, s.secrets(a)[0])
 	s.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = "2" })
 	s.await(driverfake.GrantAccess, 2)
-	after := until(s, before.DeepCopy(), "the Secret is of the new revision", func(secret *corev1.Secret) error {
+	after := testenv.Until(s.Env, before.DeepCopy(), "the Secret is of the new revision", func(secret *corev1.Secret) error {
 		if secret.Annotations["cooper.dev/grant"] == before.Annotations["cooper.dev/grant"] {
 			return fmt.Errorf("it is of the old one")
 		}
@@ -71,7 +72,7 @@ func TestNothingNewGrantsNothing(t *testing.T) {
 		return len(s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{"secrets"}}))
 	}
 	before, writes := reads(), len(s.writes())
-	bucketVersion, accessVersion := get(s, b).ResourceVersion, get(s, a).ResourceVersion
+	bucketVersion, accessVersion := testenv.Get(s.Env, b).ResourceVersion, testenv.Get(s.Env, a).ResourceVersion
 	s.Eventually("there were ten resyncs", func(context.Context) error {
 		if n := reads() - before; n < 10 {
 			return fmt.Errorf("there were %d", n)
@@ -84,7 +85,7 @@ func TestNothingNewGrantsNothing(t *testing.T) {
 	if more := s.writes()[writes:]; len(more) > 0 {
 		t.Errorf("writes without a change: %v", more)
 	}
-	if get(s, b).ResourceVersion != bucketVersion || get(s, a).ResourceVersion != accessVersion {
+	if testenv.Get(s.Env, b).ResourceVersion != bucketVersion || testenv.Get(s.Env, a).ResourceVersion != accessVersion {
 		t.Error("an object was written without a change")
 	}
 }
@@ -95,9 +96,9 @@ func TestRegrantInterval(t *testing.T) {
 	s.options.RegrantInterval = 50 * time.Millisecond
 	s.run()
 	a := s.readyAccess(s.readyBucket())
-	version := get(s, s.secrets(a)[0]).ResourceVersion
+	version := testenv.Get(s.Env, s.secrets(a)[0]).ResourceVersion
 	s.await(driverfake.GrantAccess, 3)
-	if get(s, s.secrets(a)[0]).ResourceVersion != version {
+	if testenv.Get(s.Env, s.secrets(a)[0]).ResourceVersion != version {
 		t.Error("a Secret was written although the driver returned the same")
 	}
 }
@@ -125,15 +126,15 @@ func TestGrantBeforeCredentialExpires(t *testing.T) {
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response(expiry), Times: driverfake.Always})
 	s.handOff(a, b)
 	s.ready(a)
-	secret := get(s, s.secrets(a)[0])
+	secret := testenv.Get(s.Env, s.secrets(a)[0])
 	want := expiry.Add(-24 * time.Hour).UTC().Format(time.RFC3339)
 	if got := secret.Annotations["cooper.dev/renew-at"]; got != want {
 		t.Errorf("renewal: want %s, a day before the end, got %s", want, got)
 	}
-	change(s, secret, func(secret *corev1.Secret) {
+	testenv.Change(s.Env, secret, func(secret *corev1.Secret) {
 		secret.Annotations["cooper.dev/renew-at"] = time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	})
-	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
 	s.await(driverfake.GrantAccess, 2)
 }
 

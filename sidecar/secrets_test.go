@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // Secrets are noticed by a poll or, with the right to watch them, at once.
@@ -58,7 +59,7 @@ func TestSecretNameThatIsTaken(t *testing.T) {
 				t.Errorf("the driver was called: %v", calls)
 			}
 			before := foreign.DeepCopy()
-			if diff := cmp.Diff(before, get(s, foreign)); diff != "" {
+			if diff := cmp.Diff(before, testenv.Get(s.Env, foreign)); diff != "" {
 				t.Errorf("the foreign Secret changed (-before, +after):\n%s", diff)
 			}
 			s.Delete(foreign)
@@ -83,7 +84,7 @@ func TestSecretOfEarlierAccessOfTheSameName(t *testing.T) {
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 	s.Delete(leftover)
 	s.ready(a)
-	if !metav1.IsControlledBy(get(s, s.secrets(a)[0]), a) {
+	if !metav1.IsControlledBy(testenv.Get(s.Env, s.secrets(a)[0]), a) {
 		t.Error("the Secret does not belong to the access")
 	}
 }
@@ -130,13 +131,13 @@ func TestSecretOfAccessThatIsGoneIsReleased(t *testing.T) {
 			if tc.stays {
 				s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 				s.settled()
-				if got := get(s, s.secrets(a)[0]); got.UID != leftover.UID || !cosiapi.HasProtection(got) {
+				if got := testenv.Get(s.Env, s.secrets(a)[0]); got.UID != leftover.UID || !cosiapi.HasProtection(got) {
 					t.Errorf("the sidecar took its finalizer off a Secret of somebody else: %+v", got.ObjectMeta)
 				}
-				change(s, leftover, func(secret *corev1.Secret) { secret.Finalizers = nil })
+				testenv.Change(s.Env, leftover, func(secret *corev1.Secret) { secret.Finalizers = nil })
 			}
 			s.ready(a)
-			if !metav1.IsControlledBy(get(s, s.secrets(a)[0]), a) {
+			if !metav1.IsControlledBy(testenv.Get(s.Env, s.secrets(a)[0]), a) {
 				t.Error("the Secret does not belong to the access")
 			}
 		})
@@ -168,7 +169,7 @@ func TestSecretEditedAndDeleted(t *testing.T) {
 			s := startWatching(t, watch)
 			b := s.readyBucket()
 			a := s.readyAccess(b)
-			original := get(s, s.secrets(a)[0])
+			original := testenv.Get(s.Env, s.secrets(a)[0])
 			checkMarks(t, original, a, b)
 			for what, spoil := range map[string]func(*corev1.Secret){
 				"a missing key":        func(secret *corev1.Secret) { delete(secret.Data, "AWS_SECRET_ACCESS_KEY") },
@@ -178,11 +179,11 @@ func TestSecretEditedAndDeleted(t *testing.T) {
 				"a missing annotation": func(secret *corev1.Secret) { secret.Annotations = nil },
 				"a missing owner":      func(secret *corev1.Secret) { secret.OwnerReferences = nil },
 			} {
-				change(s, original.DeepCopy(), spoil)
-				until(s, original.DeepCopy(), what+" is repaired", sameContent(original))
+				testenv.Change(s.Env, original.DeepCopy(), spoil)
+				testenv.Until(s.Env, original.DeepCopy(), what+" is repaired", sameContent(original))
 			}
 			s.Delete(original.DeepCopy())
-			again := until(s, original.DeepCopy(), "the Secret is there again", func(secret *corev1.Secret) error {
+			again := testenv.Until(s.Env, original.DeepCopy(), "the Secret is there again", func(secret *corev1.Secret) error {
 				if secret.UID == original.UID {
 					return errors.New("it is still the old one")
 				}
@@ -246,7 +247,7 @@ func TestSecretKeysOfEachProtocol(t *testing.T) {
 			s.handOff(a, b)
 			s.ready(a)
 			got := map[string]bool{}
-			for key := range get(s, s.secrets(a)[0]).Data {
+			for key := range testenv.Get(s.Env, s.secrets(a)[0]).Data {
 				got[key] = true
 			}
 			want := map[string]bool{}
@@ -266,7 +267,7 @@ func TestSecretsOfAccessDeletedAsOrphanAreDeleted(t *testing.T) {
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	secret := s.secrets(a)[0]
-	change(s, secret, func(secret *corev1.Secret) { secret.OwnerReferences = nil })
+	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.OwnerReferences = nil })
 	s.Delete(a)
 	s.release(a)
 	s.Gone(secret)
@@ -282,7 +283,7 @@ func TestSecretsThatAPIRefuses(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}},
 	}
 	s.Create(quota)
-	until(s, quota, "the quota counts", func(q *corev1.ResourceQuota) error {
+	testenv.Until(s.Env, quota, "the quota counts", func(q *corev1.ResourceQuota) error {
 		if len(q.Status.Hard) == 0 {
 			return errors.New("it has no status")
 		}
@@ -305,16 +306,16 @@ func TestSecretHeldByForeignFinalizerIsMadeAgainOnceGone(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
 	a := s.readyAccess(s.readyBucket())
-	original := get(s, s.secrets(a)[0])
-	change(s, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
+	original := testenv.Get(s.Env, s.secrets(a)[0])
+	testenv.Change(s.Env, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
 	s.Delete(original.DeepCopy())
 	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretTaken)
 	if !strings.Contains(message, "example.com/backup") || !strings.Contains(message, "once it is gone") {
 		t.Errorf("the message does not say what holds the Secret: %s", message)
 	}
-	change(s, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = nil })
+	testenv.Change(s.Env, original.DeepCopy(), func(secret *corev1.Secret) { secret.Finalizers = nil })
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
-	if again := get(s, s.secrets(a)[0]); again.UID == original.UID || len(again.Data) != len(original.Data) {
+	if again := testenv.Get(s.Env, s.secrets(a)[0]); again.UID == original.UID || len(again.Data) != len(original.Data) {
 		t.Errorf("the Secret is not made again: %+v", again.ObjectMeta)
 	}
 }
@@ -326,11 +327,11 @@ func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 	s := startWatching(t, false)
 	a := s.readyAccess(s.readyBucket())
 	sealed := s.secrets(a)[0]
-	change(s, sealed, func(secret *corev1.Secret) { secret.Immutable = new(true) })
-	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
+	testenv.Change(s.Env, sealed, func(secret *corev1.Secret) { secret.Immutable = new(true) })
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
 	s.settled()
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
-	change(s, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 	message := s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.SecretNotWritable)
 	if !strings.Contains(message, "immutable") || !strings.Contains(message, "Delete that Secret") {
 		t.Errorf("the message does not say what to do: %s", message)
@@ -342,7 +343,7 @@ func TestSecretThatSomebodyMadeImmutable(t *testing.T) {
 	s.ready(a)
 	s.Delete(sealed)
 	s.untilCondition(a, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
-	if got := get(s, s.secrets(a)[0]); len(got.Data) == 0 || got.Annotations["cooper.dev/delivered-rotation"] != "once" {
+	if got := testenv.Get(s.Env, s.secrets(a)[0]); len(got.Data) == 0 || got.Annotations["cooper.dev/delivered-rotation"] != "once" {
 		t.Errorf("the new credential is not in the Secret: %+v", got.ObjectMeta)
 	}
 	s.await(driverfake.GrantAccess, 2)
@@ -354,13 +355,13 @@ func TestSecretHeldByForeignFinalizerStopsRevocation(t *testing.T) {
 	b := s.readyBucket()
 	a := s.readyAccess(b)
 	secret := s.secrets(a)[0]
-	change(s, secret, func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
+	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.Finalizers = append(secret.Finalizers, "example.com/backup") })
 	s.Delete(a)
 	s.untilCondition(a, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.SecretNotWritable)
 	if n := len(s.driver.Calls(driverfake.RevokeAccess)); n > 0 {
 		t.Errorf("access was revoked while its Secret exists")
 	}
-	change(s, secret, func(secret *corev1.Secret) { secret.Finalizers = nil })
+	testenv.Change(s.Env, secret, func(secret *corev1.Secret) { secret.Finalizers = nil })
 	s.release(a)
 	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
 		t.Errorf("the Secret exists: %v", err)
