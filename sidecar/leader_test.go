@@ -66,7 +66,7 @@ func TestSidecarIsPassiveWhileAnotherDeploymentHasTheName(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.bindLeader()
-	change(s, s.lease(), func(expired *coordinationv1.Lease) {
+	testenv.Change(s.Env, s.lease(), func(expired *coordinationv1.Lease) {
 		expired.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
 		expired.Spec = coordinationv1.LeaseSpec{
 			HolderIdentity: new("gone"), LeaseDurationSeconds: new(int32(1)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)},
