@@ -242,7 +242,7 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
 			claim := w.newClaim("photos", "fast")
 			bucket := w.bucketOf(claim)
-			w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			w.condition(bucket, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 			w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionFalse)
 			w.settled()
 			if got := len(w.driver.CallsFor(bucket.Name, tc.rpc)); got != 1 {

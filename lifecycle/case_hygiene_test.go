@@ -74,7 +74,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		grant(driverfake.Fault{Answer: &cosi.DriverGrantBucketAccessResponse{
 			Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: badCanary}},
 		}})
-		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
+		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
 		grant(saying("once", given, canary, badCanary))
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")

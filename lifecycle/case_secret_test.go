@@ -212,7 +212,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
 			access := w.access("app", "keys", "photos")
 			w.create(access)
-			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 			if !strings.Contains(message, tc.message) || strings.Contains(message, "canary") {
 				t.Errorf("the message does not name %q, or names a secret: %s", tc.message, message)
 			}

@@ -52,14 +52,14 @@ type Failure struct {
 type Exchange struct {
 	Method  string `json:"method"`
 	Request string `json:"request"`
-	// Answer is the response, or the code and message.
-	Answer string `json:"answer"`
+	// Response is what the driver returned, or the code and message.
+	Response string `json:"response"`
 }
 
 func (x exchange) printed() Exchange {
-	printed := Exchange{Method: x.method, Request: cosi.RedactedString(x.request), Answer: cosi.RedactedString(x.response)}
+	printed := Exchange{Method: x.method, Request: cosi.RedactedString(x.request), Response: cosi.RedactedString(x.response)}
 	if code := x.status.Code(); code != codes.OK {
-		printed.Answer = fmt.Sprintf("%s: %s", code, x.status.Message())
+		printed.Response = fmt.Sprintf("%s: %s", code, x.status.Message())
 	}
 	return printed
 }
@@ -166,7 +166,7 @@ func (r Result) Explain() string {
 	if r.Failure != nil {
 		fmt.Fprintf(&text, "  what happened: %s\n", strings.ReplaceAll(r.Failure.Message, "\n", "\n    "))
 		for _, x := range r.Failure.Exchanges {
-			fmt.Fprintf(&text, "  %s\n    request:  %s\n    response: %s\n", x.Method, shorten(x.Request), shorten(x.Answer))
+			fmt.Fprintf(&text, "  %s\n    request:  %s\n    response: %s\n", x.Method, shorten(x.Request), shorten(x.Response))
 		}
 	}
 	if r.Reason != "" {

@@ -345,7 +345,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response, Times: driverfake.Always})
 			a := s.access(b)
 			s.handOff(a, b)
-			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			message := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 			if !strings.Contains(message, tc.message) || strings.Contains(message, "canary") {
 				t.Errorf("the message does not name %q, or names a secret: %s", tc.message, message)
 			}

@@ -211,7 +211,7 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
 			b := s.bucket()
 			s.Create(b)
-			message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverAnswerInvalid)
+			message := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 			if !strings.Contains(message, tc.message) {
 				t.Errorf("the message does not name %q: %s", tc.message, message)
 			}

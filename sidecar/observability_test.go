@@ -161,7 +161,7 @@ func TestCredentialIsNowhereButInItsSecret(t *testing.T) {
 	response := &cosi.DriverGrantBucketAccessResponse{Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: "canary-in-a-bad-response"}}}
 	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: response})
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "1") })
-	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverAnswerInvalid)
+	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 	s.ready(a)
 	canaries = append(canaries, "canary-in-a-bad-response")
 	for _, account := range s.driver.Inventory().Accounts {

@@ -58,7 +58,7 @@ func TestAWholeLife(t *testing.T) {
 	}
 }
 
-func TestRepeatedCallsAnswerTheSame(t *testing.T) {
+func TestRepeatedCallsReturnTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, worldOptions{})
 	bucket := w.NewBucket(t, nil)

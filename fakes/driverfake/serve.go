@@ -54,7 +54,7 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 }
 
 // NewServer returns a server with the driver's services that listens nowhere yet, for a test that
-// plays the process around them itself.
+// is the process around them itself.
 func (d *Driver) NewServer() *grpc.Server {
 	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d}).intercept))
 	server := grpc.NewServer(options...)
@@ -88,7 +88,7 @@ func (d *Driver) Serve(ctx context.Context, endpoint string) error {
 }
 
 // guard stands around the calls of one server. Its locks are not the driver's: they die with the
-// process that it plays.
+// process that it stands for.
 type guard struct {
 	driver *Driver
 	mu     sync.Mutex

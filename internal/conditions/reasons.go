@@ -80,8 +80,8 @@ const (
 	RPCSucceeded Reason = "Succeeded"
 	// DriverIncompatible: the driver speaks another version of the contract.
 	DriverIncompatible Reason = "DriverIncompatible"
-	// DriverAnswerInvalid: the driver returned OK with an invalid response.
-	DriverAnswerInvalid Reason = "DriverAnswerInvalid"
+	// DriverResponseInvalid: the driver returned OK with an invalid response.
+	DriverResponseInvalid Reason = "DriverResponseInvalid"
 	// DriverLacksProtocol: the driver does not advertise a protocol that the
 	// Bucket or access must have.
 	DriverLacksProtocol Reason = "DriverLacksProtocol"
@@ -110,7 +110,7 @@ func (r Reason) Owner() Owner {
 		BindingInvalid, BucketClaimDeleting, BucketClaimMissing, ProtocolUnsupported, DriverMismatch,
 		ServiceAccountRequired, AccessModeDisallowed, MultiBucketDisallowed, BucketInvalid, SpecInvalid:
 		return Controller
-	case SidecarValidated, Provisioned, Retrying, Terminal, RPCSucceeded, DriverIncompatible, DriverAnswerInvalid,
+	case SidecarValidated, Provisioned, Retrying, Terminal, RPCSucceeded, DriverIncompatible, DriverResponseInvalid,
 		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable,
 		StatusDegraded, ClaimStillBound:
 		return Sidecar

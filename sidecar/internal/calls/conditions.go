@@ -40,7 +40,7 @@ func failed(conditionType string, f *driver.Failure, generation int64) condition
 func reason(f *driver.Failure) conditions.Reason {
 	switch {
 	case f.InvalidResponse():
-		return conditions.DriverAnswerInvalid
+		return conditions.DriverResponseInvalid
 	case f.UntilReconnect():
 		return conditions.DriverIncompatible
 	case f.Terminal():
