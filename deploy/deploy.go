@@ -13,7 +13,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml drivers/s3/lease.yaml
+//go:embed crds/*.yaml rbac/*.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 
 // CRDs returns the manifests of the five CustomResourceDefinitions, by file
@@ -27,8 +27,11 @@ func CRDs() (map[string][]byte, error) { return manifests("crds") }
 // SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 
-// sample is the driver whose manifests stand for those of every driver.
-const sample = "s3.cooper.dev"
+// sample and sampleNamespace are the driver whose manifests stand for those of every driver.
+const (
+	sample          = "s3.cooper.dev"
+	sampleNamespace = "cosi-driver-s3"
+)
 
 // DriverLease returns the manifest of what the sidecar of a driver needs in
 // SystemNamespace: the Lease of the driver's name, and the Role to hold that one,
@@ -39,6 +42,18 @@ func DriverLease(driverName string) ([]byte, error) {
 		return nil, fmt.Errorf("read the embedded Lease of a driver: %w", err)
 	}
 	return bytes.ReplaceAll(data, []byte(sample), []byte(driverName)), nil
+}
+
+// DriverCredentialsRole is the Role by which a sidecar keeps the credential store of its driver.
+const DriverCredentialsRole = "cosi-driver-credentials" //nolint:gosec // the name of a role
+
+// DriverCredentials returns the manifest of DriverCredentialsRole in the namespace of a driver.
+func DriverCredentials(namespace string) ([]byte, error) {
+	data, err := files.ReadFile("drivers/s3/credentials.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded Role for credentials: %w", err)
+	}
+	return bytes.ReplaceAll(data, []byte(sampleNamespace), []byte(namespace)), nil
 }
 
 // SystemNamespace is the namespace of the Roles in RBAC: components hold their

@@ -6,4 +6,4 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 (cd "$root/tools/proto" && GOFLAGS=-mod=readonly GOBIN="$bin" go install tool .)
-PATH="$bin:$PATH" "$bin/proto" "$root" proto/options.proto proto/cosi.proto
+PATH="$bin:$PATH" "$bin/proto" "$root" proto/options.proto proto/cosi.proto proto/credentialstore.proto

@@ -29,6 +29,8 @@ const (
 	MaxParameters = 512
 	// MaxParametersSize bounds the bytes of all parameter keys and values together.
 	MaxParametersSize = 64 << 10
+	// MaxEntrySize bounds what a credential store keeps by one name.
+	MaxEntrySize = 512 << 10
 )
 
 // FieldError says which field of a message breaks which rule. It never holds a secret value.
@@ -80,6 +82,16 @@ func ValidateName(field, name string) error { return requireString(field, name, 
 // MaxCredentialLength. The error does not hold the value.
 func ValidateCredential(field, value string) error {
 	return limitString(field, value, MaxCredentialLength)
+}
+
+// ValidateEntryName returns a *FieldError about "name" unless the name of an entry of a credential
+// store is 1 to MaxIDLength bytes.
+func ValidateEntryName(name string) error { return requireString("name", name, MaxIDLength) }
+
+// ValidateEntryData returns a *FieldError about "data" unless it is 1 to MaxEntrySize bytes. The
+// error does not hold the data.
+func ValidateEntryData(data []byte) error {
+	return requireString("data", string(data), MaxEntrySize)
 }
 
 // ValidateParameters returns a *FieldError about "parameters" if there are more than MaxParameters

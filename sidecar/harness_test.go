@@ -205,6 +205,25 @@ func (s *system) bindLeader() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.createAll(manifest)
+	s.bindRole(deploy.DriverLeaderRole(s.driver.Name()))
+}
+
+// bindCredentials lets the Sidecar's user keep a credential store in the namespace of the test, by
+// the Role that it has in that of the driver.
+func (s *system) bindCredentials() {
+	s.t.Helper()
+	manifest, err := deploy.DriverCredentials(s.namespace)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.createAll(manifest)
+	s.bindRole(deploy.DriverCredentialsRole)
+}
+
+// createAll creates the objects of a manifest in the namespace of the test.
+func (s *system) createAll(manifest []byte) {
+	s.t.Helper()
 	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
@@ -213,7 +232,11 @@ func (s *system) bindLeader() {
 		object.SetNamespace(s.namespace)
 		s.Create(object)
 	}
-	role := deploy.DriverLeaderRole(s.driver.Name())
+}
+
+// bindRole gives the Sidecar's user a Role in the namespace of the test.
+func (s *system) bindRole(role string) {
+	s.t.Helper()
 	s.Create(&rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},

@@ -39,6 +39,8 @@ type ManagerOptions struct {
 	// Identity of this instance as holder of the Lease; empty means the host
 	// name and a random part.
 	Identity string
+	// CredentialStore is what the driver keeps its credentials in; nil if elsewhere.
+	CredentialStore *CredentialStore
 	// Lease sets the times of the leader election; zero values mean those of
 	// Kubernetes components: 15, 10 and 2 seconds.
 	Lease LeaseTimes
@@ -87,6 +89,11 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 	mgr, err := managers.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)
+	}
+	if o.CredentialStore != nil { // before what calls the driver
+		if err := o.CredentialStore.serveWith(mgr, o.Sidecar.Driver.Name()); err != nil {
+			return nil, err
+		}
 	}
 	if err := Add(mgr, o.Sidecar); err != nil {
 		return nil, err

@@ -7,11 +7,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
@@ -31,6 +33,7 @@ type settings struct {
 	connect     sidecar.ConnectOptions
 	manager     sidecar.ManagerOptions
 	collector   traces.Collector
+	store       sidecar.CredentialStoreOptions
 	leaderElect bool
 }
 
@@ -56,6 +59,8 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "hold the Lease of the driver name, so that several instances may run")
 	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; the same for all drivers of a cluster")
 	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment, such as store/s3-driver: the driver name belongs to it")
+	f.StringVar(&s.store.Address, "credential-store-address", "", "UNIX socket that serves the driver a credential store, unix:///path/to/name.sock; empty serves none")
+	f.StringVar(&s.store.Namespace, "credential-store-namespace", "", "namespace of the Secrets that the credential store keeps its entries in; empty means that of the Pod")
 	o := &s.manager.Sidecar
 	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
 	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time")
@@ -84,6 +89,32 @@ func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	}
 	defer flush()
 	s.connect.TracerProvider, s.manager.Sidecar.TracerProvider = provider, provider
+	endStore, err := s.serveStore(ctx, config)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.work(ctx, config), endStore())
+}
+
+// serveStore serves the credential store, if there is one, until what it returns is called.
+func (s *settings) serveStore(ctx context.Context, config *rest.Config) (end func() error, err error) {
+	if s.store.Address == "" {
+		return func() error { return nil }, nil
+	}
+	if s.store.Namespace == "" {
+		if s.store.Namespace, err = apiserver.OwnNamespace(); err != nil {
+			return nil, serve.Usagef("--credential-store-namespace is not set: %w", err)
+		}
+	}
+	s.store.Logger = s.manager.Logger
+	if s.manager.CredentialStore, err = sidecar.ServeCredentialStore(ctx, config, s.store); err != nil {
+		return nil, fmt.Errorf("--credential-store-address: %w", err)
+	}
+	return s.manager.CredentialStore.Stop, nil
+}
+
+// work runs the sidecar beside its driver until ctx ends.
+func (s *settings) work(ctx context.Context, config *rest.Config) error {
 	driver, err := sidecar.Connect(ctx, s.connect)
 	if err != nil {
 		if ctx.Err() != nil {

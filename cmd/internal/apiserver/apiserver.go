@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -47,6 +49,18 @@ func (a *Access) Config() (*rest.Config, error) {
 		return nil, fmt.Errorf("cannot reach the API server as this Pod: %w", err)
 	}
 	return unlimited(config), nil
+}
+
+// namespaceFile is where a Pod finds the name of its own namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// OwnNamespace returns the namespace of the Pod that this runs in.
+func OwnNamespace() (string, error) {
+	data, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return "", fmt.Errorf("this is not a Pod with a token: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
 }
 
 // unlimited lets requests go out as they come. The API server has priority and

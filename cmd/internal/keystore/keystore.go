@@ -6,10 +6,10 @@
 package keystore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -18,48 +18,77 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	"github.com/cooper-cosi/cooper/internal/credstore/kube"
+	"github.com/cooper-cosi/cooper/internal/credstore/remote"
 )
 
-// namespaceFile is where a Pod finds the name of its own namespace.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+// sidecarAddress is where the sidecar serves the store, beside the driver's own socket.
+const sidecarAddress = "unix:///var/lib/cosi/credentials.sock"
 
 // A Place is what the flags came to.
 type Place struct {
-	value  string
-	access apiserver.Access
+	value   string
+	keyFile string
+	access  apiserver.Access
 }
 
 // Flags defines --credential-store and the way to the API server.
 func (p *Place) Flags(f *pflag.FlagSet) {
-	f.StringVar(&p.value, "credential-store", "", "where delivered keys are kept: kubernetes (Secrets of its own namespace) or kubernetes:namespace, directory:/path, or memory, which forgets them")
+	f.StringVar(&p.value, "credential-store", "", "where delivered keys are kept: sidecar (which serves a store at "+sidecarAddress+") or sidecar:unix:///path/to/name.sock, kubernetes (Secrets of its own namespace) or kubernetes:namespace, directory:/path, or memory, which forgets them")
+	f.StringVar(&p.keyFile, "credential-key-file", "", "file with the keys by which the stored secrets are encrypted, each line an ID and 32 bytes in base64; empty stores them as they are")
 	p.access.Flags(f)
 }
 
-// Open opens the store for the driver of a name.
+// Open opens the store for the driver of a name. It does not wait for a sidecar: a store that the
+// sidecar serves is reached with the first call.
 func (p *Place) Open(ctx context.Context, driver string, log *slog.Logger) (credstore.Store, error) {
+	keys := credstore.NoKeys()
+	if p.keyFile != "" {
+		var err error
+		if keys, err = credstore.ReadKeys(p.keyFile); err != nil {
+			return nil, serve.Usagef("--credential-key-file: %w", err)
+		}
+	}
+	store, err := p.open(ctx, driver, log)
+	if err != nil {
+		return nil, err
+	}
+	return credstore.Encrypted(store, keys), nil
+}
+
+func (p *Place) open(ctx context.Context, driver string, log *slog.Logger) (credstore.Store, error) {
 	kind, place, _ := strings.Cut(p.value, ":")
 	switch {
 	case kind == "directory" && place != "":
 		return credstore.OpenDirectory(place)
+	case kind == "sidecar":
+		return openServed(cmp.Or(place, sidecarAddress))
 	case kind == "kubernetes":
 		return p.openSecrets(ctx, place, driver, log)
 	case p.value == "memory":
 		log.WarnContext(ctx, "the credential store is in memory: after a restart of this process no access can be granted again without new keys")
 		return credstore.NewMemory(), nil
 	case p.value == "":
-		return nil, serve.Usagef("--credential-store is needed: stores show a secret key only once, so the driver must keep it; use kubernetes or directory:/path")
+		return nil, serve.Usagef("--credential-store is needed: stores show a secret key only once, so the driver must keep it; use sidecar, kubernetes or directory:/path")
 	default:
-		return nil, serve.Usagef("--credential-store %q is not one of: kubernetes, kubernetes:namespace, directory:/path, memory", p.value)
+		return nil, serve.Usagef("--credential-store %q is not one of: sidecar, sidecar:unix:///path/to/name.sock, kubernetes, kubernetes:namespace, directory:/path, memory", p.value)
 	}
+}
+
+func openServed(address string) (credstore.Store, error) {
+	blobs, err := remote.New(address)
+	if err != nil {
+		return nil, serve.Usagef("--credential-store sidecar: %w", err)
+	}
+	return credstore.OnBlobs(blobs), nil
 }
 
 func (p *Place) openSecrets(ctx context.Context, namespace, driver string, log *slog.Logger) (credstore.Store, error) {
 	if namespace == "" {
-		data, err := os.ReadFile(namespaceFile)
+		own, err := apiserver.OwnNamespace()
 		if err != nil {
-			return nil, serve.Usagef("--credential-store kubernetes: this is not a Pod; name the namespace, as in kubernetes:cosi-system: %w", err)
+			return nil, serve.Usagef("--credential-store kubernetes: name the namespace, as in kubernetes:cosi-system: %w", err)
 		}
-		namespace = strings.TrimSpace(string(data))
+		namespace = own
 	}
 	apiserver.LogTo(log)
 	config, err := p.access.Config()

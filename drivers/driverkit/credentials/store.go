@@ -9,9 +9,10 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/credstore/remote"
 )
 
-// Store keeps one Entry for each account, durably. OpenDirectory and NewMemory make one; a program
+// Store keeps one Entry for each account, durably. OpenSidecar, OpenDirectory and NewMemory make one; a program
 // with another place to keep secrets implements it.
 type Store = credstore.Store
 
@@ -41,6 +42,27 @@ func OpenDirectory(path string) (Store, error) {
 		return nil, err
 	}
 	return store, nil
+}
+
+// OpenSidecar returns the store that a sidecar of Cooper serves to its driver at an address such as
+// unix:///var/lib/cosi/credentials.sock. It connects with the first call, so that a driver may start
+// before its sidecar; until the sidecar works, calls of the store fail as unavailable.
+func OpenSidecar(address string) (Store, error) {
+	blobs, err := remote.New(address)
+	if err != nil {
+		return nil, err
+	}
+	return credstore.OnBlobs(blobs), nil
+}
+
+// Encrypted returns a store that encrypts the secrets of credentials before they are in store, with
+// the keys of a file. docs/howto/encrypt-credentials.md says what is in it and how to change keys.
+func Encrypted(store Store, keyFile string) (Store, error) {
+	keys, err := credstore.ReadKeys(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return credstore.Encrypted(store, keys), nil
 }
 
 // NewMemory makes a store that forgets everything when the process ends, for tests.

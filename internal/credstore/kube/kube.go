@@ -2,8 +2,9 @@
 
 // Package kube keeps a credential store in Kubernetes Secrets of the driver's own namespace.
 //
-// It is imported by the commands of drivers only. The driver needs a Role, not a ClusterRole, with
-// get, list, create, update and delete on secrets in that namespace.
+// It is imported by the sidecar, which serves it to its driver, and by the commands of drivers, never
+// by a driver. Who uses it needs a Role, not a ClusterRole, with get, list, create, update and delete
+// on secrets in that namespace.
 package kube
 
 import (
@@ -22,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 const (
@@ -61,33 +63,42 @@ func SecretsIn(config *rest.Config, namespace string) (Secrets, error) {
 		func() *corev1.Secret { return &corev1.Secret{} }, func() *corev1.SecretList { return &corev1.SecretList{} }), nil
 }
 
-// Store is a credstore.Store of one Secret an account. Its versions are resource versions.
-type Store struct {
+// Blobs are credstore.Blobs of one Secret a name. Their versions are resource versions.
+type Blobs struct {
 	secrets Secrets
 	driver  string
 	id      string
 }
 
-var _ credstore.Store = (*Store)(nil)
+var _ credstore.Blobs = (*Blobs)(nil)
 
-// Open opens the store of a driver, and makes it, with a new ID, if there is none. Secrets of
-// entries without the one with the ID are an error that wraps credstore.ErrStoreID.
-func Open(ctx context.Context, secrets Secrets, driver string) (*Store, error) {
-	store := &Store{secrets: secrets, driver: driver}
-	id, err := store.readID(ctx)
+// Open opens the store of a driver as OpenBlobs does.
+func Open(ctx context.Context, secrets Secrets, driver string) (credstore.Store, error) {
+	blobs, err := OpenBlobs(ctx, secrets, driver)
+	if err != nil {
+		return nil, err
+	}
+	return credstore.OnBlobs(blobs), nil
+}
+
+// OpenBlobs opens the Secrets of a driver, and makes the one with the ID if there is none. Others
+// without that one are an error that wraps credstore.ErrStoreID.
+func OpenBlobs(ctx context.Context, secrets Secrets, driver string) (*Blobs, error) {
+	blobs := &Blobs{secrets: secrets, driver: driver}
+	id, err := blobs.readID(ctx)
 	if apierrors.IsNotFound(err) {
-		id, err = store.makeID(ctx)
+		id, err = blobs.makeID(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the credential store of driver %s: %w", driver, err)
 	}
-	store.id = id
-	return store, nil
+	blobs.id = id
+	return blobs, nil
 }
 
-// ID implements credstore.Store. It reads the Secret again, so that a namespace made again while the
+// ID implements credstore.Blobs. It reads the Secret again, so that a namespace made again while the
 // driver runs is noticed.
-func (s *Store) ID(ctx context.Context) (string, error) {
+func (s *Blobs) ID(ctx context.Context) (string, error) {
 	id, err := s.readID(ctx)
 	if apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("secret %s is gone: %w; restore it from a backup", s.idName(), credstore.ErrStoreID)
@@ -101,59 +112,53 @@ func (s *Store) ID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// Get implements credstore.Store.
-func (s *Store) Get(ctx context.Context, account string) (credstore.Entry, error) {
-	secret, err := s.secrets.Get(ctx, s.name(account), metav1.GetOptions{})
+// Get implements credstore.Blobs. A Secret of that name that this store did not make is never returned.
+func (s *Blobs) Get(ctx context.Context, name string) (credstore.Blob, error) {
+	secret, err := s.secrets.Get(ctx, s.name(name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return credstore.Entry{}, fmt.Errorf("account %q: %w", account, credstore.ErrNotFound)
+		return credstore.Blob{}, fmt.Errorf("account %q: %w", name, credstore.ErrNotFound)
 	}
 	if err != nil {
-		return credstore.Entry{}, fmt.Errorf("read the stored credential of account %q: %w", account, err)
+		return credstore.Blob{}, fmt.Errorf("read the stored credential of account %q: %w", name, err)
 	}
-	entry, err := credstore.Decode(account, secret.Data[keyEntry])
-	if err != nil {
-		return credstore.Entry{}, fmt.Errorf("read secret %s: %w; restore it from a backup, or delete it to have a new credential issued", secret.Name, err)
+	data, holds := secret.Data[keyEntry]
+	if secret.Labels[labelStore] != s.driver || !holds {
+		return credstore.Blob{}, fmt.Errorf("secret %s is no entry of this store: %w", secret.Name, credstore.ErrCorrupt)
 	}
-	entry.Version = secret.ResourceVersion
-	return entry, nil
+	return credstore.Blob{Data: cosi.NewSecret(string(data)), Version: secret.ResourceVersion, Place: "secret " + secret.Name}, nil
 }
 
-// Put implements credstore.Store. It writes the Secret as a whole: nobody else keeps anything in it.
-func (s *Store) Put(ctx context.Context, entry credstore.Entry) (credstore.Entry, error) {
-	data, err := credstore.Encode(entry)
-	if err != nil {
-		return credstore.Entry{}, fmt.Errorf("store a credential: %w", err)
-	}
-	secret := s.newSecret(s.name(entry.Account), map[string][]byte{keyEntry: data})
-	secret.Annotations = map[string]string{annotationAccount: entry.Account}
-	secret.ResourceVersion = entry.Version
+// Put implements credstore.Blobs. It writes the Secret as a whole: nobody else keeps anything in it.
+func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version string) (string, error) {
+	secret := s.newSecret(s.name(name), map[string][]byte{keyEntry: []byte(data.Reveal())})
+	secret.Annotations = map[string]string{annotationAccount: name}
+	secret.ResourceVersion = version
 	var written *corev1.Secret
-	if entry.Version == "" {
+	var err error
+	if version == "" {
 		written, err = s.secrets.Create(ctx, secret, metav1.CreateOptions{})
 	} else {
 		written, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	switch {
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && entry.Version != "":
-		return credstore.Entry{}, fmt.Errorf("account %q: %w", entry.Account, credstore.ErrConflict)
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && version != "":
+		return "", fmt.Errorf("account %q: %w", name, credstore.ErrConflict)
 	case err != nil:
-		return credstore.Entry{}, fmt.Errorf("store the credential of account %q: %w", entry.Account, err)
+		return "", fmt.Errorf("store the credential of account %q: %w", name, err)
 	}
-	stored, err := credstore.Decode(entry.Account, data)
-	stored.Version = written.ResourceVersion
-	return stored, err
+	return written.ResourceVersion, nil
 }
 
-// Delete implements credstore.Store.
-func (s *Store) Delete(ctx context.Context, account string) error {
-	err := s.secrets.Delete(ctx, s.name(account), metav1.DeleteOptions{})
+// Delete implements credstore.Blobs.
+func (s *Blobs) Delete(ctx context.Context, name string) error {
+	err := s.secrets.Delete(ctx, s.name(name), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the stored credential of account %q: %w", account, err)
+		return fmt.Errorf("delete the stored credential of account %q: %w", name, err)
 	}
 	return nil
 }
 
-func (s *Store) readID(ctx context.Context) (string, error) {
+func (s *Blobs) readID(ctx context.Context) (string, error) {
 	secret, err := s.secrets.Get(ctx, s.idName(), metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("read the ID of the credential store: %w", err)
@@ -164,7 +169,7 @@ func (s *Store) readID(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("secret %s is damaged: %w; restore it from a backup", secret.Name, credstore.ErrStoreID)
 }
 
-func (s *Store) makeID(ctx context.Context) (string, error) {
+func (s *Blobs) makeID(ctx context.Context) (string, error) {
 	left, err := s.secrets.List(ctx, metav1.ListOptions{LabelSelector: labelStore + "=" + s.driver, Limit: 1})
 	if err != nil {
 		return "", fmt.Errorf("look for stored credentials: %w", err)
@@ -186,7 +191,7 @@ func (s *Store) makeID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-func (s *Store) newSecret(name string, data map[string][]byte) *corev1.Secret {
+func (s *Blobs) newSecret(name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{labelStore: s.driver}},
 		Type:       corev1.SecretTypeOpaque,
@@ -194,10 +199,10 @@ func (s *Store) newSecret(name string, data map[string][]byte) *corev1.Secret {
 	}
 }
 
-func (s *Store) idName() string { return namePrefix + "store-" + digest(s.driver) }
+func (s *Blobs) idName() string { return namePrefix + "store-" + digest(s.driver) }
 
 // name is a hash: account IDs may be longer than names of Secrets, and have other characters.
-func (s *Store) name(account string) string { return namePrefix + digest(s.driver+"\n"+account) }
+func (s *Blobs) name(account string) string { return namePrefix + digest(s.driver+"\n"+account) }
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -29,7 +29,7 @@ func newSecrets(t *testing.T) kube.Secrets {
 	return secrets
 }
 
-func open(t *testing.T, secrets kube.Secrets, driver string) *kube.Store {
+func open(t *testing.T, secrets kube.Secrets, driver string) credstore.Store {
 	t.Helper()
 	store, err := kube.Open(t.Context(), secrets, driver)
 	if err != nil {
@@ -40,7 +40,7 @@ func open(t *testing.T, secrets kube.Secrets, driver string) *kube.Store {
 
 // named remembers the driver of a store, for the next process.
 type named struct {
-	*kube.Store
+	credstore.Store
 
 	driver string
 }

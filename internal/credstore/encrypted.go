@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credstore
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+const (
+	// sealedPrefix begins every encrypted secret. The ID of its key follows, a colon, and nonce and
+	// ciphertext in base64.
+	sealedPrefix = "aes256gcm:"
+	// plainWord is the line of a key file that lets secrets be read that are not encrypted.
+	plainWord = "plain"
+	// keySize is that of AES-256.
+	keySize = 32
+)
+
+// Keys encrypt the secrets of a store, and decrypt what earlier keys encrypted.
+type Keys struct {
+	// keys are by ID; first is the ID of the one that encrypts.
+	keys  map[string]cipher.AEAD
+	first string
+	// plain says that secrets which are not encrypted are read, too.
+	plain bool
+}
+
+// ReadKeys reads a file of keys: in each line an ID, a space, and 32 bytes in base64. The first one
+// encrypts, all decrypt. A line with the word plain lets secrets be read that are not encrypted.
+// Empty lines and those that begin with # count for nothing. Its errors never hold a key.
+func ReadKeys(path string) (*Keys, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the keys: %w", err)
+	}
+	k := &Keys{keys: map[string]cipher.AEAD{}}
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "", strings.HasPrefix(line, "#"):
+		case line == plainWord:
+			k.plain = true
+		default:
+			if err := k.add(strings.Fields(line)); err != nil {
+				return nil, fmt.Errorf("%s, line %d: %w", path, number, err)
+			}
+		}
+	}
+	if k.first == "" {
+		return nil, fmt.Errorf("%s holds no key: give each a line with an ID and 32 random bytes in base64", path)
+	}
+	return k, nil
+}
+
+// NoKeys are the keys of a store that is not encrypted. By them a secret that is, is refused instead of
+// being taken for what it stands for.
+func NoKeys() *Keys { return &Keys{plain: true} }
+
+func (k *Keys) add(fields []string) error {
+	const form = "want an ID of letters, digits, '-', '_' and '.', a space, and 32 bytes in base64"
+	if len(fields) != 2 || strings.ContainsFunc(fields[0], func(r rune) bool { return !isKeyIDRune(r) }) {
+		return errors.New(form)
+	}
+	raw, err := base64.StdEncoding.DecodeString(fields[1])
+	if err != nil || len(raw) != keySize {
+		return fmt.Errorf("key %s is not %d bytes in base64", fields[0], keySize)
+	}
+	if _, known := k.keys[fields[0]]; known {
+		return fmt.Errorf("there are two keys with the ID %s", fields[0])
+	}
+	block, err := aes.NewCipher(raw)
+	if err != nil {
+		return fmt.Errorf("key %s: %w", fields[0], err)
+	}
+	sealer, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return fmt.Errorf("key %s: %w", fields[0], err)
+	}
+	k.keys[fields[0]] = sealer
+	if k.first == "" {
+		k.first = fields[0]
+	}
+	return nil
+}
+
+func isKeyIDRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
+}
+
+// Encrypted returns a Store with the entries of store whose secrets are encrypted there. IDs, notes
+// and rotations are not: they are no secrets, and administrators need them to mend things. An entry
+// that an earlier key encrypted, or none, is encrypted anew when it is read.
+func Encrypted(store Store, keys *Keys) Store { return encrypted{store, keys} }
+
+type encrypted struct {
+	Store
+
+	keys *Keys
+}
+
+// Get implements Store.
+func (e encrypted) Get(ctx context.Context, account string) (Entry, error) {
+	stored, err := e.Store.Get(ctx, account)
+	if err != nil {
+		return Entry{}, err
+	}
+	entry, err := e.keys.each(stored, e.keys.unseal)
+	if err != nil {
+		return Entry{}, fmt.Errorf("decrypt the stored credential of account %q: %w", account, err)
+	}
+	if e.keys.current(stored) {
+		return entry, nil
+	}
+	renewed, err := e.Put(ctx, entry)
+	if errors.Is(err, ErrConflict) {
+		return entry, nil // whoever wrote it encrypted it, and its version is refused as any other old one
+	}
+	return renewed, err
+}
+
+// Put implements Store.
+func (e encrypted) Put(ctx context.Context, entry Entry) (Entry, error) {
+	if err := entry.validate(); err != nil {
+		return Entry{}, err
+	}
+	sealed, err := e.keys.each(entry, e.keys.seal)
+	if err != nil {
+		return Entry{}, fmt.Errorf("encrypt the credential of account %q: %w", entry.Account, err)
+	}
+	stored, err := e.Store.Put(ctx, sealed)
+	if err != nil {
+		return Entry{}, err
+	}
+	entry = entry.clone()
+	entry.Version = stored.Version
+	return entry, nil
+}
+
+// each returns the entry with other secrets.
+func (k *Keys) each(entry Entry, change func(account, id string, secret cosi.Secret) (cosi.Secret, error)) (Entry, error) {
+	entry = entry.clone()
+	credentials := []*Credential{&entry.Current}
+	if entry.Previous != nil {
+		credentials = append(credentials, entry.Previous)
+	}
+	for _, c := range credentials {
+		if c.Secret.IsZero() {
+			continue // an entry of notes
+		}
+		var err error
+		if c.Secret, err = change(entry.Account, c.ID, c.Secret); err != nil {
+			return Entry{}, err
+		}
+	}
+	return entry, nil
+}
+
+// current reports whether all secrets are encrypted by the first key, if there is one.
+func (k *Keys) current(stored Entry) bool {
+	secrets := []cosi.Secret{stored.Current.Secret}
+	if stored.Previous != nil {
+		secrets = append(secrets, stored.Previous.Secret)
+	}
+	return k.first == "" || !slices.ContainsFunc(secrets, func(s cosi.Secret) bool {
+		return !s.IsZero() && !strings.HasPrefix(s.Reveal(), sealedPrefix+k.first+":")
+	})
+}
+
+// bound is what a secret is encrypted for: in the entry of another account, or beside another ID, it
+// cannot be decrypted.
+func bound(account, id string) []byte {
+	return fmt.Appendf(nil, "%d:%s%s", len(account), account, id)
+}
+
+func (k *Keys) seal(account, id string, secret cosi.Secret) (cosi.Secret, error) {
+	if k.first == "" {
+		return secret, nil
+	}
+	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret.Reveal()), bound(account, id))
+	return cosi.NewSecret(sealedPrefix + k.first + ":" + base64.StdEncoding.EncodeToString(sealed)), nil
+}
+
+func (k *Keys) unseal(account, id string, secret cosi.Secret) (cosi.Secret, error) {
+	rest, isSealed := strings.CutPrefix(secret.Reveal(), sealedPrefix)
+	switch {
+	case !isSealed && k.plain:
+		return secret, nil
+	case !isSealed:
+		return cosi.Secret{}, fmt.Errorf("%w: its secret is not encrypted, and the key file does not allow that by a line with the word %s", ErrCorrupt, plainWord)
+	}
+	keyID, text, _ := strings.Cut(rest, ":")
+	sealer, known := k.keys[keyID]
+	if !known {
+		return cosi.Secret{}, fmt.Errorf("%w: it is encrypted by key %q, which no key file has that the driver was given", ErrCorrupt, keyID)
+	}
+	sealed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return cosi.Secret{}, fmt.Errorf("%w: its secret is not base64", ErrCorrupt)
+	}
+	opened, err := sealer.Open(nil, nil, sealed, bound(account, id))
+	if err != nil {
+		return cosi.Secret{}, fmt.Errorf("%w: its secret was changed, or was encrypted for another account or by another key of the ID %s", ErrCorrupt, keyID)
+	}
+	return cosi.NewSecret(string(opened)), nil
+}

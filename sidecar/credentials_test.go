@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/credstore/remote"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// serveStore serves a credential store with the Sidecar's rights, and returns the driver's client.
+func (s *system) serveStore() (*sidecar.CredentialStore, *remote.Blobs) {
+	s.t.Helper()
+	address := "unix://" + filepath.Join(tempdirtest.Short(s.t), "credentials.sock")
+	store, err := sidecar.ServeCredentialStore(s.t.Context(), s.User(s.user), sidecar.CredentialStoreOptions{Address: address, Namespace: s.namespace, Logger: logr.Discard()})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client, err := remote.New(address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = client.Close() })
+	return store, client
+}
+
+// TestCredentialStoreOfALeader sees the store closed until the Sidecar holds its Lease, so that a
+// driver cannot read the store of another by its name.
+func TestCredentialStoreOfALeader(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.bindCredentials()
+	s.bindLeader()
+	change(s, s.lease(), func(l *coordinationv1.Lease) {
+		l.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
+	})
+	store, client := s.serveStore()
+	s.elected("store/driver", "first")
+	s.manager.CredentialStore = store
+	stop := s.run()
+	s.Eventually("the Sidecar knows that another deployment has the name", func(context.Context) error {
+		return testutil.GatherAndCompare(s.metrics, strings.NewReader(fmt.Sprintf(`
+# HELP cosi_sidecar_driver_name_taken 1 while the driver name belongs to another deployment, so that this sidecar stays passive.
+# TYPE cosi_sidecar_driver_name_taken gauge
+cosi_sidecar_driver_name_taken{driver_name=%q} 1
+`, s.driver.Name())), "cosi_sidecar_driver_name_taken")
+	})
+	if _, err := client.ID(t.Context()); status.Code(err) != codes.Unavailable {
+		t.Errorf("the store of a Sidecar that does not work: %v, want Unavailable", err)
+	}
+	change(s, s.lease(), func(l *coordinationv1.Lease) { l.Annotations = nil })
+	s.Eventually("the store is open", func(ctx context.Context) error {
+		_, err := client.ID(ctx)
+		return err
+	})
+	version, err := client.Put(t.Context(), "ba-1", cosi.NewSecret("mine"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	// The manager has ended, and calls of the driver that it made may still write.
+	if _, err := client.Put(t.Context(), "ba-1", cosi.NewSecret("mine, too"), version); err != nil {
+		t.Errorf("after the manager has stopped: %v", err)
+	}
+	if err := store.Stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.ID(t.Context()); status.Code(err) != codes.Unavailable {
+		t.Errorf("after the end: %v, want Unavailable", err)
+	}
+}
+
+// TestCredentialStoreDuringARPC lets a driver write to its store during a call that runs while the
+// Sidecar is told to stop.
+func TestCredentialStoreDuringARPC(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	s := newSystem(t, driverfake.Options{})
+	s.bindCredentials()
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Hold: hold})
+	store, client := s.serveStore()
+	s.manager.CredentialStore = store
+	stop := s.run()
+	bucket := s.bucket()
+	s.Create(bucket)
+	s.Eventually("the driver creates the bucket", func(context.Context) error {
+		if !slices.Contains(s.calls(), driverfake.CreateBucket) {
+			return errors.New("it was not asked to")
+		}
+		return nil
+	})
+	s.cancel()
+	if _, err := client.Put(t.Context(), "ba-1", cosi.NewSecret("mine"), ""); err != nil {
+		t.Errorf("during the last RPC: %v", err)
+	}
+	close(hold)
+	stop()
+	if err := store.Stop(); err != nil {
+		t.Error(err)
+	}
+}
