@@ -15,8 +15,13 @@ import (
 	"syscall"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
@@ -47,11 +52,13 @@ func asProcesses(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keepCredentials(t, env, containers.S3DriverName, containers.GCSDriverName)
 	gcs := b.stores()
 	parts := map[string]*process{"controller": b.component("cosi-controller", accounts.Controller)}
 	for _, c := range clouds() {
 		parts["driver "+c.name] = b.driver(c, gcs)
-		parts["sidecar "+c.name] = b.component("cosi-sidecar", accounts.Sidecars[c.driver], "COOPER_DRIVER_ADDRESS="+b.socket(c), "COOPER_OWNER=processes/"+c.name)
+		parts["sidecar "+c.name] = b.component("cosi-sidecar", accounts.Sidecars[c.driver], "COOPER_DRIVER_ADDRESS="+b.socket(c), "COOPER_OWNER=processes/"+c.name,
+			"COOPER_CREDENTIAL_STORE_ADDRESS="+b.credentials(c), "COOPER_CREDENTIAL_STORE_NAMESPACE="+deploy.SystemNamespace)
 	}
 	for _, part := range parts {
 		part.awaitReady()
@@ -65,6 +72,33 @@ func asProcesses(t *testing.T) *world {
 		parts[part].start()
 		parts[part].awaitReady()
 	}}
+}
+
+// keepCredentials lets the sidecars of drivers keep credential stores in the namespace of their
+// accounts, as deploy/ does.
+func keepCredentials(t *testing.T, env *testenv.Env, drivers ...string) {
+	t.Helper()
+	manifest, err := deploy.DriverCredentials(deploy.SystemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.Role{}
+	if err := yaml.Unmarshal(manifest, role); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: role.Namespace, Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+	}
+	for _, driver := range drivers {
+		user := "system:serviceaccount:" + deploy.SystemNamespace + ":" + deploy.SidecarRole + "-" + driver
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: user})
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := env.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A bench is where processes are made.
@@ -98,6 +132,11 @@ func newBench(t *testing.T, programs ...string) *bench {
 }
 
 func (b *bench) socket(c cloud) string { return "unix://" + filepath.Join(b.dir, c.name+".sock") }
+
+// credentials is where the sidecar of a cloud serves the credential store.
+func (b *bench) credentials(c cloud) string {
+	return "unix://" + filepath.Join(b.dir, c.name+"-credentials.sock")
+}
 
 // stores starts the fakes and returns the URL of Cloud Storage.
 func (b *bench) stores() string {
@@ -137,7 +176,7 @@ func (b *bench) driver(c cloud, gcs string) *process {
 	health := freeAddress(b.t)
 	return b.run(&process{
 		program: "cosi-driver-" + short, ready: "http://" + health + "/readyz",
-		environment: append(append(variables[short], b.talkative()...), "COSI_ENDPOINT="+b.socket(c), "COOPER_HEALTH_ADDRESS="+health, "COOPER_CREDENTIAL_STORE=directory:"+filepath.Join(b.dir, short+"-credentials")),
+		environment: append(append(variables[short], b.talkative()...), "COSI_ENDPOINT="+b.socket(c), "COOPER_HEALTH_ADDRESS="+health, "COOPER_CREDENTIAL_STORE=sidecar:"+b.credentials(c)),
 	})
 }
 

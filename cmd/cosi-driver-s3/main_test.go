@@ -47,6 +47,8 @@ func TestBadStarts(t *testing.T) {
 		"no credential store":       {Code: 2, Want: "--credential-store is needed"},
 		"an unknown store":          bad(2, `"vault:x" is not one of`, "--credential-store=vault:x"),
 		"a store without its path":  bad(2, "directory:/path", "--credential-store=directory:"),
+		"a store without a socket":  bad(2, "is not a UNIX socket address", "--credential-store=sidecar:localhost:1"),
+		"keys that are not there":   bad(2, "--credential-key-file: read the keys", "--credential-store=memory", "--credential-key-file=/nowhere"),
 		"secrets outside of a Pod":  bad(2, "this is not a Pod", "--credential-store=kubernetes"),
 		"no way to an API server":   bad(1, "--kubeconfig FILE", "--credential-store=kubernetes:store"),
 		"a file with a mistake":     bad(1, `backends.a.type: "azure"`, "--config="+file),

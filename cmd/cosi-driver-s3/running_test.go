@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
@@ -232,4 +233,26 @@ func exchange(t *testing.T, admin *iam.Client, own key) string {
 	}
 	own.write(t, *made.AccessKey.AccessKeyId, *made.AccessKey.SecretAccessKey)
 	return *made.AccessKey.AccessKeyId
+}
+
+// TestStartsBeforeItsSidecar has a credential store that nobody serves yet: the driver says who it is,
+// which the sidecar waits for, and calls that need the store fail and may be repeated.
+func TestStartsBeforeItsSidecar(t *testing.T) {
+	t.Parallel()
+	server, own, config := startStore(t, s3fake.Options{}), newKey(t), filepath.Join(t.TempDir(), "config.yaml")
+	own.write(t, server.Root().AccessKeyID, server.Root().SecretAccessKey)
+	write(t, config, "backends:\n"+own.yaml("main", server.URL(), ""))
+	endpoint := drivertest.Endpoint(t)
+	environment := map[string]string{"COSI_ENDPOINT": endpoint, "COOPER_CREDENTIAL_STORE": "sidecar:" + drivertest.Endpoint(t)}
+	process := drivercmdtest.Launch{Environment: environment, Arguments: []string{"--config=" + config}}.Start(t)
+	client := drivertest.Dial(t, endpoint)
+	if _, err := client.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{}); err != nil {
+		t.Errorf("DriverGetInfo: %v", err)
+	}
+	_, err := client.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + uuid.NewString()})
+	drivertest.WantCode(t, err, codes.Unavailable, "credential store")
+	process.Terminate()
+	if code := process.Exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, process.Output())
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +22,10 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -38,12 +41,15 @@ func TestTheSidecarServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace, endpoint := env.Namespace(), drivertest.Endpoint(t)
+	storeAddress := drivertest.Endpoint(t)
 	leaveSocket(t, endpoint)
+	leaveSocket(t, storeAddress)
 	metrics, health, collector := programtest.FreeAddress(t), programtest.FreeAddress(t), programtest.NewCollector(t)
 	process := programtest.Start(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_DRIVER_ADDRESS=" + endpoint, "COOPER_OWNER=" + namespace + "/driver",
 		"COOPER_TRACES_ENDPOINT=" + collector.URL,
+		"COOPER_CREDENTIAL_STORE_ADDRESS=" + storeAddress, "COOPER_CREDENTIAL_STORE_NAMESPACE=" + namespace,
 	}, "--metrics-address="+metrics, "--health-address="+health, "--leader-namespace="+namespace)
 	process.Await(`msg="Waiting for the driver" address=` + endpoint)
 	process.Await("connection refused")
@@ -59,6 +65,7 @@ func TestTheSidecarServes(t *testing.T) {
 		t.Errorf("the Lease: want it owned by %s/driver, got %v, %v", namespace, lease.Annotations, err)
 	}
 	importBucket(t, env, namespace, name)
+	keepCredential(t, env, namespace, storeAddress)
 
 	stop()
 	process.AwaitPage("http://"+health+"/readyz", http.StatusInternalServerError, "driver")
@@ -77,6 +84,23 @@ func TestTheSidecarServes(t *testing.T) {
 	}
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		t.Errorf("the Lease after SIGTERM: want no holder, got %v, %v", lease.Spec.HolderIdentity, err)
+	}
+}
+
+// keepCredential keeps one as the driver does, and finds it in a Secret.
+func keepCredential(t *testing.T, env *testenv.Env, namespace, address string) {
+	t.Helper()
+	store, err := credentials.OpenSidecar(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := credentials.Entry{Account: "ba-1", Current: credentials.Credential{ID: "AKIA", Secret: cosi.NewSecret("only-for-tests")}}
+	if _, err := store.Put(t.Context(), entry); err != nil {
+		t.Error(err)
+	}
+	var secrets corev1.SecretList
+	if err := env.Client.List(t.Context(), &secrets, client.InNamespace(namespace), client.HasLabels{"cooper.dev/credential-store"}); err != nil || len(secrets.Items) != 2 {
+		t.Errorf("want the Secret of the entry and that of the ID, got %d, %v", len(secrets.Items), err)
 	}
 }
 
@@ -191,6 +215,8 @@ func TestTheSidecarEnds(t *testing.T) {
 		},
 		"a driver behind TCP":       {nil, append(alone, "--driver-address=tcp://127.0.0.1:9000"), 2, `driver address "tcp://127.0.0.1:9000" does not begin with unix://; give it as unix:///path/to/driver.sock`},
 		"a driver that is no .sock": {nil, append(alone, "--driver-address=unix:///run/driver"), 2, `driver address "unix:///run/driver" does not name a file that ends in .sock`},
+		"a store outside of a Pod":  {nil, append(alone, "--credential-store-address="+drivertest.Endpoint(t)), 2, "--credential-store-namespace is not set: this is not a Pod"},
+		"a store behind TCP":        {nil, append(alone, "--credential-store-address=:9000", "--credential-store-namespace=default"), 1, "--credential-store-address: sidecar: credential store"},
 		"a busy port for metrics":   {nil, append(alone, "--health-address=", "--metrics-address="+busy), 1, busy + ": bind: address already in use"},
 		"a busy port for health":    {nil, append(alone, "--metrics-address=", "--health-address="+busy), 1, busy + ": bind: address already in use"},
 	} {

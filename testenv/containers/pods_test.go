@@ -74,9 +74,10 @@ func TestComposeFormat(t *testing.T) {
 func differs(variable string) bool {
 	switch variable {
 	case "KUBECONFIG", // a Pod has the token of its account
-		"COOPER_OWNER",            // names the Deployment, or the project of Compose
-		"COOPER_CONFIG",           // a ConfigMap; compose.yaml has the variables of one backend
-		"COOPER_CREDENTIAL_STORE": // Secrets; compose.yaml has a volume
+		"COOPER_OWNER",                    // names the Deployment, or the project of Compose
+		"COOPER_CONFIG",                   // a ConfigMap; compose.yaml has the variables of one backend
+		"COOPER_CREDENTIAL_STORE",         // that of the sidecar; compose.yaml has a volume
+		"COOPER_CREDENTIAL_STORE_ADDRESS": // likewise
 		return true
 	}
 	_, _, configuration := strings.Cut(variable, "_DRIVER_")

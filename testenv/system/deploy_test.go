@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,15 +77,38 @@ func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) 
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try"}, Spec: d.Spec.Template.Spec}
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	if _, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun); err != nil {
+	made, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
+	if err != nil {
 		t.Errorf("the Pod is refused: %v", err)
+	}
+	if has, want := withToken(made), []string{made.Spec.Containers[0].Name}; !slices.Equal(has, want) || want[0] == "driver" {
+		t.Errorf("the containers %q have a token of the API server, want %q", has, want)
 	}
 	privileged := true
 	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
-	_, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
+	_, err = clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 		t.Errorf("a privileged Pod in its namespace: want a refusal by the restricted standard, got %v", err)
 	}
+}
+
+// withToken are the containers of a Pod that can act as its account: they have a volume with a token
+// that the API server takes.
+func withToken(pod *corev1.Pod) []string {
+	var tokens, names []string
+	for _, v := range pod.Spec.Volumes {
+		if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool {
+			return p.ServiceAccountToken != nil && p.ServiceAccountToken.Audience == ""
+		}) {
+			tokens = append(tokens, v.Name)
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return slices.Contains(tokens, m.Name) }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // rights asks what the accounts may do and may not.
@@ -113,10 +137,10 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"the sidecar does not hold the controller's": {driver, lease("update", "cosi-controller"), false},
 		"the sidecar makes no Leases":                {driver, lease("create", ""), false},
 		"the controller makes no Leases":             {controller, lease("create", ""), false},
-		"the driver lists its own Secrets":           {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
-		"the driver lists no Secrets of others":      {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
-		"the GCS driver lists its own Secrets":       {gcs, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-gcs"}, true},
-		"the Azure driver, which keeps none, cannot": {azure, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-azure"}, false},
+		"the sidecar lists its driver's Secrets":     {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
+		"the sidecar lists no Secrets of others":     {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
+		"the GCS sidecar lists its driver's Secrets": {gcs, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-gcs"}, true},
+		"that of Azure, which keeps none, does not":  {azure, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-azure"}, false},
 		"the Azure driver's sidecar holds its Lease": {azure, lease("update", "cosi-driver-azure.cooper.dev"), true},
 		"the GCS driver's sidecar holds its Lease":   {gcs, lease("update", "cosi-driver-gcs.cooper.dev"), true},
 		"the sidecar makes no Buckets":               {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
@@ -152,6 +176,24 @@ func TestLeasesAreCalledAfterDrivers(t *testing.T) {
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("lease.yaml of %s (-that of s3 +its own):\n%s", driver, diff)
+		}
+	}
+}
+
+// TestCredentialRoles is TestLeasesAreCalledAfterDrivers for the Roles of credential stores.
+func TestCredentialRoles(t *testing.T) {
+	t.Parallel()
+	for _, driver := range []string{"s3", "gcs"} {
+		got, err := os.ReadFile(filepath.Join("../../deploy/drivers", driver, "credentials.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := deploy.DriverCredentials("cosi-driver-" + driver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("credentials.yaml of %s (-that of s3 +its own):\n%s", driver, diff)
 		}
 	}
 }
