@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // serveStore serves a credential store with the Sidecar's rights, and returns the driver's client.
@@ -47,7 +48,7 @@ func TestCredentialStoreOfALeader(t *testing.T) {
 	s := newSystem(t, driverfake.Options{})
 	s.bindCredentials()
 	s.bindLeader()
-	change(s, s.lease(), func(l *coordinationv1.Lease) {
+	testenv.Change(s.Env, s.lease(), func(l *coordinationv1.Lease) {
 		l.Annotations = map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"}
 	})
 	store, client := s.serveStore()
@@ -64,7 +65,7 @@ cosi_sidecar_driver_name_taken{driver_name=%q} 1
 	if _, err := client.ID(t.Context()); status.Code(err) != codes.Unavailable {
 		t.Errorf("the store of a Sidecar that does not work: %v, want Unavailable", err)
 	}
-	change(s, s.lease(), func(l *coordinationv1.Lease) { l.Annotations = nil })
+	testenv.Change(s.Env, s.lease(), func(l *coordinationv1.Lease) { l.Annotations = nil })
 	s.Eventually("the store is open", func(ctx context.Context) error {
 		_, err := client.ID(ctx)
 		return err

@@ -77,23 +77,22 @@ func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) 
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try"}, Spec: d.Spec.Template.Spec}
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	made, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
-	if err != nil {
+	if _, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun); err != nil {
 		t.Errorf("the Pod is refused: %v", err)
 	}
-	if has, want := withToken(made), []string{made.Spec.Containers[0].Name}; !slices.Equal(has, want) || want[0] == "driver" {
+	if has, want := withToken(pod), []string{pod.Spec.Containers[0].Name}; !slices.Equal(has, want) || want[0] == "driver" {
 		t.Errorf("the containers %q have a token of the API server, want %q", has, want)
 	}
 	privileged := true
 	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: &privileged}
-	_, err = clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
+	_, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun)
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "restricted") {
 		t.Errorf("a privileged Pod in its namespace: want a refusal by the restricted standard, got %v", err)
 	}
 }
 
-// withToken are the containers of a Pod that can act as its account: they have a volume with a token
-// that the API server takes.
+// withToken are the containers of a Pod that can act as its account: all, if nobody says otherwise, or
+// those with a volume that has a token which the API server takes.
 func withToken(pod *corev1.Pod) []string {
 	var tokens, names []string
 	for _, v := range pod.Spec.Volumes {
@@ -104,7 +103,8 @@ func withToken(pod *corev1.Pod) []string {
 		}
 	}
 	for _, c := range pod.Spec.Containers {
-		if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return slices.Contains(tokens, m.Name) }) {
+		automatic := pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken
+		if automatic || slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return slices.Contains(tokens, m.Name) }) {
 			names = append(names, c.Name)
 		}
 	}

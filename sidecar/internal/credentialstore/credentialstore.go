@@ -69,7 +69,7 @@ func (s *Server) use(ctx context.Context) (credstore.Blobs, error) {
 }
 
 // GetStoreId implements cosi.CredentialStoreServer.
-func (s *Server) GetStoreId(ctx context.Context, _ *cosi.GetStoreIdRequest) (*cosi.GetStoreIdResponse, error) { //nolint:revive // the contract's name
+func (s *Server) GetStoreId(ctx context.Context, _ *cosi.GetStoreIdRequest) (*cosi.GetStoreIdResponse, error) {
 	blobs, err := s.use(ctx)
 	if err != nil {
 		return nil, err
