@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -16,34 +15,19 @@ import (
 
 // CheckBackends implements driverkit.BackendsChecker: of each backend the store, what manages its
 // accounts, and what gives service accounts their roles, respond and accept the driver's own
-// credentials. All backends are asked at once, so that one that hangs holds up no other.
+// credentials.
 //
 // The driver needs no right for this that it does not need anyway: that a call is denied is a response
 // too.
 func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	answers := map[string]error{}
-	for name, backend := range d.backends.ByName {
-		group.Go(func() {
-			err := backend.answers(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			answers[name] = err
-		})
-	}
-	group.Wait()
-	return answers
-}
-
-// answers asks all APIs of the backend.
-func (b *backend) answers(ctx context.Context) error {
-	_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
-	problems := []error{silence("the store", err), silence("its accounts", b.accounts.Ping(ctx))}
-	if b.identities != nil {
-		problems = append(problems, silence("roles of service accounts", b.identities.Ping(ctx)))
-	}
-	return errors.Join(problems...)
+	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
+		_, err := b.buckets.API.ListBuckets(ctx, &s3.ListBucketsInput{MaxBuckets: aws.Int32(1)})
+		problems := []error{silence("the store", err), silence("its accounts", b.accounts.Ping(ctx))}
+		if b.identities != nil {
+			problems = append(problems, silence("roles of service accounts", b.identities.Ping(ctx)))
+		}
+		return errors.Join(problems...)
+	})
 }
 
 // silence returns nil for a refusal, which is a response.
