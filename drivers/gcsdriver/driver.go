@@ -47,7 +47,7 @@ var (
 	_ driverkit.Driver      = (*Driver)(nil)
 	_ driverkit.IDGenerator = (*Driver)(nil)
 
-	_ driverkit.BackendChecker = (*Driver)(nil)
+	_ driverkit.BackendsChecker = (*Driver)(nil)
 )
 
 // backend is one configured project.
@@ -109,7 +109,7 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 		return nil, err
 	}
 	project := &account.Project{
-		ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: policy.NewEditor(clients.storage),
+		ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: bucket.NewPolicyEditor(clients.storage),
 		Store: store, Driver: config.DriverName, Cluster: config.Cluster,
 	}
 	return &backend{

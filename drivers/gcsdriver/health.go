@@ -4,8 +4,6 @@ package gcsdriver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	storage "google.golang.org/api/storage/v1"
@@ -14,18 +12,16 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
-// CheckBackend implements driverkit.BackendChecker: Cloud Storage responds for every project, and
+// CheckBackends implements driverkit.BackendsChecker: Cloud Storage responds for each project, and
 // accepts the driver's own credentials. That listing buckets is denied shows it too.
-func (d *Driver) CheckBackend(ctx context.Context) error {
-	var problems []error
-	for _, name := range d.backends.Names() {
-		backend := d.backends.ByName[name]
+func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
+	return d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
 		_, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
-			return backend.buckets.API.Buckets.List(backend.config.Project).MaxResults(1).Context(ctx).Do()
+			return b.buckets.API.Buckets.List(b.config.Project).MaxResults(1).Context(ctx).Do()
 		})
-		if err != nil && !apierror.Is(err, http.StatusForbidden) {
-			problems = append(problems, fmt.Errorf("backend %s: %w", name, err))
+		if apierror.Is(err, http.StatusForbidden) {
+			return nil
 		}
-	}
-	return errors.Join(problems...)
+		return err
+	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
@@ -54,7 +54,7 @@ type Project struct {
 	IAM     *iam.Service
 	Storage *storage.Service
 	// Policies edits the policies of buckets.
-	Policies *policy.Editor
+	Policies *bucket.PolicyEditor
 	// Store keeps the keys.
 	Store credstore.Store
 	// Driver and Cluster are marked on everything that is made.

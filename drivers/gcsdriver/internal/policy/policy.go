@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy turns the access modes of COSI into IAM roles, and edits the IAM policies of buckets: it changes
-// what belongs to one account, and leaves everything else as it is, conditions and unknown members included. Only
-// Editor makes calls.
+// Package policy turns the access modes of COSI into IAM roles, and edits IAM policies of buckets: it changes
+// what belongs to one account, and leaves everything else as it is, conditions and unknown members included. It makes
+// no calls.
 package policy
 
 import (
@@ -12,9 +12,9 @@ import (
 	storage "google.golang.org/api/storage/v1"
 )
 
-// version is the version of policies that have conditions. A policy that is read without it, or
+// Version is the version of policies that have conditions. A policy that is read without it, or
 // written with another, loses them ("Policy versions").
-const version = 3
+const Version = 3
 
 // SetRoles gives the member exactly these roles, without a condition, and reports whether that changed
 // anything. Conditional bindings of the member are an administrator's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy_test
+package bucket_test
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
@@ -75,23 +76,23 @@ func (k *keeper) write(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func keep(t *testing.T, k *keeper) func() *policy.Editor {
+func keep(t *testing.T, k *keeper) func() *bucket.PolicyEditor {
 	t.Helper()
 	k.t = t
 	server := httptest.NewServer(k)
 	t.Cleanup(server.Close)
-	return func() *policy.Editor {
+	return func() *bucket.PolicyEditor {
 		api, err := storage.NewService(t.Context(), option.WithHTTPClient(server.Client()), option.WithEndpoint(server.URL+"/storage/v1/"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return policy.NewEditor(api)
+		return bucket.NewPolicyEditor(api)
 	}
 }
 
 func add(name string) func(*storage.Policy) (bool, error) {
 	return func(p *storage.Policy) (bool, error) {
-		return policy.SetRoles(p, "serviceAccount:"+name, []string{viewer}), nil
+		return policy.SetRoles(p, "serviceAccount:"+name, []string{"roles/storage.objectViewer"}), nil
 	}
 }
 
@@ -99,7 +100,9 @@ func add(name string) func(*storage.Policy) (bool, error) {
 // one policy.
 func TestEditorsLoseNothing(t *testing.T) {
 	t.Parallel()
-	kept := &keeper{policy: storage.Policy{Bindings: []*storage.PolicyBindings{binding(user, condition("x"), other)}}}
+	kept := &keeper{policy: storage.Policy{Bindings: []*storage.PolicyBindings{{
+		Role: "roles/storage.objectUser", Members: []string{"user:somebody@example.com"}, Condition: &storage.Expr{Title: "x", Expression: "request.time < x"},
+	}}}}
 	newEditor := keep(t, kept)
 	var group sync.WaitGroup
 	for process := range 4 {

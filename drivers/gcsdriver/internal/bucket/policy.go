@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package bucket
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
 const (
@@ -27,17 +28,17 @@ const (
 	staleAttempts = 3
 )
 
-// Editor edits the policies of buckets. Several processes may edit one policy: Google refuses what
+// PolicyEditor edits the policies of buckets. Several processes may edit one policy: Google refuses what
 // was made from an old one, and the editor starts again. Within one process edits of a bucket wait for
 // each other, which needs fewer calls.
-type Editor struct {
+type PolicyEditor struct {
 	api   *storage.Service
 	locks [stripes]chan struct{}
 }
 
-// NewEditor returns an editor with the driver's own credentials.
-func NewEditor(api *storage.Service) *Editor {
-	made := &Editor{api: api}
+// NewPolicyEditor returns an editor with the driver's own credentials.
+func NewPolicyEditor(api *storage.Service) *PolicyEditor {
+	made := &PolicyEditor{api: api}
 	for i := range made.locks {
 		made.locks[i] = make(chan struct{}, 1)
 	}
@@ -47,7 +48,7 @@ func NewEditor(api *storage.Service) *Editor {
 // Edit changes the policy of a bucket. It calls change, maybe several times, which reports whether it
 // changed the policy that it got; if not, nothing is written. The error for a missing bucket is the
 // API's.
-func (e *Editor) Edit(ctx context.Context, bucket string, change func(*storage.Policy) (bool, error)) error {
+func (e *PolicyEditor) Edit(ctx context.Context, bucket string, change func(*storage.Policy) (bool, error)) error {
 	unlock, err := e.lock(ctx, bucket)
 	if err != nil {
 		return err
@@ -107,15 +108,15 @@ func (r *refusals) judge(bucket, etag string, err error) error {
 	}
 }
 
-func (e *Editor) read(ctx context.Context, bucket string) (*storage.Policy, error) {
+func (e *PolicyEditor) read(ctx context.Context, bucket string) (*storage.Policy, error) {
 	return call.Do(ctx, call.Storage, "buckets.getIamPolicy", func(ctx context.Context) (*storage.Policy, error) {
-		return e.api.Buckets.GetIamPolicy(bucket).OptionsRequestedPolicyVersion(version).Context(ctx).Do()
+		return e.api.Buckets.GetIamPolicy(bucket).OptionsRequestedPolicyVersion(policy.Version).Context(ctx).Do()
 	})
 }
 
 // write sends the policy with the etag that was read.
-func (e *Editor) write(ctx context.Context, bucket string, edited *storage.Policy) error {
-	edited.Version = version
+func (e *PolicyEditor) write(ctx context.Context, bucket string, edited *storage.Policy) error {
+	edited.Version = policy.Version
 	_, err := call.Do(ctx, call.Storage, "buckets.setIamPolicy", func(ctx context.Context) (*storage.Policy, error) {
 		return e.api.Buckets.SetIamPolicy(bucket, edited).Context(ctx).Do()
 	})
@@ -128,7 +129,7 @@ func unknownMember(err error) bool {
 	return apierror.Is(err, http.StatusBadRequest) && strings.Contains(apierror.Message(err), "does not exist")
 }
 
-func (e *Editor) lock(ctx context.Context, bucket string) (unlock func(), err error) {
+func (e *PolicyEditor) lock(ctx context.Context, bucket string) (unlock func(), err error) {
 	hash := fnv.New32a()
 	// A hash never fails to write.
 	_, _ = hash.Write([]byte(bucket))
