@@ -55,7 +55,7 @@ func TestTLSIsNeverSkipped(t *testing.T) {
 			t.Errorf("%s: a certificate that nobody vouches for is accepted", name)
 			continue
 		}
-		drivertest.WantCode(t, err, codes.Unavailable, "the certificate of the store is not trusted")
+		drivertest.WantCode(t, err, codes.Unavailable, "is not trusted", "caFile")
 	}
 	on.backend.CAFile = trusted
 	w := newWorld(t, on, worldOptions{})
@@ -65,7 +65,7 @@ func TestTLSIsNeverSkipped(t *testing.T) {
 	// The workload gets what it needs to reach the store as safely.
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(granted.GetCredentials().GetCertificateAuthority())) {
-		t.Fatal("the grant returns no certificate authority")
+		t.Fatal("the grant answers no certificate authority")
 	}
 	credential := granted.GetCredentials().GetS3()
 	client := s3.New(s3.Options{
