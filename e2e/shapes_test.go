@@ -89,7 +89,7 @@ func azureDriver(t *testing.T, store containers.Azure) driverkit.Driver {
 	key, _ := store.Keys(azurefake.DefaultAccount)
 	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
 		DriverName: containers.AzureDriverName,
-		Accounts: map[string]azuredriver.AccountConfig{azurefake.DefaultAccount: {
+		Backends: map[string]azuredriver.BackendConfig{azurefake.DefaultAccount: {
 			Endpoint: store.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
 		}},
 	}})

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	os.Exit(drivercmd.Main(drivercmd.Program[azuredriver.Config, azuredriver.AccountConfig]{
+	os.Exit(drivercmd.Main(drivercmd.Program[azuredriver.Config, azuredriver.BackendConfig]{
 		Name:   "cosi-driver-azure",
 		Short:  "the COSI driver for Azure Blob Storage",
 		Format: azuredriver.Format(),

@@ -312,7 +312,7 @@ func TestAccountKeyRotation(t *testing.T) {
 	key, _ := server.Keys(mainAccount)
 	write(key)
 	w := newProcess(t, server, worldOptions{config: func(config *azuredriver.Config) {
-		config.Accounts[mainAccount] = azuredriver.AccountConfig{Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKeyFile: file}}
+		config.Backends[mainAccount] = azuredriver.BackendConfig{Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKeyFile: file}}
 	}})
 	revision := func() string {
 		info, err := w.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})

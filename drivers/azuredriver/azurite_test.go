@@ -26,7 +26,7 @@ import (
 // policies: it is the one implementation that Microsoft publishes.
 func TestAzurite(t *testing.T) {
 	t.Parallel()
-	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{Accounts: map[string]azuredriver.AccountConfig{azuritetest.Account: {
+	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{Backends: map[string]azuredriver.BackendConfig{azuritetest.Account: {
 		Endpoint: azuritetest.Start(t), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(azuritetest.Key)},
 	}}}})
 	wantNoError(t, err)

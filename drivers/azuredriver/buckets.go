@@ -18,11 +18,11 @@ func (d *Driver) BucketID(_ context.Context, request driverkit.BucketIDRequest) 
 	if err != nil {
 		return "", err
 	}
-	backend, err := d.ofClass(want.Account)
+	backend, err := d.backends.OfClass(want.Backend)
 	if err != nil {
 		return "", err
 	}
-	return d.joinID(backend.name, names.Buckets().Fit(want.NamePrefix, request.Name)), nil
+	return d.backends.JoinID(backend.name, names.Buckets().Fit(want.NamePrefix, request.Name)), nil
 }
 
 // CreateBucket implements driverkit.Driver.
@@ -89,19 +89,10 @@ func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, st
 	if backend == nil {
 		return nil, "", want, unknownAccount(id)
 	}
-	if want.Account != "" && want.Account != backend.name {
-		return nil, "", want, driverkit.InvalidArgument("parameter account is %q, but the bucket ID belongs to storage account %q", want.Account, backend.name)
+	if want.Backend != "" && want.Backend != backend.name {
+		return nil, "", want, driverkit.InvalidArgument("parameter account is %q, but the bucket ID belongs to storage account %q", want.Backend, backend.name)
 	}
 	return backend, name, want, nil
-}
-
-// joinID returns the ID of a container: its name, after the storage account's name and a dot unless
-// that is the default one.
-func (d *Driver) joinID(account, name string) string {
-	if account == d.config.DefaultAccount {
-		return name
-	}
-	return account + "." + name
 }
 
 // splitID finds the storage account and the container of an ID. The account is nil if the ID names one
@@ -109,27 +100,16 @@ func (d *Driver) joinID(account, name string) string {
 func (d *Driver) splitID(id string) (*backend, string) {
 	owner, name, found := strings.Cut(id, ".")
 	if !found {
-		owner, name = d.config.DefaultAccount, id
+		owner, name = d.config.DefaultBackend, id
 	}
-	if !names.Buckets().Made(name) || !names.IsStorageAccount(owner) || name == d.config.RecordsContainer {
+	if !names.Buckets().Made(name) || names.CheckStorageAccount(owner) != nil || name == d.config.RecordsContainer {
 		return nil, ""
 	}
-	return d.backends[owner], name
+	return d.backends.ByName[owner], name
 }
 
 // unknownAccount is the error about an ID whose storage account is not configured.
 func unknownAccount(id string) error {
 	owner, _, _ := strings.Cut(id, ".")
 	return driverkit.FailedPrecondition("bucket %s is in storage account %s, which this driver is not configured for; an administrator has to add it", id, owner)
-}
-
-// ofClass returns the storage account that a class names, or the default one.
-func (d *Driver) ofClass(name string) (*backend, error) {
-	if name == "" {
-		name = d.config.DefaultAccount
-	}
-	if found, ok := d.backends[name]; ok {
-		return found, nil
-	}
-	return nil, driverkit.InvalidArgument("parameter account is %q, but this driver has: %s", name, strings.Join(d.config.accountNames(), ", "))
 }

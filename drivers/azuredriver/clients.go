@@ -20,8 +20,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/storage/armstorage/v2"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/identity"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/signature"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
@@ -144,8 +148,8 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 		return nil, err
 	}
 	made := &identity.Manager{
-		Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer, Audience: s.Audience,
-		Driver: config.DriverName, Cluster: config.Cluster, Scopes: resourceIDs(config.Accounts),
+		Subscription: s.SubscriptionID, Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer, Audience: s.Audience,
+		Driver: config.DriverName, Cluster: config.Cluster, Roles: s.Roles.table(), Scopes: resourceIDs(config.Backends),
 	}
 	if made.Identities, err = armmsi.NewUserAssignedIdentitiesClient(s.SubscriptionID, credential, management); err != nil {
 		return nil, fmt.Errorf("make the client for identities: %w", err)
@@ -157,4 +161,81 @@ func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error)
 		return nil, fmt.Errorf("make the client for role assignments: %w", err)
 	}
 	return made, nil
+}
+
+// use makes the account ready for calls: its key is the one that the configuration has now.
+func (b *backend) use(ctx context.Context) error {
+	if b.key == nil {
+		return nil
+	}
+	err := b.key.Refresh(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case b.config.Credentials.AccountKeyName != "":
+		return apierror.Translate("the keys of storage account "+b.name, err)
+	}
+	return driverkit.Unauthenticated("the driver has no usable key of storage account %s; an administrator has to provide it", b.name).WithDetail(err)
+}
+
+// delegate prepares an account that does not accept its keys.
+func (b *backend) delegate(options azcore.ClientOptions) error {
+	login, err := newIdentity(b.config.Credentials, options)
+	if err != nil {
+		return err
+	}
+	if b.buckets.API, err = service.NewClient(b.config.url(b.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
+		return fmt.Errorf("make the client: %w", err)
+	}
+	b.signatures.Delegator, err = signature.NewDelegation(b.name, b.config.url(b.name), login, options)
+	return err
+}
+
+// keyed prepares an account that signs with its key.
+func (b *backend) keyed(options azcore.ClientOptions, listed *signature.ListedKey) error {
+	read := func(context.Context) (string, error) { return b.config.Credentials.key() }
+	if listed != nil {
+		read = listed.Read
+	}
+	var err error
+	if b.key, err = signature.NewSharedKey(b.name, !strings.HasPrefix(b.config.publicURL(b.name), "http://"), read); err != nil {
+		return err
+	}
+	b.signatures.Signer = b.key
+	b.buckets.API, err = b.key.Client(b.config.url(b.name), options)
+	return err
+}
+
+// newListedKey makes no call; nil if the configuration has the key itself.
+func newListedKey(config Config, settings BackendConfig, now func() time.Time, wrap wrapTransport) (*signature.ListedKey, error) {
+	if settings.Credentials.AccountKeyName == "" {
+		return nil, nil //nolint:nilnil // absent is a configuration, not an error
+	}
+	login, management, err := config.Management.login(settings.Credentials, wrap)
+	if err != nil {
+		return nil, err
+	}
+	// The ID was validated: /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>.
+	parts := strings.Split(settings.ResourceID, "/")
+	made := &signature.ListedKey{Group: parts[4], Account: parts[8], Name: settings.Credentials.AccountKeyName, Now: now}
+	if made.API, err = armstorage.NewAccountsClient(parts[2], login, management); err != nil {
+		return nil, fmt.Errorf("make the client for account keys: %w", err)
+	}
+	return made, nil
+}
+
+// key reads the account key as it is now.
+func (c CredentialsConfig) key() (string, error) {
+	if c.AccountKeyFile == "" {
+		return c.AccountKey.Reveal(), nil
+	}
+	data, err := os.ReadFile(c.AccountKeyFile)
+	if err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %w", err)
+	}
+	key := strings.TrimSpace(string(data))
+	if err := signature.CheckKey(key); err != nil {
+		return "", fmt.Errorf("read the driver's credentials: %s: %w", c.AccountKeyFile, err)
+	}
+	return key, nil
 }

@@ -3,7 +3,7 @@
 package azuredriver
 
 import (
-	"slices"
+	"maps"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
@@ -19,13 +19,16 @@ const DefaultSuffix = "blob.core.windows.net"
 // defaultRecords is the container for records unless the configuration gives another.
 const defaultRecords = "cosi-accesses"
 
+// backendWord is what Azure, and so the configuration, calls a backend: a storage account.
+const backendWord = "account"
+
 // Config is the configuration of the driver, as its YAML file has it.
 type Config struct {
 	// DriverName is the name that classes use. Default: azure.cooper.dev.
 	DriverName string `json:"driverName,omitempty"`
-	// DefaultAccount is the storage account of classes that name none, and of IDs without an account's
+	// The storage account of classes that name none, and of IDs without an account's
 	// name. Needed with more than one account.
-	DefaultAccount string `json:"defaultAccount,omitempty"`
+	DefaultBackend string `json:"defaultAccount,omitempty"`
 	// Cluster, if set, is marked on every container that the driver makes, so that the clone of a
 	// cluster, in which all objects have the same UIDs, does not take it for its own.
 	Cluster string `json:"cluster,omitempty"`
@@ -36,8 +39,8 @@ type Config struct {
 	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
 	// Management is where Azure Resource Manager is, which serviceAccounts and accountKeyName need.
 	Management ManagementConfig `json:"management,omitzero"`
-	// Accounts are the storage accounts, by name. Names are part of the IDs of what was made there.
-	Accounts map[string]AccountConfig `json:"accounts"`
+	// The storage accounts, by name. Names are part of the IDs of what was made there.
+	Backends map[string]BackendConfig `json:"accounts"`
 }
 
 // Addressing reports whether a URL of the Blob service names the storage account in its path.
@@ -51,8 +54,8 @@ const (
 	AddressingHost Addressing = "host"
 )
 
-// AccountConfig is one storage account.
-type AccountConfig struct {
+// BackendConfig is one storage account.
+type BackendConfig struct {
 	// Endpoint is the URL of the Blob service. Default: https://<account>.<endpointSuffix>.
 	Endpoint string `json:"endpoint,omitempty"`
 	// EndpointSuffix is the domain of the Blob service in a sovereign cloud, such as
@@ -161,35 +164,32 @@ type ManagementConfig struct {
 	CAFile string `json:"caFile,omitempty"`
 }
 
-// byMode returns the role for a mode, "" if there is none.
-func (r RolesConfig) byMode(mode driverkit.Mode) string {
-	return map[driverkit.Mode]string{driverkit.ReadOnly: r.ReadOnly, driverkit.ReadWrite: r.ReadWrite, driverkit.WriteOnly: r.WriteOnly}[mode]
-}
-
-// all are the roles that are set.
-func (r RolesConfig) all() []string {
-	return slices.DeleteFunc([]string{r.ReadOnly, r.ReadWrite, r.WriteOnly}, func(id string) bool { return id == "" })
+// table returns the roles that are set.
+func (r RolesConfig) table() map[driverkit.Mode]string {
+	all := map[driverkit.Mode]string{driverkit.ReadOnly: r.ReadOnly, driverkit.ReadWrite: r.ReadWrite, driverkit.WriteOnly: r.WriteOnly}
+	maps.DeleteFunc(all, func(_ driverkit.Mode, id string) bool { return id == "" })
+	return all
 }
 
 func (s ServiceAccountsConfig) enabled() bool { return s.Issuer != "" }
 
 // url returns the URL of the account, without a trailing slash.
-func (a AccountConfig) url(account string) string { return a.join(a.Endpoint, account) }
+func (b BackendConfig) url(account string) string { return b.join(b.Endpoint, account) }
 
 // publicURL is the URL of the account for workloads.
-func (a AccountConfig) publicURL(account string) string {
-	if a.PublicEndpoint == "" {
-		return a.url(account)
+func (b BackendConfig) publicURL(account string) string {
+	if b.PublicEndpoint == "" {
+		return b.url(account)
 	}
-	return a.join(a.PublicEndpoint, account)
+	return b.join(b.PublicEndpoint, account)
 }
 
-func (a AccountConfig) join(endpoint, account string) string {
+func (b BackendConfig) join(endpoint, account string) string {
 	endpoint = strings.TrimRight(endpoint, "/")
 	switch {
 	case endpoint == "":
-		return "https://" + account + "." + a.EndpointSuffix
-	case a.Addressing == AddressingPath:
+		return "https://" + account + "." + b.EndpointSuffix
+	case b.Addressing == AddressingPath:
 		return endpoint + "/" + account
 	default:
 		return endpoint

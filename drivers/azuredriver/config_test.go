@@ -30,8 +30,8 @@ defaultAccount: prod
 		return azuredriver.CredentialsConfig{AccountKeyFile: "/keys/" + file}
 	}
 	want := azuredriver.Config{
-		DriverName: "azure.cooper.dev", DefaultAccount: "prod", RecordsContainer: "cosi-accesses",
-		Accounts: map[string]azuredriver.AccountConfig{
+		DriverName: "azure.cooper.dev", DefaultBackend: "prod", RecordsContainer: "cosi-accesses",
+		Backends: map[string]azuredriver.BackendConfig{
 			"prod":  {EndpointSuffix: "blob.core.windows.net", Addressing: "host", Signing: "accountKey", Credentials: key("prod")},
 			"china": {EndpointSuffix: "blob.core.chinacloudapi.cn", Addressing: "host", Signing: "accountKey", Credentials: key("china")},
 			"lab":   {Endpoint: "http://localhost:10000", Addressing: "path", Signing: "accountKey", Credentials: key("lab")},
@@ -122,8 +122,8 @@ func TestConfigFromEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := azuredriver.Config{
-		DriverName: "azure.example.com", DefaultAccount: "abc", RecordsContainer: "cosi-accesses",
-		Accounts: map[string]azuredriver.AccountConfig{"abc": {
+		DriverName: "azure.example.com", DefaultBackend: "abc", RecordsContainer: "cosi-accesses",
+		Backends: map[string]azuredriver.BackendConfig{"abc": {
 			Endpoint: "https://blob.example.com", Addressing: "host", Signing: "accountKey", Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret("c2VjcmV0")},
 		}},
 	}
@@ -168,7 +168,7 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		delete(variables, test.variable)
-		if diff := cmp.Diff(test.want, got.Accounts["abc"].Credentials); diff != "" {
+		if diff := cmp.Diff(test.want, got.Backends["abc"].Credentials); diff != "" {
 			t.Errorf("%s: credentials of the account (-want +got):\n%s", name, diff)
 		}
 		want := azuredriver.ServiceAccountsConfig{
@@ -199,7 +199,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		config, err := azuredriver.Format().Parse(data)
-		if err == nil && (config.DefaultAccount == "" || len(config.Accounts) == 0) {
+		if err == nil && (config.DefaultBackend == "" || len(config.Backends) == 0) {
 			t.Errorf("accepted without an account: %q", data)
 		}
 	})

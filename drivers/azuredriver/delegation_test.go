@@ -25,7 +25,7 @@ import (
 // with a role there.
 type keyless struct {
 	server     *azurefake.Server
-	config     azuredriver.AccountConfig
+	config     azuredriver.BackendConfig
 	assignment string
 	trusted    *http.Client
 	now        func() time.Time
@@ -50,7 +50,7 @@ func startKeyless(t *testing.T, now func() time.Time) *keyless {
 	return &keyless{
 		server: server, now: now, assignment: assignment,
 		trusted: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
-		config: azuredriver.AccountConfig{
+		config: azuredriver.BackendConfig{
 			Endpoint: server.URL(), CAFile: caFile, Signing: azuredriver.SigningUserDelegation,
 			Credentials: azuredriver.CredentialsConfig{TenantID: server.TenantID(), ClientID: application.ClientID, ClientSecretFile: secretFile, Authority: server.URL()},
 		},
@@ -60,7 +60,7 @@ func startKeyless(t *testing.T, now func() time.Time) *keyless {
 func (k *keyless) process(t *testing.T) *world {
 	t.Helper()
 	return newProcess(t, k.server, worldOptions{
-		fake: azurefake.Options{Now: k.now}, config: func(config *azuredriver.Config) { config.Accounts[mainAccount] = k.config },
+		fake: azurefake.Options{Now: k.now}, config: func(config *azuredriver.Config) { config.Backends[mainAccount] = k.config },
 	})
 }
 

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
@@ -38,7 +36,7 @@ type Options struct {
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
 type Driver struct {
 	config   Config
-	backends map[string]*backend
+	backends driverkit.Backends[*backend]
 	// identities is nil if service accounts are not configured.
 	identities *identity.Manager
 }
@@ -47,7 +45,7 @@ var (
 	_ driverkit.Driver      = (*Driver)(nil)
 	_ driverkit.IDGenerator = (*Driver)(nil)
 
-	_ driverkit.BackendChecker = (*Driver)(nil)
+	_ driverkit.BackendsChecker = (*Driver)(nil)
 )
 
 // managementBackend is what metrics call Azure Resource Manager, beside the names of storage accounts.
@@ -56,10 +54,10 @@ const managementBackend = "management"
 // backend is one configured storage account.
 type backend struct {
 	name                 string
-	config               AccountConfig
+	config               BackendConfig
 	certificateAuthority string
 	// key is nil for an account that does not accept its keys.
-	key        *sharedKey
+	key        *signature.SharedKey
 	buckets    *bucket.Store
 	signatures *signature.Manager
 }
@@ -80,7 +78,7 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver := &Driver{config: config, backends: map[string]*backend{}}
+	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}, Word: backendWord}}
 	wrapper := func(name string) wrapTransport {
 		return func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
@@ -92,18 +90,18 @@ func New(options Options) (*Driver, error) {
 	if driver.identities, err = newIdentities(config, wrapper(managementBackend)); err != nil {
 		return nil, fmt.Errorf("service accounts: %w", err)
 	}
-	for name := range config.Accounts {
+	for name := range config.Backends {
 		made, err := newBackend(config, name, options, wrapper)
 		if err != nil {
 			return nil, fmt.Errorf("storage account %s: %w", name, err)
 		}
-		driver.backends[name] = made
+		driver.backends.ByName[name] = made
 	}
 	return driver, nil
 }
 
 func newBackend(config Config, name string, options Options, wrapper func(backend string) wrapTransport) (*backend, error) {
-	settings := config.Accounts[name]
+	settings := config.Backends[name]
 	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
@@ -114,7 +112,7 @@ func newBackend(config Config, name string, options Options, wrapper func(backen
 	}
 	wrap := wrapper(name)
 	if listed != nil {
-		wrap = func(next http.RoundTripper) http.RoundTripper { return listed.watch(wrapper(name)(next)) }
+		wrap = func(next http.RoundTripper) http.RoundTripper { return listed.Watch(wrapper(name)(next)) }
 	}
 	client, err := clientOptions(settings.CAFile, wrap)
 	if err != nil {
@@ -132,19 +130,6 @@ func newBackend(config Config, name string, options Options, wrapper func(backen
 	}
 	made.signatures.API = made.buckets.API
 	return made, err
-}
-
-// delegate prepares an account that does not accept its keys.
-func (b *backend) delegate(options azcore.ClientOptions) error {
-	login, err := newIdentity(b.config.Credentials, options)
-	if err != nil {
-		return err
-	}
-	if b.buckets.API, err = service.NewClient(b.config.url(b.name), login, &service.ClientOptions{ClientOptions: options}); err != nil {
-		return fmt.Errorf("make the client: %w", err)
-	}
-	b.signatures.Delegator, err = signature.NewDelegation(b.name, b.config.url(b.name), login, options)
-	return err
 }
 
 // Info implements driverkit.Driver.
@@ -171,10 +156,10 @@ func (d *Driver) Info() driverkit.Info {
 func (d *Driver) revision() string {
 	type visible struct{ URL, Authority, Key string }
 	all := map[string]visible{}
-	for name, backend := range d.backends {
+	for name, backend := range d.backends.ByName {
 		fingerprint := ""
 		if backend.key != nil {
-			fingerprint = backend.key.fingerprint()
+			fingerprint = backend.key.Fingerprint()
 		}
 		all[name] = visible{backend.config.publicURL(name), backend.certificateAuthority, fingerprint}
 	}

@@ -15,70 +15,52 @@ const EnvironmentPrefix = "AZURE_DRIVER_"
 
 // Format is how the configuration is written: as the YAML of a file or, for cases that need no file, as environment
 // variables that describe a driver with one storage account.
-func Format() settings.Format[Config, AccountConfig] {
-	return settings.Format[Config, AccountConfig]{
+func Format() settings.Format[Config, BackendConfig] {
+	return settings.Format[Config, BackendConfig]{
 		Backend: "storage account", Variables: variables(), Complete: Config.complete,
 		Single: single,
 	}
 }
 
-func variables() []settings.Variable[Config, AccountConfig] {
-	return []settings.Variable[Config, AccountConfig]{
-		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *AccountConfig, v string) { c.DriverName = v }},
-		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *AccountConfig, v string) { c.Cluster = v }},
-		{Name: EnvironmentPrefix + "ACCOUNT", Description: "Name of the storage account.", Set: func(c *Config, _ *AccountConfig, v string) { c.DefaultAccount = v }},
-		{
-			Name: EnvironmentPrefix + "ACCOUNT_KEY", Description: "Key of the storage account, in base64.",
-			Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) },
-		},
-		{
-			Name: EnvironmentPrefix + "ACCOUNT_KEY_NAME", Description: "key1 or key2, to ask Azure Resource Manager for the key.",
-			Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.AccountKeyName = v },
-		},
-		{Name: EnvironmentPrefix + "SIGNING", Description: "accountKey or userDelegation.", Set: func(_ *Config, a *AccountConfig, v string) { a.Signing = Signing(v) }},
-		{
-			Name: EnvironmentPrefix + "TENANT_ID", Description: "Tenant of the application that the driver is with signing userDelegation, for account keys by their name, and for service accounts.",
-			Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.TenantID = v },
-		},
-		{Name: EnvironmentPrefix + "CLIENT_ID", Description: "Client ID of that application.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientID = v }},
-		{
-			Name: EnvironmentPrefix + "CLIENT_SECRET_FILE", Description: "File with the secret of that application.",
-			Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.ClientSecretFile = v },
-		},
-		{Name: EnvironmentPrefix + "AUTHORITY", Description: "URL of Microsoft Entra in a sovereign cloud.", Set: func(_ *Config, a *AccountConfig, v string) { a.Credentials.Authority = v }},
-		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the Blob service; unset means Azure.", Set: func(_ *Config, a *AccountConfig, v string) { a.Endpoint = v }},
-		{Name: EnvironmentPrefix + "ENDPOINT_SUFFIX", Description: "Domain of the Blob service in a sovereign cloud.", Set: func(_ *Config, a *AccountConfig, v string) { a.EndpointSuffix = v }},
-		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or host.", Set: func(_ *Config, a *AccountConfig, v string) { a.Addressing = Addressing(v) }},
-		{
-			Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the Blob service for workloads, if it is another.",
-			Set: func(_ *Config, a *AccountConfig, v string) { a.PublicEndpoint = v },
-		},
-		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, a *AccountConfig, v string) { a.CAFile = v }},
-		{Name: EnvironmentPrefix + "RESOURCE_ID", Description: "ID of the storage account at Azure Resource Manager.", Set: func(_ *Config, a *AccountConfig, v string) { a.ResourceID = v }},
-		{
-			Name: EnvironmentPrefix + "ISSUER", Description: "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.",
-			Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Issuer = v },
-		},
-		{Name: EnvironmentPrefix + "AUDIENCE", Description: "Audience of those tokens in a sovereign cloud.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Audience = v }},
-		{
-			Name: EnvironmentPrefix + "SUBSCRIPTION_ID", Description: "Subscription of identities for service accounts.",
-			Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.SubscriptionID = v },
-		},
-		{
-			Name: EnvironmentPrefix + "RESOURCE_GROUP", Description: "Resource group of identities for service accounts.",
-			Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.ResourceGroup = v },
-		},
-		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of identities for service accounts.", Set: func(c *Config, _ *AccountConfig, v string) { c.ServiceAccounts.Location = v }},
-		{
-			Name: EnvironmentPrefix + "MANAGEMENT_ENDPOINT", Description: "URL of Azure Resource Manager; unset means Azure's public cloud.",
-			Set: func(c *Config, _ *AccountConfig, v string) { c.Management.Endpoint = v },
-		},
+func variables() []settings.Variable[Config, BackendConfig] {
+	return []settings.Variable[Config, BackendConfig]{
+		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
+		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
+		{Name: EnvironmentPrefix + "ACCOUNT", Description: "Name of the storage account.", Set: func(c *Config, _ *BackendConfig, v string) { c.DefaultBackend = v }},
+		{Name: EnvironmentPrefix + "ACCOUNT_KEY", Description: "Key of the storage account, in base64.",
+			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.AccountKey = cosi.NewSecret(v) }},
+		{Name: EnvironmentPrefix + "ACCOUNT_KEY_NAME", Description: "key1 or key2, to ask Azure Resource Manager for the key.",
+			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.AccountKeyName = v }},
+		{Name: EnvironmentPrefix + "SIGNING", Description: "accountKey or userDelegation.", Set: func(_ *Config, a *BackendConfig, v string) { a.Signing = Signing(v) }},
+		{Name: EnvironmentPrefix + "TENANT_ID", Description: "Tenant of the application that the driver is with signing userDelegation, for account keys by their name, and for service accounts.",
+			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.TenantID = v }},
+		{Name: EnvironmentPrefix + "CLIENT_ID", Description: "Client ID of that application.", Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.ClientID = v }},
+		{Name: EnvironmentPrefix + "CLIENT_SECRET_FILE", Description: "File with the secret of that application.",
+			Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.ClientSecretFile = v }},
+		{Name: EnvironmentPrefix + "AUTHORITY", Description: "URL of Microsoft Entra in a sovereign cloud.", Set: func(_ *Config, a *BackendConfig, v string) { a.Credentials.Authority = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the Blob service; unset means Azure.", Set: func(_ *Config, a *BackendConfig, v string) { a.Endpoint = v }},
+		{Name: EnvironmentPrefix + "ENDPOINT_SUFFIX", Description: "Domain of the Blob service in a sovereign cloud.", Set: func(_ *Config, a *BackendConfig, v string) { a.EndpointSuffix = v }},
+		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or host.", Set: func(_ *Config, a *BackendConfig, v string) { a.Addressing = Addressing(v) }},
+		{Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the Blob service for workloads, if it is another.",
+			Set: func(_ *Config, a *BackendConfig, v string) { a.PublicEndpoint = v }},
+		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, a *BackendConfig, v string) { a.CAFile = v }},
+		{Name: EnvironmentPrefix + "RESOURCE_ID", Description: "ID of the storage account at Azure Resource Manager.", Set: func(_ *Config, a *BackendConfig, v string) { a.ResourceID = v }},
+		{Name: EnvironmentPrefix + "ISSUER", Description: "URL of the cluster's issuer of service account tokens; offers authentication type ServiceAccount.",
+			Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Issuer = v }},
+		{Name: EnvironmentPrefix + "AUDIENCE", Description: "Audience of those tokens in a sovereign cloud.", Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Audience = v }},
+		{Name: EnvironmentPrefix + "SUBSCRIPTION_ID", Description: "Subscription of identities for service accounts.",
+			Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.SubscriptionID = v }},
+		{Name: EnvironmentPrefix + "RESOURCE_GROUP", Description: "Resource group of identities for service accounts.",
+			Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.ResourceGroup = v }},
+		{Name: EnvironmentPrefix + "LOCATION", Description: "Location of identities for service accounts.", Set: func(c *Config, _ *BackendConfig, v string) { c.ServiceAccounts.Location = v }},
+		{Name: EnvironmentPrefix + "MANAGEMENT_ENDPOINT", Description: "URL of Azure Resource Manager; unset means Azure's public cloud.",
+			Set: func(c *Config, _ *BackendConfig, v string) { c.Management.Endpoint = v }},
 	}
 }
 
 // single makes the account the only one, under the name that the variables give.
-func single(config *Config, account AccountConfig) error {
-	if config.DefaultAccount == "" {
+func single(config *Config, account BackendConfig) error {
+	if config.DefaultBackend == "" {
 		return fmt.Errorf("%sACCOUNT must name the storage account", EnvironmentPrefix)
 	}
 	if config.ServiceAccounts.enabled() || account.Credentials.AccountKeyName != "" {
@@ -90,6 +72,6 @@ func single(config *Config, account AccountConfig) error {
 			account.Credentials = CredentialsConfig{AccountKey: account.Credentials.AccountKey}
 		}
 	}
-	config.Accounts = map[string]AccountConfig{config.DefaultAccount: account}
+	config.Backends = map[string]BackendConfig{config.DefaultBackend: account}
 	return nil
 }

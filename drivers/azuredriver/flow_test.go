@@ -101,7 +101,7 @@ func TestTheSecretFollowsTheAccountKey(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "key")
 		key, _ := server.Keys(mainAccount)
 		wantNoError(t, os.WriteFile(file, []byte(key), 0o600))
-		config := azuredriver.Config{Accounts: map[string]azuredriver.AccountConfig{
+		config := azuredriver.Config{Backends: map[string]azuredriver.BackendConfig{
 			mainAccount: {Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKeyFile: file}},
 		}}
 		followKey(t, server, azuredriver.Options{Config: config}, http.DefaultClient, func(key string) { wantNoError(t, os.WriteFile(file, []byte(key), 0o600)) })

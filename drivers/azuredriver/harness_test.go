@@ -79,10 +79,10 @@ func startFake(t *testing.T, options azurefake.Options) *azurefake.Server {
 
 // configOf is a driver's configuration for all accounts of a fake.
 func configOf(server *azurefake.Server, accounts ...string) azuredriver.Config {
-	config := azuredriver.Config{DefaultAccount: mainAccount, Accounts: map[string]azuredriver.AccountConfig{}}
+	config := azuredriver.Config{DefaultBackend: mainAccount, Backends: map[string]azuredriver.BackendConfig{}}
 	for _, name := range append(accounts, mainAccount) {
 		key, _ := server.Keys(name)
-		config.Accounts[name] = azuredriver.AccountConfig{
+		config.Backends[name] = azuredriver.BackendConfig{
 			Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
 		}
 	}

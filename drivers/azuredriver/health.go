@@ -5,27 +5,26 @@ package azuredriver
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 )
 
-// CheckBackend implements driverkit.BackendChecker: the service responds for all storage accounts, and
-// accepts the driver's own credentials.
-func (d *Driver) CheckBackend(ctx context.Context) error {
-	var problems []error
-	for _, name := range d.config.accountNames() {
-		backend := d.backends[name]
-		err := backend.use(ctx)
-		if err == nil {
-			err = backend.buckets.Ping(ctx)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("storage account %s: %w", name, err))
-		}
-	}
+// CheckBackends implements driverkit.BackendsChecker: the service responds for each storage account, and accepts the
+// driver's own credentials. So does Azure Resource Manager, if service accounts can have access.
+func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
+	var group sync.WaitGroup
+	var management error
 	if d.identities != nil {
-		if err := d.identities.Ping(ctx); err != nil {
-			problems = append(problems, fmt.Errorf("service accounts: %w", err))
-		}
+		group.Go(func() { management = d.identities.Ping(ctx) })
 	}
-	return errors.Join(problems...)
+	results := d.backends.Ping(ctx, func(ctx context.Context, b *backend) error {
+		if err := b.use(ctx); err != nil {
+			return err
+		}
+		return b.buckets.Ping(ctx)
+	})
+	group.Wait()
+	if d.identities != nil {
+		results[managementBackend] = errors.Join(results[managementBackend], management)
+	}
+	return results
 }

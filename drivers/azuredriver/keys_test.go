@@ -39,10 +39,10 @@ func startManaged(t *testing.T, key string) *managed {
 		made.assignment, err = f.server.Assign(one.ObjectID, "Storage Account Key Operator Service Role", f.server.ResourceID(mainAccount))
 		wantNoError(t, err)
 	}
-	account := f.config.Accounts[mainAccount]
+	account := f.config.Backends[mainAccount]
 	account.Credentials = login
 	account.Credentials.AccountKeyName = key
-	f.config.Accounts = map[string]azuredriver.AccountConfig{mainAccount: account}
+	f.config.Backends = map[string]azuredriver.BackendConfig{mainAccount: account}
 	f.config.ServiceAccounts = azuredriver.ServiceAccountsConfig{}
 	return made
 }

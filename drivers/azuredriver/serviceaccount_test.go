@@ -63,9 +63,9 @@ func startFederation(t *testing.T, options azurefake.Options, issuer string) *fe
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
 	config := configOf(server)
-	account := config.Accounts[mainAccount]
+	account := config.Backends[mainAccount]
 	account.CAFile, account.ResourceID = caFile, server.ResourceID(mainAccount)
-	config.Accounts[mainAccount] = account
+	config.Backends[mainAccount] = account
 	config.Management = azuredriver.ManagementConfig{Endpoint: server.URL(), CAFile: caFile}
 	config.ServiceAccounts = azuredriver.ServiceAccountsConfig{
 		Issuer: issuer, SubscriptionID: server.SubscriptionID(), ResourceGroup: server.ResourceGroup(), Location: "westeurope",

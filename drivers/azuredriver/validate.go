@@ -3,7 +3,6 @@
 package azuredriver
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/identity"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/signature"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -19,26 +19,17 @@ import (
 
 // complete fills in defaults and then says everything that is wrong, each with its field.
 func (c Config) complete() (Config, error) {
-	if c.DriverName == "" {
-		c.DriverName = DefaultName
-	}
-	if c.RecordsContainer == "" {
-		c.RecordsContainer = defaultRecords
-	}
-	if c.DefaultAccount == "" && len(c.Accounts) == 1 {
-		c.DefaultAccount = c.accountNames()[0]
-	}
-	accounts := make(map[string]AccountConfig, len(c.Accounts))
+	setDefault(&c.DriverName, DefaultName)
+	setDefault(&c.RecordsContainer, defaultRecords)
+	c.DefaultBackend = c.named().DefaultName()
+	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
-	for _, name := range c.accountNames() {
-		account := c.Accounts[name].withDefaults()
-		accounts[name] = account
-		if !names.IsStorageAccount(name) {
-			problems = append(problems, fmt.Errorf("accounts: the name %q must be 3 to 24 lower-case letters and digits, as Azure has it", name))
-		}
-		problems = append(problems, account.validate("accounts."+name)...)
+	for _, name := range c.named().Names() {
+		backend := c.Backends[name].withDefaults()
+		backends[name] = backend
+		problems = append(problems, backend.validate("accounts."+name)...)
 	}
-	c.Accounts = accounts
+	c.Backends = backends
 	c.ServiceAccounts = c.ServiceAccounts.withDefaults()
 	if c.managed() {
 		c.Management = c.Management.withDefaults()
@@ -61,45 +52,45 @@ func (c Config) validate() []error {
 	if !names.Buckets().Made(c.RecordsContainer) {
 		problems = append(problems, fmt.Errorf("recordsContainer: %q is not a name for a container: 3 to 63 lower-case letters, digits and single '-'", c.RecordsContainer))
 	}
-	switch _, known := c.Accounts[c.DefaultAccount]; {
-	case len(c.Accounts) == 0:
-		problems = append(problems, errors.New("accounts: at least one is needed"))
-	case c.DefaultAccount == "":
-		problems = append(problems, fmt.Errorf("defaultAccount: is needed with several accounts (%s)", strings.Join(c.accountNames(), ", ")))
-	case !known:
-		problems = append(problems, fmt.Errorf("defaultAccount: %q is not one of the accounts (%s)", c.DefaultAccount, strings.Join(c.accountNames(), ", ")))
-	}
+	problems = append(problems, c.named().Check()...)
 	problems = append(problems, c.Management.validate(c.managed())...)
-	return append(problems, c.ServiceAccounts.validate(c.Accounts)...)
+	return append(problems, c.ServiceAccounts.validate(c.Backends)...)
 }
 
 // managed reports whether the driver calls Azure Resource Manager.
 func (c Config) managed() bool {
-	for _, account := range c.Accounts {
-		if account.Credentials.AccountKeyName != "" {
+	for _, backend := range c.Backends {
+		if backend.Credentials.AccountKeyName != "" {
 			return true
 		}
 	}
 	return c.ServiceAccounts.enabled()
 }
 
-func (c Config) accountNames() []string { return slices.Sorted(maps.Keys(c.Accounts)) }
+// named are the configured storage accounts.
+func (c Config) named() driverkit.Backends[BackendConfig] {
+	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends, Word: backendWord, CheckName: names.CheckStorageAccount}
+}
 
-func (a AccountConfig) withDefaults() AccountConfig {
-	if a.Signing == "" {
-		a.Signing = SigningAccountKey
+func setDefault[T ~string](field *T, value T) {
+	if *field == "" {
+		*field = value
 	}
+}
+
+func (b BackendConfig) withDefaults() BackendConfig {
+	setDefault(&b.Signing, SigningAccountKey)
 	switch {
-	case a.Addressing != "":
-	case a.Endpoint == "":
-		a.Addressing = AddressingHost
+	case b.Addressing != "":
+	case b.Endpoint == "":
+		b.Addressing = AddressingHost
 	default:
-		a.Addressing = AddressingPath
+		b.Addressing = AddressingPath
 	}
-	if a.EndpointSuffix == "" && a.Endpoint == "" {
-		a.EndpointSuffix = DefaultSuffix
+	if b.EndpointSuffix == "" && b.Endpoint == "" {
+		b.EndpointSuffix = DefaultSuffix
 	}
-	return a
+	return b
 }
 
 var (
@@ -107,51 +98,51 @@ var (
 	printable     = regexp.MustCompile(`^[[:print:]]*$`)
 )
 
-func (a AccountConfig) validate(field string) []error {
+func (b BackendConfig) validate(field string) []error {
 	var problems []error
 	bad := func(name, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
 	}
-	a.validateAddress(bad)
-	if err := driverkit.CheckEndpoint(a.Endpoint, "https://blob.example.com"); err != nil {
+	b.validateAddress(bad)
+	if err := driverkit.CheckEndpoint(b.Endpoint, "https://blob.example.com"); err != nil {
 		bad("endpoint", "%v", err)
 	}
-	if err := driverkit.CheckEndpoint(a.PublicEndpoint, "https://blob.example.com"); err != nil {
+	if err := driverkit.CheckEndpoint(b.PublicEndpoint, "https://blob.example.com"); err != nil {
 		bad("publicEndpoint", "%v", err)
 	}
-	if a.CAFile != "" && strings.HasPrefix(a.Endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", a.Endpoint)
+	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
+		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
 	}
-	if _, err := driverkit.CertificateAuthorities(a.CAFile); err != nil {
+	if _, err := driverkit.CertificateAuthorities(b.CAFile); err != nil {
 		bad("caFile", "%v", err)
 	}
-	if err := a.Credentials.check(a.Signing); err != nil {
+	if err := b.Credentials.check(b.Signing); err != nil {
 		bad("credentials", "%v", err)
 	}
-	if a.ResourceID != "" && !accountIDPattern.MatchString(a.ResourceID) {
-		bad("resourceID", "%q is not the ID of a storage account, such as /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>", a.ResourceID)
+	if b.ResourceID != "" && !accountIDPattern.MatchString(b.ResourceID) {
+		bad("resourceID", "%q is not the ID of a storage account, such as /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>", b.ResourceID)
 	}
-	if a.Credentials.AccountKeyName != "" && a.ResourceID == "" {
+	if b.Credentials.AccountKeyName != "" && b.ResourceID == "" {
 		bad("resourceID", "is needed with accountKeyName")
 	}
-	if a.Signing == SigningUserDelegation && strings.HasPrefix(a.Endpoint, "http://") {
-		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", a.Endpoint)
+	if b.Signing == SigningUserDelegation && strings.HasPrefix(b.Endpoint, "http://") {
+		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", b.Endpoint)
 	}
 	return problems
 }
 
-func (a AccountConfig) validateAddress(bad func(name, format string, args ...any)) {
-	if a.Addressing != AddressingPath && a.Addressing != AddressingHost {
-		bad("addressing", "%q is not one of: path, host", a.Addressing)
+func (b BackendConfig) validateAddress(bad func(name, format string, args ...any)) {
+	if b.Addressing != AddressingPath && b.Addressing != AddressingHost {
+		bad("addressing", "%q is not one of: path, host", b.Addressing)
 	}
-	if a.Endpoint == "" && a.Addressing == AddressingPath {
+	if b.Endpoint == "" && b.Addressing == AddressingPath {
 		bad("addressing", "path needs an endpoint")
 	}
-	if a.Endpoint != "" && a.EndpointSuffix != "" {
+	if b.Endpoint != "" && b.EndpointSuffix != "" {
 		bad("endpointSuffix", "is for accounts without an endpoint")
 	}
-	if a.EndpointSuffix != "" && !domainPattern.MatchString(a.EndpointSuffix) {
-		bad("endpointSuffix", "%q is not a domain such as %s", a.EndpointSuffix, DefaultSuffix)
+	if b.EndpointSuffix != "" && !domainPattern.MatchString(b.EndpointSuffix) {
+		bad("endpointSuffix", "%q is not a domain such as %s", b.EndpointSuffix, DefaultSuffix)
 	}
 }
 
@@ -177,7 +168,7 @@ func (c CredentialsConfig) check(signing Signing) error {
 	case !key:
 		return nil
 	}
-	return checkKey(c.AccountKey.Reveal())
+	return signature.CheckKey(c.AccountKey.Reveal())
 }
 
 // checkKeyName is for a key that Azure Resource Manager is asked for.
@@ -208,27 +199,13 @@ func (c CredentialsConfig) checkApplication() error {
 	return nil
 }
 
-// checkKey does not show the key, nor the part of it that is wrong.
-func checkKey(key string) error {
-	if decoded, err := base64.StdEncoding.DecodeString(key); err != nil || len(decoded) == 0 {
-		return errors.New("the account key is not base64")
-	}
-	return nil
-}
-
 func (s ServiceAccountsConfig) withDefaults() ServiceAccountsConfig {
 	if !s.enabled() {
 		return s
 	}
-	if s.Audience == "" {
-		s.Audience = identity.Audience
-	}
-	if s.Roles.ReadOnly == "" {
-		s.Roles.ReadOnly = identity.RoleReader
-	}
-	if s.Roles.ReadWrite == "" {
-		s.Roles.ReadWrite = identity.RoleContributor
-	}
+	setDefault(&s.Audience, identity.Audience)
+	setDefault(&s.Roles.ReadOnly, identity.RoleReader)
+	setDefault(&s.Roles.ReadWrite, identity.RoleContributor)
 	return s
 }
 
@@ -240,7 +217,7 @@ var (
 )
 
 // validate says everything that is wrong. Accounts are those of the configuration.
-func (s ServiceAccountsConfig) validate(accounts map[string]AccountConfig) []error {
+func (s ServiceAccountsConfig) validate(accounts map[string]BackendConfig) []error {
 	if !s.enabled() {
 		if s != (ServiceAccountsConfig{}) {
 			return []error{errors.New("serviceAccounts.issuer: is needed with any other field of serviceAccounts")}
@@ -263,7 +240,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]AccountConfig) []err
 	if s.Location == "" {
 		bad("location", "is needed, such as westeurope")
 	}
-	for _, role := range s.Roles.all() {
+	for _, role := range slices.Sorted(maps.Values(s.Roles.table())) {
 		if !uuidPattern.MatchString(role) {
 			bad("roles", "%q is not the UUID of a role definition in lower case", role)
 		}
@@ -280,7 +257,7 @@ func (s ServiceAccountsConfig) validate(accounts map[string]AccountConfig) []err
 }
 
 // resourceIDs are those of all accounts that have one, in order.
-func resourceIDs(accounts map[string]AccountConfig) []string {
+func resourceIDs(accounts map[string]BackendConfig) []string {
 	var ids []string
 	for _, one := range accounts {
 		if one.ResourceID != "" {
@@ -292,12 +269,8 @@ func resourceIDs(accounts map[string]AccountConfig) []string {
 }
 
 func (m ManagementConfig) withDefaults() ManagementConfig {
-	if m.Endpoint == "" {
-		m.Endpoint = DefaultManagement
-	}
-	if m.Audience == "" {
-		m.Audience = DefaultManagement
-	}
+	setDefault(&m.Endpoint, DefaultManagement)
+	setDefault(&m.Audience, DefaultManagement)
 	return m
 }
 

@@ -56,7 +56,7 @@ func newAzureDriver(server *azurefake.Server) (*azuredriver.Driver, error) {
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	return azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
 		DriverName: tutorial.AzureDriverName,
-		Accounts: map[string]azuredriver.AccountConfig{azurefake.DefaultAccount: {
+		Backends: map[string]azuredriver.BackendConfig{azurefake.DefaultAccount: {
 			Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
 		}},
 	}})

@@ -4,6 +4,7 @@
 package names
 
 import (
+	"errors"
 	"regexp"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
@@ -29,8 +30,13 @@ func Accounts() driverkit.NameRule {
 	return driverkit.NameRule{Min: 3, Max: policy.MaxAccount, Pattern: plain}
 }
 
-// IsStorageAccount reports whether a storage account can have this name.
-func IsStorageAccount(name string) bool { return storageAccount.MatchString(name) }
+// CheckStorageAccount returns why no storage account can have this name, or nil.
+func CheckStorageAccount(name string) error {
+	if !storageAccount.MatchString(name) {
+		return errors.New("must be 3 to 24 lower-case letters and digits, as Azure has it")
+	}
+	return nil
+}
 
 // MayBeOurs reports whether an ID whose storage account is not configured can be one that the driver made
 // under another configuration. What it cannot have made need not be removed.

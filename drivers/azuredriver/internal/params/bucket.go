@@ -17,7 +17,7 @@ import (
 
 // Keys of BucketClass parameters.
 const (
-	keyAccount         = "account"
+	keyBackend         = "account"
 	keyNamePrefix      = "namePrefix"
 	keyEncryptionScope = "encryptionScope"
 	keyOnlyScope       = "encryptionScopeOnly"
@@ -33,8 +33,8 @@ const maxMetadata = 6 << 10
 
 // Bucket is what a BucketClass asks of a container.
 type Bucket struct {
-	// Account is the name of the storage account; empty for the default one.
-	Account string
+	// Backend is the name of the storage account; empty for the default one.
+	Backend string
 	// NamePrefix begins the container's name.
 	NamePrefix string
 	// EncryptionScope is the default one of the container; empty for the account's.
@@ -66,7 +66,7 @@ var accountLevel = map[string]string{
 // BucketParameters declares what a BucketClass may set, and what it may not and why.
 func BucketParameters() driverkit.Parameters {
 	declared := driverkit.Parameters{
-		keyAccount:         {Description: "Name of the configured storage account that holds the container. Default: the configured default account."},
+		keyBackend:         {Description: "Name of the configured storage account that holds the container. Default: the configured default account."},
 		keyNamePrefix:      {Description: "Begins the name of every container of the class: lower-case letters, digits and single '-', at most 23 bytes.", Check: checkPrefix},
 		keyEncryptionScope: {Description: "Encryption scope of the storage account that encrypts blobs by default. Default: the account's key.", Check: checkScope},
 		keyOnlyScope:       {Description: "true refuses blobs that name another encryption scope. Needs encryptionScope.", Check: driverkit.Boolean},
@@ -93,7 +93,7 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 		return Bucket{}, driverkit.InvalidArgument("parameter %s needs %s", keyOnlyScope, keyEncryptionScope)
 	}
 	return Bucket{
-		Account:         values[keyAccount],
+		Backend:         values[keyBackend],
 		NamePrefix:      values[keyNamePrefix],
 		EncryptionScope: values[keyEncryptionScope],
 		ScopeOnly:       values.Bool(keyOnlyScope),
@@ -112,7 +112,7 @@ func DeleteNonEmpty(values driverkit.Values) bool { return values.Bool(keyDelete
 func hash(values driverkit.Values) string {
 	relevant := driverkit.Values{}
 	for key, value := range values {
-		if key != keyAccount && key != keyNamePrefix && key != keyDeleteNonEmpty {
+		if key != keyBackend && key != keyNamePrefix && key != keyDeleteNonEmpty {
 			relevant[key] = value
 		}
 	}

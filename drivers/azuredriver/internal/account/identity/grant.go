@@ -10,31 +10,32 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Grant makes sure that the service account may use the containers. It can be repeated after a failure at any point.
-func (m *Manager) Grant(ctx context.Context, a Access) error {
-	principal, err := m.ensureIdentity(ctx, a)
+// Grant makes sure that the service account may use the containers. The request has passed Check. It can be repeated after a failure at any point.
+func (m *Manager) Grant(ctx context.Context, asked account.Request) error {
+	principal, err := m.ensureIdentity(ctx, asked)
 	if err != nil {
 		return err
 	}
-	if err := m.ensureRoles(ctx, a, principal); err != nil {
+	if err := m.ensureRoles(ctx, asked, principal); err != nil {
 		return err
 	}
-	return m.federate(ctx, a)
+	return m.federate(ctx, asked)
 }
 
 // ensureIdentity returns the object ID of the access's identity.
-func (m *Manager) ensureIdentity(ctx context.Context, a Access) (string, error) {
-	found, err := m.Identities.Get(ctx, m.Group, a.Account, nil)
+func (m *Manager) ensureIdentity(ctx context.Context, asked account.Request) (string, error) {
+	found, err := m.Identities.Get(ctx, m.Group, asked.ID, nil)
 	if apierror.Is(err, "ResourceNotFound") {
-		tags := map[string]*string{tagDriver: to.Ptr(m.Driver), tagAccess: to.Ptr(a.digest())}
+		tags := map[string]*string{tagDriver: to.Ptr(m.Driver), tagAccess: to.Ptr(digest(asked))}
 		if m.Cluster != "" {
 			tags[tagCluster] = to.Ptr(m.Cluster)
 		}
-		made, err := m.Identities.CreateOrUpdate(ctx, m.Group, a.Account, armmsi.Identity{Location: to.Ptr(m.Location), Tags: tags}, nil)
+		made, err := m.Identities.CreateOrUpdate(ctx, m.Group, asked.ID, armmsi.Identity{Location: to.Ptr(m.Location), Tags: tags}, nil)
 		if err != nil {
 			return "", err
 		}
@@ -45,21 +46,22 @@ func (m *Manager) ensureIdentity(ctx context.Context, a Access) (string, error) 
 	}
 	switch {
 	case !m.ours(found.Identity):
-		return "", driverkit.AlreadyExists("the identity %s exists and was not made by this driver; it is left alone", a.Account)
-	case value(found.Tags[tagAccess]) != a.digest():
-		return "", driverkit.AlreadyExists("account %s exists for other buckets, access modes or another service account", a.Account)
+		return "", driverkit.AlreadyExists("the identity %s exists and was not made by this driver; it is left alone", asked.ID)
+	case value(found.Tags[tagAccess]) != digest(asked):
+		return "", driverkit.AlreadyExists("account %s exists for other buckets, access modes or another service account", asked.ID)
 	}
 	return principalOf(found.Identity)
 }
 
 // ensureRoles makes the role assignments of the access and removes what the identity has beyond them.
-func (m *Manager) ensureRoles(ctx context.Context, a Access, principal string) error {
+func (m *Manager) ensureRoles(ctx context.Context, asked account.Request, principal string) error {
 	present, err := m.assignments(ctx, principal)
 	if err != nil {
 		return err
 	}
-	for _, g := range a.Grants {
-		name := m.assignment(a.Account, g)
+	for _, bucket := range asked.Buckets {
+		g := m.at(bucket, m.Roles[bucket.Access.ObjectData])
+		name := m.assignment(asked.ID, g)
 		if i := slices.IndexFunc(present, func(one assigned) bool { return one.name == name }); i >= 0 {
 			present = slices.Delete(present, i, i+1)
 			continue
@@ -71,17 +73,17 @@ func (m *Manager) ensureRoles(ctx context.Context, a Access, principal string) e
 	return m.unassign(ctx, present)
 }
 
-func (m *Manager) assign(ctx context.Context, g Grant, name, principal string) error {
-	asked := armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
-		PrincipalID: to.Ptr(principal), RoleDefinitionID: to.Ptr(g.Role),
+func (m *Manager) assign(ctx context.Context, g grant, name, principal string) error {
+	wanted := armauthorization.RoleAssignmentCreateParameters{Properties: &armauthorization.RoleAssignmentProperties{
+		PrincipalID: to.Ptr(principal), RoleDefinitionID: to.Ptr(g.role),
 		// Without it, Azure would look the principal up, which it may not know everywhere yet.
 		PrincipalType: to.Ptr(armauthorization.PrincipalTypeServicePrincipal),
 	}}
-	_, err := m.Assignments.Create(ctx, g.Scope, name, asked, nil)
+	_, err := m.Assignments.Create(ctx, g.scope, name, wanted, nil)
 	if apierror.Is(err, "RoleAssignmentUpdateNotPermitted") {
 		// It is that of an identity of this name that somebody deleted.
-		if _, err = m.Assignments.Delete(ctx, g.Scope, name, nil); err == nil {
-			_, err = m.Assignments.Create(ctx, g.Scope, name, asked, nil)
+		if _, err = m.Assignments.Delete(ctx, g.scope, name, nil); err == nil {
+			_, err = m.Assignments.Create(ctx, g.scope, name, wanted, nil)
 		}
 	}
 	if apierror.Is(err, "RoleAssignmentExists") {
@@ -91,9 +93,9 @@ func (m *Manager) assign(ctx context.Context, g Grant, name, principal string) e
 }
 
 // federate lets tokens of the service account log the identity in.
-func (m *Manager) federate(ctx context.Context, a Access) error {
-	subject := "system:serviceaccount:" + a.Namespace + ":" + a.Name
-	found, err := m.Federated.Get(ctx, m.Group, a.Account, credential, nil)
+func (m *Manager) federate(ctx context.Context, asked account.Request) error {
+	subject := "system:serviceaccount:" + asked.ServiceAccount.Namespace + ":" + asked.ServiceAccount.Name
+	found, err := m.Federated.Get(ctx, m.Group, asked.ID, credential, nil)
 	if err == nil {
 		is := found.Properties
 		if is != nil && value(is.Issuer) == m.Issuer && value(is.Subject) == subject && len(is.Audiences) == 1 && value(is.Audiences[0]) == m.Audience {
@@ -102,7 +104,7 @@ func (m *Manager) federate(ctx context.Context, a Access) error {
 	} else if !gone(err) {
 		return err
 	}
-	_, err = m.Federated.CreateOrUpdate(ctx, m.Group, a.Account, credential, armmsi.FederatedIdentityCredential{
+	_, err = m.Federated.CreateOrUpdate(ctx, m.Group, asked.ID, credential, armmsi.FederatedIdentityCredential{
 		Properties: &armmsi.FederatedIdentityCredentialProperties{Issuer: to.Ptr(m.Issuer), Subject: to.Ptr(subject), Audiences: to.SliceOfPtrs(m.Audience)},
 	}, nil)
 	return err

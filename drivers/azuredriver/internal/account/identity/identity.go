@@ -19,6 +19,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 	"github.com/google/uuid"
 
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -41,51 +42,62 @@ type Manager struct {
 	Identities  *armmsi.UserAssignedIdentitiesClient
 	Federated   *armmsi.FederatedIdentityCredentialsClient
 	Assignments *armauthorization.RoleAssignmentsClient
-	// Group and Location are where identities are made.
-	Group, Location string
+	// Subscription, Group and Location are where identities are made.
+	Subscription, Group, Location string
 	// Issuer is the URL of the cluster that issues the tokens, Audience what they must be for.
 	Issuer, Audience string
 	// Driver and Cluster are marked on every identity.
 	Driver, Cluster string
+	// Roles are the role definitions for object data, each by its UUID.
+	Roles map[driverkit.Mode]string
 	// Scopes are the resource IDs of all storage accounts.
 	Scopes []string
 }
 
-// Access is what a service account gets.
-type Access struct {
-	// Account is the ID of the access, which names the identity.
-	Account string
-	// Namespace and Name are those of the service account.
-	Namespace, Name string
-	// Grants are what it may do.
-	Grants []Grant
+// Check refuses what a service account cannot have. It makes no calls.
+func (m *Manager) Check(asked account.Request) error {
+	switch {
+	case asked.ServiceAccount.Namespace == "":
+		return driverkit.InvalidArgument("service_account_namespace is required: Azure knows a service account by namespace and name")
+	case asked.Parameters.Lifetime != 0:
+		return driverkit.InvalidArgument("parameter expiry is for authentication type Key: an identity does not end")
+	case asked.Parameters.NoDelete || asked.Parameters.DeleteVersions:
+		return driverkit.InvalidArgument("parameters allowDelete and deleteVersions are for authentication type Key: " +
+			"with ServiceAccount, the roles in the driver's configuration say what accesses include")
+	}
+	for _, bucket := range asked.Buckets {
+		if m.Roles[bucket.Access.ObjectData] == "" {
+			return driverkit.InvalidArgument("bucket %s: Azure has no built-in role for object data %s; ask for ReadOnly or ReadWrite, "+
+				"or let an administrator configure a custom role as serviceAccounts.roles.writeOnly", bucket.ID, bucket.Access.ObjectData)
+		}
+		if bucket.ResourceID == "" {
+			return driverkit.InvalidArgument("authentication type ServiceAccount is not supported for bucket %s: "+
+				"the configuration of storage account %s has no resourceID; use Key", bucket.ID, bucket.StorageAccount)
+		}
+	}
+	return nil
 }
 
-// Grant is a role at a container.
-type Grant struct {
-	// Bucket and Mode say what was asked for, whatever role that means today.
-	Bucket, Mode string
-	// Scope is the resource ID of the container, Role that of the role definition.
-	Scope, Role string
-}
+// grant is a role at a container, each by its resource ID.
+type grant struct{ scope, role string }
 
 // namespace makes the names of role assignments from what they are for.
 var namespace = uuid.MustParse("0f8d5be1-1d52-4f0a-9b7e-6a5fd1a3d0c4")
 
-// assignment is the name of the role assignment for a grant.
-func (m *Manager) assignment(account string, g Grant) string {
-	parts := []string{m.Driver, m.Cluster, account, strings.ToLower(g.Scope), strings.ToLower(roleUUID(g.Role))}
+// assignment returns the name of the role assignment for a grant.
+func (m *Manager) assignment(id string, g grant) string {
+	parts := []string{m.Driver, m.Cluster, id, strings.ToLower(g.scope), strings.ToLower(roleUUID(g.role))}
 	return uuid.NewSHA1(namespace, []byte(strings.Join(parts, "\n"))).String()
 }
 
-// roleUUID is the last part of a role definition's resource ID.
+// roleUUID returns the last part of a role definition's resource ID.
 func roleUUID(id string) string { return id[strings.LastIndex(id, "/")+1:] }
 
-// digest is equal for equal accesses. Roles are left out: an administrator may configure others later.
-func (a Access) digest() string {
-	lines := []string{a.Namespace, a.Name}
-	for _, g := range a.Grants {
-		lines = append(lines, g.Bucket, g.Mode)
+// digest returns what is equal for equal requests. Roles are left out: an administrator may configure others later.
+func digest(asked account.Request) string {
+	lines := []string{asked.ServiceAccount.Namespace, asked.ServiceAccount.Name}
+	for _, bucket := range asked.Buckets {
+		lines = append(lines, bucket.ID, string(bucket.Access.ObjectData))
 	}
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:16])

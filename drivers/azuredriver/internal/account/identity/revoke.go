@@ -2,18 +2,20 @@
 
 package identity
 
-import "context"
+import (
+	"context"
+	"maps"
+	"slices"
 
-// Revoke makes sure that the access has no role and no identity. The grants are those that it may have had, to find
-// roles of an identity that somebody deleted; their buckets need not exist.
-func (m *Manager) Revoke(ctx context.Context, account string, grants []Grant) error {
-	found, err := m.Identities.Get(ctx, m.Group, account, nil)
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
+)
+
+// Revoke makes sure that the access has no role and no identity. Only IDs and names of the request are set; its buckets
+// need not exist.
+func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
+	found, err := m.Identities.Get(ctx, m.Group, granted.ID, nil)
 	if gone(err) {
-		var left []assigned
-		for _, g := range grants {
-			left = append(left, assigned{g.Scope, m.assignment(account, g)})
-		}
-		return m.unassign(ctx, left)
+		return m.unassign(ctx, m.possible(granted))
 	}
 	if err != nil || !m.ours(found.Identity) {
 		return err
@@ -30,9 +32,25 @@ func (m *Manager) Revoke(ctx context.Context, account string, grants []Grant) er
 		return err
 	}
 	// The federated credential goes with it.
-	_, err = m.Identities.Delete(ctx, m.Group, account, nil)
+	_, err = m.Identities.Delete(ctx, m.Group, granted.ID, nil)
 	if gone(err) {
 		return nil
 	}
 	return err
+}
+
+// possible returns all role assignments that the access may have had, to find those of an identity that somebody
+// deleted.
+func (m *Manager) possible(granted account.Request) []assigned {
+	var all []assigned
+	for _, bucket := range granted.Buckets {
+		if bucket.ResourceID == "" {
+			continue
+		}
+		for _, role := range slices.Sorted(maps.Values(m.Roles)) {
+			g := m.at(bucket, role)
+			all = append(all, assigned{g.scope, m.assignment(granted.ID, g)})
+		}
+	}
+	return all
 }

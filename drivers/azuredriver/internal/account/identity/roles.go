@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
 )
 
 // The role definitions of Azure that fit access modes, by ID. There is none for writing alone.
@@ -16,9 +18,12 @@ const (
 	RoleContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe" // Storage Blob Data Contributor
 )
 
-// RoleID is the resource ID of a role definition in a subscription.
-func RoleID(subscription, role string) string {
-	return "/subscriptions/" + subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + role
+// at returns a role at the container of a bucket. What was asked for keeps its mode, whatever role that means today.
+func (m *Manager) at(bucket account.Bucket, role string) grant {
+	return grant{
+		scope: bucket.ResourceID + "/blobServices/default/containers/" + bucket.Name,
+		role:  "/subscriptions/" + m.Subscription + "/providers/Microsoft.Authorization/roleDefinitions/" + role,
+	}
 }
 
 // assigned is a role assignment.

@@ -6,12 +6,29 @@ import (
 	"context"
 	"slices"
 
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
-// Grant makes sure that the container has the stored access policy for the request, and returns the
-// signature that names it.
-func (m *Manager) Grant(ctx context.Context, name string, want policy.Request) (Signature, error) {
+// Check refuses what no signature can give. It makes no calls. The kit lets only requests for one bucket through.
+func (m *Manager) Check(asked account.Request) error {
+	if len(asked.Buckets) != 1 {
+		return driverkit.InvalidArgument("buckets must be one")
+	}
+	if life := asked.Parameters.Lifetime; m.Delegator != nil && life != 0 && (life < MinDelegated || life > MaxDelegated) {
+		return driverkit.InvalidArgument("parameter expiry must be from 1h to 168h for bucket %s: its storage account does not accept its keys, and Azure ends other signatures after 7 days", asked.Buckets[0].ID)
+	}
+	return nil
+}
+
+// Grant makes sure that the container has the stored access policy for the request, which has passed Check, and returns
+// the signature that names it.
+func (m *Manager) Grant(ctx context.Context, asked account.Request) (Signature, error) {
+	name := asked.Buckets[0].Name
+	want := policy.Request{
+		Account: asked.ID, Permission: asked.Buckets[0].Access.Permission(), Lifetime: asked.Parameters.Lifetime, Rotation: asked.Rotation,
+	}
 	if m.Delegator != nil {
 		return m.grantDelegated(ctx, name, want)
 	}
