@@ -4,6 +4,7 @@ package azuredriver_test
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -33,7 +34,7 @@ func TestModesAreEnforced(t *testing.T) {
 	tests := map[string]struct {
 		mode       drivertest.Modes
 		parameters map[string]string
-		// read, write, list, remove and tag are what the service returns.
+		// read, write, list, remove and tag are what the service answers.
 		read, write, list, remove, tag string
 	}{
 		"read only":                        {mode: readOnly, write: denied, remove: denied, tag: denied},
@@ -115,23 +116,6 @@ func TestWhatIsRefused(t *testing.T) {
 				t.Errorf("policies %v", found)
 			}
 		})
-	}
-}
-
-func TestBucketParametersAreRefusedWithTheReason(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{})
-	for key, says := range map[string]string{
-		"versioning": "storage account", "publicAccess": "anonymous", "quota": "limit", "encryptionKey": "encryptionScope", "colour": "it knows",
-	} {
-		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: "true"}})
-		drivertest.WantCode(t, err, codes.InvalidArgument, key, says)
-	}
-	for key, value := range map[string]string{
-		"namePrefix": "a--b", "metadata": `{"a-b":"c"}`, "encryptionScope": "x", "deleteNonEmpty": "perhaps", "account": "nobody", "encryptionScopeOnly": "true",
-	} {
-		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: value}})
-		drivertest.WantCode(t, err, codes.InvalidArgument, key)
 	}
 }
 
@@ -286,22 +270,6 @@ func TestExpirySlides(t *testing.T) {
 	wantNoError(t, list(t.Context(), workload(t, first)))
 }
 
-// TestClockSkew grants by a driver whose clock is wrong.
-func TestClockSkew(t *testing.T) {
-	t.Parallel()
-	server := startFake(t, azurefake.Options{})
-	for name, skew := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			wrong := &clock{ahead: skew}
-			w := newProcess(t, server, worldOptions{fake: azurefake.Options{Now: wrong.Now}})
-			request := grantRequest(drivertest.NewAccount(), readOnly, w.NewBucket(t, nil))
-			request.Parameters = map[string]string{"expiry": "15m"}
-			wantNoError(t, list(t.Context(), workload(t, w.MustGrant(t, request))))
-		})
-	}
-}
-
 // TestAccountKeyRotation replaces the key that signed: the former token stops, a grant returns the new
 // one, and the revision tells the sidecar to ask for it.
 func TestAccountKeyRotation(t *testing.T) {
@@ -344,31 +312,65 @@ func TestAccountKeyRotation(t *testing.T) {
 	}
 }
 
-// TestALeaseOfAnotherProcess waits for the lease that a dead process left behind.
-func TestALeaseOfAnotherProcess(t *testing.T) {
+type call = fault.Call
+
+func TestAWholeLife(t *testing.T) {
 	t.Parallel()
-	shared := &clock{}
-	w := newWorld(t, worldOptions{fake: azurefake.Options{Now: shared.Now}})
-	bucket := w.NewBucket(t, nil)
-	left, err := lease.NewContainerClient(w.root(t, bucket), nil)
+	w := newWorld(t, worldOptions{})
+	before := inventory(t, w.server)
+	bucket := w.NewBucket(t, map[string]string{"metadata": `{"Team":"a"}`})
+	account := drivertest.NewAccount()
+	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
+	if got := granted.GetBuckets()[0].GetBucketInfo().GetAzure().GetStorageAccount(); got != mainAccount {
+		t.Errorf("storage account %q, want %q", got, mainAccount)
+	}
+	address, err := url.Parse(token(granted))
 	wantNoError(t, err)
-	_, err = left.AcquireLease(t.Context(), 15, nil)
-	wantNoError(t, err)
-	answered := make(chan error, 1)
-	go func() {
-		_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readOnly, bucket))
-		answered <- err
-	}()
-	for !slices.ContainsFunc(w.server.Calls(), func(call call) bool { return call.Code == "LeaseAlreadyPresent" }) {
-		select {
-		case err := <-answered:
-			t.Fatalf("returned before the lease ended: %v", err)
-		case <-time.After(time.Millisecond):
+	query := address.Query()
+	if address.Path != "/"+mainAccount+"/"+bucket || !strings.HasPrefix(query.Get("si"), account+".") {
+		t.Errorf("token for %s with policy %q", address.Path, query.Get("si"))
+	}
+	for _, field := range []string{"sp", "st", "se"} {
+		if query.Has(field) {
+			t.Errorf("the token has %s, which belongs to the policy", field)
 		}
 	}
-	drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.FailedPrecondition, "lease")
-	shared.advance(16 * time.Second)
-	wantNoError(t, <-answered)
+	if end := granted.GetCredentials().GetAzure().GetExpiryTimestamp(); end != "" {
+		t.Errorf("expires at %s without the parameter expiry", end)
+	}
+	client := workload(t, granted)
+	wantNoError(t, upload(t.Context(), client, "a/b"))
+	wantNoError(t, download(t.Context(), client, "a/b"))
+	_, err = client.NewBlobClient("a/b").Delete(t.Context(), nil)
+	wantNoError(t, err)
+	w.mustRevoke(t, account, bucket)
+	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
+		t.Errorf("after revoke: %q", code)
+	}
+	wantNoError(t, w.Delete(t, bucket, nil))
+	if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
 }
 
-type call = fault.Call
+func TestRepeatedCallsAnswerTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	request := grantRequest(drivertest.NewAccount(), writeOnly, bucket)
+	request.Parameters = map[string]string{"expiry": "720h"}
+	first := w.MustGrant(t, request)
+	after := newProcess(t, w.server, worldOptions{})
+	for range 3 {
+		wantNoError(t, after.Create(t, bucket, nil))
+		again := after.MustGrant(t, request)
+		if token(again) != token(first) || again.GetCredentials().GetAzure().GetExpiryTimestamp() != first.GetCredentials().GetAzure().GetExpiryTimestamp() {
+			t.Error("a repeated grant returns something else")
+		}
+	}
+	calls := len(w.server.Calls())
+	after.MustGrant(t, request)
+	if made := len(w.server.Calls()) - calls; made != 1 {
+		t.Errorf("a repeated grant made %d calls, want 1", made)
+	}
+}

@@ -4,7 +4,6 @@ package azuredriver_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
-	"github.com/cooper-cosi/cooper/fakes/fault"
 )
 
 // cell is one crash: a fake of its own, and the names of what is made there.
@@ -171,29 +169,121 @@ func (c *cell) verify(t *testing.T, driver *azuredriver.Driver, rotation string)
 	}
 }
 
-// TestLostResponses lets the response to the nth call of each kind be lost, after its effect, while the
-// process lives on.
-func TestLostResponses(t *testing.T) {
+// identityCell is one crash with two containers and a service account.
+type identityCell struct {
+	*federation
+
+	buckets []string
+	account string
+}
+
+func (c *identityCell) process(t *testing.T, crash *drivertest.Crash) *azuredriver.Driver {
+	t.Helper()
+	options := azuredriver.Options{Config: c.config}
+	if crash != nil {
+		options.WrapTransport = crash.Wrap
+	}
+	driver, err := azuredriver.New(options)
+	wantNoError(t, err)
+	return driver
+}
+
+func (c *identityCell) create(ctx context.Context, driver *azuredriver.Driver) error {
+	for _, bucket := range c.buckets {
+		if _, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: bucket}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *identityCell) grant(ctx context.Context, driver *azuredriver.Driver) error {
+	spec := driverkit.AccessSpec{Protocol: driverkit.Azure, AuthType: driverkit.ServiceAccount, ServiceAccount: driverkit.ServiceAccountRef{Namespace: "shop", Name: "app"}}
+	for _, bucket := range c.buckets {
+		spec.Buckets = append(spec.Buckets, driverkit.BucketAccess{BucketID: bucket, ObjectData: driverkit.ReadOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any})
+	}
+	_, err := driver.GrantAccess(ctx, driverkit.GrantAccessRequest{AccountID: c.account, AccessSpec: spec})
+	return err
+}
+
+func (c *identityCell) revoke(ctx context.Context, driver *azuredriver.Driver) error {
+	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
+		AccountID: c.account, Protocol: driverkit.Azure, AuthType: driverkit.ServiceAccount, BucketIDs: c.buckets,
+		ServiceAccount: driverkit.ServiceAccountRef{Namespace: "shop", Name: "app"},
+	})
+}
+
+// TestServiceAccountCrashMatrix kills the driver at every call of grant and revoke, logins included, and lets the next
+// process go on, with the same call or with the opposite one.
+func TestServiceAccountCrashMatrix(t *testing.T) {
 	t.Parallel()
-	for _, operation := range []string{"CreateContainer", "SetContainerACL", "LeaseContainer", "PutBlob", "DeleteBlob", "DeleteContainer"} {
-		for nth := 1; nth <= 2; nth++ {
-			t.Run(fmt.Sprintf("%s %d", operation, nth), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t, worldOptions{fake: azurefake.Options{Deletion: -1}})
-				w.server.Faults.Add(fault.Rule{Operation: operation, Nth: nth, Effect: fault.DropAfter})
-				before := inventory(t, w.server)
-				bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-				granted := w.MustGrant(t, grantRequest(account, readOnly, bucket))
-				wantNoError(t, list(t.Context(), workload(t, granted)))
-				w.mustRevoke(t, account, bucket)
-				if code := azureCode(t, list(t.Context(), workload(t, granted))); code != "AuthenticationFailed" {
-					t.Errorf("after revoke: %q", code)
-				}
-				wantNoError(t, w.Delete(t, bucket, nil))
-				if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
-					t.Errorf("something is left or missing (-before +after):\n%s", diff)
-				}
-			})
+	for name, scenario := range map[string]struct{ granted, revoke, thenRevoke bool }{
+		"grant":              {},
+		"grant, then revoke": {thenRevoke: true},
+		"grant again":        {granted: true},
+		"revoke":             {granted: true, revoke: true, thenRevoke: true},
+		"revoke what is not": {revoke: true, thenRevoke: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			drivertest.CrashMatrix{Short: 6, Cell: func(t *testing.T, crash *drivertest.Crash) {
+				t.Helper()
+				runIdentityCell(t, crash, scenario.granted, scenario.revoke, scenario.thenRevoke)
+			}}.Run(t)
+		})
+	}
+}
+
+func runIdentityCell(t *testing.T, crash *drivertest.Crash, granted, revoke, thenRevoke bool) {
+	t.Helper()
+	c := &identityCell{
+		federation: startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com"),
+		buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: drivertest.NewAccount(),
+	}
+	before := inventory(t, c.server)
+	wantNoError(t, c.create(t.Context(), c.process(t, nil)))
+	if granted {
+		wantNoError(t, c.grant(t.Context(), c.process(t, nil)))
+	}
+	call, next := c.grant, c.grant
+	if revoke {
+		call = c.revoke
+	}
+	if thenRevoke {
+		next = c.revoke
+	}
+	if err := call(crash.Context(t), c.process(t, crash)); err == nil && crash.Dead() {
+		t.Error("the killed process answered")
+	}
+	driver := c.process(t, nil)
+	wantNoError(t, next(t.Context(), driver))
+	c.verify(t, !thenRevoke)
+	wantNoError(t, c.revoke(t.Context(), driver))
+	for _, bucket := range c.buckets {
+		wantNoError(t, driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: bucket}))
+	}
+	if diff := cmp.Diff(before, inventory(t, c.server)); diff != "" {
+		t.Errorf("something is left or missing (-before +after):\n%s", diff)
+	}
+}
+
+// verify looks whether there is one identity with one role at each container, or nothing.
+func (c *identityCell) verify(t *testing.T, granted bool) {
+	t.Helper()
+	want := 0
+	if granted {
+		want = 1
+	}
+	var subjects []string
+	for _, one := range c.server.Inventory().Principals {
+		subjects = append(subjects, one.Subjects...)
+	}
+	if len(subjects) != want || granted && subjects[0] != "system:serviceaccount:shop:app" {
+		t.Errorf("federated credentials for %v, want %d", subjects, want)
+	}
+	for _, bucket := range c.buckets {
+		if roles := rolesAt(c.server, bucket); len(roles) != want {
+			t.Errorf("roles %v at %s, want %d", roles, bucket, want)
 		}
 	}
 }

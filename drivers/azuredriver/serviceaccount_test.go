@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -19,6 +20,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -360,22 +362,46 @@ func rolesAt(server *azurefake.Server, bucket string) []string {
 	return roles
 }
 
-// TestServiceAccountsNeedTheRolesOfTheDocumentation takes each of the driver's roles away.
-func TestServiceAccountsNeedTheRolesOfTheDocumentation(t *testing.T) {
+// TestParallelServiceAccountGrants lets two processes grant the same access and others at once, as after a change of the
+// leader, and then revoke them at once.
+func TestParallelServiceAccountGrants(t *testing.T) {
 	t.Parallel()
-	for _, lacking := range rolesOfDriver {
-		t.Run(lacking, func(t *testing.T) {
-			t.Parallel()
-			f := startFederation(t, azurefake.Options{}, "https://issuer.example.com")
-			w := f.process(t)
-			bucket := w.NewBucket(t, nil)
-			for _, one := range f.server.Inventory().Assignments {
-				if (one.Role == "e40ec5ca-96e0-45a2-b4ff-59039f2c2b59") == (lacking == rolesOfDriver[0]) {
-					wantNoError(t, f.server.Unassign(one.ID))
+	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	processes := []*world{f.process(t), f.process(t)}
+	before := inventory(t, f.server)
+	bucket, other := processes[0].NewBucket(t, nil), processes[0].NewBucket(t, nil)
+	accounts := []string{drivertest.NewAccount(), drivertest.NewAccount(), drivertest.NewAccount()}
+	each := func(what string, call func(w *world, account string) error) {
+		t.Helper()
+		var group sync.WaitGroup
+		for i := range 12 {
+			group.Go(func() {
+				err := call(processes[i%2], accounts[i%3])
+				for status.Code(err) == codes.Aborted { // another call for the account is under way
+					err = call(processes[i%2], accounts[i%3])
 				}
-			}
-			_, err := w.DriverGrantBucketAccess(t.Context(), as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app"))
-			drivertest.WantCode(t, err, codes.PermissionDenied, "AuthorizationFailed")
-		})
+				if err != nil {
+					t.Errorf("%s %s: %v", what, accounts[i%3], err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	request := func(account string) *cosi.DriverGrantBucketAccessRequest {
+		return as(grantRequest(account, readWrite, bucket, other), "shop", "app")
+	}
+	each("grant", func(w *world, account string) error {
+		_, err := w.DriverGrantBucketAccess(t.Context(), request(account))
+		return err
+	})
+	if at, also := rolesAt(f.server, bucket), rolesAt(f.server, other); len(at) != 3 || len(also) != 3 {
+		t.Errorf("%d and %d roles, want 3 at each bucket", len(at), len(also))
+	}
+	each("revoke", func(w *world, account string) error { return w.revokeAs(t, request(account)) })
+	for _, id := range []string{bucket, other} {
+		wantNoError(t, processes[0].Delete(t, id, nil))
+	}
+	if diff := cmp.Diff(before, inventory(t, f.server)); diff != "" {
+		t.Errorf("something is left (-before +after):\n%s", diff)
 	}
 }

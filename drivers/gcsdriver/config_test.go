@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-func TestParseConfig(t *testing.T) {
+func TestParseConfigFillsInDefaults(t *testing.T) {
 	t.Parallel()
 	gke := "projects/123/locations/global/workloadIdentityPools/example.svc.id.goog"
 	tests := map[string]struct {
@@ -63,7 +63,7 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
-func TestBadConfig(t *testing.T) {
+func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	noCertificate := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(noCertificate, []byte("text"), 0o600); err != nil {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
@@ -177,43 +174,4 @@ func TestDeadline(t *testing.T) {
 			t.Fatalf("grant after a deadline: %v", err)
 		}
 	}
-}
-
-// TestOwnCredentials replaces the file with the driver's own credentials while it runs.
-func TestOwnCredentials(t *testing.T) {
-	t.Parallel()
-	on := startGoogle(t, gcsfake.Options{})
-	good, err := os.ReadFile(on.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "key.json")
-	w := newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
-		backend := c.Backends["main"]
-		backend.CredentialsFile = file
-		c.Backends["main"] = backend
-	}})
-	create := func() error { return w.Create(t, "bc-of-this-test", nil) }
-	drivertest.WantCode(t, create(), codes.Unauthenticated, "credentials")
-	write := func(data []byte) {
-		t.Helper()
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write([]byte(`{"type": "service_account"}`))
-	drivertest.WantCode(t, create(), codes.Unauthenticated, "credentials")
-	write(good)
-	drivertest.WantCode(t, create(), codes.OK)
-}
-
-// TestUnreachable makes sure that nobody is told to renew credentials when the network is down.
-func TestUnreachable(t *testing.T) {
-	t.Parallel()
-	on := startGoogle(t, gcsfake.Options{})
-	w := newWorld(t, on, worldOptions{})
-	if err := on.Close(); err != nil {
-		t.Fatal(err)
-	}
-	drivertest.WantCode(t, w.Create(t, "bc-of-this-test", nil), codes.Unavailable, "cannot be reached")
 }

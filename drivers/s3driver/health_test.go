@@ -11,7 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
@@ -139,5 +141,43 @@ func TestOneBackendHoldsUpNoOther(t *testing.T) {
 	answers := driver.CheckBackends(ctx)
 	if answers["main"] != nil || answers["lab"] == nil {
 		t.Errorf("the errors are %v, want one of lab only", answers)
+	}
+}
+
+func TestCallsToStoresAreMeasured(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{})
+	registry := prometheus.NewRegistry()
+	driver, err := s3driver.New(s3driver.Options{
+		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Credentials: credstore.NewMemory(), Registerer: registry,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := driver.CheckBackends(t.Context())["main"]; err != nil {
+		t.Errorf("the backend does not answer: %v", err)
+	}
+	if _, err := driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: "bc-1"}); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "operation" {
+					seen = append(seen, label.GetValue())
+				}
+			}
+		}
+	}
+	for _, want := range []string{"CreateBucket", "PutBucketTagging", "ListBuckets"} {
+		if !slices.Contains(seen, want) {
+			t.Errorf("%s is not measured, only %v", want, seen)
+		}
 	}
 }

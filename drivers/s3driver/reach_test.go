@@ -3,6 +3,7 @@
 package s3driver_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -158,5 +160,27 @@ func TestRenewedLogin(t *testing.T) {
 	_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount()})
 	if err == nil || strings.Contains(err.Error(), directory) {
 		t.Errorf("an empty file: %v, want an error without paths of the driver's machine", err)
+	}
+}
+
+func testStoreThatIsDown(t *testing.T, on target) {
+	on.backend.Endpoint = "http://" + freeAddress(t)
+	w := newWorld(t, on, worldOptions{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := w.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: "bc-" + uuid.NewString()})
+	drivertest.WantCode(t, err, codes.Unavailable, "cannot be reached")
+}
+
+func testWrongLogin(t *testing.T, on target) {
+	for name, secret := range map[string]string{"wrong secret": "wrong", "wrong key": rootSecretKey} {
+		broken := on
+		broken.backend.Credentials.SecretAccessKey = cosi.NewSecret(secret)
+		if name == "wrong key" {
+			broken.backend.Credentials.AccessKeyID = "AKIAUNKNOWN"
+		}
+		w := newWorld(t, broken, worldOptions{})
+		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + uuid.NewString()})
+		drivertest.WantCode(t, err, codes.Unauthenticated, "credentials")
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 )
 
@@ -115,28 +114,6 @@ func TestBuildNeverAllowsWhatChangesTheBucket(t *testing.T) {
 	}
 }
 
-func TestCheckExplainsWhatCannotBeSeparated(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		access policy.Access
-		want   string
-	}{
-		"metadata of objects that cannot be read":    {policy.Access{ObjectMetadata: policy.Read}, "s3:GetObject"},
-		"metadata of a drop box":                     {policy.Access{ObjectData: policy.Write, ObjectMetadata: readWrite}, "s3:GetObject"},
-		"metadata of objects that cannot be written": {policy.Access{ObjectData: policy.Read, ObjectMetadata: policy.Write}, "s3:PutObject"},
-		"writing the bucket's tags":                  {policy.Access{ObjectData: readWrite, BucketMetadata: policy.Write}, "mark of its owner"},
-		"nothing":                                    {policy.Access{}, "no access mode"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if err := test.access.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("Check = %v, want %q", err, test.want)
-			}
-		})
-	}
-}
-
 func TestBuildGroupsAndOrders(t *testing.T) {
 	t.Parallel()
 	read, write := policy.Access{ObjectData: policy.Read}, policy.Access{ObjectData: policy.Write}
@@ -189,18 +166,6 @@ func TestSizes(t *testing.T) {
 		}
 		if len(text) > limit {
 			t.Errorf("%d buckets take %d bytes, more than %d", count, len(text), limit)
-		}
-	}
-}
-
-func TestDirectionOf(t *testing.T) {
-	t.Parallel()
-	want := map[driverkit.Mode]policy.Direction{
-		driverkit.Any: 0, driverkit.ReadOnly: policy.Read, driverkit.WriteOnly: policy.Write, driverkit.ReadWrite: readWrite,
-	}
-	for mode, direction := range want {
-		if got := policy.DirectionOf(mode); got != direction {
-			t.Errorf("DirectionOf(%s) = %d, want %d", mode, got, direction)
 		}
 	}
 }

@@ -3,14 +3,11 @@
 package azuredriver_test
 
 import (
-	"net/url"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
@@ -18,67 +15,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-func TestAWholeLife(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{})
-	before := inventory(t, w.server)
-	bucket := w.NewBucket(t, map[string]string{"metadata": `{"Team":"a"}`})
-	account := drivertest.NewAccount()
-	granted := w.MustGrant(t, grantRequest(account, readWrite, bucket))
-	if got := granted.GetBuckets()[0].GetBucketInfo().GetAzure().GetStorageAccount(); got != mainAccount {
-		t.Errorf("storage account %q, want %q", got, mainAccount)
-	}
-	address, err := url.Parse(token(granted))
-	wantNoError(t, err)
-	query := address.Query()
-	if address.Path != "/"+mainAccount+"/"+bucket || !strings.HasPrefix(query.Get("si"), account+".") {
-		t.Errorf("token for %s with policy %q", address.Path, query.Get("si"))
-	}
-	for _, field := range []string{"sp", "st", "se"} {
-		if query.Has(field) {
-			t.Errorf("the token has %s, which belongs to the policy", field)
-		}
-	}
-	if end := granted.GetCredentials().GetAzure().GetExpiryTimestamp(); end != "" {
-		t.Errorf("expires at %s without the parameter expiry", end)
-	}
-	client := workload(t, granted)
-	wantNoError(t, upload(t.Context(), client, "a/b"))
-	wantNoError(t, download(t.Context(), client, "a/b"))
-	_, err = client.NewBlobClient("a/b").Delete(t.Context(), nil)
-	wantNoError(t, err)
-	w.mustRevoke(t, account, bucket)
-	if code := azureCode(t, list(t.Context(), client)); code != "AuthenticationFailed" {
-		t.Errorf("after revoke: %q", code)
-	}
-	wantNoError(t, w.Delete(t, bucket, nil))
-	if diff := cmp.Diff(before, inventory(t, w.server)); diff != "" {
-		t.Errorf("something is left or missing (-before +after):\n%s", diff)
-	}
-}
-
-func TestRepeatedCallsReturnTheSame(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	request := grantRequest(drivertest.NewAccount(), writeOnly, bucket)
-	request.Parameters = map[string]string{"expiry": "720h"}
-	first := w.MustGrant(t, request)
-	after := newProcess(t, w.server, worldOptions{})
-	for range 3 {
-		wantNoError(t, after.Create(t, bucket, nil))
-		again := after.MustGrant(t, request)
-		if token(again) != token(first) || again.GetCredentials().GetAzure().GetExpiryTimestamp() != first.GetCredentials().GetAzure().GetExpiryTimestamp() {
-			t.Error("a repeated grant returns something else")
-		}
-	}
-	calls := len(w.server.Calls())
-	after.MustGrant(t, request)
-	if made := len(w.server.Calls()) - calls; made != 1 {
-		t.Errorf("a repeated grant made %d calls, want 1", made)
-	}
-}
 
 func TestABucketThatExists(t *testing.T) {
 	t.Parallel()
@@ -189,4 +125,14 @@ func TestBucketsOfSeveralAccounts(t *testing.T) {
 	wantNoError(t, w.Delete(t, id, map[string]string{"deleteNonEmpty": "true"}))
 	wantNoError(t, w.Delete(t, "never.issued", nil))
 	drivertest.WantCode(t, w.Delete(t, "third.bc-"+uuid.NewString(), nil), codes.FailedPrecondition, "third")
+}
+
+// TestBucketParametersAreRefused is in phase 1, where there is nothing to undo.
+func TestBucketParametersAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, worldOptions{})
+	for key, says := range map[string]string{"versioning": "storage account", "colour": "it knows", "account": "this driver has", "encryptionScopeOnly": "needs"} {
+		_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{key: "true"}})
+		drivertest.WantCode(t, err, codes.InvalidArgument, key, says)
+	}
 }

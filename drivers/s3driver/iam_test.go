@@ -3,82 +3,23 @@
 package s3driver_test
 
 import (
-	"fmt"
+	"net/http"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
-	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
-	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-func testParallelGrantsOnOneBucket(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	granted := make([]*cosi.DriverGrantBucketAccessResponse, 16)
-	var group sync.WaitGroup
-	for i := range granted {
-		group.Go(func() {
-			var err error
-			if granted[i], err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket)); err != nil {
-				t.Errorf("grant %d: %v", i, err)
-			}
-		})
-	}
-	group.Wait()
-	if t.Failed() {
-		return
-	}
-	for i, one := range granted {
-		if err := putObject(t, workload(t, one), bucket, fmt.Sprint("key", i)); err != nil {
-			t.Errorf("credential %d does not work: %v", i, err)
-		}
-	}
-}
-
-func testParallelGrantsOfOneAccount(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	var mu sync.Mutex
-	var keys []string
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-			if status.Code(err) == codes.Aborted {
-				return
-			}
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			keys = append(keys, granted.GetCredentials().GetS3().GetAccessKeyId())
-		})
-	}
-	group.Wait()
-	slices.Sort(keys)
-	if len(slices.Compact(keys)) != 1 {
-		t.Errorf("keys %v, want one", keys)
-	}
-}
 
 // TestManyBuckets grants read-write access to buckets with names as COSI makes them: one policy of a
 // user has room for 15 of them, a managed one for 51.
@@ -154,54 +95,6 @@ func TestPolicyThatChangesItsSize(t *testing.T) {
 		if inline, managed := len(held.Users[0].Inline), len(held.Policies); inline != step.inline || managed != step.managed {
 			t.Errorf("%s: %d inline and %d managed policies, want %d and %d", step.name, inline, managed, step.inline, step.managed)
 		}
-	}
-}
-
-// TestClocksThatDiffer has the store's clock an hour ahead of the driver's.
-func TestClocksThatDiffer(t *testing.T) {
-	t.Parallel()
-	var ahead atomic.Int64
-	on, _ := startFake(t, s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	ahead.Store(int64(time.Hour))
-	// The SDK learns the difference from the responses of the store, as long as the store tells the time.
-	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
-		drivertest.WantCode(t, err, codes.Unavailable, "clock")
-	}
-	ahead.Store(0)
-	w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
-}
-
-func TestThrottlingAndRecovery(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		rule fault.Rule
-		want codes.Code
-	}{
-		"S3 asks to slow down":    {fault.Rule{Operation: "GetBucket*", Code: "SlowDown", Status: 503}, codes.ResourceExhausted},
-		"S3 is not available":     {fault.Rule{Operation: "GetBucket*", Code: "ServiceUnavailable", Status: 503}, codes.Unavailable},
-		"IAM asks to slow down":   {fault.Rule{Operation: "iam:*", Code: "Throttling", Status: 400}, codes.ResourceExhausted},
-		"IAM has no room for key": {fault.Rule{Operation: "iam:CreateAccessKey", Code: "LimitExceeded", Status: 409}, codes.ResourceExhausted},
-		"IAM has lost its head":   {fault.Rule{Operation: "iam:*", Code: "ServiceFailure", Status: 500}, codes.Unavailable},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			on, server := startFake(t, s3fake.Options{})
-			w := newWorld(t, on, worldOptions{})
-			bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-			if err := server.Faults.Add(test.rule); err != nil {
-				t.Fatal(err)
-			}
-			_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-			drivertest.WantCode(t, err, test.want)
-			server.Faults.Clear()
-			w.MustGrant(t, grantRequest(account, readWrite, bucket))
-			if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys) != 1 {
-				t.Errorf("users %v, want one with one key", users)
-			}
-		})
 	}
 }
 
@@ -334,77 +227,79 @@ func TestMarksOutliveTheDriver(t *testing.T) {
 	}
 }
 
-func TestStaticBackend(t *testing.T) {
-	t.Parallel()
-	on, _ := startFake(t, s3fake.Options{})
-	on.backend.Type = s3driver.TypeStatic
-	on.backend.Workloads = on.backend.Credentials
-	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	accepted := grantRequest(drivertest.NewAccount(), readWrite, bucket)
-	accepted.Parameters = map[string]string{"acceptSharedCredential": "true"}
-	if err := putObject(t, workload(t, w.MustGrant(t, accepted)), bucket, "key"); err != nil {
-		t.Errorf("the shared key does not work: %v", err)
-	}
-	refused := map[string]struct {
-		change func(*cosi.DriverGrantBucketAccessRequest)
-		want   string
-	}{
-		"a class that does not accept it": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters = nil }, "acceptSharedCredential"},
-		"a rotation":                      {func(r *cosi.DriverGrantBucketAccessRequest) { r.Rotation = "r1" }, "configuration"},
-		"read-only access": {func(r *cosi.DriverGrantBucketAccessRequest) {
-			r.Buckets[0].ObjectDataAccessMode.Mode = readOnly
-		}, "cannot be limited"},
-		"access without deletion": {func(r *cosi.DriverGrantBucketAccessRequest) { r.Parameters["allowDelete"] = "false" }, "cannot be limited"},
-	}
-	for name, test := range refused {
-		request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
-		request.Parameters = map[string]string{"acceptSharedCredential": "true"}
-		test.change(request)
-		_, err := w.DriverGrantBucketAccess(t.Context(), request)
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want InvalidArgument with %q", name, err, test.want)
-		}
-	}
-	if err := w.revoke(t, accepted.GetAccountId(), bucket); err != nil {
-		t.Errorf("revoke: %v", err)
+// without takes calls away from a store, as compatible ones lack them.
+func without(t *testing.T, server *s3fake.Server, operations ...string) {
+	t.Helper()
+	for _, operation := range operations {
+		mustSucceed(t, server.Faults.Add(fault.Rule{Operation: operation, Code: "InvalidAction", Status: http.StatusBadRequest}))
 	}
 }
 
-func TestCallsToStoresAreMeasured(t *testing.T) {
+// TestRevokeWithoutSomeCalls takes it for "none" that a store cannot list what only its administrator
+// may have added.
+func TestRevokeWithoutSomeCalls(t *testing.T) {
 	t.Parallel()
-	on, _ := startFake(t, s3fake.Options{})
-	registry := prometheus.NewRegistry()
-	driver, err := s3driver.New(s3driver.Options{
-		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
-		Credentials: credstore.NewMemory(), Registerer: registry,
-	})
-	if err != nil {
-		t.Fatal(err)
+	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	without(t, server, "iam:ListAttachedUserPolicies", "iam:ListPolicies", "iam:ListAttachedRolePolicies", "iam:ListGroupsForUser")
+	w := newWorld(t, on, worldOptions{})
+	bucket, withKey, asPod := w.NewBucket(t, nil), drivertest.NewAccount(), drivertest.NewAccount()
+	shop := pod{namespace: "ns", account: "sa"}
+	w.MustGrant(t, grantRequest(withKey, readWrite, bucket))
+	w.MustGrant(t, shop.grantRequest(asPod, readWrite, bucket))
+	mustSucceed(t, w.revoke(t, withKey, bucket))
+	mustSucceed(t, shop.revoke(t, w, asPod, bucket))
+	if left := server.Inventory(); len(left.Users)+len(left.Roles)+len(left.Associations) != 0 {
+		t.Errorf("left are users %v, roles %v, associations %v", left.Users, left.Roles, left.Associations)
 	}
-	if err := driver.CheckBackends(t.Context())["main"]; err != nil {
-		t.Errorf("the backend does not respond: %v", err)
+}
+
+// TestPolicyTooLargeForTheStore is refused for good by a store without managed policies.
+func TestPolicyTooLargeForTheStore(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	without(t, server, "iam:CreatePolicy")
+	w := newWorld(t, on, worldOptions{})
+	var buckets []string
+	for range 16 {
+		buckets = append(buckets, w.NewBucket(t, nil))
 	}
-	if _, err := driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: "bc-1"}); err != nil {
-		t.Fatal(err)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen []string
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "operation" {
-					seen = append(seen, label.GetValue())
-				}
-			}
+	account := drivertest.NewAccount()
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, buckets...))
+	drivertest.WantCode(t, err, codes.InvalidArgument)
+	for _, user := range server.Inventory().Users {
+		if len(user.Keys)+len(user.Inline) > 0 {
+			t.Errorf("the refused access has keys or rights: %+v", user)
 		}
 	}
-	for _, want := range []string{"CreateBucket", "PutBucketTagging", "ListBuckets"} {
-		if !slices.Contains(seen, want) {
-			t.Errorf("%s is not measured, only %v", want, seen)
-		}
+	mustSucceed(t, w.revoke(t, account, buckets...))
+	if left := server.Inventory().Users; len(left) != 0 {
+		t.Errorf("left are users %v", left)
+	}
+	granted, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_READ_WRITE}, buckets[:15]...))
+	if err != nil {
+		t.Fatalf("15 buckets: %v", err)
+	}
+	mustSucceed(t, putObject(t, workload(t, granted), granted.GetBuckets()[0].GetBucketId(), "key"))
+}
+
+// TestRevokeLeavesGroups takes a user out of the groups that an administrator put it into: it could not be deleted.
+func TestRevokeLeavesGroups(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	w.MustGrant(t, grantRequest(account, readWrite, bucket))
+	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	group, user := aws.String("auditors"), aws.String(server.Inventory().Users[0].Name)
+	if _, err := admin.CreateGroup(t.Context(), &iam.CreateGroupInput{GroupName: group}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.AddUserToGroup(t.Context(), &iam.AddUserToGroupInput{GroupName: group, UserName: user}); err != nil {
+		t.Fatal(err)
+	}
+	mustSucceed(t, w.revoke(t, account, bucket))
+	if left := server.Inventory(); len(left.Users) != 0 || len(left.Groups) != 1 {
+		t.Errorf("left are users %v and groups %v, want the group alone", left.Users, left.Groups)
 	}
 }

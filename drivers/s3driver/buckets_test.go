@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+func testBucketOfOtherParameters(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"versioning": "true"}})
+	drivertest.WantCode(t, err, codes.AlreadyExists, bucket)
+	out, err := w.root().GetBucketVersioning(t.Context(), &s3.GetBucketVersioningInput{Bucket: &bucket})
+	if err != nil || out.Status != "" {
+		t.Errorf("versioning is %q, %v: the refused request changed the bucket", out.Status, err)
+	}
+}
+
+func testForeignBucketIsLeftAlone(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket := "bc-" + uuid.NewString()
+	if _, err := w.root().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+	drivertest.WantCode(t, err, codes.AlreadyExists, bucket, "left alone")
+	drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	if _, err := w.root().HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket}); err != nil {
+		t.Errorf("the foreign bucket is gone: %v", err)
+	}
+	if _, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket}); err != nil {
+		t.Errorf("static provisioning: %v", err)
+	}
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
+	if err := putObject(t, workload(t, granted), bucket, "key"); err != nil {
+		t.Errorf("put into a static bucket: %v", err)
+	}
+}
+
+func testStaticBucketMustFitItsParameters(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	get := func(parameters map[string]string) error {
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
+		return err
+	}
+	drivertest.WantCode(t, get(map[string]string{"versioning": "true"}), codes.AlreadyExists, "versioning")
+	drivertest.WantCode(t, get(map[string]string{"objectLock": "true"}), codes.AlreadyExists, "object lock")
+	drivertest.WantCode(t, get(map[string]string{"region": "mars-1"}), codes.InvalidArgument, "mars-1")
+	drivertest.WantCode(t, get(nil), codes.OK)
+}
+
+func testDeleteNonEmptyRemovesVersionsMarkersAndUploads(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	parameters := map[string]string{"versioning": "true", "deleteNonEmpty": "true"}
+	bucket, root := w.NewBucket(t, parameters), w.root()
+	for range 3 {
+		for _, key := range []string{"a", "b/c", "ü + %"} {
+			if err := putObject(t, root, bucket, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := root.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String("upload")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Delete(t, bucket, parameters); err != nil {
+		t.Fatal(err)
+	}
+	_, err := root.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: &bucket})
+	if code := apiCode(t, err); code != "NotFound" {
+		t.Errorf("head answers %q, want NotFound", code)
+	}
+}
+
+// newDriver makes a driver whose stores are never called.
+func newDriver(t *testing.T) *s3driver.Driver {
+	t.Helper()
+	config, err := s3driver.Format().Parse([]byte(`
+defaultBackend: main
+backends:
+  main: {type: aws, endpoint: "http://main.invalid"}
+  lab: {type: aws, endpoint: "http://lab.invalid", region: lab-1}
+  cloud: {type: aws}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: credstore.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+func TestBucketID(t *testing.T) {
+	t.Parallel()
+	const name = "bc-7e1f7f0a-1111-4222-8333-123456789abc"
+	tests := map[string]struct {
+		name       string
+		parameters driverkit.Values
+		want       string
+	}{
+		"the name is the ID":                      {name, nil, name},
+		"the default backend is not in the ID":    {name, driverkit.Values{"backend": "main"}, name},
+		"another backend is in the ID":            {name, driverkit.Values{"backend": "lab"}, "lab." + name},
+		"the prefix of the class is in the name":  {name, driverkit.Values{"namePrefix": "team-"}, "team-" + name},
+		"both together":                           {name, driverkit.Values{"namePrefix": "t-", "backend": "lab"}, "lab.t-" + name},
+		"the longest prefix fits":                 {name, driverkit.Values{"namePrefix": strings.Repeat("p", 23)}, strings.Repeat("p", 23) + name},
+		"a name with a dot is hashed":             {"a.b", nil, "h-"},
+		"a name with capitals is hashed":          {"Bucket", nil, "h-"},
+		"a name that looks like a hash is hashed": {"h-abc", nil, "h-"},
+		"a name that is too short is hashed":      {"a", nil, "h-"},
+	}
+	for test, want := range tests {
+		t.Run(test, func(t *testing.T) {
+			t.Parallel()
+			got, err := newDriver(t).BucketID(t.Context(), driverkit.BucketIDRequest{Name: want.name, Parameters: want.parameters})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(want.want, "h-") {
+				if !regexp.MustCompile(`^h-[a-z2-7]{32}$`).MatchString(got) {
+					t.Errorf("ID is %q, want a hash", got)
+				}
+			} else if got != want.want {
+				t.Errorf("ID is %q, want %q", got, want.want)
+			}
+		})
+	}
+}
+
+func TestDistinctNamesHaveDistinctIDs(t *testing.T) {
+	t.Parallel()
+	driver := newDriver(t)
+	long := strings.Repeat("n", 252)
+	names := []string{"a", "A", "a.b", "a-b", "h-a", "Bucket", "bucket", long + "1", long + "2", strings.Repeat("n", 63), strings.Repeat("n", 64), "ü", "-", "a b"}
+	seen := map[string]string{}
+	for _, name := range names {
+		bucket, err := driver.BucketID(t.Context(), driverkit.BucketIDRequest{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		account, err := driver.AccountID(t.Context(), driverkit.AccountIDRequest{Name: name, AccessSpec: readBucket("b")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, id := range map[string]string{"bucket ": bucket, "account ": account} {
+			if other, taken := seen[kind+id]; taken {
+				t.Errorf("%q and %q both have the %sID %s", name, other, kind, id)
+			}
+			seen[kind+id] = name
+			if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,63}$`).MatchString(id) {
+				t.Errorf("%sID %q of %q has other characters or another length than stores take", kind, id, name)
+			}
+		}
+	}
+}
+
+func readBucket(ids ...string) driverkit.AccessSpec {
+	spec := driverkit.AccessSpec{Protocol: driverkit.S3, AuthType: driverkit.Key}
+	for _, id := range ids {
+		spec.Buckets = append(spec.Buckets, driverkit.BucketAccess{BucketID: id, ObjectData: driverkit.ReadOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any})
+	}
+	return spec
+}
+
+func TestPhaseOneRefuses(t *testing.T) {
+	t.Parallel()
+	driver := newDriver(t)
+	buckets := map[string]struct {
+		parameters driverkit.Values
+		want       string
+	}{
+		"a backend that is not configured":    {driverkit.Values{"backend": "moon"}, "cloud, lab, main"},
+		"a region that the backend has not":   {driverkit.Values{"backend": "lab", "region": "lab-2"}, "lab-1"},
+		"a quota where there is none":         {driverkit.Values{"quota": "1Gi"}, "no quotas"},
+		"parameters that exclude one another": {driverkit.Values{"objectLockMode": "GOVERNANCE"}, "objectLockDays"},
+	}
+	for name, test := range buckets {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := driver.BucketID(t.Context(), driverkit.BucketIDRequest{Name: "bc-1", Parameters: test.parameters})
+			drivertest.WantCode(t, err, codes.InvalidArgument, test.want)
+		})
+	}
+	if _, err := driver.BucketID(t.Context(), driverkit.BucketIDRequest{Name: "bc-1", Parameters: driverkit.Values{"backend": "cloud", "region": "eu-west-3"}}); err != nil {
+		t.Errorf("another region of AWS: %v", err)
+	}
+	t.Run("buckets of two backends", func(t *testing.T) {
+		t.Parallel()
+		_, err := driver.AccountID(t.Context(), driverkit.AccountIDRequest{Name: "ba-1", AccessSpec: readBucket("b", "lab.b")})
+		drivertest.WantCode(t, err, codes.OutOfRange, "different backends")
+	})
+	t.Run("metadata without data", func(t *testing.T) {
+		t.Parallel()
+		spec := readBucket("b")
+		spec.Buckets[0].ObjectData, spec.Buckets[0].ObjectMetadata = driverkit.Any, driverkit.ReadOnly
+		_, err := driver.AccountID(t.Context(), driverkit.AccountIDRequest{Name: "ba-1", AccessSpec: spec})
+		drivertest.WantCode(t, err, codes.InvalidArgument, "bucket b", "s3:GetObject")
+	})
+}
+
+const (
+	oneRule    = `{"Rules":[{"Status":"Enabled","Filter":{"Prefix":"tmp/"},"Expiration":{"Days":7}}]}`
+	otherRule  = `{"Rules":[{"Status":"Enabled","Filter":{"Prefix":"tmp/"},"Expiration":{"Days":8}}]}`
+	oldForm    = `{"Rules":[{"ID":"x","Status":"Enabled","Prefix":"tmp/","Expiration":{"Days":7}}]}`
+	oneOrigin  = `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["https://a.example.com"]}]}`
+	twoOrigins = `{"CORSRules":[{"AllowedMethods":["GET"],"AllowedOrigins":["https://a.example.com","https://b.example.com"]}]}`
+)
+
+// testParametersAtTheStore makes a bucket with each parameter, and has the store's own answers
+// compared with it and with another value. A store that cannot do it refuses it as a bad argument.
+func testParametersAtTheStore(t *testing.T, on target) {
+	lock := func(mode, days string) map[string]string {
+		return map[string]string{"objectLock": "true", "objectLockMode": mode, "objectLockDays": days}
+	}
+	tests := map[string]struct {
+		set, same, other map[string]string
+		want             string
+	}{
+		"versioning":     {set: map[string]string{"versioning": "true"}, other: lock("GOVERNANCE", "1"), want: "object lock"},
+		"object lock":    {set: map[string]string{"objectLock": "true"}, other: lock("GOVERNANCE", "1"), want: "retention"},
+		"retention":      {set: lock("GOVERNANCE", "1"), other: lock("GOVERNANCE", "2"), want: "retention"},
+		"retention mode": {set: lock("GOVERNANCE", "1"), other: lock("COMPLIANCE", "1"), want: "retention"},
+		"tags":           {set: map[string]string{"tags": `{"Käse":"ö 1"}`}, other: map[string]string{"tags": `{"Käse":"ö 2"}`}, want: "tag"},
+		"encryption":     {set: map[string]string{"encryption": "SSE-S3"}, other: map[string]string{"encryption": "SSE-KMS"}, want: "encryption"},
+		"lifecycle": {
+			set: map[string]string{"lifecycle": oneRule}, same: map[string]string{"lifecycle": oldForm},
+			other: map[string]string{"lifecycle": otherRule}, want: "lifecycle",
+		},
+		"CORS": {set: map[string]string{"cors": oneOrigin}, other: map[string]string{"cors": twoOrigins}, want: "CORS"},
+	}
+	w := newWorld(t, on, worldOptions{})
+	get := func(bucket string, parameters map[string]string) error {
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
+		return err
+	}
+	for name, test := range tests {
+		bucket := "bc-" + drivertest.NewAccount()
+		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: test.set})
+		if on.real && status.Code(err) == codes.InvalidArgument {
+			t.Logf("%s: the store has not got it: %v", name, err)
+			mustSucceed(t, w.Delete(t, bucket, nil))
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		mustSucceed(t, get(bucket, test.set))
+		mustSucceed(t, get(bucket, test.same))
+		if err := get(bucket, test.other); status.Code(err) != codes.AlreadyExists || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: another value: %v, want AlreadyExists with %q", name, err, test.want)
+		}
+		mustSucceed(t, w.Delete(t, bucket, nil))
+	}
+}
+
+// TestBucketsWithoutConfiguration do not fit parameters that ask for some.
+func TestBucketsWithoutConfiguration(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{
+		"objectLock": "true", "objectLockMode": "GOVERNANCE", "objectLockDays": "1", "tags": `{"a":"b"}`, "encryption": "SSE-KMS", "lifecycle": oneRule, "cors": oneOrigin,
+	}})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "versioning", "object lock", "tag", "encryption", "lifecycle", "CORS")
+}
+
+// TestQuotaOfMinIO asks the store for the limit that it keeps, and has the driver compare it with another.
+func TestQuotaOfMinIO(t *testing.T) {
+	t.Parallel()
+	on := realMinIO(t)
+	w := newWorld(t, on, worldOptions{})
+	bucket, without := w.NewBucket(t, map[string]string{"quota": "1Gi"}), w.NewBucket(t, nil)
+	for _, test := range []struct {
+		bucket, quota string
+		want          codes.Code
+	}{{bucket, "1Gi", codes.OK}, {bucket, "2Gi", codes.AlreadyExists}, {without, "1Gi", codes.AlreadyExists}} {
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: test.bucket, Parameters: map[string]string{"quota": test.quota}})
+		if status.Code(err) != test.want {
+			t.Errorf("a static bucket with a quota of %s: %v, want %v", test.quota, err, test.want)
+		}
+	}
+	client := &adminapi.Client{
+		Name: "minio", Endpoint: on.backend.Endpoint, Region: "us-east-1", Credentials: fixedCredentials(rootAccessKey, rootSecretKey), HTTP: http.DefaultClient,
+	}
+	answer, err := client.Call(t.Context(), adminapi.Request{
+		Operation: "GetBucketQuota", Method: http.MethodGet, Path: "/minio/admin/v3/get-bucket-quota", Query: map[string][]string{"bucket": {bucket}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var quota struct{ Size, Quota int64 }
+	if err := json.Unmarshal(answer, &quota); err != nil || max(quota.Size, quota.Quota) != 1<<30 {
+		t.Errorf("quota is %+v, %v", quota, err)
+	}
+}
+
+// TestEncryptionByAKey gives the permission to use the key, however the bucket names it.
+func TestEncryptionByAKey(t *testing.T) {
+	t.Parallel()
+	const keyID = "1234abcd-12ab-34cd-56ef-1234567890ab"
+	for name, key := range map[string]string{
+		"by its ID":  keyID,
+		"by its ARN": "arn:aws:kms:us-east-1:000000000000:key/" + keyID,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, _ := startFake(t, s3fake.Options{})
+			w := newWorld(t, on, worldOptions{})
+			bucket := w.NewBucket(t, map[string]string{"encryption": "SSE-KMS", "kmsKeyID": key})
+			writer := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}, bucket)))
+			reader := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: readOnly}, bucket)))
+			mustSucceed(t, putObject(t, writer, bucket, "key"))
+			mustSucceed(t, getObject(t, reader, bucket, "key"))
+		})
+	}
+}
+
+// TestEncryptionByAKeyOfMinIO has a MinIO with a key of its own: whoever may read or write an object there needs no
+// permission for the key, and a policy that names one is refused.
+func TestEncryptionByAKeyOfMinIO(t *testing.T) {
+	t.Parallel()
+	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, "MINIO_KMS_SECRET_KEY=photos:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="))
+	w := newWorld(t, on, worldOptions{})
+	for name, parameters := range map[string]map[string]string{
+		"the key of the class": {"encryption": "SSE-KMS", "kmsKeyID": "photos"},
+		"no key at all":        {"encryption": "SSE-S3"},
+	} {
+		bucket := w.NewBucket(t, parameters)
+		writer := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: writeOnly}, bucket)))
+		reader := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: readOnly}, bucket)))
+		mustSucceed(t, putObject(t, writer, bucket, "key"))
+		mustSucceed(t, getObject(t, reader, bucket, "key"))
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
+		if err != nil {
+			t.Errorf("%s: a static bucket: %v", name, err)
+		}
+		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: map[string]string{"encryption": "SSE-KMS", "kmsKeyID": "other"}})
+		drivertest.WantCode(t, err, codes.AlreadyExists, "encrypt")
+	}
+	_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{"encryption": "SSE-KMS"}})
+	drivertest.WantCode(t, err, codes.InvalidArgument, "kmsKeyID")
+}
+
+// TestEncryptionByAnAlias cannot be granted: the key behind an alias can be exchanged.
+func TestEncryptionByAnAlias(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	rule := types.ServerSideEncryptionRule{ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{
+		SSEAlgorithm: types.ServerSideEncryptionAwsKms, KMSMasterKeyID: aws.String("alias/photos"),
+	}}
+	_, err := w.root().PutBucketEncryption(t.Context(), &s3.PutBucketEncryptionInput{
+		Bucket: &bucket, ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{rule}},
+	})
+	mustSucceed(t, err)
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "alias")
+	if users := server.Inventory().Users; len(users) != 0 {
+		t.Errorf("the refused grant made users %v", users)
+	}
+}
+
+// TestRegions are those that the store and the answers name.
+func TestRegions(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{Region: "eu-west-3"})
+	on.backend.Region = "eu-west-3"
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, map[string]string{"region": "eu-west-3"})
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
+	want := &cosi.S3BucketInfo{
+		BucketId: bucket, Endpoint: server.URL(), Region: "eu-west-3", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
+	}
+	got := granted.GetBuckets()[0].GetBucketInfo().GetS3()
+	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+		t.Errorf("the bucket is described differently (-want +got):\n%s", diff)
+	}
+	mustSucceed(t, putObject(t, workload(t, granted), bucket, "key"))
+
+	elsewhere := on
+	elsewhere.backend.Region = "us-east-1"
+	_, err := newWorld(t, elsewhere, worldOptions{}).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount()})
+	if err == nil {
+		t.Error("a backend with the wrong region makes buckets")
+	}
+}
+
+// TestBucketOfAnotherAccount is one that the driver may use, by the bucket's own policy, but whose
+// owner the users are not that it makes. The driver is configured as for AWS, and led to the fake.
+func TestBucketOfAnotherAccount(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.us-east-1.amazonaws.com"}})
+	address, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	guest := s3fake.Credentials{AccessKeyID: "AKIAGUESTGUESTGUEST1", SecretAccessKey: "the secret key of a guest"}
+	toTheFake := func(next http.RoundTripper) http.RoundTripper {
+		return transportFunc(func(request *http.Request) (*http.Response, error) {
+			if request.URL.Path == "/" && request.URL.Host == "s3.us-east-1.amazonaws.com" && strings.Contains(request.Header.Get("Authorization"), guest.AccessKeyID) {
+				// The fake has the buckets of one account; a guest's own account has none.
+				return &http.Response{
+					StatusCode: http.StatusOK, Header: http.Header{}, Request: request,
+					Body: io.NopCloser(strings.NewReader(`<ListAllMyBucketsResult><Buckets></Buckets></ListAllMyBucketsResult>`)),
+				}, nil
+			}
+			request = request.Clone(request.Context())
+			request.Host, request.URL.Host, request.URL.Scheme = request.URL.Host, address.Host, address.Scheme
+			return next.RoundTrip(request)
+		})
+	}
+	root := s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)
+	bucket := "somebodys-bucket"
+	_, err = root.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket})
+	mustSucceed(t, err)
+	get := func(credentials s3driver.CredentialsConfig) error {
+		w := newWorld(t, on, worldOptions{wrap: toTheFake, config: func(c *s3driver.Config) {
+			c.Backends["main"] = s3driver.BackendConfig{Type: s3driver.TypeAWS, Credentials: credentials}
+		}})
+		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
+		return err
+	}
+	mustSucceed(t, get(on.backend.Credentials))
+
+	const everything = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
+	mustSucceed(t, server.ImportUser(s3fake.ImportedUser{Name: "guest", Credentials: guest, Policy: everything, Account: "111122223333"}))
+	asGuest := s3driver.CredentialsConfig{AccessKeyID: guest.AccessKeyID, SecretAccessKey: cosi.NewSecret(guest.SecretAccessKey)}
+	drivertest.WantCode(t, get(asGuest), codes.PermissionDenied)
+	_, err = root.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: aws.String(`{"Version":"2012-10-17","Statement":[` +
+		`{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"s3:*","Resource":["arn:aws:s3:::` + bucket + `","arn:aws:s3:::` + bucket + `/*"]}]}`)})
+	mustSucceed(t, err)
+	drivertest.WantCode(t, get(asGuest), codes.AlreadyExists, "another account")
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// outage is a store that responds with 503 to everything for a while: to more calls than one RPC makes, and
+// with COOPER_SOAK for a minute.
+type outage struct {
+	calls atomic.Int64
+	until atomic.Int64
+}
+
+const callsOfAnOutage = 4
+
+func (o *outage) begin() {
+	length := time.Duration(0)
+	if os.Getenv("COOPER_SOAK") != "" {
+		length = time.Minute
+	}
+	o.until.Store(time.Now().Add(length).UnixNano())
+	o.calls.Store(callsOfAnOutage)
+}
+
+// goesOn counts a call and reports whether it is answered 503.
+func (o *outage) goesOn() bool {
+	return o.calls.Add(-1) >= 0 || time.Now().UnixNano() < o.until.Load()
+}
+
+func (o *outage) wrap(next http.RoundTripper) http.RoundTripper {
+	return transportFunc(func(request *http.Request) (*http.Response, error) {
+		if !o.goesOn() {
+			return next.RoundTrip(request)
+		}
+		return &http.Response{
+			StatusCode: http.StatusServiceUnavailable, Status: "503 Service Unavailable", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{}, Body: http.NoBody, Request: request,
+		}, nil
+	})
+}
+
+// TestOutage has one begin before each step of a whole life. A sidecar repeats the step until it is
+// done; nothing is made twice.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	broken := &outage{}
+	// It is not served: the calls that ask for its health would end the outage sooner.
+	driver, err := s3driver.New(s3driver.Options{
+		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Credentials: credstore.NewMemory(), WrapTransport: broken.wrap,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	life := names{bucket: "bc-" + drivertest.NewAccount(), account: drivertest.NewAccount()}
+	for _, step := range []struct {
+		name string
+		call func(context.Context, *s3driver.Driver, names) error
+	}{{"create", callCreate}, {"grant", callGrant("")}, {"revoke", callRevoke}, {"delete", callDelete}} {
+		broken.begin()
+		refused := 0
+		for err := step.call(t.Context(), driver, life); err != nil; err = step.call(t.Context(), driver, life) {
+			drivertest.WantCode(t, err, codes.Unavailable)
+			refused++
+		}
+		t.Logf("%s: %d RPCs were answered Unavailable", step.name, refused)
+		if refused == 0 {
+			t.Errorf("%s: the outage was not noticed", step.name)
+		}
+		if held := server.Inventory(); step.name == "grant" && (len(held.Buckets) != 1 || len(held.Users) != 1 || len(held.Users[0].Keys) != 1) {
+			t.Errorf("the store has %d buckets and users %v, want one each with one key", len(held.Buckets), held.Users)
+		}
+	}
+	if left := server.Inventory(); len(left.Buckets)+len(left.Users) != 0 {
+		t.Errorf("left are buckets %v and users %v", left.Buckets, left.Users)
+	}
+}
+
+// TestClocksThatDiffer has the store's clock an hour ahead of the driver's.
+func TestClocksThatDiffer(t *testing.T) {
+	t.Parallel()
+	var ahead atomic.Int64
+	on, _ := startFake(t, s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	ahead.Store(int64(time.Hour))
+	// The SDK learns the difference from the answers of the store, as long as the store tells the time.
+	if _, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket}); err != nil {
+		drivertest.WantCode(t, err, codes.Unavailable, "clock")
+	}
+	ahead.Store(0)
+	w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
+}
+
+func TestThrottlingAndRecovery(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rule fault.Rule
+		want codes.Code
+	}{
+		"S3 asks to slow down":    {fault.Rule{Operation: "GetBucket*", Code: "SlowDown", Status: 503}, codes.ResourceExhausted},
+		"S3 is not available":     {fault.Rule{Operation: "GetBucket*", Code: "ServiceUnavailable", Status: 503}, codes.Unavailable},
+		"IAM asks to slow down":   {fault.Rule{Operation: "iam:*", Code: "Throttling", Status: 400}, codes.ResourceExhausted},
+		"IAM has no room for key": {fault.Rule{Operation: "iam:CreateAccessKey", Code: "LimitExceeded", Status: 409}, codes.ResourceExhausted},
+		"IAM has lost its head":   {fault.Rule{Operation: "iam:*", Code: "ServiceFailure", Status: 500}, codes.Unavailable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{})
+			w := newWorld(t, on, worldOptions{})
+			bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+			if err := server.Faults.Add(test.rule); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+			drivertest.WantCode(t, err, test.want)
+			server.Faults.Clear()
+			w.MustGrant(t, grantRequest(account, readWrite, bucket))
+			if users := server.Inventory().Users; len(users) != 1 || len(users[0].Keys) != 1 {
+				t.Errorf("users %v, want one with one key", users)
+			}
+		})
+	}
+}
+
+// TestDeletionInSeveralCalls ends each call when it has deleted one page of objects. What a call has
+// deleted, the next one need not.
+func TestDeletionInSeveralCalls(t *testing.T) {
+	t.Parallel()
+	const objects, page = 2100, 1000
+	on, _ := startFake(t, s3fake.Options{})
+	var timeUp context.CancelFunc
+	driver, err := s3driver.New(s3driver.Options{
+		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Credentials: credstore.NewMemory(),
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+			return transportFunc(func(request *http.Request) (*http.Response, error) {
+				response, err := next.RoundTrip(request)
+				if request.Method == http.MethodPost && request.URL.Query().Has("delete") {
+					timeUp()
+				}
+				return response, err
+			})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket := "bc-1"
+	if _, err := driver.CreateBucket(t.Context(), driverkit.CreateBucketRequest{BucketID: bucket}); err != nil {
+		t.Fatal(err)
+	}
+	root := s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)
+	var group sync.WaitGroup
+	for part := range 4 {
+		group.Go(func() {
+			for i := part; i < objects; i += 4 {
+				if err := putObject(t, root, bucket, fmt.Sprint("key", i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	calls := 0
+	for left := objects; left > 0; calls++ {
+		var ctx context.Context
+		ctx, timeUp = context.WithCancel(t.Context())
+		err := driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: bucket, Parameters: driverkit.Values{"deleteNonEmpty": "true"}})
+		timeUp()
+		if err == nil {
+			t.Fatal("a call whose time was up succeeded")
+		}
+		found := 0
+		for pages := s3.NewListObjectsV2Paginator(root, &s3.ListObjectsV2Input{Bucket: &bucket}); pages.HasMorePages(); {
+			listed, err := pages.NextPage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			found += len(listed.Contents)
+		}
+		if want := max(0, left-page); found != want {
+			t.Fatalf("call %d left %d of %d objects, want %d", calls+1, found, left, want)
+		}
+		left = found
+	}
+	timeUp = func() {}
+	mustSucceed(t, driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: bucket}))
+	t.Logf("%d objects were deleted in %d calls", objects, calls)
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/testenv/stores"
+)
+
+// findBinary returns the path of a real store's server. Without one the test is skipped, except where the variable
+// REQUIRE_STORES is set.
+func findBinary(t *testing.T, store stores.Store) string {
+	t.Helper()
+	path, err := store.Find()
+	if err == nil {
+		return path
+	}
+	if os.Getenv("REQUIRE_STORES") != "" || !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+	return ""
+}
+
+// startProcess runs a server until the test ends. Its output is shown if the test fails.
+func startProcess(t *testing.T, path string, environment []string, arguments ...string) {
+	t.Helper()
+	output, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), path, arguments...)
+	command.Env = append(os.Environ(), environment...)
+	command.Stdout, command.Stderr = output, output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := command.Process.Kill(); err != nil {
+			t.Errorf("end %s: %v", path, err)
+		}
+		_ = command.Wait()
+		if !t.Failed() {
+			return
+		}
+		if _, err := output.Seek(0, io.SeekStart); err == nil {
+			text, _ := io.ReadAll(output)
+			t.Logf("output of %s:\n%s", path, text)
+		}
+	})
+}
+
+// freeAddress returns an address that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+// waitFor asks the URL until something returns it.
+func waitFor(t *testing.T, url string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	direct := &http.Transport{DisableKeepAlives: true}
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := direct.RoundTrip(request)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		if err == nil && response.StatusCode < http.StatusInternalServerError {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s does not answer: %v", url, errors.Join(err, ctx.Err()))
+		case <-ticker.C:
+		}
+	}
+}
+
+const (
+	rootAccessKey = "rootaccesskey"
+	rootSecretKey = "root-secret-key"
+)
+
+// startVersityIAM starts versitygw with its own IAM API, and returns the endpoints of S3 and IAM.
+func startVersityIAM(t *testing.T) (string, string) {
+	t.Helper()
+	path := findBinary(t, stores.VersityGW())
+	directory := tempdirtest.Short(t)
+	data, versions, iam := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
+	for _, needed := range []string{data, versions, iam} {
+		if err := os.Mkdir(needed, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket := filepath.Join(directory, "iam.sock")
+	iamAddress, s3Address := freeAddress(t), freeAddress(t)
+	startProcess(t, path, nil, "-p", iamAddress, "-a", rootAccessKey, "-s", rootSecretKey, "--keep-alive",
+		"iam", "--quiet", "--dir", iam, "--private-ports", socket)
+	waitFor(t, "http://"+iamAddress)
+	startProcess(t, path, nil, "-p", s3Address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
+		"--iam-cache-disable", "--iam-standalone-endpoint", socket, "posix", "--versioning-dir", versions, data)
+	waitFor(t, "http://"+s3Address)
+	return "http://" + s3Address, "http://" + strings.TrimPrefix(iamAddress, "http://")
+}
+
+// startVersity starts versitygw with accounts of its own, and returns its endpoint.
+func startVersity(t *testing.T) string {
+	t.Helper()
+	path := findBinary(t, stores.VersityGW())
+	root := t.TempDir()
+	data, versions, iam := filepath.Join(root, "data"), filepath.Join(root, "versions"), filepath.Join(root, "iam")
+	for _, needed := range []string{data, versions, iam} {
+		if err := os.Mkdir(needed, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := freeAddress(t)
+	startProcess(t, path, nil, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
+		"--iam-cache-disable", "--iam-dir", iam, "posix", "--versioning-dir", versions, data)
+	waitFor(t, "http://"+address)
+	return "http://" + address
+}
+
+// startMinIO starts MinIO, with more in its environment, and returns its endpoint.
+func startMinIO(t *testing.T, more ...string) string {
+	t.Helper()
+	path := findBinary(t, stores.MinIO())
+	address := freeAddress(t)
+	environment := []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"}
+	startProcess(t, path, append(environment, more...),
+		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
+	waitFor(t, "http://"+address+"/minio/health/cluster")
+	return "http://" + address
+}
+
+// inventory lists everything at the store and in the credential store, as its administrator sees it.
+func inventory(t *testing.T, on target, store *credstore.Memory) []string {
+	t.Helper()
+	lines, err := on.list(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, account := range store.Accounts() {
+		// The record of the backends in use stays.
+		if strings.HasPrefix(account, "driver/") {
+			continue
+		}
+		lines = append(lines, "stored "+account)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// list returns what is at the store: "kind name" lines of buckets, users, keys and policies.
+func (on target) list(ctx context.Context) ([]string, error) {
+	lines, err := on.accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root := s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)
+	buckets, err := root.ListBuckets(ctx, &s3.ListBucketsInput{})
+	if err != nil {
+		return nil, err
+	}
+	for _, bucket := range buckets.Buckets {
+		lines = append(lines, "bucket "+aws.ToString(bucket.Name))
+	}
+	return lines, nil
+}
+
+// iamAccounts lists users, keys and inline policies through an IAM API.
+func iamAccounts(ctx context.Context, endpoint, id, secret string) ([]string, error) {
+	client := iam.New(iam.Options{BaseEndpoint: aws.String(endpoint), Region: "us-east-1", Credentials: fixedCredentials(id, secret)})
+	users, err := client.ListUsers(ctx, &iam.ListUsersInput{})
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, user := range users.Users {
+		name := aws.ToString(user.UserName)
+		lines = append(lines, "user "+name)
+		keys, err := client.ListAccessKeys(ctx, &iam.ListAccessKeysInput{UserName: user.UserName})
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys.AccessKeyMetadata {
+			lines = append(lines, "key "+name+" "+aws.ToString(key.AccessKeyId))
+		}
+		policies, err := client.ListUserPolicies(ctx, &iam.ListUserPoliciesInput{UserName: user.UserName})
+		if err != nil {
+			return nil, err
+		}
+		for _, policy := range policies.PolicyNames {
+			lines = append(lines, "policy "+name+" "+policy)
+		}
+	}
+	return lines, nil
+}
+
+// adminAccounts lists users and policies through the admin API of a store. Each user of theirs is a
+// key of an account.
+func adminAccounts(ctx context.Context, kind s3driver.BackendType, endpoint string) ([]string, error) {
+	client := &adminapi.Client{
+		Name: string(kind), Endpoint: endpoint, Region: "us-east-1", Credentials: fixedCredentials(rootAccessKey, rootSecretKey), HTTP: http.DefaultClient,
+	}
+	call := func(method, path string) ([]byte, error) {
+		return client.Call(ctx, adminapi.Request{Operation: path, Method: method, Path: path})
+	}
+	if kind == s3driver.TypeVersityGW {
+		answer, err := call(http.MethodPatch, "/list-users")
+		if err != nil {
+			return nil, err
+		}
+		return versityAccounts(answer)
+	}
+	answer, err := call(http.MethodGet, "/minio/admin/v3/export-iam")
+	if err != nil {
+		return nil, err
+	}
+	return minioAccounts(answer)
+}
+
+func versityAccounts(answer []byte) ([]string, error) {
+	var parsed struct {
+		Accounts []struct{ Access string }
+	}
+	if err := xml.Unmarshal(answer, &parsed); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, found := range parsed.Accounts {
+		lines = append(lines, "key "+found.Access)
+	}
+	return lines, nil
+}
+
+// minioAccounts reads the archive of all that MinIO knows of accounts, which is cheaper than its list of users: that one is
+// sealed with a key that takes 64 MB to derive.
+func minioAccounts(archive []byte) ([]string, error) {
+	files, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for kind, name := range map[string]string{"policy": "policies", "key": "users"} {
+		text, err := fs.ReadFile(files, "iam-assets/"+name+".json")
+		if err != nil {
+			return nil, err
+		}
+		var found map[string]json.RawMessage
+		if err := json.Unmarshal(text, &found); err != nil {
+			return nil, err
+		}
+		for name := range found {
+			lines = append(lines, kind+" "+name)
+		}
+	}
+	return lines, nil
+}
+
+// onEveryTarget runs a test of what does not depend on the store.
+func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
+	t.Helper()
+	targets := map[string]func(*testing.T) target{
+		"our fake":           ourFake,
+		"versitygw with IAM": versityIAM,
+		"versitygw":          versityAdmin,
+		"MinIO":              realMinIO,
+	}
+	for name, start := range targets {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t, start(t))
+		})
+	}
+}
+
+// TestBehaviour is what the driver does on every store. All of it shares one store of each kind, as the workloads of
+// one do, since to start a real one takes longer than most of what is tried there: nothing here may count what the
+// store holds, or break it.
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	behaviours := map[string]func(t *testing.T, on target){
+		"every API responds": testEveryStoreResponds,
+		"a whole life":       testWholeLife,
+
+		"modes, by trying":              testModesByTrying,
+		"parameters of buckets":         testParametersAtTheStore,
+		"repeated calls, and a restart": testRepeatedCallsReturnTheSame,
+		"a bucket of other parameters":  testBucketOfOtherParameters,
+		"an account of other buckets":   testAccountOfOtherBucketsOrModes,
+		"a static bucket that must fit": testStaticBucketMustFitItsParameters,
+		"a foreign bucket":              testForeignBucketIsLeftAlone,
+		"a grant on a missing bucket":   testGrantOnMissingBucketLeavesNoAccount,
+		"a revoke on a missing bucket":  testRevokeAfterTheBucketIsGone,
+		"removal by hand":               testBucketAndUserRemovedByHand,
+		"rotation":                      testRotationKeepsExactlyThePreviousKey,
+		"deletion of what is not empty": testDeleteNonEmptyRemovesVersionsMarkersAndUploads,
+		"grants at once on one bucket":  testParallelGrantsOnOneBucket,
+		"grants at once of one account": testParallelGrantsOfOneAccount,
+		"a lost credential store":       testLostCredentialStoreDeletesNoLiveKey,
+		"a store that is down":          testStoreThatIsDown,
+		"a wrong login":                 testWrongLogin,
+	}
+	onEveryTarget(t, func(t *testing.T, on target) {
+		for name, test := range behaviours {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, on)
+			})
+		}
+	})
+}
