@@ -47,63 +47,69 @@ func errorf(code codes.Code, format string, args []any) *Error {
 	return &Error{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// InvalidArgument: a value that driver or backend do not support. Terminal. Name the field and what
-// is supported. The arguments appear in front of users: no secrets, no backend texts.
+// InvalidArgument returns an error about a value that driver or backend do not support. It is
+// terminal. Name the field and what is supported. The arguments appear in front of users: no secrets,
+// no backend texts.
 func InvalidArgument(format string, args ...any) *Error {
 	return errorf(codes.InvalidArgument, format, args)
 }
 
-// AlreadyExists: something of this identity exists and does not fit, or belongs to somebody else.
-// Terminal.
+// AlreadyExists returns an error about something of this identity that exists and does not fit, or
+// belongs to somebody else. It is terminal.
 func AlreadyExists(format string, args ...any) *Error {
 	return errorf(codes.AlreadyExists, format, args)
 }
 
-// OutOfRange: one account cannot reach several buckets. Terminal. The kit returns it for drivers
-// that declare so; use it where only the request's details tell.
+// OutOfRange returns the error that one account cannot reach several buckets. It is terminal. The kit
+// returns it for drivers that declare so; use it where only the request's details tell.
 func OutOfRange(format string, args ...any) *Error { return errorf(codes.OutOfRange, format, args) }
 
-// Unimplemented: the driver cannot do this at all. Terminal until the driver is replaced.
+// Unimplemented returns an error about what the driver cannot do at all. It is terminal until the
+// driver is replaced.
 func Unimplemented(format string, args ...any) *Error {
 	return errorf(codes.Unimplemented, format, args)
 }
 
-// NotFound: a bucket that the request needs does not exist. Retried.
+// NotFound returns an error about a bucket that the request needs and that does not exist. It is
+// retried.
 func NotFound(format string, args ...any) *Error { return errorf(codes.NotFound, format, args) }
 
-// FailedPrecondition: the backend's state forbids the call until somebody changes it, such as a
-// bucket that is not empty. Retried.
+// FailedPrecondition returns an error about a state of the backend that forbids the call until
+// somebody changes it, such as a bucket that is not empty. It is retried.
 func FailedPrecondition(format string, args ...any) *Error {
 	return errorf(codes.FailedPrecondition, format, args)
 }
 
-// PermissionDenied: the backend denies the driver's own identity the action. Retried.
+// PermissionDenied returns an error about an action that the backend denies the driver's own identity.
+// It is retried.
 func PermissionDenied(format string, args ...any) *Error {
 	return errorf(codes.PermissionDenied, format, args)
 }
 
-// Unauthenticated: the backend does not accept the driver's own credentials. Retried.
+// Unauthenticated returns the error that the backend does not accept the driver's own credentials. It
+// is retried.
 func Unauthenticated(format string, args ...any) *Error {
 	return errorf(codes.Unauthenticated, format, args)
 }
 
-// ResourceExhausted: throttling or a quota. Retried.
+// ResourceExhausted returns an error about throttling or a quota. It is retried.
 func ResourceExhausted(format string, args ...any) *Error {
 	return errorf(codes.ResourceExhausted, format, args)
 }
 
-// Unavailable: the backend cannot be reached or responds with an error of its own. Retried.
+// Unavailable returns an error about a backend that cannot be reached or responds with an error of its
+// own. It is retried.
 func Unavailable(format string, args ...any) *Error { return errorf(codes.Unavailable, format, args) }
 
-// Aborted: another change of the same resource is under way. Retried.
+// Aborted returns the error that another change of the same resource is under way. It is retried.
 func Aborted(format string, args ...any) *Error { return errorf(codes.Aborted, format, args) }
 
-// DeadlineExceeded: the work needs another call to go on. Retried.
+// DeadlineExceeded returns an error about work that needs another call to go on. It is retried.
 func DeadlineExceeded(format string, args ...any) *Error {
 	return errorf(codes.DeadlineExceeded, format, args)
 }
 
-// Internal: the driver itself failed. Retried.
+// Internal returns an error about a failure of the driver itself. It is retried.
 func Internal(format string, args ...any) *Error { return errorf(codes.Internal, format, args) }
 
 // classify returns err as an *Error: as it is if a constructor made it, by the context if that

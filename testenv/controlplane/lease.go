@@ -30,12 +30,13 @@ type Holder struct {
 	Server string `json:"server,omitempty"`
 }
 
-// HeldError says that a living process uses the data directory.
+// HeldError reports that a living process uses the data directory.
 type HeldError struct {
 	Dir    string
 	Holder Holder
 }
 
+// Error names the directory and the process, and says what to do.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by process %d (%s) since %s; stop that process or use another directory",
 		e.Dir, e.Holder.PID, e.Holder.Command, e.Holder.Started.Format(time.DateTime))

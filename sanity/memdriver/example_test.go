@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package memdriver_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
+	"github.com/cooper-cosi/cooper/sanity/memdriver"
+)
+
+// A client of drivers meets one that makes a mistake: it forgets a bucket's parameters and lets another request have
+// the bucket. sanity.ExampleRun holds such a driver against the suite.
+func ExampleLauncher() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	endpoint := "unix://" + filepath.Join(dir, "cosi.sock")
+
+	launcher := memdriver.Launcher{
+		Store: memdriver.NewStore(""), Profile: memdriver.Narrow(), Defects: memdriver.With(memdriver.NeverComparesParameters),
+	}
+	driver, err := launcher.Launch(ctx, sanity.Launch{Environment: []string{"COSI_ENDPOINT=" + endpoint}, Stdout: io.Discard, Stderr: io.Discard})
+	if err != nil {
+		panic(err)
+	}
+	defer driver.Kill()
+	connection, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		panic(err)
+	}
+	defer connection.Close()
+
+	client := cosi.NewProvisionerClient(connection)
+	for _, tier := range []string{"hot", "cold"} {
+		_, err := client.DriverCreateBucket(ctx, &cosi.DriverCreateBucketRequest{BucketId: "photos", Parameters: map[string]string{"tier": tier}}, grpc.WaitForReady(true))
+		fmt.Println(tier, err)
+	}
+	// Output:
+	// hot <nil>
+	// cold <nil>
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+// A program runs a whole system with a driver of its own and waits for a bucket. In a test, systemtest.Start does the
+// same on a control plane that tests share.
+func ExampleStart() {
+	ctx := context.Background()
+	driver, err := driverfake.New(driverfake.Options{Name: "shelf.example.com"})
+	if err != nil {
+		panic(err)
+	}
+	s, err := system.Start(ctx, system.Options{Drivers: []system.Driver{{Name: driver.Name(), Serve: driver.Serve}}})
+	if err != nil {
+		panic(err)
+	}
+	defer func() {
+		if err := s.Stop(); err != nil {
+			panic(err)
+		}
+	}()
+	class := &cosiapi.BucketClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "gold"},
+		Spec:       cosiapi.BucketClassSpec{DriverName: driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete},
+	}
+	claim := &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "photos"},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: class.Name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+	if err := s.Client().Create(ctx, class); err != nil {
+		panic(err)
+	}
+	if err := s.Client().Create(ctx, claim); err != nil {
+		panic(err)
+	}
+	if err := system.WaitCondition(ctx, s.Client(), claim, cosiapi.ConditionProvisioned, metav1.ConditionTrue); err != nil {
+		panic(err)
+	}
+	fmt.Println("buckets of the driver:", len(driver.Inventory().Buckets))
+	// Output: buckets of the driver: 1
+}
