@@ -14,6 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
@@ -27,12 +28,9 @@ import (
 // inProcess is a system in this process, but for the API server.
 func inProcess(t *testing.T) *world {
 	t.Helper()
-	s3, err := s3fake.New(s3fake.Options{})
-	running(t, s3, err)
-	azure, err := azurefake.New(azurefake.Options{})
-	running(t, azure, err)
-	gcs, err := gcsfake.New(gcsfake.Options{})
-	running(t, gcs, err)
+	s3 := faketest.Start(t, s3fake.New, s3fake.Options{})
+	azure := faketest.Start(t, azurefake.New, azurefake.Options{})
+	gcs := faketest.Start(t, gcsfake.New, gcsfake.Options{})
 	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{
 		served(containers.S3DriverName, s3Driver(t, s3)), served(containers.AzureDriverName, azureDriver(t, azure)), served(containers.GCSDriverName, gcsDriver(t, gcs)),
 	}})
@@ -40,26 +38,6 @@ func inProcess(t *testing.T) *world {
 		t.Helper()
 		s.Restart(map[string]*system.Component{"controller": s.Controller(), "sidecar": s.Sidecar(c.driver), "driver": s.Driver(c.driver)}[part])
 	}}
-}
-
-// running starts a fake until the end of the test.
-func running(t *testing.T, fake interface {
-	Start() error
-	Close() error
-}, err error,
-) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fake.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fake.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func served(name string, driver driverkit.Driver) system.Driver {

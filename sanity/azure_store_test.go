@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 )
@@ -28,18 +29,7 @@ type azureStore struct {
 
 func startAzure(t *testing.T) azureStore {
 	t.Helper()
-	server, err := azurefake.New(azurefake.Options{})
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := faketest.Start(t, azurefake.New, azurefake.Options{})
 	secret, _ := server.Keys(azurefake.DefaultAccount)
 	key, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, secret)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -33,14 +34,7 @@ func write(t *testing.T, name, text string) string {
 // TestProcessServesAndStops configures one process by variables and the next one by a file.
 func TestProcessServesAndStops(t *testing.T) {
 	t.Parallel()
-	server, err := azurefake.New(azurefake.Options{})
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := faketest.Start(t, azurefake.New, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	keyFile := write(t, "key", key+"\n")
 	config := write(t, "config.yaml", "accounts: {"+azurefake.DefaultAccount+": {endpoint: '"+server.URL()+"', credentials: {accountKeyFile: "+keyFile+"}}}")

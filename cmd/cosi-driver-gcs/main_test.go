@@ -16,6 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -28,14 +29,7 @@ func TestMain(m *testing.M) {
 // startStore returns a store and the key of its administrator.
 func startStore(t *testing.T) (*gcsfake.Server, []byte) {
 	t.Helper()
-	server, err := gcsfake.New(gcsfake.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := faketest.Start(t, gcsfake.New, gcsfake.Options{})
 	key, err := server.AdminKey("")
 	if err != nil {
 		t.Fatal(err)

@@ -22,20 +22,14 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 func startStore(t *testing.T, options s3fake.Options) *s3fake.Server {
 	t.Helper()
-	server, err := s3fake.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
+	server := faketest.Start(t, s3fake.New, options)
 	return server
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -62,18 +63,7 @@ func (c *clock) advance(by time.Duration) {
 
 func startFake(t *testing.T, options azurefake.Options) *azurefake.Server {
 	t.Helper()
-	server, err := azurefake.New(options)
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := faketest.Start(t, azurefake.New, options)
 	return server
 }
 

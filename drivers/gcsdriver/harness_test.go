@@ -23,6 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -41,18 +42,7 @@ type google struct {
 
 func startGoogle(t *testing.T, options gcsfake.Options) google {
 	t.Helper()
-	server, err := gcsfake.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := faketest.Start(t, gcsfake.New, options)
 	key, err := server.AdminKey("")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -95,18 +96,7 @@ func ourFake(t *testing.T) target {
 // startFake returns the fake itself too, for tests that inject faults or look into it.
 func startFake(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	t.Helper()
-	server, err := s3fake.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := faketest.Start(t, s3fake.New, options)
 	root := server.Root()
 	return target{
 		backend: s3driver.BackendConfig{

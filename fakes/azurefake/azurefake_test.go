@@ -22,24 +22,13 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
 
 func start(t *testing.T, o azurefake.Options) *azurefake.Server {
 	t.Helper()
-	s, err := azurefake.New(o)
-	if err == nil {
-		err = s.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return faketest.Start(t, azurefake.New, o)
 }
 
 func noRetry() azcore.ClientOptions {

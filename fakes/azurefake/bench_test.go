@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 )
 
 // BenchmarkSmallBlobs writes and reads blobs of 4 KiB, at the fake and at Azurite if that is installed: an operation is
@@ -91,18 +92,7 @@ func ask(b *testing.B, client *http.Client, method, address, body string) error 
 
 func serveFake(t testing.TB) blobService {
 	t.Helper()
-	server, err := azurefake.New(azurefake.Options{})
-	if err == nil {
-		err = server.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := faketest.Start(t, azurefake.New, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
 	if err != nil {

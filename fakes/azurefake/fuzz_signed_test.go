@@ -23,6 +23,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 )
 
 // direct hands requests to a server without a connection, changed on the way if change is set.
@@ -56,15 +57,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 
 func fuzzed(f *testing.F) (*azurefake.Server, *container.SharedKeyCredential) {
 	f.Helper()
-	server, err := azurefake.New(azurefake.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			f.Error(err)
-		}
-	})
+	server := faketest.Open(f, azurefake.New, azurefake.Options{})
 	key, _ := server.Keys(azurefake.DefaultAccount)
 	cred, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
 	if err != nil {

@@ -10,19 +10,12 @@ import (
 	"testing"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 )
 
 // FuzzUnsigned sends whatever it can think of with no key at hand: nothing may be allowed, and nothing may break.
 func FuzzUnsigned(f *testing.F) {
-	server, err := azurefake.New(azurefake.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			f.Error(err)
-		}
-	})
+	server := faketest.Open(f, azurefake.New, azurefake.Options{})
 	account := "/" + azurefake.DefaultAccount
 	f.Add("GET", account+"/data/x", "sv=2021-12-02&sr=c&sp=r&se=2099-01-01&sig=AAAA", "", "")
 	f.Add("PUT", account+"/data", "restype=container", "SharedKey "+azurefake.DefaultAccount+":AAAA", "2021-12-02")

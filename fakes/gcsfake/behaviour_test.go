@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
@@ -146,20 +147,24 @@ type world struct {
 
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
-	s, err := gcsfake.New(gcsfake.Options{Projects: []gcsfake.Project{{ID: "cooper-fake", Number: "111111111111"}, {ID: "other-project", Number: "222222222222"}}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	w := &world{Server: s, known: map[string]string{}}
-	if w.admin, err = s.Token(s.AdminEmail("")); err != nil {
+	return worldOf(tb, gcsfake.Options{})
+}
+
+// worldOf has two projects, and what setup makes in them.
+func worldOf(tb testing.TB, o gcsfake.Options) *world {
+	tb.Helper()
+	o.Projects = []gcsfake.Project{{ID: "cooper-fake", Number: "111111111111"}, {ID: "other-project", Number: "222222222222"}}
+	w := &world{Server: faketest.Open(tb, gcsfake.New, o), known: map[string]string{}}
+	var err error
+	if w.admin, err = w.TokenFor(w.AdminEmail(""), 1000*24*time.Hour, "https://www.googleapis.com/auth/cloud-platform"); err != nil {
 		tb.Fatal(err)
 	}
 	for _, op := range setup() {
-		if got := w.send(tb, w.admin, op); got.Code >= 300 {
+		got := w.send(tb, w.admin, op)
+		if got.Code >= http.StatusMultipleChoices {
 			tb.Fatalf("set up %s %s: %d %s", op.method, op.path, got.Code, got.Body.String())
-		} else {
-			w.learn(op, got)
 		}
+		w.learn(op, got)
 	}
 	return w
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/api/iterator"
 	"google.golang.org/api/option"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
@@ -31,18 +32,7 @@ type fake struct {
 
 func start(t *testing.T, o gcsfake.Options) fake {
 	t.Helper()
-	s, err := gcsfake.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := faketest.Start(t, gcsfake.New, o)
 	return fake{s}
 }
 

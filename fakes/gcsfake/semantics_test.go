@@ -184,22 +184,7 @@ func TestHoldsAndRetention(t *testing.T) {
 // worldAt is a world with a clock.
 func worldAt(t *testing.T, clock *time.Time) *world {
 	t.Helper()
-	s, err := gcsfake.New(gcsfake.Options{Projects: []gcsfake.Project{{ID: "cooper-fake", Number: "111111111111"}, {ID: "other-project", Number: "222222222222"}}, Now: func() time.Time { return *clock }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{Server: s, known: map[string]string{}}
-	if w.admin, err = s.TokenFor(s.AdminEmail(""), 1000*24*time.Hour, "https://www.googleapis.com/auth/cloud-platform"); err != nil {
-		t.Fatal(err)
-	}
-	for _, op := range setup() {
-		got := w.send(t, w.admin, op)
-		if got.Code >= http.StatusMultipleChoices {
-			t.Fatalf("set up %s %s: %d %s", op.method, op.path, got.Code, got.Body.String())
-		}
-		w.learn(op, got)
-	}
-	return w
+	return worldOf(t, gcsfake.Options{Now: func() time.Time { return *clock }})
 }
 
 // TestUniformAccessStays refuses to switch it off while a binding has a condition, and after 90 days.

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
@@ -113,10 +114,7 @@ func TestGooglesSignatures(t *testing.T) {
 // serverAt is a server whose clock stands still.
 func serverAt(t *testing.T, project string, at time.Time) *world {
 	t.Helper()
-	s, err := gcsfake.New(gcsfake.Options{Projects: []gcsfake.Project{{ID: project}}, Now: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := faketest.Open(t, gcsfake.New, gcsfake.Options{Projects: []gcsfake.Project{{ID: project}}, Now: func() time.Time { return at }})
 	token, err := s.Token(s.AdminEmail(""))
 	if err != nil {
 		t.Fatal(err)

@@ -11,20 +11,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
 // BenchmarkList lists pages of 1000 keys in a bucket of 20000, without a network.
 func BenchmarkList(b *testing.B) {
-	s, err := s3fake.New(s3fake.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			b.Error(err)
-		}
-	}()
+	s := faketest.Open(b, s3fake.New, s3fake.Options{})
 	w := &world{Server: s}
 	for i := range 20000 {
 		if i == 0 {
@@ -42,15 +35,7 @@ func BenchmarkList(b *testing.B) {
 
 // BenchmarkGet gets an object of 4 KiB again and again, signature and all, without a network.
 func BenchmarkGet(b *testing.B) {
-	s, err := s3fake.New(s3fake.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			b.Error(err)
-		}
-	}()
+	s := faketest.Open(b, s3fake.New, s3fake.Options{})
 	w := &world{Server: s}
 	w.send(b, s.Root(), operation{method: http.MethodPut, path: "/docs"})
 	w.send(b, s.Root(), operation{method: http.MethodPut, path: "/docs/k", body: strings.Repeat("x", 4096)})

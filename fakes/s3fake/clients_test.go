@@ -19,6 +19,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	miniocreds "github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
@@ -52,19 +53,8 @@ func startTLS(t *testing.T, o s3fake.Options) fake {
 
 func run(t *testing.T, o s3fake.Options, client *http.Client) fake {
 	t.Helper()
-	s, err := s3fake.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		client.CloseIdleConnections()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := faketest.Start(t, s3fake.New, o)
+	t.Cleanup(client.CloseIdleConnections)
 	return fake{s, client}
 }
 

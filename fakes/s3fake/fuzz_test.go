@@ -8,21 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
 // fuzzWorld is one server for all inputs of a fuzz target.
 func fuzzWorld(f *testing.F) *world {
 	f.Helper()
-	s, err := s3fake.New(s3fake.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			f.Error(err)
-		}
-	})
+	s := faketest.Open(f, s3fake.New, s3fake.Options{})
 	return &world{Server: s, known: map[string]string{}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
@@ -49,14 +50,7 @@ func TestOtherAccounts(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = s3fake.New(s3fake.Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s = faketest.Open(t, s3fake.New, s3fake.Options{Dir: dir})
 	w = &world{Server: s, known: map[string]string{}}
 	get := func(path string) operation { return operation{method: http.MethodGet, path: path} }
 	assume := query("AssumeRole", "RoleArn=arn:aws:iam::000000000000:role/role", "RoleSessionName=session")

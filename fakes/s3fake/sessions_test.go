@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
 
@@ -140,15 +141,7 @@ func TestSessionsExpire(t *testing.T) {
 	t.Parallel()
 	var shift atomic.Int64
 	shift.Store(int64(-10 * time.Minute))
-	s, err := s3fake.New(s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := faketest.Open(t, s3fake.New, s3fake.Options{Now: func() time.Time { return time.Now().Add(time.Duration(shift.Load())) }})
 	w := &world{Server: s, known: map[string]string{}}
 	c := w.assume(t, w.travellers(t, allow("*", "*")), "RoleArn="+traveller, "RoleSessionName=session", "DurationSeconds=900")
 	list, whoami := operation{method: http.MethodGet, path: "/"}, query("GetCallerIdentity")

@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
+	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
@@ -209,15 +210,7 @@ func runSuite(t *testing.T, binary, suite string) string {
 	t.Helper()
 	// The suite expects the root user's access key as the owner of buckets, where S3 has the account's number: they
 	// are the same.
-	s, err := s3fake.New(s3fake.Options{OpenBuckets: true, RootAccessKeyID: "000000000000", RootSecretAccessKey: "a secret of the root user"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := faketest.Open(t, s3fake.New, s3fake.Options{OpenBuckets: true, RootAccessKeyID: "000000000000", RootSecretAccessKey: "a secret of the root user"})
 	server := httptest.NewServer(versityAdmin(s))
 	t.Cleanup(server.Close)
 	root := s.Root()
