@@ -55,9 +55,15 @@ func Open(dir, program string) (*File, error) {
 	}
 	f := &File{lock: lock, tables: map[string]map[string]json.RawMessage{}}
 	if err := f.load(dir); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, release(lock))
 	}
 	return f, nil
+}
+
+// release unlocks and closes the lock. Closing alone is not enough: a child that another goroutine is just starting may
+// have a copy of the open file for a moment.
+func release(lock *os.File) error {
+	return errors.Join(syscall.Flock(int(lock.Fd()), syscall.LOCK_UN), lock.Close())
 }
 
 // claim checks that dir is empty or ours, marks and locks it.
@@ -95,7 +101,7 @@ func claim(dir, program string) (*os.File, error) {
 		_, err = lock.WriteAt(raw, 0)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mark the data directory: %w", err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("mark the data directory: %w", err), release(lock))
 	}
 	return lock, nil
 }
@@ -240,5 +246,5 @@ func (f *File) Table(name string) map[string]json.RawMessage {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return errors.Join(f.file.Sync(), f.file.Close(), f.lock.Close())
+	return errors.Join(f.file.Sync(), f.file.Close(), release(f.lock))
 }
