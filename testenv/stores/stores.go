@@ -85,8 +85,8 @@ func (s Store) path() (string, error) {
 	return filepath.Join(cache, "cooper", "stores", s.Version, s.Name()), nil
 }
 
-// Build returns what Find finds, building it first if it is not there, which takes minutes; progress is told so in one
-// sentence. An unfinished build leaves nothing that a later Find would take for an executable.
+// Build returns what Find finds, building it first if it is not there; progress is told so in one sentence. An unfinished
+// build leaves nothing that a later Find would take for an executable.
 func (s Store) Build(ctx context.Context, progress func(string)) (string, error) {
 	found, err := s.Find()
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || os.Getenv(s.Variable) != "" {
@@ -104,7 +104,7 @@ func (s Store) Build(ctx context.Context, progress func(string)) (string, error)
 		return "", fmt.Errorf("cannot build %s: %w", s.Name(), err)
 	}
 	defer os.RemoveAll(tmp)
-	progress(fmt.Sprintf("building %s %s (2 to 5 minutes on two cores, once)", s.Name(), s.Version))
+	progress(fmt.Sprintf("building %s %s from source, once for this machine", s.Name(), s.Version))
 	if err := s.install(ctx, tmp); err != nil {
 		return "", err
 	}
