@@ -14,22 +14,17 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account/signature"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/names"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // complete fills in defaults and then says everything that is wrong, each with its field.
 func (c Config) complete() (Config, error) {
-	setDefault(&c.DriverName, DefaultName)
-	setDefault(&c.RecordsContainer, defaultRecords)
+	settings.Default(&c.DriverName, DefaultName)
+	settings.Default(&c.RecordsContainer, defaultRecords)
 	c.DefaultBackend = c.named().DefaultName()
-	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
-	for _, name := range c.named().Names() {
-		backend := c.Backends[name].withDefaults()
-		backends[name] = backend
-		problems = append(problems, backend.validate("accounts."+name)...)
-	}
-	c.Backends = backends
+	c.Backends, problems = settings.Complete("accounts", c.Backends, BackendConfig.withDefaults, BackendConfig.validate)
 	c.ServiceAccounts = c.ServiceAccounts.withDefaults()
 	if c.managed() {
 		c.Management = c.Management.withDefaults()
@@ -72,14 +67,8 @@ func (c Config) named() driverkit.Backends[BackendConfig] {
 	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends, Word: backendWord, CheckName: names.CheckStorageAccount}
 }
 
-func setDefault[T ~string](field *T, value T) {
-	if *field == "" {
-		*field = value
-	}
-}
-
 func (b BackendConfig) withDefaults() BackendConfig {
-	setDefault(&b.Signing, SigningAccountKey)
+	settings.Default(&b.Signing, SigningAccountKey)
 	switch {
 	case b.Addressing != "":
 	case b.Endpoint == "":
@@ -98,24 +87,9 @@ var (
 	printable     = regexp.MustCompile(`^[[:print:]]*$`)
 )
 
-func (b BackendConfig) validate(field string) []error {
-	var problems []error
-	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
-	}
+func (b BackendConfig) validate(bad settings.Bad) {
 	b.validateAddress(bad)
-	if err := driverkit.CheckEndpoint(b.Endpoint, "https://blob.example.com"); err != nil {
-		bad("endpoint", "%v", err)
-	}
-	if err := driverkit.CheckEndpoint(b.PublicEndpoint, "https://blob.example.com"); err != nil {
-		bad("publicEndpoint", "%v", err)
-	}
-	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
-	}
-	if _, err := driverkit.CertificateAuthorities(b.CAFile); err != nil {
-		bad("caFile", "%v", err)
-	}
+	settings.CheckReach(bad, "https://blob.example.com", b.CAFile, map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint})
 	if err := b.Credentials.check(b.Signing); err != nil {
 		bad("credentials", "%v", err)
 	}
@@ -128,10 +102,9 @@ func (b BackendConfig) validate(field string) []error {
 	if b.Signing == SigningUserDelegation && strings.HasPrefix(b.Endpoint, "http://") {
 		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", b.Endpoint)
 	}
-	return problems
 }
 
-func (b BackendConfig) validateAddress(bad func(name, format string, args ...any)) {
+func (b BackendConfig) validateAddress(bad settings.Bad) {
 	if b.Addressing != AddressingPath && b.Addressing != AddressingHost {
 		bad("addressing", "%q is not one of: path, host", b.Addressing)
 	}
@@ -203,9 +176,9 @@ func (s ServiceAccountsConfig) withDefaults() ServiceAccountsConfig {
 	if !s.enabled() {
 		return s
 	}
-	setDefault(&s.Audience, identity.Audience)
-	setDefault(&s.Roles.ReadOnly, identity.RoleReader)
-	setDefault(&s.Roles.ReadWrite, identity.RoleContributor)
+	settings.Default(&s.Audience, identity.Audience)
+	settings.Default(&s.Roles.ReadOnly, identity.RoleReader)
+	settings.Default(&s.Roles.ReadWrite, identity.RoleContributor)
 	return s
 }
 
@@ -269,8 +242,8 @@ func resourceIDs(accounts map[string]BackendConfig) []string {
 }
 
 func (m ManagementConfig) withDefaults() ManagementConfig {
-	setDefault(&m.Endpoint, DefaultManagement)
-	setDefault(&m.Audience, DefaultManagement)
+	settings.Default(&m.Endpoint, DefaultManagement)
+	settings.Default(&m.Audience, DefaultManagement)
 	return m
 }
 

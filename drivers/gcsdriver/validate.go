@@ -11,21 +11,16 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // complete fills in defaults and then says everything that is wrong, each with its field.
 func (c Config) complete() (Config, error) {
-	setDefault(&c.DriverName, DefaultName)
+	settings.Default(&c.DriverName, DefaultName)
 	c.DefaultBackend = c.named().DefaultName()
-	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
-	for _, name := range c.named().Names() {
-		backend := c.Backends[name].withDefaults()
-		backends[name] = backend
-		problems = append(problems, backend.validate("backends."+name)...)
-	}
-	c.Backends = backends
+	c.Backends, problems = settings.Complete("backends", c.Backends, BackendConfig.withDefaults, BackendConfig.validate)
 	problems = append(problems, c.validate()...)
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, err
@@ -59,36 +54,26 @@ func (c Config) named() driverkit.Backends[BackendConfig] {
 }
 
 func (b BackendConfig) withDefaults() BackendConfig {
-	setDefault(&b.Location, "US")
-	setDefault(&b.IAMEndpoint, b.Endpoint)
+	settings.Default(&b.Location, "US")
+	settings.Default(&b.IAMEndpoint, b.Endpoint)
 	switch {
 	case b.WorkloadIdentity.Pool == "":
 	case strings.HasSuffix(b.WorkloadIdentity.Pool, ".svc.id.goog"):
-		setDefault(&b.WorkloadIdentity.Subject, "ns/{namespace}/sa/{name}")
+		settings.Default(&b.WorkloadIdentity.Subject, "ns/{namespace}/sa/{name}")
 	default:
-		setDefault(&b.WorkloadIdentity.Subject, "system:serviceaccount:{namespace}:{name}")
+		settings.Default(&b.WorkloadIdentity.Subject, "system:serviceaccount:{namespace}:{name}")
 	}
 	return b
 }
 
-func setDefault(field *string, value string) {
-	if *field == "" {
-		*field = value
-	}
-}
-
-func (b BackendConfig) validate(field string) []error {
-	var problems []error
-	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
-	}
+func (b BackendConfig) validate(bad settings.Bad) {
 	if !projectPattern.MatchString(b.Project) {
 		bad("project", "%q is not the ID of a project, which has 6 to 30 lower-case letters, digits and '-'", b.Project)
 	}
 	if !locationPattern.MatchString(b.Location) {
 		bad("location", "%q is not a location such as EU or EUROPE-WEST1", b.Location)
 	}
-	b.validateEndpoints(bad)
+	settings.CheckReach(bad, "https://storage.googleapis.com", b.CAFile, map[string]string{"endpoint": b.Endpoint, "iamEndpoint": b.IAMEndpoint})
 	b.WorkloadIdentity.validate(bad)
 	if b.WithoutAccounts && (b.Endpoint == "" || b.CredentialsFile != "" || b.WorkloadIdentity.Pool != "") {
 		bad("withoutAccounts", "is for emulators: it needs an endpoint, and neither credentialsFile nor workloadIdentity")
@@ -97,24 +82,9 @@ func (b BackendConfig) validate(field string) []error {
 	for _, role := range slices.Sorted(maps.Keys(wrong)) {
 		bad("roles."+role, "%v", wrong[role])
 	}
-	return problems
 }
 
-func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...any)) {
-	for _, endpoint := range []struct{ name, value string }{{"endpoint", b.Endpoint}, {"iamEndpoint", b.IAMEndpoint}} {
-		if err := driverkit.CheckEndpoint(endpoint.value, "https://storage.googleapis.com"); err != nil {
-			bad(endpoint.name, "%v", err)
-		}
-	}
-	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
-	}
-	if _, err := driverkit.CertificateAuthorities(b.CAFile); err != nil {
-		bad("caFile", "%v", err)
-	}
-}
-
-func (w WorkloadIdentityConfig) validate(bad func(name, format string, args ...any)) {
+func (w WorkloadIdentityConfig) validate(bad settings.Bad) {
 	switch {
 	case w == WorkloadIdentityConfig{}:
 	case !poolPattern.MatchString(w.Pool):

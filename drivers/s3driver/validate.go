@@ -10,23 +10,16 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/names"
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // complete fills in defaults and then says everything that is wrong, each with its field.
 func (c Config) complete() (Config, error) {
-	if c.DriverName == "" {
-		c.DriverName = DefaultName
-	}
+	settings.Default(&c.DriverName, DefaultName)
 	c.DefaultBackend = c.named().DefaultName()
-	backends := make(map[string]BackendConfig, len(c.Backends))
 	var problems []error
-	for _, name := range c.named().Names() {
-		backend := c.Backends[name].withDefaults(c)
-		backends[name] = backend
-		problems = append(problems, backend.validate("backends."+name)...)
-	}
-	c.Backends = backends
+	c.Backends, problems = settings.Complete("backends", c.Backends, func(b BackendConfig) BackendConfig { return b.withDefaults(c) }, BackendConfig.validate)
 	problems = append(problems, c.validate()...)
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, err
@@ -61,46 +54,41 @@ func (c Config) named() driverkit.Backends[BackendConfig] {
 }
 
 func (b BackendConfig) withDefaults(config Config) BackendConfig {
-	setDefault(&b.Region, "us-east-1")
+	settings.Default(&b.Region, "us-east-1")
 	if !storeTypes()[b.Type].iam {
-		setDefault(&b.AdminEndpoint, b.Endpoint)
+		settings.Default(&b.AdminEndpoint, b.Endpoint)
 	} else {
-		setDefault(&b.IAM.Partition, "aws")
-		setDefault(&b.IAM.Path, "/cosi/"+config.DriverName+"/")
-		setDefault(&b.IAM.Endpoint, b.Endpoint)
+		settings.Default(&b.IAM.Partition, "aws")
+		settings.Default(&b.IAM.Path, "/cosi/"+config.DriverName+"/")
+		settings.Default(&b.IAM.Endpoint, b.Endpoint)
 		if accounts := &b.IAM.ServiceAccounts; accounts.enabled() {
-			setDefault(&accounts.EKSEndpoint, b.Endpoint)
-			setDefault(&accounts.Audience, "sts.amazonaws.com")
-			setDefault(&accounts.RolePrefix, config.Cluster)
-			setDefault(&accounts.RolePrefix, "cosi")
+			settings.Default(&accounts.EKSEndpoint, b.Endpoint)
+			settings.Default(&accounts.Audience, "sts.amazonaws.com")
+			settings.Default(&accounts.RolePrefix, config.Cluster)
+			settings.Default(&accounts.RolePrefix, "cosi")
 		}
 	}
 	if b.Endpoint == "" {
-		setDefault(&b.Addressing, AddressingVirtual)
+		settings.Default(&b.Addressing, AddressingVirtual)
 	}
-	setDefault(&b.Addressing, AddressingPath)
+	settings.Default(&b.Addressing, AddressingPath)
 	return b
 }
 
-func setDefault[T ~string](field *T, value T) {
-	if *field == "" {
-		*field = value
-	}
-}
-
-func (b BackendConfig) validate(field string) []error {
-	var problems []error
-	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s.%s: %w", field, name, fmt.Errorf(format, args...)))
-	}
+func (b BackendConfig) validate(bad settings.Bad) {
 	b.validateAccounts(bad)
 	b.IAM.ServiceAccounts.validate(bad)
-	b.validateEndpoints(bad)
-	return problems
+	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
+		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
+	}
+	settings.CheckReach(bad, "https://s3.example.com", b.CAFile, map[string]string{
+		"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "adminEndpoint": b.AdminEndpoint,
+		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
+	})
 }
 
 // validateAccounts checks what the type needs and what only it may have.
-func (b BackendConfig) validateAccounts(bad func(name, format string, args ...any)) {
+func (b BackendConfig) validateAccounts(bad settings.Bad) {
 	kind, known := storeTypes()[b.Type]
 	if !known {
 		bad("type", "%q is not one of: %s", b.Type, strings.Join(typeNames(), ", "))
@@ -129,7 +117,7 @@ func (b BackendConfig) validateAccounts(bad func(name, format string, args ...an
 }
 
 // validateWorkloads checks the key pair that all workloads of a store without accounts share.
-func (b BackendConfig) validateWorkloads(kind storeType, bad func(name, format string, args ...any)) {
+func (b BackendConfig) validateWorkloads(kind storeType, bad settings.Bad) {
 	switch given := b.Workloads.provider() != nil; {
 	case kind.sharedKey && !given:
 		bad("workloads", "is needed for type static: the key pair that its workloads get")
@@ -142,7 +130,7 @@ func (b BackendConfig) validateWorkloads(kind storeType, bad func(name, format s
 }
 
 // validate checks how pods get a role.
-func (s ServiceAccountsConfig) validate(bad func(name, format string, args ...any)) {
+func (s ServiceAccountsConfig) validate(bad settings.Bad) {
 	if s == (ServiceAccountsConfig{}) {
 		return
 	}
@@ -154,28 +142,6 @@ func (s ServiceAccountsConfig) validate(bad func(name, format string, args ...an
 	}
 	if s.enabled() && !rolePrefixPattern.MatchString(s.RolePrefix) {
 		bad("iam.serviceAccounts.rolePrefix", "%q must be 1 to 24 lower-case letters, digits and '-'", s.RolePrefix)
-	}
-}
-
-// validateEndpoints checks how the store is reached.
-func (b BackendConfig) validateEndpoints(bad func(name, format string, args ...any)) {
-	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
-		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
-	}
-	endpoints := map[string]string{
-		"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "adminEndpoint": b.AdminEndpoint,
-		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
-	}
-	for name, value := range endpoints {
-		if err := driverkit.CheckEndpoint(value, "https://s3.example.com"); err != nil {
-			bad(name, "%v", err)
-		}
-	}
-	if b.CAFile != "" && strings.HasPrefix(b.Endpoint, "http://") {
-		bad("caFile", "is set, but the endpoint %s has no TLS", b.Endpoint)
-	}
-	if _, err := driverkit.CertificateAuthorities(b.CAFile); err != nil {
-		bad("caFile", "%v", err)
 	}
 }
 

@@ -30,7 +30,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
-	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
@@ -63,10 +62,7 @@ func New(o Options) (*Server, error) {
 
 func (s *Server) open() error {
 	var err error
-	s.backing, err = backing.Open(backing.Options{
-		Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold,
-		Small: func() (blob.Small, error) { return blob.NewMemory(), nil },
-	})
+	s.backing, err = backing.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold})
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
-	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
@@ -74,10 +73,7 @@ func New(o Options) (*Server, error) {
 
 func (s *Server) open() error {
 	var err error
-	s.backing, err = backing.Open(backing.Options{
-		Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold,
-		Small: func() (blob.Small, error) { return blob.NewMemory(), nil },
-	})
+	s.backing, err = backing.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package settings reads the configuration of a driver: from a YAML file, or from the environment variables that
-// describe a driver with one backend. It must not know any configuration.
+// describe a driver with one backend, and has what the checks of all configurations share. It must not know any
+// configuration.
 package settings
 
 import (

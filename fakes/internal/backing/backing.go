@@ -19,7 +19,7 @@ type Options struct {
 	Program string
 	// Dir is where everything is kept; empty means in memory.
 	Dir string
-	// Small makes what keeps bodies up to BodyThreshold bytes in memory.
+	// Small makes what keeps bodies up to BodyThreshold bytes in memory; nil means blob.Memory.
 	Small         func() (blob.Small, error)
 	BodyThreshold int64
 }
@@ -57,9 +57,11 @@ func (b *Backing) open(o Options) error {
 		return fmt.Errorf("make a directory for large bodies: %w", err)
 	}
 	b.scratch = dir
-	small, err := o.Small()
-	if err != nil {
-		return err
+	var small blob.Small = blob.NewMemory()
+	if o.Small != nil {
+		if small, err = o.Small(); err != nil {
+			return err
+		}
 	}
 	b.Bodies, err = blob.New(dir, small, o.BodyThreshold)
 	return err
