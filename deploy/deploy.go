@@ -45,7 +45,7 @@ func DriverLease(driverName string) ([]byte, error) {
 }
 
 // DriverCredentialsRole is the Role by which a sidecar keeps the credential store of its driver.
-const DriverCredentialsRole = "cosi-driver-credentials" //nolint:gosec // the name of a role
+const DriverCredentialsRole = "cosi-driver-credentials"
 
 // DriverCredentials returns the manifest of DriverCredentialsRole in the namespace of a driver.
 func DriverCredentials(namespace string) ([]byte, error) {
@@ -67,7 +67,7 @@ const (
 	// SidecarRole is for the COSI Sidecar of a driver.
 	SidecarRole = "cosi-sidecar"
 	// SidecarWatchSecretsRole is, in addition, for a sidecar that watches Secrets.
-	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets" //nolint:gosec // the name of a role
+	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets"
 	// StorageAdminRole is for administrators of classes and Buckets.
 	StorageAdminRole = "cosi-storage-admin"
 )

@@ -126,8 +126,8 @@ func startVersityIAM(t *testing.T) (string, string) {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
 	directory := tempdirtest.Short(t)
-	data, versions, iam := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
-	for _, needed := range []string{data, versions, iam} {
+	data, versions, accounts := filepath.Join(directory, "data"), filepath.Join(directory, "versions"), filepath.Join(directory, "iam")
+	for _, needed := range []string{data, versions, accounts} {
 		if err := os.Mkdir(needed, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 	socket := filepath.Join(directory, "iam.sock")
 	iamAddress, s3Address := freeAddress(t), freeAddress(t)
 	startProcess(t, path, nil, "-p", iamAddress, "-a", rootAccessKey, "-s", rootSecretKey, "--keep-alive",
-		"iam", "--quiet", "--dir", iam, "--private-ports", socket)
+		"iam", "--quiet", "--dir", accounts, "--private-ports", socket)
 	waitFor(t, "http://"+iamAddress)
 	startProcess(t, path, nil, "-p", s3Address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
 		"--iam-cache-disable", "--iam-standalone-endpoint", socket, "posix", "--versioning-dir", versions, data)
@@ -148,15 +148,15 @@ func startVersity(t *testing.T) string {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
 	root := t.TempDir()
-	data, versions, iam := filepath.Join(root, "data"), filepath.Join(root, "versions"), filepath.Join(root, "iam")
-	for _, needed := range []string{data, versions, iam} {
+	data, versions, accounts := filepath.Join(root, "data"), filepath.Join(root, "versions"), filepath.Join(root, "iam")
+	for _, needed := range []string{data, versions, accounts} {
 		if err := os.Mkdir(needed, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	address := freeAddress(t)
 	startProcess(t, path, nil, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
-		"--iam-cache-disable", "--iam-dir", iam, "posix", "--versioning-dir", versions, data)
+		"--iam-cache-disable", "--iam-dir", accounts, "posix", "--versioning-dir", versions, data)
 	waitFor(t, "http://"+address)
 	return "http://" + address
 }

@@ -14,7 +14,7 @@ import (
 
 // A test has a store of its own until it ends.
 func ExampleStart() {
-	exampletest.Run(func(t testing.TB) { // TestUpload(t *testing.T)
+	exampletest.Run(func(t testing.TB) { // in a test: TestUpload
 		store := faketest.Start(t, s3fake.New, s3fake.Options{})
 		response, err := http.Get(store.URL() + "/photos")
 		if err != nil {

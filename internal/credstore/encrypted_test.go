@@ -84,8 +84,8 @@ func TestKeysChange(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
-		if got, err = credstore.Encrypted(store, keysOf(t, step.keys)).Put(t.Context(), got); err != nil {
-			t.Errorf("%s: the version of an entry that was encrypted anew is refused: %v", step.name, err)
+		if _, err = credstore.Encrypted(store, keysOf(t, step.keys)).Put(t.Context(), got); err != nil {
+			t.Errorf("%s: the version of an entry that was encrypted again is refused: %v", step.name, err)
 		}
 	}
 	if _, err := credstore.Encrypted(store, keysOf(t, oldKey)).Get(t.Context(), "ba-1"); !errors.Is(err, credstore.ErrCorrupt) {

@@ -58,7 +58,8 @@ func classesOfNamespaces(t *testing.T, env *testenv.Env) {
 		},
 		{
 			map[string]string{"cooper.dev/bucket-classes": "*", "cooper.dev/bucket-access-classes": "*"},
-			[]client.Object{claim("fast"), access("roles")}, nil,
+			[]client.Object{claim("fast"), access("roles")},
+			nil,
 		},
 	}
 	for _, round := range rounds {

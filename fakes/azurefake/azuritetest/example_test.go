@@ -13,7 +13,7 @@ import (
 
 // A test holds its expectations against Azurite, too, where that is installed.
 func ExampleStart() {
-	exampletest.Run(func(t testing.TB) { // TestOnAzurite(t *testing.T)
+	exampletest.Run(func(t testing.TB) { // in a test: TestOnAzurite
 		endpoint := azuritetest.Start(t) + "/" + azuritetest.Account
 		key, err := service.NewSharedKeyCredential(azuritetest.Account, azuritetest.Key)
 		if err != nil {
