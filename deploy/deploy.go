@@ -67,7 +67,7 @@ const (
 	// SidecarRole is for the COSI Sidecar of a driver.
 	SidecarRole = "cosi-sidecar"
 	// SidecarWatchSecretsRole is, in addition, for a sidecar that watches Secrets.
-	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets"
+	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets" //nolint:gosec // the name of a role
 	// StorageAdminRole is for administrators of classes and Buckets.
 	StorageAdminRole = "cosi-storage-admin"
 )

@@ -116,6 +116,7 @@ func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
 	mark := w.tape.mark()
 	w.delete(claim)
 	w.gone(claim, bucket)
+	w.settled() // the tape has the last response, too
 	got := w.tape.done(func(e entry) bool { return since(mark)(e) && e.Name == bucket.Name })
 	want := []string{"controller patch buckets", "controller delete buckets", "sidecar DriverDeleteBucket", "sidecar patch buckets"}
 	diff(t, "requests about the Bucket", want, got)
