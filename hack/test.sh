@@ -48,7 +48,7 @@ at_once=$((2 * $(nproc)))
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 status=0
-go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped,output --jsonfile="$events" \
+go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped --jsonfile="$events" \
   --raw-command -- env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
 awk -f hack/totals/totals.awk "$events"
 exit "$status"
