@@ -42,8 +42,7 @@ func TestCooperDoesWhatTheReadmePromises(t *testing.T) {
 	t.Run("gcs", func(t *testing.T) { useGCS(t, up) })
 
 	// Nobody waits for a resync: a Secret that is deleted by hand is written again, with the same credential.
-	up.kubectl(t, env, "delete", "secret", "sample-credentials", "--timeout=60s")
-	up.kubectl(t, env, "wait", "--for=create", "--timeout=60s", "secret/sample-credentials")
+	up.replaced(t, env, "sample-credentials")
 	if again := up.environment(t); again["AWS_ACCESS_KEY_ID"] != env["AWS_ACCESS_KEY_ID"] {
 		t.Errorf("the Secret that was deleted came back with the key %q, want %q", again["AWS_ACCESS_KEY_ID"], env["AWS_ACCESS_KEY_ID"])
 	}

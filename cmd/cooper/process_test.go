@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
@@ -151,6 +152,23 @@ func (up *upProcess) kubectl(t *testing.T, env map[string]string, args ...string
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// replaced deletes a Secret and returns when another one of its name holds a credential. kubectl does not wait for the
+// deletion: before 1.36 it waits for that of the new Secret when it was slower to look than COSI to write
+// (github.com/kubernetes/kubectl/issues/1803).
+func (up *upProcess) replaced(t *testing.T, env map[string]string, name string) {
+	t.Helper()
+	look := []string{"get", "secret", name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid} {.data.AWS_ACCESS_KEY_ID}"}
+	before := up.kubectl(t, env, look...)
+	uid, _, _ := strings.Cut(before, " ")
+	up.kubectl(t, env, "delete", "secret", name, "--wait=false")
+	deadline := time.Now().Add(time.Minute)
+	for now := before; strings.HasPrefix(now, uid) || strings.HasSuffix(now, " ") || now == ""; now = up.kubectl(t, env, look...) {
+		if time.Now().After(deadline) {
+			t.Fatalf("Secret %s was not written again after a minute: UID and key were %q and are %q", name, before, now)
+		}
+	}
 }
 
 // interrupt does what Ctrl-C does, and sees that nothing is left.
