@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // Options are what New needs.
@@ -81,7 +82,7 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks := &role.Locks{}
+	locks := &keylock.Locks{}
 	for name, settings := range config.Backends {
 		wrap := func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
@@ -100,7 +101,7 @@ func New(options Options) (*Driver, error) {
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, locks *role.Locks, wrap wrapTransport) (*backend, error) {
+func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, locks *keylock.Locks, wrap wrapTransport) (*backend, error) {
 	base, err := newAWSConfig(context.Background(), settings, wrap)
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/role"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
+	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // BackendType says how a backend manages accounts.
@@ -122,7 +123,7 @@ func newAdminClient(settings BackendConfig, base aws.Config) *adminapi.Client {
 }
 
 // newRoles makes what gives workloads a role, so that they authenticate as their service account.
-func newRoles(driver Config, settings BackendConfig, locks *role.Locks, base aws.Config) *role.Roles {
+func newRoles(driver Config, settings BackendConfig, locks *keylock.Locks, base aws.Config) *role.Roles {
 	wanted := settings.IAM.ServiceAccounts
 	roles := &role.Roles{
 		API:       newIAMClient(base, settings),

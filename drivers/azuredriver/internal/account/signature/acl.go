@@ -17,7 +17,7 @@ import (
 // condition on what it was, so that two editors would undo each other's changes: a lock keeps those of
 // this process apart, and a lease those of different processes.
 func (m *Manager) change(ctx context.Context, name string, edit func([]policy.Policy) ([]policy.Policy, error)) error {
-	unlock, err := m.locks.lock(ctx, name)
+	unlock, err := m.locks.Lock(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package signature
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
@@ -55,48 +54,4 @@ func release(ctx context.Context, held *lease.ContainerClient) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	_, _ = held.ReleaseLease(ctx, nil)
-}
-
-// locks keeps the changes of one container by this process apart.
-type locks struct {
-	mu   sync.Mutex
-	held map[string]*waiters
-}
-
-type waiters struct {
-	turn chan struct{}
-	// count is how many hold the lock or wait for it; the last one removes it.
-	count int
-}
-
-// lock waits for its turn or for the end of ctx.
-func (l *locks) lock(ctx context.Context, name string) (unlock func(), err error) {
-	l.mu.Lock()
-	if l.held == nil {
-		l.held = map[string]*waiters{}
-	}
-	one := l.held[name]
-	if one == nil {
-		one = &waiters{turn: make(chan struct{}, 1)}
-		l.held[name] = one
-	}
-	one.count++
-	l.mu.Unlock()
-	leave := func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if one.count--; one.count == 0 {
-			delete(l.held, name)
-		}
-	}
-	select {
-	case one.turn <- struct{}{}:
-		return func() {
-			<-one.turn
-			leave()
-		}, nil
-	case <-ctx.Done():
-		leave()
-		return nil, ctx.Err()
-	}
 }

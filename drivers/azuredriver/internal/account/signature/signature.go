@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
+	"github.com/cooper-cosi/cooper/internal/keylock"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -28,7 +29,8 @@ type Manager struct {
 	// Now is the clock.
 	Now func() time.Time
 
-	locks locks
+	// locks keeps the changes of one container by this process apart.
+	locks keylock.Locks
 }
 
 // Signer makes shared access signatures.

@@ -24,7 +24,7 @@ func (r *Roles) Grant(ctx context.Context, request account.Request) error {
 		return err
 	}
 	name := r.name(request.ServiceAccount)
-	unlock, err := r.Locks.lock(ctx, name)
+	unlock, err := r.Locks.Lock(ctx, name)
 	if err != nil {
 		return err
 	}

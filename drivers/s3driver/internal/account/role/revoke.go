@@ -24,7 +24,7 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		return nil
 	}
 	name := r.name(of)
-	unlock, err := r.Locks.lock(ctx, name)
+	unlock, err := r.Locks.Lock(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 // Names of the tags that mark a role as ours.
@@ -62,8 +63,9 @@ type Roles struct {
 	PodIdentity *PodIdentity
 	// WebIdentity is set to let roles trust tokens of the cluster.
 	WebIdentity *WebIdentity
-	// Locks keeps calls about one role apart.
-	Locks *Locks
+	// Locks keeps calls about one role apart: the kit keeps only those of one access apart, and the
+	// accesses of a service account share its role.
+	Locks *keylock.Locks
 }
 
 // WebIdentity describes the tokens that roles trust.

@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -27,24 +26,6 @@ const sidPrefix = "cosi"
 // statement is one statement of a policy as it is, whoever wrote it: foreign ones are kept with all
 // their elements.
 type statement = map[string]any
-
-// locks keeps changes of one bucket's policy apart.
-type locks struct {
-	mu   sync.Mutex
-	held map[string]*sync.Mutex
-}
-
-func (l *locks) of(bucket string) *sync.Mutex {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held == nil {
-		l.held = map[string]*sync.Mutex{}
-	}
-	if l.held[bucket] == nil {
-		l.held[bucket] = &sync.Mutex{}
-	}
-	return l.held[bucket]
-}
 
 // sid is the ID of the statement for these actions; it has letters and digits only. Accounts with
 // equal access share statements: a gateway may keep policies where there is little room.
@@ -152,9 +133,11 @@ func principals(one statement) []string {
 // that are gone leave our statements at this opportunity, because the gateway refuses a document
 // that names one.
 func (u *Users) editPolicy(ctx context.Context, bucket string, change edit) error {
-	lock := u.locks.of(bucket)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock, err := u.locks.Lock(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	document, before, err := u.readPolicy(ctx, bucket)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 const (
@@ -42,7 +43,8 @@ type Users struct {
 	// Store keeps the keys.
 	Store credentials.Store
 
-	locks locks
+	// locks keeps changes of one bucket's policy apart.
+	locks keylock.Locks
 }
 
 var dialect = policy.Dialect{Partition: "aws"}
