@@ -21,10 +21,10 @@ var files embed.FS
 func CRDs() (map[string][]byte, error) { return manifests("crds") }
 
 // RBAC returns the manifests of all roles, by file name: controller.yaml, with the
-// Lease of the controller, sidecar.yaml and users.yaml. Each holds several YAML
-// documents separated by "---". There are no bindings among them: who runs the
-// components binds the ClusterRoles of the Role constants, and the Roles in
-// SystemNamespace.
+// Lease of the controller, secrets.yaml, which confines what sidecar.yaml allows,
+// sidecar.yaml and users.yaml. Each holds several YAML documents separated by
+// "---". There are no bindings of roles among them: who runs the components binds
+// the ClusterRoles of the Role constants, and the Roles in SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 
 // sample and sampleNamespace are the driver whose manifests stand for those of every driver.
@@ -66,6 +66,10 @@ const (
 	ControllerRole = "cosi-controller"
 	// SidecarRole is for the COSI Sidecar of a driver.
 	SidecarRole = "cosi-sidecar"
+	// SidecarBucketsRole is for the Buckets of a sidecar that has SidecarRole in some namespaces alone.
+	SidecarBucketsRole = "cosi-sidecar-buckets"
+	// SidecarEventsRole is for the Events on those Buckets, in the namespace "default".
+	SidecarEventsRole = "cosi-sidecar-events"
 	// SidecarWatchSecretsRole is, in addition, for a sidecar that watches Secrets.
 	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets" //nolint:gosec // the name of a role
 	// StorageAdminRole is for administrators of classes and Buckets.

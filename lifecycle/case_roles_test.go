@@ -69,6 +69,8 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 			used := map[string]bool{
 				// The API server asks for it when it sees that an owner's deletion is blocked.
 				right("update", cosiapi.GroupName, "bucketaccesses/finalizers"): true,
+				// A policy asks for it, which confines the writes of Secrets.
+				right("confine", "cooper.dev", "secrets"): true,
 				// The controller reads an access past its cache when a patch of it is refused, as TestSkewOfTwoControllers
 				// has it.
 				right("get", cosiapi.GroupName, "bucketaccesses"): true,

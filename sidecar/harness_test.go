@@ -75,7 +75,7 @@ func newSystem(t *testing.T, fake driverfake.Options) *system {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
-	s.user = "sidecar-" + s.namespace
+	s.user = "system:serviceaccount:" + s.namespace + ":sidecar"
 	s.ApplyClusterRoles()
 	s.bind(deploy.SidecarRole)
 	if fake.Name == "" {
@@ -206,7 +206,7 @@ func (s *system) bindLeader() {
 		s.t.Fatal(err)
 	}
 	s.createAll(manifest)
-	s.bindRole(deploy.DriverLeaderRole(s.driver.Name()))
+	s.bindIn(s.namespace, "Role", deploy.DriverLeaderRole(s.driver.Name()))
 }
 
 // bindCredentials lets the Sidecar's user keep a credential store in the namespace of the test, by
@@ -218,7 +218,7 @@ func (s *system) bindCredentials() {
 		s.t.Fatal(err)
 	}
 	s.createAll(manifest)
-	s.bindRole(deploy.DriverCredentialsRole)
+	s.bindIn(s.namespace, "Role", deploy.DriverCredentialsRole)
 }
 
 // createAll creates the objects of a manifest in the namespace of the test.
@@ -234,12 +234,12 @@ func (s *system) createAll(manifest []byte) {
 	}
 }
 
-// bindRole gives the Sidecar's user a Role in the namespace of the test.
-func (s *system) bindRole(role string) {
+// bindIn gives the Sidecar's user a Role or ClusterRole in one namespace.
+func (s *system) bindIn(namespace, kind, role string) {
 	s.t.Helper()
 	s.Create(&rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: role},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: s.user + "-" + role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: s.user}},
 	})
 }

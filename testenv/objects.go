@@ -103,8 +103,8 @@ func Until[T client.Object](e *Env, obj T, what string, check func(T) error) T {
 	return obj
 }
 
-// ApplyClusterRoles creates the ClusterRoles of deploy/rbac, which all tests of a control plane share. Its Roles and
-// bindings are for one installation and not among them.
+// ApplyClusterRoles creates the ClusterRoles of deploy/rbac and the policy that confines them, which all tests of a
+// control plane share. Its Roles and Leases are for one installation and not among them.
 func (e *Env) ApplyClusterRoles() {
 	e.tb.Helper()
 	manifests, err := deploy.RBAC()
@@ -129,11 +129,11 @@ func (e *Env) applyClusterRoles(manifest []byte) error {
 		if err != nil {
 			return fmt.Errorf("decode: %w", err)
 		}
-		if obj.GetKind() != "ClusterRole" {
+		if obj.GetNamespace() != "" {
 			continue
 		}
 		if err := e.Client.Create(e.tb.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create ClusterRole %s: %w", obj.GetName(), err)
+			return fmt.Errorf("create %s %s: %w", obj.GetKind(), obj.GetName(), err)
 		}
 	}
 }

@@ -51,6 +51,14 @@ func TestDeploy(t *testing.T) {
 		t.Parallel()
 		rights(t, clients)
 	})
+	t.Run("namespaced", func(t *testing.T) {
+		t.Parallel()
+		namespaced(t, env)
+	})
+	t.Run("secrets", func(t *testing.T) {
+		t.Parallel()
+		secretsOfSidecars(t, env)
+	})
 	t.Run("classes", func(t *testing.T) {
 		t.Parallel()
 		classesOfNamespaces(t, env)
@@ -126,25 +134,26 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		attribute authorizationv1.ResourceAttributes
 		want      bool
 	}{
-		"the controller makes Buckets":               {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, true},
-		"the controller reads no Secrets":            {controller, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: "default"}, false},
-		"the sidecar writes access Secrets":          {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "create", Namespace: "default"}, true},
-		"the controller holds its Lease":             {controller, lease("update", "cosi-controller"), true},
-		"the controller sees who holds a driver's":   {controller, lease("get", "cosi-driver-s3.cooper.dev"), true},
-		"the controller holds no driver's Lease":     {controller, lease("update", "cosi-driver-s3.cooper.dev"), false},
-		"the sidecar holds its Lease":                {driver, lease("update", "cosi-driver-s3.cooper.dev"), true},
-		"the sidecar holds no other driver's Lease":  {driver, lease("update", "cosi-driver-azure.cooper.dev"), false},
-		"the sidecar does not hold the controller's": {driver, lease("update", "cosi-controller"), false},
-		"the sidecar makes no Leases":                {driver, lease("create", ""), false},
-		"the controller makes no Leases":             {controller, lease("create", ""), false},
-		"the sidecar lists its driver's Secrets":     {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
-		"the sidecar lists no Secrets of others":     {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
-		"the GCS sidecar lists its driver's Secrets": {gcs, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-gcs"}, true},
-		"that of Azure, which keeps none, does not":  {azure, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-azure"}, false},
-		"the Azure driver's sidecar holds its Lease": {azure, lease("update", "cosi-driver-azure.cooper.dev"), true},
-		"the GCS driver's sidecar holds its Lease":   {gcs, lease("update", "cosi-driver-gcs.cooper.dev"), true},
-		"the sidecar makes no Buckets":               {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
-		"neither makes Pods, which could do as much": {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
+		"the controller makes Buckets":                 {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, true},
+		"the controller reads no Secrets":              {controller, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: "default"}, false},
+		"the sidecar writes access Secrets":            {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "create", Namespace: "default"}, true},
+		"the sidecar's writes of Secrets are confined": {driver, authorizationv1.ResourceAttributes{Group: "cooper.dev", Resource: "secrets", Verb: "confine", Namespace: "default"}, true},
+		"the controller holds its Lease":               {controller, lease("update", "cosi-controller"), true},
+		"the controller sees who holds a driver's":     {controller, lease("get", "cosi-driver-s3.cooper.dev"), true},
+		"the controller holds no driver's Lease":       {controller, lease("update", "cosi-driver-s3.cooper.dev"), false},
+		"the sidecar holds its Lease":                  {driver, lease("update", "cosi-driver-s3.cooper.dev"), true},
+		"the sidecar holds no other driver's Lease":    {driver, lease("update", "cosi-driver-azure.cooper.dev"), false},
+		"the sidecar does not hold the controller's":   {driver, lease("update", "cosi-controller"), false},
+		"the sidecar makes no Leases":                  {driver, lease("create", ""), false},
+		"the controller makes no Leases":               {controller, lease("create", ""), false},
+		"the sidecar lists its driver's Secrets":       {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-s3"}, true},
+		"the sidecar lists no Secrets of others":       {driver, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
+		"the GCS sidecar lists its driver's Secrets":   {gcs, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-gcs"}, true},
+		"that of Azure, which keeps none, does not":    {azure, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "cosi-driver-azure"}, false},
+		"the Azure driver's sidecar holds its Lease":   {azure, lease("update", "cosi-driver-azure.cooper.dev"), true},
+		"the GCS driver's sidecar holds its Lease":     {gcs, lease("update", "cosi-driver-gcs.cooper.dev"), true},
+		"the sidecar makes no Buckets":                 {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
+		"neither makes Pods, which could do as much":   {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
 	} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: tc.user, Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &tc.attribute,

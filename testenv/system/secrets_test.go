@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// Namespaces of drivers in TestDeploy.
+const (
+	ofDriver = "cosi-driver-s3"
+	ofOther  = "cosi-driver-gcs"
+)
+
+func newSecret(namespace, name string, changes ...func(*corev1.Secret)) *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.SecretTypeOpaque}
+	for _, change := range changes {
+		change(secret)
+	}
+	return secret
+}
+
+// orphaned is forAccess for one whose owner was taken off.
+func orphaned(s *corev1.Secret) { s.Annotations = map[string]string{"cooper.dev/access-uid": "6f1c"} }
+
+// entry makes a Secret one of a credential store.
+func entry(s *corev1.Secret) {
+	s.Labels = map[string]string{"cooper.dev/credential-store": "s3.cooper.dev"}
+}
+
+// forToken asks Kubernetes for a token of an account.
+func forToken(s *corev1.Secret) {
+	s.Type = corev1.SecretTypeServiceAccountToken
+	metav1.SetMetaDataAnnotation(&s.ObjectMeta, corev1.ServiceAccountNameKey, "default")
+}
+
+// secretsOfSidecars writes Secrets with the account of a driver's Pod.
+func secretsOfSidecars(t *testing.T, env *testenv.Env) {
+	t.Helper()
+	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:serviceaccounts:"+ofDriver, "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sidecar := env.ClientFor(config)
+	ofTenant, _ := newTenant(t, env)
+	annotate(t, env, ofTenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
+	access := newAccess(ofTenant, "app", "keys")
+	until(t, "there is an access", func(ctx context.Context) error { return env.Client.Create(ctx, access) })
+	forAccess := func(s *corev1.Secret) {
+		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
+	}
+	app, lost, stranger := newSecret(ofTenant, "app", forAccess), newSecret(ofTenant, "lost", orphaned), newSecret(ofTenant, "stranger")
+	own, key, neighbour := newSecret(ofDriver, "cosi-credential-1", entry), newSecret(ofDriver, "key"), newSecret(ofOther, "cosi-credential-2", entry)
+	for _, object := range []*corev1.Secret{app, lost, stranger, own, key, neighbour} {
+		if err := env.Client.Create(t.Context(), object); err != nil { // an administrator is not confined
+			t.Fatal(err)
+		}
+	}
+	label := func(s *corev1.Secret) error {
+		return patch(t.Context(), sidecar, s, `{"metadata":{"labels":{"touched":"yes"}}}`)
+	}
+	until(t, "the policy counts", func(context.Context) error {
+		if err := label(stranger); !confined(err) {
+			return fmt.Errorf("want a refusal by the policy, got %w", err)
+		}
+		return nil
+	})
+	create := func(s *corev1.Secret) error { return sidecar.Create(t.Context(), s, client.DryRunAll) }
+	remove := func(s *corev1.Secret) error { return sidecar.Delete(t.Context(), s, client.DryRunAll) }
+	for name, tc := range map[string]struct {
+		err     error
+		allowed bool
+	}{
+		"create the Secret of an access":                     {create(newSecret(ofTenant, "new", forAccess)), true},
+		"create a Secret of nobody":                          {create(newSecret(ofTenant, "new")), false},
+		"create one for the token of an account":             {create(newSecret(ofTenant, "new", forAccess, forToken)), false},
+		"change the Secret of an access":                     {label(app), true},
+		"change one whose owner was taken off":               {label(lost), true},
+		"let a Secret of an access go":                       {patch(t.Context(), sidecar, app, `{"metadata":{"ownerReferences":null}}`), false},
+		"make somebody's Secret that of an access":           {patch(t.Context(), sidecar, stranger, `{"metadata":{"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
+		"delete the Secret of an access":                     {remove(app), true},
+		"delete somebody's Secret":                           {remove(stranger), false},
+		"create an entry":                                    {create(newSecret(ofDriver, "cosi-credential-3", entry)), true},
+		"create an entry of another name":                    {create(newSecret(ofDriver, "mine", entry)), false},
+		"create an entry for the token of an account":        {create(newSecret(ofDriver, "cosi-credential-3", entry, forToken)), false},
+		"create an entry in another driver's namespace":      {create(newSecret(ofOther, "cosi-credential-3", entry)), false},
+		"create an entry in a tenant's namespace":            {create(newSecret(ofTenant, "cosi-credential-3", entry)), false},
+		"change an entry":                                    {label(own), true},
+		"delete an entry":                                    {remove(own), true},
+		"change what the driver reaches its store by":        {label(key), false},
+		"make what the driver reaches its store by an entry": {patch(t.Context(), sidecar, key, `{"metadata":{"labels":{"cooper.dev/credential-store":"x"}}}`), false},
+		"delete an entry of another driver":                  {remove(neighbour), false},
+		"change an entry of another driver":                  {label(neighbour), false},
+	} {
+		if tc.allowed && tc.err != nil || !tc.allowed && !confined(tc.err) {
+			t.Errorf("%s: want allowed %v by the policy, got %v", name, tc.allowed, tc.err)
+		}
+	}
+}
+
+// patch tries a merge patch.
+func patch(ctx context.Context, c client.Client, s *corev1.Secret, body string) error {
+	return c.Patch(ctx, s.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
+}
+
+// confined reports whether the policy refused a request, and not RBAC.
+func confined(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "A sidecar may write only")
+}
+
+// namespaced tries the sample of a driver that serves one namespace, and sees that its account is bound
+// to no role that shows Secrets of another.
+func namespaced(t *testing.T, env *testenv.Env) {
+	t.Helper()
+	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, env, "default", "--dry-run=server", "--force-conflicts", "-k", "../../deploy/drivers/s3-namespaced")
+	manifests, err := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "kustomize", "../../deploy/drivers/s3-namespaced").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bindings []string
+	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
+		binding := rbacv1.RoleBinding{} // a ClusterRoleBinding has the same fields
+		if err := yaml.Unmarshal([]byte(document), &binding); err != nil {
+			t.Fatal(err)
+		}
+		if binding.RoleRef.Name != "" {
+			bindings = append(bindings, binding.Namespace+"/"+binding.RoleRef.Name)
+		}
+		if binding.Kind == "Deployment" && !strings.Contains(document, "COOPER_NAMESPACES\n          value: team-a") {
+			t.Errorf("the sidecar serves all namespaces:\n%s", document)
+		}
+	}
+	slices.Sort(bindings)
+	want := []string{
+		"/cosi-sidecar-buckets", "cosi-driver-s3/cosi-driver-credentials", "cosi-system/cosi-driver-s3.cooper.dev",
+		"default/cosi-sidecar-events", "team-a/cosi-sidecar",
+	}
+	if diff := cmp.Diff(want, bindings); diff != "" {
+		t.Errorf("what the account is bound to (-want +got):\n%s", diff)
+	}
+}
