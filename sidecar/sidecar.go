@@ -138,7 +138,7 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 	inFlight := &inflight.Keys{} // for both kinds: a call about an access uses its buckets
 	forCalls := func(k kit.Kit) calls.Kit {
 		return calls.Kit{
-			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
+			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Given: &calls.IDs{}, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
 			Bell: &calls.Bell{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}

@@ -5,9 +5,9 @@ package sidecar
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,28 +17,53 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
+	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 )
 
-// Indexes of BucketAccesses in the cache.
+// Indexes of BucketAccesses in the cache, beside those of the reconcilers.
 const (
 	byBucket = "status.accessedBuckets.bucketName"
 	bySecret = "spec.bucketClaims.accessSecretName"
 )
 
 func (p *parts) indexes(ctx context.Context) error {
-	for field, extract := range map[string]func(*cosiapi.BucketAccess) []string{byBucket: bucketNames, bySecret: secretNames} {
-		err := p.mgr.GetFieldIndexer().IndexField(ctx, &cosiapi.BucketAccess{}, field, func(obj client.Object) []string {
-			access, ok := obj.(*cosiapi.BucketAccess)
-			if !ok {
-				return nil
-			}
-			return extract(access)
-		})
-		if err != nil {
-			return fmt.Errorf("index BucketAccesses by %s: %w", field, err)
+	for field, values := range map[string]func(*cosiapi.BucketAccess) []string{
+		byBucket: bucketNames, bySecret: secretNames,
+		bucketaccess.ByAccount: func(a *cosiapi.BucketAccess) []string { return known(a.Status.AccountID) },
+	} {
+		if err := index(ctx, p.mgr, field, values); err != nil {
+			return err
 		}
 	}
+	return index(ctx, p.mgr, bucket.ByID, func(b *cosiapi.Bucket) []string { return known(bucket.IDOf(b)) })
+}
+
+// index adds an index of the objects of one kind to the cache.
+func index[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, mgr ctrl.Manager, field string, values func(P) []string,
+) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, P(new(T)), field, func(obj client.Object) []string {
+		typed, ok := obj.(P)
+		if !ok {
+			return nil
+		}
+		return values(typed)
+	})
+	if err != nil {
+		return fmt.Errorf("index %T by %s: %w", P(new(T)), field, err)
+	}
 	return nil
+}
+
+// known returns an ID, if there is one.
+func known(id string) []string {
+	if id == "" {
+		return nil
+	}
+	return []string{id}
 }
 
 func bucketNames(a *cosiapi.BucketAccess) []string {
@@ -57,9 +82,12 @@ func secretNames(a *cosiapi.BucketAccess) []string {
 	return names
 }
 
+// watchBuckets wakes a Bucket when it changes, and one that is being deleted when
+// another with its ID does.
 func (p *parts) watchBuckets(r reconcile.Reconciler) error {
-	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-" + p.options.Name).
+	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-"+p.options.Name).
 		For(&cosiapi.Bucket{}).
+		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(p.twins)).
 		WatchesRawSource(p.buckets.Bell).
 		WithOptions(p.buckets.Controller()).
 		Complete(r)
@@ -67,7 +95,7 @@ func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 
 // watchAccesses wakes an access when it, one of its Buckets or, with
 // WatchSecrets, one of its Secrets changes, and when another access that has
-// its eye on the same Secret name does.
+// its eye on the same Secret name or the same account does.
 func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(p.mgr).Named("bucketaccess-"+p.options.Name).
 		For(&cosiapi.BucketAccess{}).
@@ -85,7 +113,18 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	return b.Complete(r)
 }
 
-// rivals returns the other accesses that name a Secret of this one.
+// twins returns the other Buckets with the ID of this one that are being deleted.
+func (p *parts) twins(ctx context.Context, obj client.Object) []reconcile.Request {
+	b, ok := obj.(*cosiapi.Bucket)
+	if !ok || bucket.IDOf(b) == "" {
+		return nil
+	}
+	return p.findBuckets(ctx, func(other *cosiapi.Bucket) bool { return other.DeletionTimestamp != nil && other.Name != b.Name },
+		client.MatchingFields{bucket.ByID: bucket.IDOf(b)})
+}
+
+// rivals returns the other accesses that name a Secret of this one, or have its
+// account.
 func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
 	if !ok {
@@ -93,13 +132,12 @@ func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Reque
 	}
 	var others []reconcile.Request
 	for _, name := range secretNames(access) {
-		for _, found := range p.find(ctx, client.InNamespace(access.Namespace), client.MatchingFields{bySecret: name}) {
-			if found.Name != access.Name {
-				others = append(others, found)
-			}
-		}
+		others = append(others, p.find(ctx, client.InNamespace(access.Namespace), client.MatchingFields{bySecret: name})...)
 	}
-	return others
+	for _, id := range known(access.Status.AccountID) {
+		others = append(others, p.find(ctx, client.MatchingFields{bucketaccess.ByAccount: id})...)
+	}
+	return slices.DeleteFunc(others, func(found reconcile.Request) bool { return found.NamespacedName == client.ObjectKeyFromObject(access) })
 }
 
 // find lists accesses in the cache.
@@ -134,21 +172,24 @@ func (p *parts) driverWatcher() manager.Runnable {
 				return nil
 			case <-changed:
 				p.accesses.Bell.Ring(p.find(ctx)...)
-				p.buckets.Bell.Ring(p.allBuckets(ctx)...)
+				p.buckets.Bell.Ring(p.findBuckets(ctx, func(*cosiapi.Bucket) bool { return true })...)
 			}
 		}
 	})
 }
 
-func (p *parts) allBuckets(ctx context.Context) []reconcile.Request {
+// findBuckets lists the Buckets in the cache that are wanted.
+func (p *parts) findBuckets(ctx context.Context, wanted func(*cosiapi.Bucket) bool, by ...client.ListOption) []reconcile.Request {
 	var list cosiapi.BucketList
-	if err := p.mgr.GetClient().List(ctx, &list); err != nil {
+	if err := p.mgr.GetClient().List(ctx, &list, by...); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot look up Buckets", "reason", err.Error())
 		return nil
 	}
-	requests := make([]reconcile.Request, len(list.Items))
+	var requests []reconcile.Request
 	for i := range list.Items {
-		requests[i].NamespacedName = types.NamespacedName{Name: list.Items[i].Name}
+		if wanted(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
 	}
 	return requests
 }

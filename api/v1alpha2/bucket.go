@@ -14,6 +14,8 @@ import (
 // +kubebuilder:resource:scope=Cluster,shortName=bkt,categories=cosi
 // +kubebuilder:subresource:status
 // +kubebuilder:selectablefield:JSONPath=`.spec.driverName`
+// +kubebuilder:selectablefield:JSONPath=`.spec.existingBucketID`
+// +kubebuilder:selectablefield:JSONPath=`.status.bucketID`
 // +kubebuilder:metadata:annotations="api-approved.kubernetes.io=unapproved, implementation of KEP-1979 outside the Kubernetes project"
 // +kubebuilder:printcolumn:name="Driver",type=string,JSONPath=`.spec.driverName`
 // +kubebuilder:printcolumn:name="Bucket ID",type=string,JSONPath=`.status.bucketID`

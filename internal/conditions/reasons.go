@@ -100,6 +100,9 @@ const (
 	StatusDegraded Reason = "StatusDegraded"
 	// ClaimStillBound: the object is being deleted while its claim lives.
 	ClaimStillBound Reason = "ClaimStillBound"
+	// IDShared: the object is being deleted while another one has the same bucket
+	// ID or account ID.
+	IDShared Reason = "IDShared"
 )
 
 // Owner returns the component that owns the reason.
@@ -112,7 +115,7 @@ func (r Reason) Owner() Owner {
 		return Controller
 	case SidecarValidated, Provisioned, Retrying, Terminal, RPCSucceeded, DriverIncompatible, DriverResponseInvalid,
 		DriverLacksProtocol, BucketNotUsable, WaitingForProvisionedBucket, SecretTaken, SecretNotWritable,
-		StatusDegraded, ClaimStillBound:
+		StatusDegraded, ClaimStillBound, IDShared:
 		return Sidecar
 	default:
 		return Nobody

@@ -101,6 +101,10 @@ func ofBuckets() []Case {
 			Sentence: "An ID that is empty or holds forbidden characters is refused before it is stored, and nothing is created.",
 		},
 		{
+			ID: "bucket-id-returned-twice", Section: generateID, Decision: "0011",
+			Sentence: "A bucket ID that another Bucket of the driver has, or was just given, is refused when DriverGenerateBucketId returns it: it is not stored and nothing is created.",
+		},
+		{
 			ID: "bucket-protocols-missing", Section: createBucket,
 			Sentence: "A creation that returns no protocol, or not those that were requested, is a failure that is not retried; the backend bucket is still deleted with its Bucket.",
 		},
@@ -203,6 +207,10 @@ func ofDeletions() []Case {
 			Sentence: "A Bucket whose deletion the driver refuses stays, says why, and is removed once the driver deletes it.",
 		},
 		{
+			ID: "bucket-id-shared", Section: deleteBucket, Decision: "0011",
+			Sentence: "DriverDeleteBucket is not called while another Bucket that may not go has the same bucket ID; the Bucket says so, its user learns no foreign name, and it goes when the other does.",
+		},
+		{
 			ID: "sidecar-rights", Section: controllers,
 			Sentence: "The sidecar may delete neither Buckets nor accesses, and may not read claims and classes.",
 		},
@@ -226,6 +234,10 @@ func ofAccesses() []Case {
 		{
 			ID: "account-id-stored-first", Section: granting, Decision: "0011",
 			Sentence: "The account ID is stored before anything is granted, never changes, and is revoked whenever it is stored, though the grant never succeeded.",
+		},
+		{
+			ID: "account-id-returned-twice", Section: generateAcc, Decision: "0011",
+			Sentence: "An account ID that another access of the driver has is refused when DriverGenerateBucketAccessId returns it: it is not stored and nothing is granted.",
 		},
 		{
 			ID: "access-phases-agree", Section: grantAccess,
@@ -282,6 +294,10 @@ func ofAccesses() []Case {
 		{
 			ID: "revocation-fails", Section: revoking,
 			Sentence: "While a revocation fails it is retried, the Secrets stay deleted, and finalizer and annotations stay.",
+		},
+		{
+			ID: "account-id-shared", Section: revoking, Decision: "0011",
+			Sentence: "DriverRevokeBucketAccess is not called while another access that is not being deleted has the same account ID; the access says so without the name of the other, and goes when the other does.",
 		},
 		{
 			ID: "last-access", Section: revoking, Decision: "0010",

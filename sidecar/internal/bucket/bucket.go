@@ -55,6 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Failures.Forget(req)
+			r.Given.Forget(req)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
@@ -98,6 +99,7 @@ func (r *Reconciler) deprovisioning() []step.Step[*work] {
 		kit.Shared[*work]("reread", r.Reread),
 		step.Named("hold", r.hold),
 		calls.Shared[*work]("due", r.Due),
+		step.Named("alone", r.alone),
 		step.BeforeStop(step.Named("delete", r.delete)),
 		step.Named("unprotect", r.unprotect),
 	)

@@ -11,7 +11,8 @@ import (
 
 // identify establishes that status.bucketID is stored: phase 1 of a new
 // bucket, or the ID that an administrator gave. The write is refused if the
-// Bucket changed since it was read, for example because it is being deleted.
+// Bucket changed since it was read, for example because it is being deleted. Only
+// an administrator may give a Bucket the ID of another one.
 func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	if b.Status.BucketID != "" {
@@ -23,6 +24,9 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 		id, err = r.Driver.GenerateBucketID(ctx, &cosi.DriverGenerateBucketIdRequest{
 			Name: b.Name, Protocols: wanted(b), Parameters: b.Spec.Parameters,
 		})
+		if err == nil {
+			err = r.unique(ctx, w, id)
+		}
 		if err != nil {
 			return r.callFailed(ctx, w, err)
 		}

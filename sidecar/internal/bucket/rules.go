@@ -94,6 +94,41 @@ func holdMessage(b *cosiapi.Bucket) string {
 	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It stays until that BucketClaim is deleted.", conditions.ClaimOf(b))
 }
 
+// IDOf returns the ID of the backend bucket that a Bucket stands for, or will once
+// an import has begun; empty means that it has none.
+func IDOf(b *cosiapi.Bucket) string {
+	if b.Status.BucketID != "" {
+		return b.Status.BucketID
+	}
+	return b.Spec.ExistingBucketID
+}
+
+// isAnother reports whether two Buckets of one driver are two.
+func isAnother(other, b *cosiapi.Bucket) bool {
+	return other.UID != b.UID && other.Spec.DriverName == b.Spec.DriverName
+}
+
+// keeps reports whether another Bucket needs the backend bucket of one that may
+// be deleted. If both may, each deletes it: all that had it agreed, and to delete
+// what is gone is no error.
+func keeps(other, b *cosiapi.Bucket) bool {
+	return isAnother(other, b) && IDOf(other) == IDOf(b) && fateOf(other) != remove
+}
+
+// shared returns what a Bucket says while another one keeps its backend bucket.
+func shared(b, keeper *cosiapi.Bucket) conditions.Change {
+	return conditions.Change{
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared,
+		Message: fmt.Sprintf("%s has the same bucket ID, and its data would be lost, too. This Bucket stays until the other is deleted. "+
+			"To delete this Bucket alone, set its deletionPolicy: Retain.", conditions.Names("Bucket", keeper.Name)),
+		Generation: b.Generation,
+	}
+}
+
+// sharedNote is what users read of that: the other Bucket may be of another
+// namespace.
+const sharedNote = "The backend bucket is not deleted, because it is in use elsewhere. An administrator must decide what becomes of it."
+
 // inconsistency checks a Bucket's spec against the driver; nil means that the
 // Bucket can be served.
 func inconsistency(b *cosiapi.Bucket, info driver.Info) *conditions.Problem {

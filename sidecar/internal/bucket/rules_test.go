@@ -71,3 +71,45 @@ func TestHoldMessage(t *testing.T) {
 		t.Errorf("the two ways out are not named: %s", got)
 	}
 }
+
+func TestKeeps(t *testing.T) {
+	t.Parallel()
+	leaves := func(b *cosiapi.Bucket) {
+		b.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		b.Annotations = map[string]string{cosiapi.BucketClaimBeingDeletedAnnotation: ""}
+	}
+	imports := func(b *cosiapi.Bucket) {
+		b.Spec.DeletionPolicy, b.Spec.ExistingBucketID, b.Status.BucketID = cosiapi.DeletionPolicyRetain, "id", ""
+	}
+	for name, tc := range map[string]struct {
+		other []func(*cosiapi.Bucket)
+		want  bool
+	}{
+		"it is wanted":                    {nil, true},
+		"it is to be imported":            {[]func(*cosiapi.Bucket){imports}, true},
+		"it was released and is retained": {[]func(*cosiapi.Bucket){leaves, func(b *cosiapi.Bucket) { b.DeletionTimestamp = nil }}, true},
+		"it goes and its data are to be kept": {[]func(*cosiapi.Bucket){
+			leaves, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain },
+		}, true},
+		"it may be deleted, too":    {[]func(*cosiapi.Bucket){leaves}, false},
+		"it is the same":            {[]func(*cosiapi.Bucket){func(b *cosiapi.Bucket) { b.UID = "one" }}, false},
+		"it has another ID":         {[]func(*cosiapi.Bucket){func(b *cosiapi.Bucket) { b.Status.BucketID = "ID" }}, false},
+		"it is of another driver":   {[]func(*cosiapi.Bucket){func(b *cosiapi.Bucket) { b.Spec.DriverName = "other" }}, false},
+		"it imports something else": {[]func(*cosiapi.Bucket){imports, func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "x" }}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &cosiapi.Bucket{}
+			b.UID, b.Spec.DriverName, b.Spec.DeletionPolicy, b.Status.BucketID = "one", "driver", cosiapi.DeletionPolicyDelete, "id"
+			leaves(b)
+			other := &cosiapi.Bucket{}
+			other.UID, other.Spec.DriverName, other.Spec.DeletionPolicy, other.Status.BucketID = "two", "driver", cosiapi.DeletionPolicyDelete, "id"
+			for _, change := range tc.other {
+				change(other)
+			}
+			if got := keeps(other, b); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}

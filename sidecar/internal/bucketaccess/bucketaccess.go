@@ -85,6 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, a); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.Failures.Forget(req)
+			r.Given.Forget(req)
 			r.Schedule.Forget(req)
 			return reconcile.Result{}, nil
 		}
@@ -138,6 +139,7 @@ func (r *Reconciler) deprovisioning() []step.Step[*work] {
 		kit.Shared[*work]("reread", r.Reread),
 		step.Named("release", r.release),
 		calls.Shared[*work]("due", r.Due),
+		step.Named("alone", r.alone),
 		step.BeforeStop(step.Named("revoke", r.revoke)),
 		step.Named("finish", r.markCleanupFinished),
 	)

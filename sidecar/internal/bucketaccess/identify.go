@@ -22,6 +22,9 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 	}
 	defer end()
 	id, err := r.Driver.GenerateAccountID(ctx, w.asked)
+	if err == nil {
+		err = r.unique(ctx, w, id)
+	}
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}

@@ -225,6 +225,27 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 	return request
 }
 
+// isAnother reports whether two accesses of one driver are two.
+func isAnother(other, a *cosiapi.BucketAccess) bool {
+	return other.UID != a.UID && other.Status.DriverName == a.Status.DriverName
+}
+
+// keeps reports whether another access needs the account of one that is being
+// deleted. Of those that are all being deleted, each revokes it.
+func keeps(other, a *cosiapi.BucketAccess) bool {
+	return isAnother(other, a) && other.Status.AccountID == a.Status.AccountID && other.DeletionTimestamp == nil
+}
+
+// shared returns what an access says while another one keeps its account.
+func shared(a *cosiapi.BucketAccess) conditions.Change {
+	return conditions.Change{
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionTrue, Reason: conditions.IDShared,
+		Message: "The account of this BucketAccess is in use elsewhere, and would be revoked there, too. Its Secrets are deleted, and it stays. " +
+			"An administrator must look for another BucketAccess with its status.accountID.",
+		Generation: a.Generation,
+	}
+}
+
 // validated returns what ResourcesValidated says of an access that is granted, or
 // about to be.
 func (w *work) validated() conditions.Change {

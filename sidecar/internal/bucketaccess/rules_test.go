@@ -241,3 +241,28 @@ func TestRevokeRequestNamesEachBucketOnce(t *testing.T) {
 		t.Errorf("bucket IDs (-want, +got):\n%s", diff)
 	}
 }
+
+func TestKeeps(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		other func(*cosiapi.BucketAccess)
+		want  bool
+	}{
+		"it uses the account":     {func(*cosiapi.BucketAccess) {}, true},
+		"it is being deleted":     {func(a *cosiapi.BucketAccess) { a.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, false},
+		"it is the same":          {func(a *cosiapi.BucketAccess) { a.UID = "one" }, false},
+		"it has another account":  {func(a *cosiapi.BucketAccess) { a.Status.AccountID = "other" }, false},
+		"it is of another driver": {func(a *cosiapi.BucketAccess) { a.Status.DriverName = "other" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &cosiapi.BucketAccess{Status: cosiapi.BucketAccessStatus{DriverName: "driver", AccountID: "account"}}
+			other := a.DeepCopy()
+			a.UID, other.UID = "one", "two"
+			tc.other(other)
+			if got := keeps(other, a); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}

@@ -25,6 +25,8 @@ type Kit struct {
 	Info func() driver.Info
 	// InFlight holds the IDs that calls are running for.
 	InFlight *inflight.Keys
+	// Given holds the IDs that were given to objects.
+	Given *IDs
 	// Failures holds the calls that failed.
 	Failures *Failures
 	// Bell starts a reconcile when an ID becomes free.

@@ -89,7 +89,7 @@ func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketIn
 	served := d.Info().Protocols
 	for _, protocol := range cosi.ProtocolsOf(info) {
 		if !slices.Contains(served, protocol) {
-			return broken(method, fmt.Errorf("protocols names %s, which DriverGetInfo does not", protocol))
+			return Broken(method, fmt.Errorf("protocols names %s, which DriverGetInfo does not", protocol))
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func call[Q, A proto.Message](
 		return none, failed(method, err)
 	}
 	if err := cosi.ValidateResponse(request, response); err != nil {
-		return none, broken(method, err)
+		return none, Broken(method, err)
 	}
 	return response, nil
 }

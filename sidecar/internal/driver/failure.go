@@ -82,8 +82,8 @@ func failed(method string, err error) error {
 	}
 }
 
-// broken makes a Failure of an OK response that breaks the contract.
-func broken(method string, problem error) error {
+// Broken makes a Failure of an OK response that breaks the contract.
+func Broken(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),
 		Outcome: cosi.Outcome{Method: method, Code: codes.OK, Verdict: cosi.Terminal},

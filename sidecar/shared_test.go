@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// withOneID returns two provisioned Buckets to delete that have one bucket ID, as
+// nobody refused it when the second got it.
+func withOneID(s *system) (first, second *cosiapi.Bucket) {
+	s.t.Helper()
+	stop := s.run()
+	first, second = s.readyBucket(), s.bucket()
+	stop()
+	s.Create(second)
+	testenv.ChangeStatus(s.Env, second, func(b *cosiapi.Bucket) { b.Status.BucketID = first.Status.BucketID })
+	s.run()
+	s.ready(second)
+	return first, second
+}
+
+func TestBucketsWithOneIDGoTogether(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	first, second := withOneID(s)
+	s.leave(first)
+	s.untilCondition(first, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.IDShared)
+	s.settled()
+	if has := s.driver.Inventory().Buckets; len(has) != 1 {
+		t.Errorf("the bucket of a living Bucket was deleted: %v", has)
+	}
+	s.leave(second)
+	s.Gone(first)
+	s.Gone(second)
+	if has := s.driver.Inventory().Buckets; len(has) != 0 {
+		t.Errorf("the bucket is left: %v", has)
+	}
+}
+
+// oldCRDs refuses what the API server refuses while its CRDs do not have the bucket
+// ID as a selectable field.
+type oldCRDs struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (o oldCRDs) RoundTrip(request *http.Request) (*http.Response, error) {
+	if query := request.URL.Query(); strings.Contains(query.Get("fieldSelector"), "ucketID") {
+		query.Set("fieldSelector", "status.noSuchField=x")
+		request = request.Clone(request.Context())
+		request.URL.RawQuery = query.Encode()
+	}
+	return o.next.RoundTrip(request)
+}
+
+func TestBucketsAreDeletedWithOlderCRDs(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.wrap = func(config *rest.Config) *rest.Config {
+		config = rest.CopyConfig(config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oldCRDs{next} })
+		return config
+	}
+	s.run()
+	b := s.readyBucket()
+	s.leave(b)
+	s.Gone(b)
+	if has := s.driver.Inventory().Buckets; len(has) != 0 {
+		t.Errorf("the bucket is left: %v", has)
+	}
+}
