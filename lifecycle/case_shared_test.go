@@ -86,13 +86,16 @@ func TestASharedBucketIsRetained(t *testing.T) {
 	w.ready(copied)
 }
 
-// A driver returns one ID for two buckets, one after the other.
+// A driver returns one ID for two buckets, the second one for a sidecar that did
+// not see the first one come.
 func TestABucketIDIsReturnedTwice(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "bucket-id-returned-twice")
 	w := start(t, setup{})
 	w.newClass("fast")
 	_, bucket := w.provisioned("photos", "fast")
+	w.stop(theSidecar)
+	w.runSidecar()
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateBucketID, Answer: &cosi.DriverGenerateBucketIdResponse{BucketId: bucket.Status.BucketID}})
 	second := w.newClaim("films", "fast")
 	message := w.condition(second, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
