@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deploy holds the manifests that install Cooper's API: the CRDs, which
-// are generated from api/v1alpha2, and the RBAC roles of controller, sidecar
-// and users. It only carries files; it must not import anything else of this
+// are generated from api/v1alpha2, the RBAC roles of controller, sidecar and
+// users, and the admission policy that guards what COSI notes on objects. It only carries files; it must not import anything else of this
 // module nor talk to a cluster.
 package deploy
 
@@ -13,7 +13,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
+//go:embed crds/*.yaml rbac/*.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 
 // CRDs returns the manifests of the five CustomResourceDefinitions, by file
@@ -26,6 +26,16 @@ func CRDs() (map[string][]byte, error) { return manifests("crds") }
 // "---". There are no bindings of roles among them: who runs the components binds
 // the ClusterRoles of the Role constants, and the Roles in SystemNamespace.
 func RBAC() (map[string][]byte, error) { return manifests("rbac") }
+
+// Protection returns the manifest of the admission policy cosi-protection and of
+// its binding, two YAML documents.
+func Protection() ([]byte, error) {
+	data, err := files.ReadFile("policies/protection.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded policy: %w", err)
+	}
+	return data, nil
+}
 
 // sample and sampleNamespace are the driver whose manifests stand for those of every driver.
 const (
@@ -74,6 +84,8 @@ const (
 	SidecarWatchSecretsRole = "cosi-sidecar-watch-secrets" //nolint:gosec // the name of a role
 	// StorageAdminRole is for administrators of classes and Buckets.
 	StorageAdminRole = "cosi-storage-admin"
+	// OverrideRole is for those who may change what COSI alone changes as a rule.
+	OverrideRole = "cosi-override"
 )
 
 // ControllerLeaderRole is the Role in RBAC for the leader election of the controller.

@@ -186,7 +186,7 @@ func TestOrderOfAnAccess(t *testing.T) {
 		w.delete(access)
 		w.gone(access)
 		want = []string{
-			"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses",
+			"sidecar patch secrets", "sidecar delete secrets", "sidecar DriverRevokeBucketAccess", "sidecar patch bucketaccesses/status", "sidecar patch bucketaccesses",
 			"controller patch bucketclaims", "controller patch bucketaccesses",
 		}
 		w.eventually("the last request has its response", func(context.Context) error {

@@ -74,6 +74,10 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 				// The controller reads an access past its cache when a patch of it is refused, as TestSkewOfTwoControllers
 				// has it.
 				right("get", cosiapi.GroupName, "bucketaccesses"): true,
+				// A policy asks for it when one of the objects is changed.
+				right("override", cosiapi.GroupName, "buckets"):        true,
+				right("override", cosiapi.GroupName, "bucketaccesses"): true,
+				right("override", cosiapi.GroupName, "bucketclaims"):   true,
 			}
 			for _, e := range w.Audit(controlplane.AuditFilter{User: w.user(who)}) {
 				resource := strings.TrimSuffix(e.Resource+"/"+e.Subresource, "/")

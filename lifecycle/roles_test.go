@@ -31,14 +31,19 @@ type (
 	runtimeObject = runtime.Object
 )
 
-// applyRoles creates the roles of deploy/, the ClusterRoles for all worlds and
-// the Leases with their Roles in this world's namespace, and binds them to
-// this world's users.
+// unguardedLabel keeps the policy of deploy/ away from a namespace.
+const unguardedLabel = "cooper.dev/unguarded"
+
+// applyRoles creates the roles of deploy/, the ClusterRoles and the policy for all
+// worlds and the Leases with their Roles in this world's namespace, and binds them
+// to this world's users.
 func (w *world) applyRoles() {
 	w.t.Helper()
 	manifests, err := deploy.RBAC()
 	w.must(err)
 	manifests["driver"], err = deploy.DriverLease(w.setup.fake.Name)
+	w.must(err)
+	manifests["protection"], err = deploy.Protection()
 	w.must(err)
 	for _, manifest := range manifests {
 		w.applyManifest(manifest)
@@ -80,6 +85,10 @@ func (w *world) applyManifest(manifest []byte) {
 		w.must(err)
 		if obj.GetNamespace() != "" {
 			obj.SetNamespace(w.namespace)
+		}
+		if obj.GetKind() == "ValidatingAdmissionPolicyBinding" {
+			guarded := map[string]any{"key": unguardedLabel, "operator": "DoesNotExist"}
+			w.must(unstructured.SetNestedSlice(obj.Object, []any{guarded}, "spec", "matchResources", "namespaceSelector", "matchExpressions"))
 		}
 		if err := w.Client.Create(w.t.Context(), obj); err != nil && !apierrors.IsAlreadyExists(err) {
 			w.t.Fatal(err)

@@ -73,7 +73,7 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 	}{
 		"fields that no flow needs": {
 			without: map[string][]string{
-				"Bucket": {"spec.parameters", "spec.protocols", "status.bucketInfo"}, "BucketAccess": {"status.parameters"},
+				"Bucket": {"spec.parameters", "spec.protocols", "status.bucketInfo"}, "BucketAccess": {"status.parameters", "status.cleanup"},
 			},
 			runs: func(flow) bool { return true },
 		},

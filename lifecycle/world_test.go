@@ -87,6 +87,8 @@ type setup struct {
 	// wrap, if set, stands between the processes and the API server, behind the
 	// tape.
 	wrap func(http.RoundTripper) http.RoundTripper
+	// unguarded says that no admission policy guards what COSI notes on objects.
+	unguarded bool
 	// idle starts neither controller nor sidecar.
 	idle bool
 }
@@ -180,7 +182,7 @@ func start(t *testing.T, o setup) *world {
 	t.Helper()
 	env := testenv.Start(t, testenv.Options{CRDs: o.crds})
 	w := &world{
-		Env: env, t: t, setup: o, namespace: newNamespace(t, env), tape: &tape{}, lags: &lags{}, log: &logbook{},
+		Env: env, t: t, setup: o, namespace: newNamespace(t, env, o.unguarded), tape: &tape{}, lags: &lags{}, log: &logbook{},
 		spans: tracetest.NewSpanRecorder(), metrics: map[string][]*prometheus.Registry{}, lives: &lives{processes: map[string]*process{}}, end: t,
 	}
 	w.log.showIfFailed(t)
@@ -219,9 +221,12 @@ func start(t *testing.T, o setup) *world {
 // newNamespace creates a namespace that stays until the control plane ends: what
 // a world leaves in it disturbs nobody, and the namespace controller would make
 // more requests to delete it than most tests make.
-func newNamespace(t *testing.T, env *testenv.Env) string {
+func newNamespace(t *testing.T, env *testenv.Env, unguarded bool) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "world-"}}
+	if unguarded {
+		namespace.Labels = map[string]string{unguardedLabel: ""}
+	}
 	if err := env.Client.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +338,7 @@ func (w *world) runSidecar() *process {
 		Sidecar: sidecar.Options{
 			Driver: driver, Scope: w.scope(), Registerer: registry,
 			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
-			WatchSecrets: w.setup.watchSecrets, TracerProvider: w.tracer(),
+			WatchSecrets: w.setup.watchSecrets, Namespace: w.namespace, TracerProvider: w.tracer(),
 		},
 		Logger: w.logger(theSidecar),
 	}

@@ -19,9 +19,9 @@ import (
 )
 
 // flowWrites is how many writes a Sidecar makes in the flow of TestCrash: three
-// for the Bucket, four for the access, three to clean up behind the access and
+// for the Bucket, four for the access, four to clean up behind the access and
 // one to let the Bucket go. TestCrash fails if there are more.
-const flowWrites = 11
+const flowWrites = 12
 
 // interfered runs Sidecars through the life of a Bucket and its access while
 // one of their requests is struck, starts a successor if that kills the first

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -94,6 +95,9 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		if err := o.CredentialStore.serveWith(mgr, o.Sidecar.Driver.Name()); err != nil {
 			return nil, err
 		}
+	}
+	if o.Sidecar.Namespace == "" {
+		o.Sidecar.Namespace, _, _ = strings.Cut(o.Owner, "/")
 	}
 	if err := Add(mgr, o.Sidecar); err != nil {
 		return nil, err

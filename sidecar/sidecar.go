@@ -27,6 +27,7 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/inflight"
+	"github.com/cooper-cosi/cooper/sidecar/internal/proof"
 )
 
 const (
@@ -77,6 +78,10 @@ type Options struct {
 	// WatchSecrets makes changes of Secrets known at once. It needs the right
 	// to list and watch all Secrets in scope.
 	WatchSecrets bool
+	// Namespace is the Sidecar's own. It keeps the key there by which it knows the
+	// access Secrets that it wrote, so that it can clean up behind accesses that
+	// were removed while no Sidecar ran. Empty means that it does not.
+	Namespace string
 	// TracerProvider gets a span for each reconcile and its steps; nil means
 	// OpenTelemetry's global one. Those of the calls to the driver, within
 	// them, go to the TracerProvider of ConnectOptions.
@@ -125,6 +130,7 @@ type parts struct {
 	options  Options
 	buckets  calls.Kit
 	accesses calls.Kit
+	departed *bucketaccess.Departed
 }
 
 func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
@@ -142,7 +148,10 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 			Bell: &calls.Bell{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}
-	return &parts{mgr: mgr, options: o, buckets: forCalls(of(metrics.KindBucket)), accesses: forCalls(of(metrics.KindBucketAccess))}, nil
+	return &parts{
+		mgr: mgr, options: o, buckets: forCalls(of(metrics.KindBucket)), accesses: forCalls(of(metrics.KindBucketAccess)),
+		departed: &bucketaccess.Departed{},
+	}, nil
 }
 
 func (p *parts) addBuckets() error {
@@ -150,8 +159,17 @@ func (p *parts) addBuckets() error {
 }
 
 func (p *parts) addAccesses() error {
+	if !p.options.WatchSecrets {
+		p.mgr.GetLogger().Info("Secrets may not be listed: what was removed by hand while no sidecar ran is found only when its Secret is in the way")
+	}
+	key := proof.New(proof.Options{
+		Client: p.accesses.Client, Live: p.accesses.Live, Namespace: p.options.Namespace, Driver: p.options.Driver.Name(), Log: p.mgr.GetLogger(),
+	})
+	secrets := bucketaccess.NewSecrets(p.accesses.Client, p.accesses.Live, bucketaccess.Keeper{
+		Driver: p.options.Driver.Name(), Proof: key, Inherit: p.inherit,
+	})
 	return p.watchAccesses(&bucketaccess.Reconciler{
-		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: bucketaccess.NewSecrets(p.accesses.Client, p.accesses.Live),
+		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Departed: p.departed,
 		Schedule: &bucketaccess.Schedule{Interval: p.options.RegrantInterval}, SecretPoll: p.options.SecretPoll,
 	})
 }

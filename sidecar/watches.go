@@ -103,11 +103,13 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 			return p.find(ctx, client.MatchingFields{byBucket: obj.GetName()})
 		})).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.rivals)).
+		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.gone}).
 		WatchesRawSource(p.accesses.Bell).
 		WithOptions(p.accesses.Controller())
 	if p.options.WatchSecrets {
 		b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
-			return p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
+			of := p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
+			return append(of, p.suspects(ctx, obj)...)
 		}), builder.OnlyMetadata)
 	}
 	return b.Complete(r)

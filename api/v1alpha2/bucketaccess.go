@@ -26,6 +26,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.authenticationType) || (has(self.status) && has(self.status.authenticationType) && self.status.authenticationType == oldSelf.status.authenticationType)",message="status.authenticationType may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.accessedBuckets) || (has(self.status) && has(self.status.accessedBuckets) && self.status.accessedBuckets == oldSelf.status.accessedBuckets)",message="status.accessedBuckets may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.parameters) == has(oldSelf.status.parameters) && (!has(self.status.parameters) || self.status.parameters == oldSelf.status.parameters))",message="status.parameters may not be changed once status.driverName is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.cleanup) || (has(self.status) && has(self.status.cleanup) && (self.status.cleanup == oldSelf.status.cleanup || oldSelf.status.cleanup == 'Pending'))",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
 type BucketAccess struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -140,6 +141,14 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
 	AccountID string `json:"accountID,omitempty"`
 
+	// cleanup is Pending from the write on that sets accountID, and Finished once
+	// the account is revoked and the Secrets are deleted. While it is Pending, the
+	// annotation sidecar-cleanup-finished, which users of the namespace can write,
+	// says nothing. A sidecar need not set it: then the annotation alone counts.
+	// The KEP does not have it.
+	// +optional
+	Cleanup Cleanup `json:"cleanup,omitempty"`
+
 	// accessedBuckets lists the Buckets of the referenced BucketClaims.
 	// +optional
 	// +listType=map
@@ -186,6 +195,12 @@ type AccessedBucket struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	BucketClaimName string `json:"bucketClaimName"`
+}
+
+// CleanedUp reports whether the sidecar has returned an access that is being
+// deleted: there is nothing left of it in the backend and in Secrets.
+func (a *BucketAccess) CleanedUp() bool {
+	return a.DeletionTimestamp != nil && a.Status.Cleanup != CleanupPending && HasAnnotation(a, SidecarCleanupFinishedAnnotation)
 }
 
 // BucketAccessList is a list of BucketAccesses.

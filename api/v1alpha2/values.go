@@ -52,6 +52,18 @@ const (
 	MultiBucketAccessMultipleBuckets MultiBucketAccess = "MultipleBuckets"
 )
 
+// Cleanup says how far the sidecar is with the cleanup behind an access.
+// +kubebuilder:validation:Enum=Pending;Finished
+type Cleanup string
+
+// The values of Cleanup. An omitted value means that the sidecar keeps no record.
+const (
+	// CleanupPending means that there may be an account in the backend.
+	CleanupPending Cleanup = "Pending"
+	// CleanupFinished means that the account is revoked and the Secrets are deleted.
+	CleanupFinished Cleanup = "Finished"
+)
+
 // BucketAccessMode is a read/write mode. An empty mode means that the user
 // does not need the access and does not care whether it is possible.
 // +kubebuilder:validation:Enum=ReadWrite;ReadOnly;WriteOnly

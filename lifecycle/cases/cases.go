@@ -307,6 +307,26 @@ func ofAccesses() []Case {
 			ID: "never-handed-off", Section: revoking, Decision: "0010",
 			Sentence: "An access that was never handed off is cleaned up by the controller alone.",
 		},
+		{
+			ID: "completion-forged", Section: revoking, Decision: "0028",
+			Sentence: "An access is revoked before it goes, though somebody else than its sidecar sets sidecar-cleanup-finished.",
+		},
+		{
+			ID: "completion-by-annotation", Section: revoking, Decision: "0028",
+			Sentence: "A sidecar that knows of no record in the status of an access returns it by sidecar-cleanup-finished alone.",
+		},
+		{
+			ID: "notes-guarded", Section: annotations, Decision: "0028",
+			Sentence: "Users of a namespace cannot change the finalizer and the annotations of COSI where its admission policy is installed; who may override can, and neither COSI nor rotations are hindered.",
+		},
+		{
+			ID: "access-removed-by-hand", Section: revoking, Decision: "0028",
+			Sentence: "An access whose finalizer is removed by hand is revoked as it was seen last, also one that is being granted, and its Secrets go.",
+		},
+		{
+			ID: "access-removed-unseen", Section: revoking, Decision: "0028",
+			Sentence: "A sidecar that may list Secrets and starts revokes the accesses that were removed while none ran, by what their Secrets prove, and no forged or copied Secret makes it revoke another account.",
+		},
 	}
 }
 

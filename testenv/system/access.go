@@ -50,7 +50,7 @@ func (i identity) groups() []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + deploy.SystemNamespace}
 }
 
-// applyRoles creates or updates the system namespace and the roles of deploy/.
+// applyRoles creates or updates the system namespace, the roles of deploy/ and the policy that guards what COSI notes.
 func applyRoles(ctx context.Context, admin client.Client) error {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -60,6 +60,9 @@ func applyRoles(ctx context.Context, admin client.Client) error {
 	}
 	manifests, err := deploy.RBAC()
 	if err != nil {
+		return err
+	}
+	if manifests["protection.yaml"], err = deploy.Protection(); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {

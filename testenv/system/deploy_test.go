@@ -154,6 +154,9 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"the GCS driver's sidecar holds its Lease":     {gcs, lease("update", "cosi-driver-gcs.cooper.dev"), true},
 		"the sidecar makes no Buckets":                 {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "buckets", Verb: "create"}, false},
 		"neither makes Pods, which could do as much":   {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
+		"the controller may change what COSI notes":    {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, true},
+		"a sidecar may, too":                           {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketaccesses", Verb: "override"}, true},
+		"but not on claims":                            {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, false},
 	} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: tc.user, Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &tc.attribute,

@@ -19,7 +19,7 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 	switch {
 	case !cosiapi.HasProtection(w.access):
 		return step.Done(), nil
-	case w.access.Status.DriverName == "", cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation):
+	case w.access.Status.DriverName == "", w.access.CleanedUp():
 		return step.Next(), nil
 	}
 	if left := r.Waits.Deletion(w.access, r.Now()); left > 0 {
@@ -29,6 +29,9 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 	advice := r.Waits.MissingSidecar(ctx, driver)
 	if advice == "" {
 		advice = "If this lasts, see whether such a driver is installed and running."
+	}
+	if cosiapi.HasAnnotation(w.access, cosiapi.SidecarCleanupFinishedAnnotation) {
+		advice = "The annotation " + cosiapi.SidecarCleanupFinishedAnnotation + " is not enough while status.cleanup is Pending. " + advice
 	}
 	return r.overdue(ctx, w, conditions.WaitingForSidecar,
 		fmt.Sprintf("Waiting for the sidecar of driver %q to delete the Secrets of this BucketAccess and to revoke it. %s", driver, advice))

@@ -33,7 +33,7 @@ type State struct {
 func StateOf(access *cosiapi.BucketAccess) State {
 	deleting := !access.DeletionTimestamp.IsZero()
 	if cosiapi.HasProtection(access) {
-		finished := deleting && (access.Status.DriverName == "" || cosiapi.HasAnnotation(access, cosiapi.SidecarCleanupFinishedAnnotation))
+		finished := deleting && (access.Status.DriverName == "" || access.CleanedUp())
 		return State{Holds: !finished}
 	}
 	return State{Pending: !deleting && !judged(access)}

@@ -12,11 +12,14 @@ package bucketaccess
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -41,11 +44,13 @@ type Provisioner interface {
 
 // SecretStore keeps the access Secrets; Secrets is the one in the Kubernetes
 // API. Reserve is called before the first call to the driver, Write after each
-// grant, Release when the access is deleted.
+// grant, Release when the access is deleted, Look when a Secret was perhaps left
+// by an access that is gone.
 type SecretStore interface {
 	Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error)
 	Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error
 	Release(ctx context.Context, a *cosiapi.BucketAccess, name string) error
+	Look(ctx context.Context, key types.NamespacedName) error
 }
 
 // Reconciler reconciles BucketAccesses. All fields are required.
@@ -60,6 +65,11 @@ type Reconciler struct {
 	Schedule *Schedule
 	// SecretPoll is how often a reconcile that waits for a Secret looks again.
 	SecretPoll time.Duration
+	// Departed holds the accesses that went without us.
+	Departed *Departed
+
+	// unrecorded says that the API server drops status.cleanup.
+	unrecorded atomic.Bool
 }
 
 // work is the state of one reconcile.
@@ -79,8 +89,20 @@ type work struct {
 	response *cosi.DriverGrantBucketAccessResponse
 }
 
-// Reconcile implements reconcile.Reconciler.
+// Reconcile implements reconcile.Reconciler. What accesses of that name left comes
+// before the one that is there: it may be in its way, and what was under way for
+// it has ended.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	left, leftErr := r.leftovers(ctx, req)
+	result, err := r.present(ctx, req)
+	if left > 0 && (result.RequeueAfter == 0 || left < result.RequeueAfter) {
+		result.RequeueAfter = left
+	}
+	return result, errors.Join(leftErr, err)
+}
+
+// present reconciles the access that is there.
+func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	a := &cosiapi.BucketAccess{}
 	if err := r.Client.Get(ctx, req.NamespacedName, a); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -90,6 +112,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
+	}
+	if a.Status.AccountID != "" {
+		r.Departed.NotGranting(a)
 	}
 	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}
 	if !r.concerns(w) {
@@ -110,8 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // Controller handed it to our driver, and we have not returned it.
 func (r *Reconciler) concerns(w *work) bool {
 	a := w.access
-	returned := a.DeletionTimestamp != nil && cosiapi.HasAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation)
-	return a.Status.DriverName == w.Info.Name && r.Options.Scope.Includes(a.Namespace) && !returned
+	return a.Status.DriverName == w.Info.Name && r.Options.Scope.Includes(a.Namespace) && !a.CleanedUp()
 }
 
 // provisioning are the steps for an access that is wanted.

@@ -13,12 +13,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// markCleanupFinished returns the access to the Controller. The write is refused
-// if the access asks for something else since it was compared with the API
-// server, so that an account ID that somebody stored meanwhile is revoked.
+// markCleanupFinished returns the access to the Controller: in the status, which
+// users cannot write, and then by the annotation. Both writes are refused if the
+// access asks for something else since it was compared with the API server, so
+// that an account ID that somebody stored meanwhile is revoked.
 func (r *Reconciler) markCleanupFinished(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
-	if err := r.recover(ctx, a); err != nil {
+	if err := r.RecordStatus(ctx, a, sameOrder, func() { finished(a) }); err != nil {
 		return step.Verdict{}, err
 	}
 	err := r.Record(ctx, a, sameOrder, func() { cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "") })
@@ -26,17 +27,18 @@ func (r *Reconciler) markCleanupFinished(ctx context.Context, w *work) (step.Ver
 	return step.Done(), err
 }
 
-// recover takes back what the conditions say of a deletion that had to wait or
-// failed.
-func (r *Reconciler) recover(ctx context.Context, a *cosiapi.BucketAccess) error {
+// finished puts into the status that nothing is left to clean up, and takes back
+// what the conditions say of a deletion that had to wait or failed.
+func finished(a *cosiapi.BucketAccess) {
+	if a.Status.Cleanup == cosiapi.CleanupPending {
+		a.Status.Cleanup = cosiapi.CleanupFinished
+	}
 	said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionDeprovisionFailed)
 	if said == nil || said.Status == metav1.ConditionFalse {
-		return nil
+		return
 	}
-	return r.RecordStatus(ctx, a, sameOrder, func() {
-		conditions.Set(&a.Status.Conditions, conditions.Change{
-			Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
-			Message: "This BucketAccess is revoked and its Secrets are deleted.", Generation: a.Generation,
-		})
+	conditions.Set(&a.Status.Conditions, conditions.Change{
+		Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionFalse, Reason: conditions.RPCSucceeded,
+		Message: "This BucketAccess is revoked and its Secrets are deleted.", Generation: a.Generation,
 	})
 }

@@ -5,12 +5,13 @@ package bucketaccess
 import (
 	"context"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// identify establishes that status.accountID is stored: phase 1. The write is
-// refused if the access changed since it was read, for example because it is
-// being deleted.
+// identify establishes that status.accountID is stored, and with it that there
+// is something to clean up: phase 1. The write is refused if the access changed
+// since it was read, for example because it is being deleted.
 func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	if a.Status.AccountID != "" {
@@ -29,7 +30,11 @@ func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error
 		return r.callFailed(ctx, w, err)
 	}
 	r.Failures.Forget(w.Req)
-	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID = id })
+	r.Departed.Granting(a, id)
+	_, err = r.PatchStatus(ctx, a, func() { a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending })
+	if err != nil {
+		r.Departed.NotGranting(a)
+	}
 	w.Fresh, w.order = true, orderOf(w.asked, id, w.Info.Revision)
 	return step.Next(), err
 }

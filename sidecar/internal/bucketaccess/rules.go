@@ -60,6 +60,9 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 			return degraded("status.accessedBuckets names BucketClaim %q, which spec.bucketClaims does not", b.BucketClaimName)
 		}
 	}
+	if a.Status.Cleanup == cosiapi.CleanupFinished {
+		return degraded("status.cleanup is Finished, as of one that was deleted")
+	}
 	if a.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount && a.Spec.ServiceAccountName == "" {
 		return degraded("it authenticates by ServiceAccount, but spec.serviceAccountName is empty")
 	}

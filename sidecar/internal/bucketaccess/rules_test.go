@@ -56,6 +56,9 @@ func TestInconsistency(t *testing.T) {
 		"one Secret for two claims": {
 			func(a *cosiapi.BucketAccess) { a.Spec.BucketClaims[1].AccessSecretName = "s1" }, conditions.StatusDegraded, `"s1"`,
 		},
+		"one that was cleaned up once, as from a backup": {
+			func(a *cosiapi.BucketAccess) { a.Status.Cleanup = cosiapi.CleanupFinished }, conditions.StatusDegraded, "status.cleanup",
+		},
 		"no service account": {
 			func(a *cosiapi.BucketAccess) { a.Status.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount },
 			conditions.StatusDegraded, "serviceAccountName",

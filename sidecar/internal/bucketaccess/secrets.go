@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/sidecar/internal/proof"
 )
 
 // conflictTries is how often a write to a Secret is tried when somebody else
@@ -24,12 +27,26 @@ import (
 const conflictTries = 3
 
 // Secrets is the SecretStore in the Kubernetes API. Use NewSecrets.
-type Secrets struct{ store objects.Store }
+type Secrets struct {
+	store  objects.Store
+	keeper Keeper
+}
+
+// A Keeper is the sidecar that keeps Secrets. All fields are required.
+type Keeper struct {
+	// Driver is the name of its driver.
+	Driver string
+	// Proof proves what it wrote.
+	Proof *proof.Key
+	// Inherit is told of an access that is gone and has an account, as one of its
+	// Secrets proves.
+	Inherit func(*cosiapi.BucketAccess)
+}
 
 // NewSecrets returns the SecretStore that writes with c. It reads Secrets one by
 // one and past every cache: the sidecar may neither list nor watch them.
-func NewSecrets(c client.Client, live client.Reader) Secrets {
-	return Secrets{store: objects.NewStore(c, live)}
+func NewSecrets(c client.Client, live client.Reader, keeper Keeper) Secrets {
+	return Secrets{store: objects.NewStore(c, live), keeper: keeper}
 }
 
 // A TakenError says that the name of an access Secret is not free.
@@ -104,10 +121,15 @@ type Content struct {
 // Write makes the Secret, which Reserve returned, hold exactly the content. It
 // writes nothing if it does already.
 func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error {
+	notes, err := s.records(ctx, a, secret)
+	if err != nil {
+		return err
+	}
+	maps.Copy(notes, content.Notes)
 	for range conflictTries {
 		_, err := s.store.Patch(ctx, secret, func() {
 			secret.Data = content.Data
-			for key, value := range content.Notes {
+			for key, value := range notes {
 				if value == "" {
 					delete(secret.Annotations, key)
 				} else {
@@ -188,7 +210,16 @@ func (s Secrets) create(ctx context.Context, a *cosiapi.BucketAccess, claim cosi
 
 // repair gives an own Secret back what somebody took off it.
 func (s Secrets) repair(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) error {
-	_, err := s.store.Patch(ctx, secret, func() { mark(a, claim, secret) })
+	notes, err := s.records(ctx, a, secret)
+	if err != nil {
+		return err
+	}
+	_, err = s.store.Patch(ctx, secret, func() {
+		mark(a, claim, secret)
+		for key, value := range notes {
+			cosiapi.SetAnnotation(secret, key, value)
+		}
+	})
 	return err
 }
 
@@ -211,6 +242,7 @@ func mark(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *core
 	}
 	cosiapi.AddProtection(secret)
 	cosiapi.SetAnnotation(secret, ownerAnnotation, string(a.UID))
+	cosiapi.SetAnnotation(secret, driverAnnotation, a.Status.DriverName)
 	cosiapi.SetAnnotation(secret, cosiapi.BucketAccessReferenceAnnotation, a.Namespace+"/"+a.Name)
 	cosiapi.SetAnnotation(secret, cosiapi.BucketClaimReferenceAnnotation, a.Namespace+"/"+claim.BucketClaimName)
 }
@@ -220,37 +252,76 @@ func (s Secrets) removeProtection(ctx context.Context, secret *corev1.Secret) er
 	return err
 }
 
-// forceRelease takes our finalizer off a Secret of somebody else that is being
-// deleted, if the access that it was made for is gone: whoever took the finalizer
-// off that access left nobody who would. For every other Secret it does nothing
-// and returns a *TakenError.
+// Look cleans up behind the access that a Secret was made for, if that is gone.
+func (s Secrets) Look(ctx context.Context, key types.NamespacedName) error {
+	secret, err := s.get(ctx, key)
+	if err != nil || secret == nil {
+		return err
+	}
+	err = s.forceRelease(ctx, secret)
+	if _, left := errors.AsType[*TakenError](err); left || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// forceRelease looks after a Secret whose access is gone: whoever took the
+// finalizer off that access left nobody who would. If the Secret proves that the
+// access has an account, that is revoked first; otherwise our finalizer comes
+// off, once the Secret is being deleted. For every other Secret it does nothing.
+// Unless the finalizer is off it returns a *TakenError.
 func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error {
 	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
 	name, uid := madeFor(secret)
-	if secret.DeletionTimestamp == nil || !cosiapi.HasProtection(secret) || name == "" {
+	if !cosiapi.HasProtection(secret) || name == "" {
 		return taken
 	}
 	access := &cosiapi.BucketAccess{}
 	err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
-	switch {
-	case err == nil && access.UID == uid:
-		return taken
-	case err != nil && !apierrors.IsNotFound(err):
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
+	}
+	if err == nil && access.UID == uid {
+		return taken
+	}
+	left, err := s.recorded(ctx, secret)
+	if err != nil {
+		return err
+	}
+	switch other := secret.Annotations[driverAnnotation]; {
+	case other != "" && other != s.keeper.Driver:
+		taken.Why = fmt.Sprintf("was left by BucketAccess %q, behind which the sidecar of driver %q cleans up", name, other)
+		return taken
+	case left != nil && left.UID == uid:
+		s.keeper.Inherit(left)
+		taken.Why, taken.Held = fmt.Sprintf("was left by BucketAccess %q, which is being revoked", name), true
+		return taken
+	case secret.DeletionTimestamp == nil:
+		return taken
 	default:
 		return s.removeProtection(ctx, secret)
 	}
 }
 
+// MadeFor returns the access that a Secret of a driver was made for, as long as
+// our finalizer holds the Secret; the UID is empty if there is none.
+func MadeFor(secret metav1.Object, driver string) (reconcile.Request, types.UID) {
+	name, uid := madeFor(secret)
+	if name == "" || !cosiapi.HasProtection(secret) || secret.GetAnnotations()[driverAnnotation] != driver {
+		return reconcile.Request{}, ""
+	}
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: name}}, uid
+}
+
 // madeFor returns the name and UID of the access that a Secret was made for, by its
 // controller or, if it has none, by what mark noted on it. The name is empty if
 // it was made for none.
-func madeFor(secret *corev1.Secret) (name string, uid types.UID) {
-	owner := metav1.GetControllerOf(secret)
+func madeFor(secret metav1.Object) (name string, uid types.UID) {
+	owner, notes := metav1.GetControllerOf(secret), secret.GetAnnotations()
 	switch {
 	case owner == nil:
-		namespace, name, _ := strings.Cut(secret.Annotations[cosiapi.BucketAccessReferenceAnnotation], "/")
-		if uid = types.UID(secret.Annotations[ownerAnnotation]); namespace != secret.Namespace || uid == "" {
+		namespace, name, _ := strings.Cut(notes[cosiapi.BucketAccessReferenceAnnotation], "/")
+		if uid = types.UID(notes[ownerAnnotation]); namespace != secret.GetNamespace() || uid == "" {
 			return "", ""
 		}
 		return name, uid

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
@@ -27,9 +28,22 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 	}
 	_, err := r.PatchStatus(ctx, a, func() {
 		conditions.Merge(&a.Status.Conditions, w.validated())
+		r.expectCleanup(a)
 	})
+	if err == nil {
+		r.unrecorded.Store(a.Status.Cleanup == "")
+	}
 	if err != nil || next.IsZero() {
 		return step.Done(), err
 	}
 	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again"), nil
+}
+
+// expectCleanup puts into the status that there is something to clean up, for an
+// access that was granted before sidecars said so. CRDs that lack the field are
+// not insisted on.
+func (r *Reconciler) expectCleanup(a *cosiapi.BucketAccess) {
+	if a.Status.Cleanup == "" && !r.unrecorded.Load() {
+		a.Status.Cleanup = cosiapi.CleanupPending
+	}
 }
