@@ -123,7 +123,8 @@ type BucketClaimReference struct {
 // BucketStatus says what is known of a bucket in the backend.
 type BucketStatus struct {
 	// conditions: Provisioned, ResourcesValidated, ProvisionFailed and, when
-	// the deletion waits or fails, DeprovisionFailed.
+	// the deletion waits or fails, DeprovisionFailed. ReleaseHeld while the
+	// BucketClaim is gone without a trace and nobody confirmed it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -28,7 +28,7 @@ const (
 // HasAnnotation to read them.
 const (
 	// BucketClaimBeingDeletedAnnotation is set on a Bucket by the controller
-	// when the bound BucketClaim is being deleted or is gone.
+	// when the bound BucketClaim is being deleted or is gone; see ReleaseMark.
 	BucketClaimBeingDeletedAnnotation = GroupName + "/bucketclaim-being-deleted"
 
 	// HasBucketAccessReferencesAnnotation is set on a BucketClaim by the
@@ -50,9 +50,21 @@ const (
 	// RotateAnnotation is set on a BucketAccess by a user who wants a new
 	// credential; each new value asks for one rotation. It is not in the KEP.
 	RotateAnnotation = "cooper.dev/rotate"
+
+	// ConfirmReleaseAnnotation is set on a Bucket by an administrator who
+	// agrees that it is released although its BucketClaim is gone without a
+	// trace. Only the Bucket's metadata.uid counts as its value, so that a
+	// backup confirms nothing. It is not in the KEP.
+	ConfirmReleaseAnnotation = "cooper.dev/confirm-release"
+
+	// CreatedAnnotation is set on a Bucket by the controller that creates it;
+	// the value is the time, in RFC 3339. A Bucket that was restored from a
+	// backup has another metadata.creationTimestamp. It is not in the KEP.
+	CreatedAnnotation = "cooper.dev/created"
 )
 
-// Condition types (KEP section "Conditions"; DeprovisionFailed is Cooper's).
+// Condition types (KEP section "Conditions"; DeprovisionFailed and
+// ReleaseHeld are Cooper's).
 const (
 	// ConditionProvisioned reports whether the backend resource was provisioned.
 	ConditionProvisioned = "Provisioned"
@@ -69,6 +81,11 @@ const (
 	// another object, False once it succeeded after all. It is added when first
 	// needed, so that a failing delete never flips ProvisionFailed.
 	ConditionDeprovisionFailed = "DeprovisionFailed"
+
+	// ConditionReleaseHeld is True on a Bucket whose BucketClaim is gone without
+	// a trace, and which is therefore not released until an administrator
+	// confirms it. At all other times it is absent.
+	ConditionReleaseHeld = "ReleaseHeld"
 )
 
 // ReasonPending is the reason of the conditions that the CRD defaults put on
@@ -154,6 +171,20 @@ func RemoveAnnotation(obj metav1.Object, key string) bool {
 	}
 	obj.SetAnnotations(annotations)
 	return true
+}
+
+// ReleaseMark returns the value of BucketClaimBeingDeletedAnnotation by which
+// the controller releases a Bucket: the policy that it follows, a slash, and
+// the Bucket's UID, by which the mark in a backup does not count on the Bucket
+// that is restored from it.
+func ReleaseMark(b *Bucket) string { return string(b.Spec.DeletionPolicy) + "/" + string(b.UID) }
+
+// Released reports whether the Bucket carries BucketClaimBeingDeletedAnnotation,
+// and not that of the Bucket from whose backup it was restored. A value without
+// a UID, as other controllers write it, counts.
+func Released(b *Bucket) bool {
+	_, uid, tied := strings.Cut(b.Annotations[BucketClaimBeingDeletedAnnotation], "/")
+	return HasAnnotation(b, BucketClaimBeingDeletedAnnotation) && (!tied || uid == string(b.UID))
 }
 
 // HasProtection reports whether obj carries the protection finalizer.

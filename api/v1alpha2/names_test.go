@@ -95,6 +95,32 @@ func TestProtection(t *testing.T) {
 	}
 }
 
+func TestReleased(t *testing.T) {
+	t.Parallel()
+	marked := &cosiapi.Bucket{}
+	marked.UID, marked.Spec.DeletionPolicy = "b1", cosiapi.DeletionPolicyDelete
+	mark := cosiapi.ReleaseMark(marked)
+	for name, tc := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"not marked":                      {nil, false},
+		"marked":                          {map[string]string{cosiapi.BucketClaimBeingDeletedAnnotation: mark}, true},
+		"marked before it was restored":   {map[string]string{cosiapi.BucketClaimBeingDeletedAnnotation: "Delete/b0"}, false},
+		"marked by another controller":    {map[string]string{cosiapi.BucketClaimBeingDeletedAnnotation: "true"}, true},
+		"marked in the KEP's misspelling": {map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bucket := marked.DeepCopy()
+			bucket.Annotations = tc.annotations
+			if got := cosiapi.Released(bucket); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
 func TestNamesFromUIDs(t *testing.T) {
 	t.Parallel()
 	if got := cosiapi.BucketNameFor("5d1c"); got != "bc-5d1c" {

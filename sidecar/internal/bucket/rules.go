@@ -40,7 +40,7 @@ const (
 // Delete, the Controller's annotation says that the claim is gone, and the
 // Bucket is deleted itself. An imported bucket is never deleted.
 func fateOf(b *cosiapi.Bucket) fate {
-	annotated := cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation)
+	annotated := cosiapi.Released(b)
 	deleting := b.DeletionTimestamp != nil
 	deletes := b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete && b.Spec.ExistingBucketID == ""
 	nothingMade := b.Status.BucketID == ""
@@ -91,7 +91,8 @@ func holdMessage(b *cosiapi.Bucket) string {
 			"agreed to the loss of the data. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
 			cosiapi.BucketClaimBeingDeletedAnnotation, b.Status.BucketID)
 	}
-	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It stays until that BucketClaim is deleted.", conditions.ClaimOf(b))
+	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It stays until that BucketClaim is deleted. "+
+		"If it does not exist, the condition %s says what to do.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
 }
 
 // IDOf returns the ID of the backend bucket that a Bucket stands for, or will once

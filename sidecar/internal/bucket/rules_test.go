@@ -20,6 +20,11 @@ func TestFateOf(t *testing.T) {
 	misspelled := func(b *cosiapi.Bucket) {
 		b.Annotations = map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}
 	}
+	marked := func(value string) func(*cosiapi.Bucket) {
+		return func(b *cosiapi.Bucket) {
+			b.Annotations = map[string]string{cosiapi.BucketClaimBeingDeletedAnnotation: value}
+		}
+	}
 	deleting := func(b *cosiapi.Bucket) { b.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 	retained := func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }
 	unbound := func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" }
@@ -38,6 +43,9 @@ func TestFateOf(t *testing.T) {
 		"a deleted Bucket to retain waits for its claim, too":               {[]func(*cosiapi.Bucket){deleting, retained}, hold},
 		"both signs delete the bucket":                                      {[]func(*cosiapi.Bucket){deleting, annotated}, remove},
 		"both signs delete the bucket, also with the spelling in the KEP":   {[]func(*cosiapi.Bucket){deleting, misspelled}, remove},
+		"both signs, with the UID of the Bucket, delete the bucket":         {[]func(*cosiapi.Bucket){deleting, marked("Delete/uid")}, remove},
+		"the mark of a backup does not delete the bucket":                   {[]func(*cosiapi.Bucket){deleting, marked("Delete/another")}, hold},
+		"the mark of a backup alone is none":                                {[]func(*cosiapi.Bucket){marked("Delete/another")}, provision},
 		"both signs, but nothing was made":                                  {[]func(*cosiapi.Bucket){deleting, annotated, unmade}, release},
 		"both signs, but the policy is Retain":                              {[]func(*cosiapi.Bucket){deleting, annotated, retained}, release},
 		"both signs, but the bucket is imported":                            {[]func(*cosiapi.Bucket){deleting, annotated, imported}, release},
@@ -48,6 +56,7 @@ func TestFateOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &cosiapi.Bucket{}
+			b.UID = "uid"
 			b.Spec.DeletionPolicy, b.Spec.BucketClaimRef.UID, b.Status.BucketID = cosiapi.DeletionPolicyDelete, "uid", "id"
 			for _, change := range tc.is {
 				change(b)

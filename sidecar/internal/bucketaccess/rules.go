@@ -101,7 +101,7 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 			conditions.Belongs(name, conditions.Names("driver", b.Spec.DriverName), fmt.Sprintf("driver %q of this BucketAccess", a.Status.DriverName)), b.Spec.DriverName)
 	case ref.Namespace != a.Namespace || ref.Name != accessed.BucketClaimName:
 		return unusable("%s Delete this BucketAccess.", conditions.Belongs(name, conditions.ClaimOf(b), conditions.Names("BucketClaim", accessed.BucketClaimName)))
-	case b.DeletionTimestamp != nil || cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation):
+	case b.DeletionTimestamp != nil || cosiapi.Released(b):
 		return leaving(a, accessed, b)
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		return conditions.Wait(conditions.WaitingForProvisionedBucket, "Waiting for Bucket %q to be provisioned.", b.Name)
@@ -119,7 +119,7 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 // deleted under its claim stays until the claim is deleted, too, and so does what
 // was granted on it.
 func leaving(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *cosiapi.Bucket) *conditions.Problem {
-	released := cosiapi.HasAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation)
+	released := cosiapi.Released(b)
 	if released || !provisioned(a) || b.Status.BucketID != accessed.BucketID {
 		return unusable("Bucket %q or its BucketClaim %q is being deleted. Delete this BucketAccess and create it again for another claim.",
 			b.Name, accessed.BucketClaimName)
