@@ -34,8 +34,8 @@ func TestClaimGetsABucketInFourWrites(t *testing.T) {
 	if diff := cmp.Diff(want, bucket.Spec); diff != "" {
 		t.Errorf("Bucket (-want +got):\n%s", diff)
 	}
-	if bucket.Name != "bc-"+string(claim.UID) || len(bucket.Finalizers) != 0 || len(bucket.Annotations) != 0 {
-		t.Errorf("want name bc-%s and no finalizer, got %s with %v", claim.UID, bucket.Name, bucket.Finalizers)
+	if bucket.Name != "bc-"+string(claim.UID) || len(bucket.Finalizers) != 0 || len(bucket.Annotations) != 1 || bucket.Annotations[cosiapi.CreatedAnnotation] == "" {
+		t.Errorf("want name bc-%s, no finalizer and one annotation, got %+v", claim.UID, bucket.ObjectMeta)
 	}
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
 	s.protectBucket(bucket)

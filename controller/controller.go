@@ -57,6 +57,10 @@ type Options struct {
 	// or for a sidecar before its conditions say so: as a rule it is over before
 	// that is worth a write. Zero means DefaultPatience.
 	Patience time.Duration
+	// LostClaimGrace is how long a Bucket is held whose claim is gone and was not
+	// seen to be deleted, as after the restoration of a backup, before it is
+	// released as if an administrator had confirmed that. Zero means for ever.
+	LostClaimGrace time.Duration
 	// SidecarNamespace is the namespace of the Leases of the sidecars, by which
 	// the Controller tells users that no sidecar of their driver is at work. It
 	// needs the right to get them. Empty means that nothing is known of sidecars.
@@ -86,7 +90,7 @@ func Add(mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("controller: %w", err)
 	}
 	patience := waits.Waits{Patience: o.Patience, Live: mgr.GetAPIReader(), Leases: o.SidecarNamespace}
-	claims := bucketclaim.Reconciler{Kit: newKit(metrics.KindBucketClaim), Waits: patience}
+	claims := bucketclaim.Reconciler{Kit: newKit(metrics.KindBucketClaim), Waits: patience, LostClaimGrace: o.LostClaimGrace}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)
 	}

@@ -227,6 +227,23 @@ func TestUnseenAccessHoldsItsClaim(t *testing.T) {
 	}
 }
 
+// confirm agrees, as an administrator, to the release of a Bucket.
+func (s *system) confirm(bucket *cosiapi.Bucket) {
+	s.t.Helper()
+	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.ConfirmReleaseAnnotation, string(b.UID)) })
+}
+
+// untilHeld waits until a Bucket says that its release is held, and fails the
+// test if it is released.
+func (s *system) untilHeld(bucket *cosiapi.Bucket) {
+	s.t.Helper()
+	s.untilCondition(bucket, cosiapi.ConditionReleaseHeld, metav1.ConditionTrue, conditions.BucketClaimMissing)
+	s.settled()
+	if testenv.Get(s.Env, bucket); cosiapi.Released(bucket) || !bucket.DeletionTimestamp.IsZero() {
+		s.t.Errorf("the Bucket is released: %+v", bucket.ObjectMeta)
+	}
+}
+
 // The finalizer of the claim is taken off by hand.
 func TestBucketOfAVanishedClaimIsReleased(t *testing.T) {
 	t.Parallel()
@@ -247,6 +264,10 @@ func TestBucketOfAVanishedClaimIsReleased(t *testing.T) {
 			s.dropFinalizer(claim)
 			s.Gone(claim)
 			s.run()
+			if tc.deleted {
+				s.untilHeld(bucket)
+				s.confirm(bucket)
+			}
 			s.untilReleased(bucket, tc.deleted)
 		})
 	}
@@ -263,8 +284,11 @@ func TestBucketOfAVanishedClaimIsNotForTheNext(t *testing.T) {
 	s.Gone(claim)
 	again := s.newClaim("photos", "fast")
 	s.run()
+	fresh := s.bound(again)
+	s.untilHeld(old)
+	s.confirm(old)
 	s.untilReleased(old, true)
-	if fresh := s.bound(again); fresh.Name == old.Name || cosiapi.HasAnnotation(fresh, cosiapi.BucketClaimBeingDeletedAnnotation) {
+	if testenv.Get(s.Env, fresh); fresh.Name == old.Name || cosiapi.HasAnnotation(fresh, cosiapi.BucketClaimBeingDeletedAnnotation) {
 		t.Errorf("the new claim has Bucket %s with %v", fresh.Name, fresh.Annotations)
 	}
 }
@@ -283,6 +307,7 @@ func TestBucketOfAVanishedClaimIsKeptWhileInUse(t *testing.T) {
 	stop()
 	s.dropFinalizer(claim)
 	s.Gone(claim)
+	s.confirm(bucket)
 	s.run()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimMissing)
 	s.settled()
@@ -307,7 +332,7 @@ func TestReleaseThatWasCutShortIsCompleted(t *testing.T) {
 	s.dropFinalizer(claim)
 	s.Gone(claim)
 	testenv.Change(s.Env, bucket, func(b *cosiapi.Bucket) {
-		cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, string(cosiapi.DeletionPolicyDelete))
+		cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, cosiapi.ReleaseMark(b))
 	})
 	s.run()
 	s.untilReleased(bucket, true)

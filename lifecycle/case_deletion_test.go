@@ -345,6 +345,10 @@ func TestClaimRemovedByHand(t *testing.T) {
 			w.gone(claim)
 			w.runController()
 			if policy == cosiapi.DeletionPolicyDelete {
+				w.untilHeld(bucket)
+				w.settled()
+				w.called(driverfake.DeleteBucket, 0)
+				w.confirm(bucket)
 				w.gone(bucket)
 				w.called(driverfake.DeleteBucket, 1)
 				return
@@ -371,6 +375,7 @@ func TestConflictWithNobody(t *testing.T) {
 	w.drop(t.Context(), claim)
 	w.gone(claim)
 	w.tape.strike(&fault{Who: theController, What: "patch buckets", Name: bucket.Name, Status: http.StatusConflict})
+	w.confirm(bucket)
 	w.runController()
 	w.gone(bucket)
 }

@@ -66,6 +66,9 @@ type setup struct {
 	// patience is how long a deletion waits for others before it says so; zero
 	// means as long as the programs do.
 	patience time.Duration
+	// lostClaimGrace is how long the Bucket of a claim that is lost is held; zero
+	// means for ever.
+	lostClaimGrace time.Duration
 	// deadline of a call.
 	deadline time.Duration
 	// window is how long no call may be repeated that the driver refused; zero
@@ -291,6 +294,7 @@ func (w *world) runController() *process {
 		Controller: controller.Options{
 			Scope: w.scope(), Registerer: w.registry(theController), Name: w.namespace,
 			Resync: orNever(w.setup.resync), Backoff: w.backoff(), Patience: w.setup.patience, TracerProvider: w.tracer(),
+			LostClaimGrace: w.setup.lostClaimGrace,
 		},
 		Logger: w.logger(theController), GracePeriod: graceful,
 	}

@@ -46,7 +46,8 @@ const (
 	BindingInvalid Reason = "BindingInvalid"
 	// BucketClaimDeleting: a referenced claim is being deleted.
 	BucketClaimDeleting Reason = "BucketClaimDeleting"
-	// BucketClaimMissing: a claim went missing after the access used it.
+	// BucketClaimMissing: a claim went missing after the access used it, or
+	// after the Bucket was bound to it.
 	BucketClaimMissing Reason = "BucketClaimMissing"
 	// ProtocolUnsupported: the Bucket does not offer a requested protocol.
 	ProtocolUnsupported Reason = "ProtocolUnsupported"

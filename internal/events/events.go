@@ -35,6 +35,9 @@ const (
 	// BucketReleased: a claim has released its Bucket, which is deleted or
 	// retained as its policy says.
 	BucketReleased Reason = "BucketReleased"
+	// BucketHeld: the claim of a Bucket is gone without a trace, and the Bucket is
+	// not released until an administrator confirms it.
+	BucketHeld Reason = "BucketHeld"
 	// FailedAPICall: the Kubernetes API refused COSI again and again.
 	FailedAPICall Reason = "FailedAPICall"
 	// DriverNameTaken: another deployment serves a driver of that name.
@@ -45,7 +48,7 @@ const (
 func Reasons() []Reason {
 	return []Reason{
 		FailedCreateBucket, FailedDeleteBucket, WaitingForBucket, FailedGrantAccess, FailedRevokeAccess,
-		BucketReleased, FailedAPICall, DriverNameTaken,
+		BucketReleased, BucketHeld, FailedAPICall, DriverNameTaken,
 	}
 }
 

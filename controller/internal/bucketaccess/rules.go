@@ -156,7 +156,7 @@ func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucke
 	case !bound(claim, bucket):
 		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must correct that.",
 			conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.ClaimOf(bucket), name))
-	case !bucket.DeletionTimestamp.IsZero() || cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
+	case !bucket.DeletionTimestamp.IsZero() || cosiapi.Released(bucket):
 		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete that BucketClaim.", bucket.Name, claim.Name)
 	case bucket.Status.BucketID == "":
 		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q has lost its bucket ID. An administrator must restore it.", bucket.Name, claim.Name)

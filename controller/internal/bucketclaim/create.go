@@ -42,7 +42,7 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 // createFrom creates the Bucket. One that exists already may be the work of an
 // earlier reconcile that was cut short; the next step finds out.
 func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.BucketClass) (step.Verdict, error) {
-	bucket := newBucket(w.claim, class)
+	bucket := newBucket(w.claim, class, r.Now())
 	err := r.Client.Create(ctx, bucket)
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +19,7 @@ import (
 
 // orphans releases Buckets that are bound to an earlier claim of this name
 // which has gone without us: its finalizer was removed by hand, or a backup
-// was restored without it. They would otherwise hang forever.
+// was restored, which gives claims other UIDs.
 func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
 	buckets := &cosiapi.BucketList{}
 	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}); err != nil {
@@ -39,19 +40,25 @@ func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error)
 // released reports whether nothing is left for the Controller to do on a Bucket
 // whose claim is gone.
 func released(bucket *cosiapi.Bucket) bool {
-	policy, marked := bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation]
-	if !marked {
-		return cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) // in another spelling
+	policy, _, tied := strings.Cut(bucket.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation], "/")
+	switch {
+	case !cosiapi.Released(bucket):
+		return false
+	case !tied:
+		// By another controller, or from before marks named a Bucket: it may come
+		// from a backup, unless the Bucket is being deleted, which no backup brings.
+		return !bucket.DeletionTimestamp.IsZero()
 	}
 	// A Bucket that was marked as one to delete and is not being deleted: we
 	// were cut short in between.
 	unfinished := policy == string(cosiapi.DeletionPolicyDelete) && bucket.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete &&
 		bucket.DeletionTimestamp.IsZero()
-	return !unfinished
+	return !unfinished && !held(bucket)
 }
 
-// orphan releases one Bucket, once the API server has confirmed that its
-// claim is gone, and that no access uses the bucket any more.
+// orphan releases one Bucket, once the API server has confirmed that its claim
+// is gone and that no access uses the bucket any more, and holds it until
+// somebody agrees if that deletes anything.
 func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Verdict, error) {
 	bucket, err := r.liveBucket(ctx, name)
 	if err != nil || bucket == nil || released(bucket) {
@@ -65,6 +72,10 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 	}
 	if err == nil && claim.UID == ref.UID {
 		return step.Next(), nil // the cache is behind: that claim's own reconcile is to come
+	}
+	graceOver := r.LostClaimGrace > 0 && held(bucket) && graceLeft(bucket, r.LostClaimGrace, r.Now()) == 0
+	if !agreed(bucket) && !graceOver {
+		return step.Next(), r.hold(ctx, w, bucket)
 	}
 	accesses, err := r.liveAccesses(ctx, w)
 	if err != nil {

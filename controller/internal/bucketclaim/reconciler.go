@@ -7,12 +7,14 @@
 //
 // A reconcile is one of the lists of steps below; each step has a file of its
 // own. This package is the only writer of BucketClaims. It never makes an RPC
-// and never writes the status of a Bucket, which is the sidecar's.
+// and of the status of a Bucket, which is the sidecar's, it writes nothing but
+// the condition ReleaseHeld.
 package bucketclaim
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -30,6 +32,9 @@ type Reconciler struct {
 
 	// Waits says what took too long.
 	Waits waits.Waits
+	// LostClaimGrace is how long a Bucket whose claim is gone without a trace is
+	// held before it is released unconfirmed; zero means for ever.
+	LostClaimGrace time.Duration
 }
 
 // provisioning are the steps for a claim that exists and is not being deleted.
@@ -61,7 +66,10 @@ func (r *Reconciler) deprovisioning() []step.Step[*work] {
 
 // absent are the steps for a claim that does not exist.
 func (r *Reconciler) absent() []step.Step[*work] {
-	return []step.Step[*work]{step.Named("orphans", r.orphans)}
+	return []step.Step[*work]{
+		step.Named("orphans", r.orphans),
+		step.Named("await", r.await), // the end of the grace of those that are held
+	}
 }
 
 // Reconcile implements reconcile.Reconciler.

@@ -83,13 +83,16 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 // Delete, deletes it. bucket must come from the API server. The mark comes
 // first: the sidecar deprovisions only with both. Its value is the policy that
 // was followed, so that a deletion that was cut short can be told from a
-// policy that changed after the claim was gone.
+// policy that changed after the claim was gone, and the Bucket's UID, so that
+// it can be told from one in a backup.
 func (r *Reconciler) releaseBucket(ctx context.Context, bucket *cosiapi.Bucket) error {
-	policy := string(bucket.Spec.DeletionPolicy)
 	mark := func() {
-		cosiapi.SetAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation, policy)
+		cosiapi.SetAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation, cosiapi.ReleaseMark(bucket))
 	}
 	if _, err := r.Patch(ctx, bucket, mark); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if err := r.unhold(ctx, bucket); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !bucket.DeletionTimestamp.IsZero() {

@@ -5,6 +5,7 @@ package bucketclaim
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,9 +30,11 @@ func bucketName(claim *cosiapi.BucketClaim) string {
 // newBucket is the Bucket for a claim of a class. It carries all that is
 // needed to delete the bucket without the class, and no finalizer, which is
 // the sidecar's to add before its first RPC.
-func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass) *cosiapi.Bucket {
+func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass, now time.Time) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
-		ObjectMeta: metav1.ObjectMeta{Name: cosiapi.BucketNameFor(claim.UID)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: cosiapi.BucketNameFor(claim.UID), Annotations: map[string]string{cosiapi.CreatedAnnotation: now.UTC().Format(time.RFC3339)},
+		},
 		Spec: cosiapi.BucketSpec{
 			DriverName:     class.Spec.DriverName,
 			DeletionPolicy: class.Spec.DeletionPolicy,
@@ -76,7 +79,7 @@ func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *condition
 	case !bucket.DeletionTimestamp.IsZero():
 		return conditions.Wait(conditions.WaitingForBucket,
 			"Waiting for Bucket %q, which is being deleted. An administrator must create it again.", bucket.Name)
-	case cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation):
+	case cosiapi.Released(bucket):
 		return conditions.Refuse(conditions.BindingInvalid,
 			"Bucket %q was left behind by an earlier BucketClaim. An administrator must delete the Bucket object and create it again with the same existingBucketID.", bucket.Name)
 	default:

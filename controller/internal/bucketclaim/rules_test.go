@@ -4,6 +4,7 @@ package bucketclaim
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -233,21 +234,103 @@ func TestReleased(t *testing.T) {
 		deleted     *metav1.Time
 		want        bool
 	}{
-		"not marked":                          {nil, cosiapi.DeletionPolicyDelete, nil, false},
-		"not marked, deleted":                 {nil, cosiapi.DeletionPolicyDelete, &now, false},
-		"marked and deleted":                  {map[string]string{key: "Delete"}, cosiapi.DeletionPolicyDelete, &now, true},
-		"marked to be deleted, cut short":     {map[string]string{key: "Delete"}, cosiapi.DeletionPolicyDelete, nil, false},
-		"marked to be deleted, then retained": {map[string]string{key: "Delete"}, cosiapi.DeletionPolicyRetain, nil, true},
-		"marked as retained":                  {map[string]string{key: "Retain"}, cosiapi.DeletionPolicyRetain, nil, true},
-		"retained, policy changed afterwards": {map[string]string{key: "Retain"}, cosiapi.DeletionPolicyDelete, nil, true},
-		"marked by another controller":        {map[string]string{key: ""}, cosiapi.DeletionPolicyDelete, nil, true},
-		"marked in the other spelling":        {map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}, cosiapi.DeletionPolicyDelete, nil, true},
+		"not marked":                                   {nil, cosiapi.DeletionPolicyDelete, nil, false},
+		"not marked, deleted":                          {nil, cosiapi.DeletionPolicyDelete, &now, false},
+		"marked and deleted":                           {map[string]string{key: "Delete/b1"}, cosiapi.DeletionPolicyDelete, &now, true},
+		"marked to be deleted, cut short":              {map[string]string{key: "Delete/b1"}, cosiapi.DeletionPolicyDelete, nil, false},
+		"marked to be deleted, then retained":          {map[string]string{key: "Delete/b1"}, cosiapi.DeletionPolicyRetain, nil, true},
+		"marked as retained":                           {map[string]string{key: "Retain/b1"}, cosiapi.DeletionPolicyRetain, nil, true},
+		"retained, policy changed afterwards":          {map[string]string{key: "Retain/b1"}, cosiapi.DeletionPolicyDelete, nil, true},
+		"marked before it was restored":                {map[string]string{key: "Delete/b0"}, cosiapi.DeletionPolicyDelete, nil, false},
+		"marked before it was restored, deleted since": {map[string]string{key: "Delete/b0"}, cosiapi.DeletionPolicyDelete, &now, false},
+		"marked by another controller":                 {map[string]string{key: ""}, cosiapi.DeletionPolicyDelete, nil, false},
+		"marked by another controller, deleted":        {map[string]string{key: ""}, cosiapi.DeletionPolicyDelete, &now, true},
+		"marked by an older version":                   {map[string]string{key: "Delete"}, cosiapi.DeletionPolicyDelete, nil, false},
+		"marked by an older version, deleted":          {map[string]string{key: "Delete"}, cosiapi.DeletionPolicyDelete, &now, true},
+		"marked in the other spelling":                 {map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}, cosiapi.DeletionPolicyDelete, nil, false},
+		"marked in the other spelling, deleted":        {map[string]string{"objectstorage.k8.io/bucketclaim-being-deleted": ""}, cosiapi.DeletionPolicyDelete, &now, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations, DeletionTimestamp: tc.deleted}}
+			bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{UID: "b1", Annotations: tc.annotations, DeletionTimestamp: tc.deleted}}
 			bucket.Spec.DeletionPolicy = tc.policy
+			if _, held := tc.annotations["held"]; held {
+				bucket.Status.Conditions = []metav1.Condition{{Type: cosiapi.ConditionReleaseHeld, Status: metav1.ConditionTrue}}
+			}
 			if got := released(bucket); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestAgreed(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		alter func(*cosiapi.Bucket)
+		want  bool
+	}{
+		"a Bucket with data":               {func(*cosiapi.Bucket) {}, false},
+		"a Bucket that is being deleted":   {func(b *cosiapi.Bucket) { b.DeletionTimestamp = &metav1.Time{Time: created} }, false},
+		"a Bucket whose policy is Retain":  {func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain }, true},
+		"confirmed with its UID":           {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.ConfirmReleaseAnnotation] = "b1" }, true},
+		"confirmed before it was restored": {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.ConfirmReleaseAnnotation] = "b0" }, false},
+		"confirmed with a word":            {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.ConfirmReleaseAnnotation] = "true" }, false},
+		"marked, cut short":                {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] = "Delete/b1" }, true},
+		"marked before it was restored":    {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] = "Delete/b0" }, false},
+		"marked as retained":               {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] = "Retain/b1" }, false},
+		"marked by an older version":       {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] = "Delete" }, false},
+		"with an ID alone":                 {func(b *cosiapi.Bucket) { b.Finalizers = nil }, false},
+		"with a finalizer alone":           {func(b *cosiapi.Bucket) { b.Status.BucketID = "" }, false},
+		"never attempted":                  {func(b *cosiapi.Bucket) { b.Finalizers, b.Status.BucketID = nil, "" }, true},
+		"never attempted, by slower clocks": {func(b *cosiapi.Bucket) {
+			b.Finalizers, b.Status.BucketID = nil, ""
+			b.CreationTimestamp = metav1.NewTime(created.Add(-3 * time.Second))
+		}, true},
+		"restored without its status": {func(b *cosiapi.Bucket) {
+			b.Finalizers, b.Status.BucketID = nil, ""
+			b.CreationTimestamp = metav1.NewTime(created.Add(time.Minute))
+		}, false},
+		"without its status, and nobody knows since when": {func(b *cosiapi.Bucket) {
+			b.Finalizers, b.Status.BucketID, b.Annotations = nil, "", nil
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claim, _ := newPair(false)
+			class := &cosiapi.BucketClass{Spec: cosiapi.BucketClassSpec{DeletionPolicy: cosiapi.DeletionPolicyDelete}}
+			bucket := newBucket(claim, class, created)
+			bucket.UID, bucket.CreationTimestamp, bucket.Status.BucketID = "b1", metav1.NewTime(created), "id"
+			cosiapi.AddProtection(bucket)
+			tc.alter(bucket)
+			if got := agreed(bucket); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestGraceLeft(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ago := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-d)} }
+	for name, tc := range map[string]struct {
+		created, held *metav1.Time // held is nil for a Bucket that is not held yet
+		want          time.Duration
+	}{
+		"not held yet":                         {ago(5 * time.Hour), nil, time.Hour},
+		"held for a while":                     {ago(5 * time.Hour), ago(15 * time.Minute), 45 * time.Minute},
+		"held for long":                        {ago(5 * time.Hour), ago(2 * time.Hour), 0},
+		"held for long before it was restored": {ago(10 * time.Minute), ago(2 * time.Hour), 50 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: *tc.created}}
+			if tc.held != nil {
+				bucket.Status.Conditions = []metav1.Condition{{Type: cosiapi.ConditionReleaseHeld, Status: metav1.ConditionTrue, LastTransitionTime: *tc.held}}
+			}
+			if got := graceLeft(bucket, time.Hour, now); got != tc.want {
 				t.Errorf("want %v, got %v", tc.want, got)
 			}
 		})

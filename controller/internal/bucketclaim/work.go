@@ -5,6 +5,7 @@ package bucketclaim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,9 @@ type work struct {
 	claim *cosiapi.BucketClaim
 	// bucket is the claim's Bucket, nil while there is none.
 	bucket *cosiapi.Bucket
+	// grace is the time until the first Bucket that is held for lack of its claim
+	// is released unconfirmed; zero means that none will be.
+	grace time.Duration
 }
 
 // set changes a condition of a claim in memory.
