@@ -170,7 +170,7 @@ const (
 	// open; drivers take it as ANY.
 	AccessMode_UNKNOWN AccessMode_Mode = 0
 	// The user left the category open. The driver chooses, and gives the least that makes the
-	// other categories useful.
+	// other categories useful, within what DisallowedAccessModes leaves.
 	AccessMode_ANY AccessMode_Mode = 1
 	// Reading and writing.
 	AccessMode_READ_WRITE AccessMode_Mode = 2
@@ -275,7 +275,7 @@ func (x S3AddressingStyle_Style) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use S3AddressingStyle_Style.Descriptor instead.
 func (S3AddressingStyle_Style) EnumDescriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{5, 0}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // ObjectProtocol names a protocol for object data.
@@ -494,6 +494,78 @@ func (x *AccessedBucket) GetBucketMetadataAccessMode() *AccessMode {
 	return nil
 }
 
+// DisallowedAccessModes are the access modes that the BucketAccessClass forbids (section
+// "BucketAccessClass", disallowedBucketAccessModes), an addition. A mode stands for itself only:
+// where READ_WRITE is disallowed, READ_ONLY is not.
+//
+// A driver that says keeps_disallowed_access_modes makes sure that what an account can do in a
+// category is part of one mode that is not disallowed there, whether the category was asked for or
+// left open; where all three are disallowed, the account can do nothing. What the backend cannot
+// separate is INVALID_ARGUMENT naming what it can. The fields are no part of what an account is for:
+// a grant that is repeated with others is not ALREADY_EXISTS.
+type DisallowedAccessModes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// OPTIONAL. Modes that object data must not have: READ_WRITE, READ_ONLY or WRITE_ONLY.
+	ObjectData []AccessMode_Mode `protobuf:"varint,1,rep,packed,name=object_data,json=objectData,proto3,enum=sigs.k8s.io.cosi.v1alpha2.AccessMode_Mode" json:"object_data,omitempty"`
+	// OPTIONAL. Modes that metadata and tags of objects must not have.
+	ObjectMetadata []AccessMode_Mode `protobuf:"varint,2,rep,packed,name=object_metadata,json=objectMetadata,proto3,enum=sigs.k8s.io.cosi.v1alpha2.AccessMode_Mode" json:"object_metadata,omitempty"`
+	// OPTIONAL. Modes that metadata and configuration of the bucket must not have.
+	BucketMetadata []AccessMode_Mode `protobuf:"varint,3,rep,packed,name=bucket_metadata,json=bucketMetadata,proto3,enum=sigs.k8s.io.cosi.v1alpha2.AccessMode_Mode" json:"bucket_metadata,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *DisallowedAccessModes) Reset() {
+	*x = DisallowedAccessModes{}
+	mi := &file_proto_cosi_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisallowedAccessModes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisallowedAccessModes) ProtoMessage() {}
+
+func (x *DisallowedAccessModes) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_cosi_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisallowedAccessModes.ProtoReflect.Descriptor instead.
+func (*DisallowedAccessModes) Descriptor() ([]byte, []int) {
+	return file_proto_cosi_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *DisallowedAccessModes) GetObjectData() []AccessMode_Mode {
+	if x != nil {
+		return x.ObjectData
+	}
+	return nil
+}
+
+func (x *DisallowedAccessModes) GetObjectMetadata() []AccessMode_Mode {
+	if x != nil {
+		return x.ObjectMetadata
+	}
+	return nil
+}
+
+func (x *DisallowedAccessModes) GetBucketMetadata() []AccessMode_Mode {
+	if x != nil {
+		return x.BucketMetadata
+	}
+	return nil
+}
+
 // ObjectProtocolAndBucketInfo describes a bucket: each message that is present says that the bucket
 // is usable through that protocol, and how. Nothing in it is sensitive.
 type ObjectProtocolAndBucketInfo struct {
@@ -510,7 +582,7 @@ type ObjectProtocolAndBucketInfo struct {
 
 func (x *ObjectProtocolAndBucketInfo) Reset() {
 	*x = ObjectProtocolAndBucketInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[4]
+	mi := &file_proto_cosi_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -522,7 +594,7 @@ func (x *ObjectProtocolAndBucketInfo) String() string {
 func (*ObjectProtocolAndBucketInfo) ProtoMessage() {}
 
 func (x *ObjectProtocolAndBucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[4]
+	mi := &file_proto_cosi_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -535,7 +607,7 @@ func (x *ObjectProtocolAndBucketInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectProtocolAndBucketInfo.ProtoReflect.Descriptor instead.
 func (*ObjectProtocolAndBucketInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{4}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ObjectProtocolAndBucketInfo) GetS3() *S3BucketInfo {
@@ -570,7 +642,7 @@ type S3AddressingStyle struct {
 
 func (x *S3AddressingStyle) Reset() {
 	*x = S3AddressingStyle{}
-	mi := &file_proto_cosi_proto_msgTypes[5]
+	mi := &file_proto_cosi_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -582,7 +654,7 @@ func (x *S3AddressingStyle) String() string {
 func (*S3AddressingStyle) ProtoMessage() {}
 
 func (x *S3AddressingStyle) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[5]
+	mi := &file_proto_cosi_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -595,7 +667,7 @@ func (x *S3AddressingStyle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use S3AddressingStyle.ProtoReflect.Descriptor instead.
 func (*S3AddressingStyle) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{5}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *S3AddressingStyle) GetStyle() S3AddressingStyle_Style {
@@ -624,7 +696,7 @@ type S3BucketInfo struct {
 
 func (x *S3BucketInfo) Reset() {
 	*x = S3BucketInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[6]
+	mi := &file_proto_cosi_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +708,7 @@ func (x *S3BucketInfo) String() string {
 func (*S3BucketInfo) ProtoMessage() {}
 
 func (x *S3BucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[6]
+	mi := &file_proto_cosi_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +721,7 @@ func (x *S3BucketInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use S3BucketInfo.ProtoReflect.Descriptor instead.
 func (*S3BucketInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{6}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *S3BucketInfo) GetBucketId() string {
@@ -692,7 +764,7 @@ type AzureBucketInfo struct {
 
 func (x *AzureBucketInfo) Reset() {
 	*x = AzureBucketInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[7]
+	mi := &file_proto_cosi_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +776,7 @@ func (x *AzureBucketInfo) String() string {
 func (*AzureBucketInfo) ProtoMessage() {}
 
 func (x *AzureBucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[7]
+	mi := &file_proto_cosi_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +789,7 @@ func (x *AzureBucketInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AzureBucketInfo.ProtoReflect.Descriptor instead.
 func (*AzureBucketInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{7}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AzureBucketInfo) GetStorageAccount() string {
@@ -742,7 +814,7 @@ type GcsBucketInfo struct {
 
 func (x *GcsBucketInfo) Reset() {
 	*x = GcsBucketInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[8]
+	mi := &file_proto_cosi_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +826,7 @@ func (x *GcsBucketInfo) String() string {
 func (*GcsBucketInfo) ProtoMessage() {}
 
 func (x *GcsBucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[8]
+	mi := &file_proto_cosi_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +839,7 @@ func (x *GcsBucketInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GcsBucketInfo.ProtoReflect.Descriptor instead.
 func (*GcsBucketInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{8}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GcsBucketInfo) GetProjectId() string {
@@ -804,7 +876,7 @@ type CredentialInfo struct {
 
 func (x *CredentialInfo) Reset() {
 	*x = CredentialInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[9]
+	mi := &file_proto_cosi_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +888,7 @@ func (x *CredentialInfo) String() string {
 func (*CredentialInfo) ProtoMessage() {}
 
 func (x *CredentialInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[9]
+	mi := &file_proto_cosi_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +901,7 @@ func (x *CredentialInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CredentialInfo.ProtoReflect.Descriptor instead.
 func (*CredentialInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{9}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CredentialInfo) GetS3() *S3CredentialInfo {
@@ -873,7 +945,7 @@ type S3CredentialInfo struct {
 
 func (x *S3CredentialInfo) Reset() {
 	*x = S3CredentialInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[10]
+	mi := &file_proto_cosi_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +957,7 @@ func (x *S3CredentialInfo) String() string {
 func (*S3CredentialInfo) ProtoMessage() {}
 
 func (x *S3CredentialInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[10]
+	mi := &file_proto_cosi_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +970,7 @@ func (x *S3CredentialInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use S3CredentialInfo.ProtoReflect.Descriptor instead.
 func (*S3CredentialInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{10}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *S3CredentialInfo) GetAccessKeyId() string {
@@ -930,7 +1002,7 @@ type AzureCredentialInfo struct {
 
 func (x *AzureCredentialInfo) Reset() {
 	*x = AzureCredentialInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[11]
+	mi := &file_proto_cosi_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1014,7 @@ func (x *AzureCredentialInfo) String() string {
 func (*AzureCredentialInfo) ProtoMessage() {}
 
 func (x *AzureCredentialInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[11]
+	mi := &file_proto_cosi_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1027,7 @@ func (x *AzureCredentialInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AzureCredentialInfo.ProtoReflect.Descriptor instead.
 func (*AzureCredentialInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{11}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AzureCredentialInfo) GetAccessToken() string {
@@ -996,7 +1068,7 @@ type GcsCredentialInfo struct {
 
 func (x *GcsCredentialInfo) Reset() {
 	*x = GcsCredentialInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[12]
+	mi := &file_proto_cosi_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1080,7 @@ func (x *GcsCredentialInfo) String() string {
 func (*GcsCredentialInfo) ProtoMessage() {}
 
 func (x *GcsCredentialInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[12]
+	mi := &file_proto_cosi_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1093,7 @@ func (x *GcsCredentialInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GcsCredentialInfo.ProtoReflect.Descriptor instead.
 func (*GcsCredentialInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{12}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GcsCredentialInfo) GetAccessId() string {
@@ -1082,7 +1154,7 @@ type DriverGetInfoRequest struct {
 
 func (x *DriverGetInfoRequest) Reset() {
 	*x = DriverGetInfoRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[13]
+	mi := &file_proto_cosi_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1166,7 @@ func (x *DriverGetInfoRequest) String() string {
 func (*DriverGetInfoRequest) ProtoMessage() {}
 
 func (x *DriverGetInfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[13]
+	mi := &file_proto_cosi_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1179,7 @@ func (x *DriverGetInfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGetInfoRequest.ProtoReflect.Descriptor instead.
 func (*DriverGetInfoRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{13}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{14}
 }
 
 // DriverGetInfoResponse is the identity of a driver.
@@ -1122,14 +1194,16 @@ type DriverGetInfoResponse struct {
 	// OPTIONAL, an addition. A value, such as a hash, that changes whenever non-secret configuration
 	// that appears in responses changes (an endpoint, say). The sidecar then repeats its grants, so
 	// that Secrets follow. At most 253 bytes. Empty: never repeat for this reason.
-	Revision      string `protobuf:"bytes,100,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision string `protobuf:"bytes,100,opt,name=revision,proto3" json:"revision,omitempty"`
+	// OPTIONAL, an addition. The driver keeps DisallowedAccessModes. False: it may ignore them.
+	KeepsDisallowedAccessModes bool `protobuf:"varint,101,opt,name=keeps_disallowed_access_modes,json=keepsDisallowedAccessModes,proto3" json:"keeps_disallowed_access_modes,omitempty"`
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
 }
 
 func (x *DriverGetInfoResponse) Reset() {
 	*x = DriverGetInfoResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[14]
+	mi := &file_proto_cosi_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1215,7 @@ func (x *DriverGetInfoResponse) String() string {
 func (*DriverGetInfoResponse) ProtoMessage() {}
 
 func (x *DriverGetInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[14]
+	mi := &file_proto_cosi_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1228,7 @@ func (x *DriverGetInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGetInfoResponse.ProtoReflect.Descriptor instead.
 func (*DriverGetInfoResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{14}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DriverGetInfoResponse) GetName() string {
@@ -1178,6 +1252,13 @@ func (x *DriverGetInfoResponse) GetRevision() string {
 	return ""
 }
 
+func (x *DriverGetInfoResponse) GetKeepsDisallowedAccessModes() bool {
+	if x != nil {
+		return x.KeepsDisallowedAccessModes
+	}
+	return false
+}
+
 // DriverGenerateBucketIdRequest asks for the ID of a new bucket.
 type DriverGenerateBucketIdRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1196,7 +1277,7 @@ type DriverGenerateBucketIdRequest struct {
 
 func (x *DriverGenerateBucketIdRequest) Reset() {
 	*x = DriverGenerateBucketIdRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[15]
+	mi := &file_proto_cosi_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1289,7 @@ func (x *DriverGenerateBucketIdRequest) String() string {
 func (*DriverGenerateBucketIdRequest) ProtoMessage() {}
 
 func (x *DriverGenerateBucketIdRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[15]
+	mi := &file_proto_cosi_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1302,7 @@ func (x *DriverGenerateBucketIdRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGenerateBucketIdRequest.ProtoReflect.Descriptor instead.
 func (*DriverGenerateBucketIdRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{15}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DriverGenerateBucketIdRequest) GetName() string {
@@ -1257,7 +1338,7 @@ type DriverGenerateBucketIdResponse struct {
 
 func (x *DriverGenerateBucketIdResponse) Reset() {
 	*x = DriverGenerateBucketIdResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[16]
+	mi := &file_proto_cosi_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1350,7 @@ func (x *DriverGenerateBucketIdResponse) String() string {
 func (*DriverGenerateBucketIdResponse) ProtoMessage() {}
 
 func (x *DriverGenerateBucketIdResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[16]
+	mi := &file_proto_cosi_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1363,7 @@ func (x *DriverGenerateBucketIdResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGenerateBucketIdResponse.ProtoReflect.Descriptor instead.
 func (*DriverGenerateBucketIdResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{16}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DriverGenerateBucketIdResponse) GetBucketId() string {
@@ -1307,7 +1388,7 @@ type DriverCreateBucketRequest struct {
 
 func (x *DriverCreateBucketRequest) Reset() {
 	*x = DriverCreateBucketRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[17]
+	mi := &file_proto_cosi_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1319,7 +1400,7 @@ func (x *DriverCreateBucketRequest) String() string {
 func (*DriverCreateBucketRequest) ProtoMessage() {}
 
 func (x *DriverCreateBucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[17]
+	mi := &file_proto_cosi_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1332,7 +1413,7 @@ func (x *DriverCreateBucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverCreateBucketRequest.ProtoReflect.Descriptor instead.
 func (*DriverCreateBucketRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{17}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DriverCreateBucketRequest) GetBucketId() string {
@@ -1368,7 +1449,7 @@ type DriverCreateBucketResponse struct {
 
 func (x *DriverCreateBucketResponse) Reset() {
 	*x = DriverCreateBucketResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[18]
+	mi := &file_proto_cosi_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +1461,7 @@ func (x *DriverCreateBucketResponse) String() string {
 func (*DriverCreateBucketResponse) ProtoMessage() {}
 
 func (x *DriverCreateBucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[18]
+	mi := &file_proto_cosi_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +1474,7 @@ func (x *DriverCreateBucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverCreateBucketResponse.ProtoReflect.Descriptor instead.
 func (*DriverCreateBucketResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{18}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DriverCreateBucketResponse) GetProtocols() *ObjectProtocolAndBucketInfo {
@@ -1419,7 +1500,7 @@ type DriverGetBucketRequest struct {
 
 func (x *DriverGetBucketRequest) Reset() {
 	*x = DriverGetBucketRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[19]
+	mi := &file_proto_cosi_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1512,7 @@ func (x *DriverGetBucketRequest) String() string {
 func (*DriverGetBucketRequest) ProtoMessage() {}
 
 func (x *DriverGetBucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[19]
+	mi := &file_proto_cosi_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1525,7 @@ func (x *DriverGetBucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGetBucketRequest.ProtoReflect.Descriptor instead.
 func (*DriverGetBucketRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{19}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DriverGetBucketRequest) GetBucketId() string {
@@ -1480,7 +1561,7 @@ type DriverGetBucketResponse struct {
 
 func (x *DriverGetBucketResponse) Reset() {
 	*x = DriverGetBucketResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[20]
+	mi := &file_proto_cosi_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1573,7 @@ func (x *DriverGetBucketResponse) String() string {
 func (*DriverGetBucketResponse) ProtoMessage() {}
 
 func (x *DriverGetBucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[20]
+	mi := &file_proto_cosi_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1586,7 @@ func (x *DriverGetBucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGetBucketResponse.ProtoReflect.Descriptor instead.
 func (*DriverGetBucketResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{20}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DriverGetBucketResponse) GetProtocols() *ObjectProtocolAndBucketInfo {
@@ -1529,7 +1610,7 @@ type DriverDeleteBucketRequest struct {
 
 func (x *DriverDeleteBucketRequest) Reset() {
 	*x = DriverDeleteBucketRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[21]
+	mi := &file_proto_cosi_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1622,7 @@ func (x *DriverDeleteBucketRequest) String() string {
 func (*DriverDeleteBucketRequest) ProtoMessage() {}
 
 func (x *DriverDeleteBucketRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[21]
+	mi := &file_proto_cosi_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1635,7 @@ func (x *DriverDeleteBucketRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverDeleteBucketRequest.ProtoReflect.Descriptor instead.
 func (*DriverDeleteBucketRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{21}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DriverDeleteBucketRequest) GetBucketId() string {
@@ -1580,7 +1661,7 @@ type DriverDeleteBucketResponse struct {
 
 func (x *DriverDeleteBucketResponse) Reset() {
 	*x = DriverDeleteBucketResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[22]
+	mi := &file_proto_cosi_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1673,7 @@ func (x *DriverDeleteBucketResponse) String() string {
 func (*DriverDeleteBucketResponse) ProtoMessage() {}
 
 func (x *DriverDeleteBucketResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[22]
+	mi := &file_proto_cosi_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1686,7 @@ func (x *DriverDeleteBucketResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverDeleteBucketResponse.ProtoReflect.Descriptor instead.
 func (*DriverDeleteBucketResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{22}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{23}
 }
 
 // DriverGenerateBucketAccessIdRequest asks for the ID of a new account.
@@ -1631,14 +1712,17 @@ type DriverGenerateBucketAccessIdRequest struct {
 	// most 63 bytes. Empty: the peer does not send it.
 	ServiceAccountNamespace string `protobuf:"bytes,100,opt,name=service_account_namespace,json=serviceAccountNamespace,proto3" json:"service_account_namespace,omitempty"`
 	// OPTIONAL, an addition. As in DriverGrantBucketAccessRequest.
-	Rotation      string `protobuf:"bytes,101,opt,name=rotation,proto3" json:"rotation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rotation string `protobuf:"bytes,101,opt,name=rotation,proto3" json:"rotation,omitempty"`
+	// OPTIONAL, an addition. What no credential of this access may have. Absent: the class disallows
+	// nothing, or the peer does not send it.
+	DisallowedAccessModes *DisallowedAccessModes `protobuf:"bytes,102,opt,name=disallowed_access_modes,json=disallowedAccessModes,proto3" json:"disallowed_access_modes,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *DriverGenerateBucketAccessIdRequest) Reset() {
 	*x = DriverGenerateBucketAccessIdRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[23]
+	mi := &file_proto_cosi_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1734,7 @@ func (x *DriverGenerateBucketAccessIdRequest) String() string {
 func (*DriverGenerateBucketAccessIdRequest) ProtoMessage() {}
 
 func (x *DriverGenerateBucketAccessIdRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[23]
+	mi := &file_proto_cosi_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1747,7 @@ func (x *DriverGenerateBucketAccessIdRequest) ProtoReflect() protoreflect.Messag
 
 // Deprecated: Use DriverGenerateBucketAccessIdRequest.ProtoReflect.Descriptor instead.
 func (*DriverGenerateBucketAccessIdRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{23}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DriverGenerateBucketAccessIdRequest) GetAccountName() string {
@@ -1722,6 +1806,13 @@ func (x *DriverGenerateBucketAccessIdRequest) GetRotation() string {
 	return ""
 }
 
+func (x *DriverGenerateBucketAccessIdRequest) GetDisallowedAccessModes() *DisallowedAccessModes {
+	if x != nil {
+		return x.DisallowedAccessModes
+	}
+	return nil
+}
+
 // DriverGenerateBucketAccessIdResponse is the ID of a new account.
 type DriverGenerateBucketAccessIdResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1734,7 +1825,7 @@ type DriverGenerateBucketAccessIdResponse struct {
 
 func (x *DriverGenerateBucketAccessIdResponse) Reset() {
 	*x = DriverGenerateBucketAccessIdResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[24]
+	mi := &file_proto_cosi_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1837,7 @@ func (x *DriverGenerateBucketAccessIdResponse) String() string {
 func (*DriverGenerateBucketAccessIdResponse) ProtoMessage() {}
 
 func (x *DriverGenerateBucketAccessIdResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[24]
+	mi := &file_proto_cosi_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1850,7 @@ func (x *DriverGenerateBucketAccessIdResponse) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use DriverGenerateBucketAccessIdResponse.ProtoReflect.Descriptor instead.
 func (*DriverGenerateBucketAccessIdResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{24}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DriverGenerateBucketAccessIdResponse) GetAccountId() string {
@@ -1789,14 +1880,16 @@ type DriverGrantBucketAccessRequest struct {
 	// OPTIONAL, an addition. The value of the request to rotate. Same value as in the last grant of
 	// this account: the identical credential. Another value: a new credential, while exactly the
 	// previous one keeps working. At most 253 bytes. Empty: no rotation was asked for.
-	Rotation      string `protobuf:"bytes,101,opt,name=rotation,proto3" json:"rotation,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rotation string `protobuf:"bytes,101,opt,name=rotation,proto3" json:"rotation,omitempty"`
+	// OPTIONAL, an addition. As in DriverGenerateBucketAccessIdRequest.
+	DisallowedAccessModes *DisallowedAccessModes `protobuf:"bytes,102,opt,name=disallowed_access_modes,json=disallowedAccessModes,proto3" json:"disallowed_access_modes,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *DriverGrantBucketAccessRequest) Reset() {
 	*x = DriverGrantBucketAccessRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[25]
+	mi := &file_proto_cosi_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +1901,7 @@ func (x *DriverGrantBucketAccessRequest) String() string {
 func (*DriverGrantBucketAccessRequest) ProtoMessage() {}
 
 func (x *DriverGrantBucketAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[25]
+	mi := &file_proto_cosi_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +1914,7 @@ func (x *DriverGrantBucketAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGrantBucketAccessRequest.ProtoReflect.Descriptor instead.
 func (*DriverGrantBucketAccessRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{25}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DriverGrantBucketAccessRequest) GetAccountId() string {
@@ -1880,6 +1973,13 @@ func (x *DriverGrantBucketAccessRequest) GetRotation() string {
 	return ""
 }
 
+func (x *DriverGrantBucketAccessRequest) GetDisallowedAccessModes() *DisallowedAccessModes {
+	if x != nil {
+		return x.DisallowedAccessModes
+	}
+	return nil
+}
+
 // DriverGrantBucketAccessResponse is what a workload needs to use its buckets.
 type DriverGrantBucketAccessResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1894,7 +1994,7 @@ type DriverGrantBucketAccessResponse struct {
 
 func (x *DriverGrantBucketAccessResponse) Reset() {
 	*x = DriverGrantBucketAccessResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[26]
+	mi := &file_proto_cosi_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2006,7 @@ func (x *DriverGrantBucketAccessResponse) String() string {
 func (*DriverGrantBucketAccessResponse) ProtoMessage() {}
 
 func (x *DriverGrantBucketAccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[26]
+	mi := &file_proto_cosi_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2019,7 @@ func (x *DriverGrantBucketAccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverGrantBucketAccessResponse.ProtoReflect.Descriptor instead.
 func (*DriverGrantBucketAccessResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{26}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DriverGrantBucketAccessResponse) GetBuckets() []*DriverGrantBucketAccessResponse_BucketInfo {
@@ -1959,7 +2059,7 @@ type DriverRevokeBucketAccessRequest struct {
 
 func (x *DriverRevokeBucketAccessRequest) Reset() {
 	*x = DriverRevokeBucketAccessRequest{}
-	mi := &file_proto_cosi_proto_msgTypes[27]
+	mi := &file_proto_cosi_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2071,7 @@ func (x *DriverRevokeBucketAccessRequest) String() string {
 func (*DriverRevokeBucketAccessRequest) ProtoMessage() {}
 
 func (x *DriverRevokeBucketAccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[27]
+	mi := &file_proto_cosi_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2084,7 @@ func (x *DriverRevokeBucketAccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverRevokeBucketAccessRequest.ProtoReflect.Descriptor instead.
 func (*DriverRevokeBucketAccessRequest) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{27}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DriverRevokeBucketAccessRequest) GetAccountId() string {
@@ -2045,7 +2145,7 @@ type DriverRevokeBucketAccessResponse struct {
 
 func (x *DriverRevokeBucketAccessResponse) Reset() {
 	*x = DriverRevokeBucketAccessResponse{}
-	mi := &file_proto_cosi_proto_msgTypes[28]
+	mi := &file_proto_cosi_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2157,7 @@ func (x *DriverRevokeBucketAccessResponse) String() string {
 func (*DriverRevokeBucketAccessResponse) ProtoMessage() {}
 
 func (x *DriverRevokeBucketAccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[28]
+	mi := &file_proto_cosi_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2170,7 @@ func (x *DriverRevokeBucketAccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverRevokeBucketAccessResponse.ProtoReflect.Descriptor instead.
 func (*DriverRevokeBucketAccessResponse) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{28}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{29}
 }
 
 // BucketInfo describes one bucket of the access.
@@ -2086,7 +2186,7 @@ type DriverGrantBucketAccessResponse_BucketInfo struct {
 
 func (x *DriverGrantBucketAccessResponse_BucketInfo) Reset() {
 	*x = DriverGrantBucketAccessResponse_BucketInfo{}
-	mi := &file_proto_cosi_proto_msgTypes[35]
+	mi := &file_proto_cosi_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2198,7 @@ func (x *DriverGrantBucketAccessResponse_BucketInfo) String() string {
 func (*DriverGrantBucketAccessResponse_BucketInfo) ProtoMessage() {}
 
 func (x *DriverGrantBucketAccessResponse_BucketInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[35]
+	mi := &file_proto_cosi_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2211,7 @@ func (x *DriverGrantBucketAccessResponse_BucketInfo) ProtoReflect() protoreflect
 
 // Deprecated: Use DriverGrantBucketAccessResponse_BucketInfo.ProtoReflect.Descriptor instead.
 func (*DriverGrantBucketAccessResponse_BucketInfo) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{26, 0}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{27, 0}
 }
 
 func (x *DriverGrantBucketAccessResponse_BucketInfo) GetBucketId() string {
@@ -2139,7 +2239,7 @@ type DriverRevokeBucketAccessRequest_AccessedBucket struct {
 
 func (x *DriverRevokeBucketAccessRequest_AccessedBucket) Reset() {
 	*x = DriverRevokeBucketAccessRequest_AccessedBucket{}
-	mi := &file_proto_cosi_proto_msgTypes[36]
+	mi := &file_proto_cosi_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2251,7 @@ func (x *DriverRevokeBucketAccessRequest_AccessedBucket) String() string {
 func (*DriverRevokeBucketAccessRequest_AccessedBucket) ProtoMessage() {}
 
 func (x *DriverRevokeBucketAccessRequest_AccessedBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_cosi_proto_msgTypes[36]
+	mi := &file_proto_cosi_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2264,7 @@ func (x *DriverRevokeBucketAccessRequest_AccessedBucket) ProtoReflect() protoref
 
 // Deprecated: Use DriverRevokeBucketAccessRequest_AccessedBucket.ProtoReflect.Descriptor instead.
 func (*DriverRevokeBucketAccessRequest_AccessedBucket) Descriptor() ([]byte, []int) {
-	return file_proto_cosi_proto_rawDescGZIP(), []int{27, 0}
+	return file_proto_cosi_proto_rawDescGZIP(), []int{28, 0}
 }
 
 func (x *DriverRevokeBucketAccessRequest_AccessedBucket) GetBucketId() string {
@@ -2207,7 +2307,12 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"\tbucket_id\x18\x01 \x01(\tR\bbucketId\x12\\\n" +
 	"\x17object_data_access_mode\x18\x02 \x01(\v2%.sigs.k8s.io.cosi.v1alpha2.AccessModeR\x14objectDataAccessMode\x12d\n" +
 	"\x1bobject_metadata_access_mode\x18\x03 \x01(\v2%.sigs.k8s.io.cosi.v1alpha2.AccessModeR\x18objectMetadataAccessMode\x12d\n" +
-	"\x1bbucket_metadata_access_mode\x18\x04 \x01(\v2%.sigs.k8s.io.cosi.v1alpha2.AccessModeR\x18bucketMetadataAccessMode\"\xd4\x01\n" +
+	"\x1bbucket_metadata_access_mode\x18\x04 \x01(\v2%.sigs.k8s.io.cosi.v1alpha2.AccessModeR\x18bucketMetadataAccessMode\"\x8e\x02\n" +
+	"\x15DisallowedAccessModes\x12K\n" +
+	"\vobject_data\x18\x01 \x03(\x0e2*.sigs.k8s.io.cosi.v1alpha2.AccessMode.ModeR\n" +
+	"objectData\x12S\n" +
+	"\x0fobject_metadata\x18\x02 \x03(\x0e2*.sigs.k8s.io.cosi.v1alpha2.AccessMode.ModeR\x0eobjectMetadata\x12S\n" +
+	"\x0fbucket_metadata\x18\x03 \x03(\x0e2*.sigs.k8s.io.cosi.v1alpha2.AccessMode.ModeR\x0ebucketMetadata\"\xd4\x01\n" +
 	"\x1bObjectProtocolAndBucketInfo\x127\n" +
 	"\x02s3\x18\x01 \x01(\v2'.sigs.k8s.io.cosi.v1alpha2.S3BucketInfoR\x02s3\x12@\n" +
 	"\x05azure\x18\x02 \x01(\v2*.sigs.k8s.io.cosi.v1alpha2.AzureBucketInfoR\x05azure\x12:\n" +
@@ -2250,11 +2355,12 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"\tclient_id\x18e \x01(\tR\bclientId\x12$\n" +
 	"\vprivate_key\x18f \x01(\tB\x03\xd8E\x01R\n" +
 	"privateKey\"\x16\n" +
-	"\x14DriverGetInfoRequest\"\xa3\x01\n" +
+	"\x14DriverGetInfoRequest\"\xe6\x01\n" +
 	"\x15DriverGetInfoResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12Z\n" +
 	"\x13supported_protocols\x18\x02 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.ObjectProtocolR\x12supportedProtocols\x12\x1a\n" +
-	"\brevision\x18d \x01(\tR\brevision\"\xa5\x02\n" +
+	"\brevision\x18d \x01(\tR\brevision\x12A\n" +
+	"\x1dkeeps_disallowed_access_modes\x18e \x01(\bR\x1akeepsDisallowedAccessModes\"\xa5\x02\n" +
 	"\x1dDriverGenerateBucketIdRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\tprotocols\x18\x02 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.ObjectProtocolR\tprotocols\x12h\n" +
@@ -2296,7 +2402,7 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x1c\n" +
-	"\x1aDriverDeleteBucketResponse\"\xed\x04\n" +
+	"\x1aDriverDeleteBucketResponse\"\xd7\x05\n" +
 	"#DriverGenerateBucketAccessIdRequest\x12!\n" +
 	"\faccount_name\x18\x01 \x01(\tR\vaccountName\x12E\n" +
 	"\bprotocol\x18\x02 \x01(\v2).sigs.k8s.io.cosi.v1alpha2.ObjectProtocolR\bprotocol\x12^\n" +
@@ -2307,13 +2413,14 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"parameters\x12C\n" +
 	"\abuckets\x18\x06 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.AccessedBucketR\abuckets\x12:\n" +
 	"\x19service_account_namespace\x18d \x01(\tR\x17serviceAccountNamespace\x12\x1a\n" +
-	"\brotation\x18e \x01(\tR\brotation\x1a=\n" +
+	"\brotation\x18e \x01(\tR\brotation\x12h\n" +
+	"\x17disallowed_access_modes\x18f \x01(\v20.sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModesR\x15disallowedAccessModes\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"$DriverGenerateBucketAccessIdResponse\x12\x1d\n" +
 	"\n" +
-	"account_id\x18\x01 \x01(\tR\taccountId\"\xdf\x04\n" +
+	"account_id\x18\x01 \x01(\tR\taccountId\"\xc9\x05\n" +
 	"\x1eDriverGrantBucketAccessRequest\x12\x1d\n" +
 	"\n" +
 	"account_id\x18\x01 \x01(\tR\taccountId\x12E\n" +
@@ -2325,7 +2432,8 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"parameters\x12C\n" +
 	"\abuckets\x18\x06 \x03(\v2).sigs.k8s.io.cosi.v1alpha2.AccessedBucketR\abuckets\x12:\n" +
 	"\x19service_account_namespace\x18d \x01(\tR\x17serviceAccountNamespace\x12\x1a\n" +
-	"\brotation\x18e \x01(\tR\brotation\x1a=\n" +
+	"\brotation\x18e \x01(\tR\brotation\x12h\n" +
+	"\x17disallowed_access_modes\x18f \x01(\v20.sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModesR\x15disallowedAccessModes\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd4\x02\n" +
@@ -2378,7 +2486,7 @@ func file_proto_cosi_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_cosi_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_proto_cosi_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_proto_cosi_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_proto_cosi_proto_goTypes = []any{
 	(ObjectProtocol_Type)(0),                           // 0: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.Type
 	(AuthenticationType_Type)(0),                       // 1: sigs.k8s.io.cosi.v1alpha2.AuthenticationType.Type
@@ -2388,40 +2496,41 @@ var file_proto_cosi_proto_goTypes = []any{
 	(*AuthenticationType)(nil),                         // 5: sigs.k8s.io.cosi.v1alpha2.AuthenticationType
 	(*AccessMode)(nil),                                 // 6: sigs.k8s.io.cosi.v1alpha2.AccessMode
 	(*AccessedBucket)(nil),                             // 7: sigs.k8s.io.cosi.v1alpha2.AccessedBucket
-	(*ObjectProtocolAndBucketInfo)(nil),                // 8: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	(*S3AddressingStyle)(nil),                          // 9: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle
-	(*S3BucketInfo)(nil),                               // 10: sigs.k8s.io.cosi.v1alpha2.S3BucketInfo
-	(*AzureBucketInfo)(nil),                            // 11: sigs.k8s.io.cosi.v1alpha2.AzureBucketInfo
-	(*GcsBucketInfo)(nil),                              // 12: sigs.k8s.io.cosi.v1alpha2.GcsBucketInfo
-	(*CredentialInfo)(nil),                             // 13: sigs.k8s.io.cosi.v1alpha2.CredentialInfo
-	(*S3CredentialInfo)(nil),                           // 14: sigs.k8s.io.cosi.v1alpha2.S3CredentialInfo
-	(*AzureCredentialInfo)(nil),                        // 15: sigs.k8s.io.cosi.v1alpha2.AzureCredentialInfo
-	(*GcsCredentialInfo)(nil),                          // 16: sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
-	(*DriverGetInfoRequest)(nil),                       // 17: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
-	(*DriverGetInfoResponse)(nil),                      // 18: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
-	(*DriverGenerateBucketIdRequest)(nil),              // 19: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
-	(*DriverGenerateBucketIdResponse)(nil),             // 20: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
-	(*DriverCreateBucketRequest)(nil),                  // 21: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
-	(*DriverCreateBucketResponse)(nil),                 // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
-	(*DriverGetBucketRequest)(nil),                     // 23: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
-	(*DriverGetBucketResponse)(nil),                    // 24: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
-	(*DriverDeleteBucketRequest)(nil),                  // 25: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
-	(*DriverDeleteBucketResponse)(nil),                 // 26: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
-	(*DriverGenerateBucketAccessIdRequest)(nil),        // 27: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
-	(*DriverGenerateBucketAccessIdResponse)(nil),       // 28: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
-	(*DriverGrantBucketAccessRequest)(nil),             // 29: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
-	(*DriverGrantBucketAccessResponse)(nil),            // 30: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
-	(*DriverRevokeBucketAccessRequest)(nil),            // 31: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
-	(*DriverRevokeBucketAccessResponse)(nil),           // 32: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
-	nil,                                                // 33: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
-	nil,                                                // 34: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
-	nil,                                                // 35: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
-	nil,                                                // 36: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
-	nil,                                                // 37: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
-	nil,                                                // 38: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
-	(*DriverGrantBucketAccessResponse_BucketInfo)(nil), // 39: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
-	(*DriverRevokeBucketAccessRequest_AccessedBucket)(nil), // 40: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
-	nil, // 41: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
+	(*DisallowedAccessModes)(nil),                      // 8: sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
+	(*ObjectProtocolAndBucketInfo)(nil),                // 9: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	(*S3AddressingStyle)(nil),                          // 10: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle
+	(*S3BucketInfo)(nil),                               // 11: sigs.k8s.io.cosi.v1alpha2.S3BucketInfo
+	(*AzureBucketInfo)(nil),                            // 12: sigs.k8s.io.cosi.v1alpha2.AzureBucketInfo
+	(*GcsBucketInfo)(nil),                              // 13: sigs.k8s.io.cosi.v1alpha2.GcsBucketInfo
+	(*CredentialInfo)(nil),                             // 14: sigs.k8s.io.cosi.v1alpha2.CredentialInfo
+	(*S3CredentialInfo)(nil),                           // 15: sigs.k8s.io.cosi.v1alpha2.S3CredentialInfo
+	(*AzureCredentialInfo)(nil),                        // 16: sigs.k8s.io.cosi.v1alpha2.AzureCredentialInfo
+	(*GcsCredentialInfo)(nil),                          // 17: sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
+	(*DriverGetInfoRequest)(nil),                       // 18: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
+	(*DriverGetInfoResponse)(nil),                      // 19: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
+	(*DriverGenerateBucketIdRequest)(nil),              // 20: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
+	(*DriverGenerateBucketIdResponse)(nil),             // 21: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
+	(*DriverCreateBucketRequest)(nil),                  // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
+	(*DriverCreateBucketResponse)(nil),                 // 23: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
+	(*DriverGetBucketRequest)(nil),                     // 24: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
+	(*DriverGetBucketResponse)(nil),                    // 25: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
+	(*DriverDeleteBucketRequest)(nil),                  // 26: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
+	(*DriverDeleteBucketResponse)(nil),                 // 27: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
+	(*DriverGenerateBucketAccessIdRequest)(nil),        // 28: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
+	(*DriverGenerateBucketAccessIdResponse)(nil),       // 29: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
+	(*DriverGrantBucketAccessRequest)(nil),             // 30: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
+	(*DriverGrantBucketAccessResponse)(nil),            // 31: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
+	(*DriverRevokeBucketAccessRequest)(nil),            // 32: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
+	(*DriverRevokeBucketAccessResponse)(nil),           // 33: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
+	nil,                                                // 34: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
+	nil,                                                // 35: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
+	nil,                                                // 36: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
+	nil,                                                // 37: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
+	nil,                                                // 38: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
+	nil,                                                // 39: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
+	(*DriverGrantBucketAccessResponse_BucketInfo)(nil), // 40: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
+	(*DriverRevokeBucketAccessRequest_AccessedBucket)(nil), // 41: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
+	nil, // 42: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
 }
 var file_proto_cosi_proto_depIdxs = []int32{
 	0,  // 0: sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.type:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol.Type
@@ -2430,60 +2539,65 @@ var file_proto_cosi_proto_depIdxs = []int32{
 	6,  // 3: sigs.k8s.io.cosi.v1alpha2.AccessedBucket.object_data_access_mode:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessMode
 	6,  // 4: sigs.k8s.io.cosi.v1alpha2.AccessedBucket.object_metadata_access_mode:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessMode
 	6,  // 5: sigs.k8s.io.cosi.v1alpha2.AccessedBucket.bucket_metadata_access_mode:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessMode
-	10, // 6: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo.s3:type_name -> sigs.k8s.io.cosi.v1alpha2.S3BucketInfo
-	11, // 7: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo.azure:type_name -> sigs.k8s.io.cosi.v1alpha2.AzureBucketInfo
-	12, // 8: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo.gcs:type_name -> sigs.k8s.io.cosi.v1alpha2.GcsBucketInfo
-	3,  // 9: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle.style:type_name -> sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle.Style
-	9,  // 10: sigs.k8s.io.cosi.v1alpha2.S3BucketInfo.addressing_style:type_name -> sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle
-	14, // 11: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.s3:type_name -> sigs.k8s.io.cosi.v1alpha2.S3CredentialInfo
-	15, // 12: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.azure:type_name -> sigs.k8s.io.cosi.v1alpha2.AzureCredentialInfo
-	16, // 13: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.gcs:type_name -> sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
-	4,  // 14: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse.supported_protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	4,  // 15: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	33, // 16: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
-	4,  // 17: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	34, // 18: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
-	8,  // 19: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	4,  // 20: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	35, // 21: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
-	8,  // 22: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	36, // 23: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
-	4,  // 24: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	5,  // 25: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	37, // 26: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
-	7,  // 27: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
-	4,  // 28: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	5,  // 29: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	38, // 30: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
-	7,  // 31: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
-	39, // 32: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
-	13, // 33: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.credentials:type_name -> sigs.k8s.io.cosi.v1alpha2.CredentialInfo
-	4,  // 34: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
-	5,  // 35: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
-	41, // 36: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
-	40, // 37: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
-	8,  // 38: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo.bucket_info:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
-	17, // 39: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
-	19, // 40: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
-	21, // 41: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
-	23, // 42: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
-	25, // 43: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
-	27, // 44: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
-	29, // 45: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
-	31, // 46: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
-	18, // 47: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
-	20, // 48: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
-	22, // 49: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
-	24, // 50: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
-	26, // 51: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
-	28, // 52: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
-	30, // 53: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
-	32, // 54: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
-	47, // [47:55] is the sub-list for method output_type
-	39, // [39:47] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	2,  // 6: sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes.object_data:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessMode.Mode
+	2,  // 7: sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes.object_metadata:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessMode.Mode
+	2,  // 8: sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes.bucket_metadata:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessMode.Mode
+	11, // 9: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo.s3:type_name -> sigs.k8s.io.cosi.v1alpha2.S3BucketInfo
+	12, // 10: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo.azure:type_name -> sigs.k8s.io.cosi.v1alpha2.AzureBucketInfo
+	13, // 11: sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo.gcs:type_name -> sigs.k8s.io.cosi.v1alpha2.GcsBucketInfo
+	3,  // 12: sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle.style:type_name -> sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle.Style
+	10, // 13: sigs.k8s.io.cosi.v1alpha2.S3BucketInfo.addressing_style:type_name -> sigs.k8s.io.cosi.v1alpha2.S3AddressingStyle
+	15, // 14: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.s3:type_name -> sigs.k8s.io.cosi.v1alpha2.S3CredentialInfo
+	16, // 15: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.azure:type_name -> sigs.k8s.io.cosi.v1alpha2.AzureCredentialInfo
+	17, // 16: sigs.k8s.io.cosi.v1alpha2.CredentialInfo.gcs:type_name -> sigs.k8s.io.cosi.v1alpha2.GcsCredentialInfo
+	4,  // 17: sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse.supported_protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	4,  // 18: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	34, // 19: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest.ParametersEntry
+	4,  // 20: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	35, // 21: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest.ParametersEntry
+	9,  // 22: sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	4,  // 23: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	36, // 24: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest.ParametersEntry
+	9,  // 25: sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse.protocols:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	37, // 26: sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest.ParametersEntry
+	4,  // 27: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	5,  // 28: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	38, // 29: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.ParametersEntry
+	7,  // 30: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
+	8,  // 31: sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest.disallowed_access_modes:type_name -> sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
+	4,  // 32: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	5,  // 33: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	39, // 34: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.ParametersEntry
+	7,  // 35: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.AccessedBucket
+	8,  // 36: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest.disallowed_access_modes:type_name -> sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModes
+	40, // 37: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo
+	14, // 38: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.credentials:type_name -> sigs.k8s.io.cosi.v1alpha2.CredentialInfo
+	4,  // 39: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.protocol:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocol
+	5,  // 40: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.authentication_type:type_name -> sigs.k8s.io.cosi.v1alpha2.AuthenticationType
+	42, // 41: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.parameters:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.ParametersEntry
+	41, // 42: sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.buckets:type_name -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest.AccessedBucket
+	9,  // 43: sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfo.bucket_info:type_name -> sigs.k8s.io.cosi.v1alpha2.ObjectProtocolAndBucketInfo
+	18, // 44: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoRequest
+	20, // 45: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdRequest
+	22, // 46: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketRequest
+	24, // 47: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketRequest
+	26, // 48: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketRequest
+	28, // 49: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdRequest
+	30, // 50: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessRequest
+	32, // 51: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:input_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessRequest
+	19, // 52: sigs.k8s.io.cosi.v1alpha2.Identity.DriverGetInfo:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetInfoResponse
+	21, // 53: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketIdResponse
+	23, // 54: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverCreateBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverCreateBucketResponse
+	25, // 55: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGetBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGetBucketResponse
+	27, // 56: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverDeleteBucket:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverDeleteBucketResponse
+	29, // 57: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGenerateBucketAccessId:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGenerateBucketAccessIdResponse
+	31, // 58: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverGrantBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse
+	33, // 59: sigs.k8s.io.cosi.v1alpha2.Provisioner.DriverRevokeBucketAccess:output_type -> sigs.k8s.io.cosi.v1alpha2.DriverRevokeBucketAccessResponse
+	52, // [52:60] is the sub-list for method output_type
+	44, // [44:52] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_proto_cosi_proto_init() }
@@ -2498,7 +2612,7 @@ func file_proto_cosi_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_cosi_proto_rawDesc), len(file_proto_cosi_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -28,10 +28,12 @@ func ValidateRequest(request proto.Message) error {
 		return firstError(ValidateBucketID(r.GetBucketId()), ValidateParameters(r.GetParameters()))
 	case *DriverGenerateBucketAccessIdRequest:
 		return firstError(ValidateName("account_name", r.GetAccountName()),
-			validateAccess(r), validateAccessedBuckets(r.GetBuckets()), limitString("rotation", r.GetRotation(), MaxNameLength))
+			validateAccess(r), validateAccessedBuckets(r.GetBuckets()), limitString("rotation", r.GetRotation(), MaxNameLength),
+			validateDisallowed(r.GetDisallowedAccessModes()))
 	case *DriverGrantBucketAccessRequest:
 		return firstError(ValidateAccountID(r.GetAccountId()),
-			validateAccess(r), validateAccessedBuckets(r.GetBuckets()), limitString("rotation", r.GetRotation(), MaxNameLength))
+			validateAccess(r), validateAccessedBuckets(r.GetBuckets()), limitString("rotation", r.GetRotation(), MaxNameLength),
+			validateDisallowed(r.GetDisallowedAccessModes()))
 	case *DriverRevokeBucketAccessRequest:
 		return firstError(ValidateAccountID(r.GetAccountId()), validateAccess(r), validateRevokedBuckets(r.GetBuckets()))
 	default:
@@ -71,6 +73,29 @@ func validateAccess(r accessRequest) error {
 		limitString("service_account_namespace", r.GetServiceAccountNamespace(), MaxNamespaceLength),
 		ValidateParameters(r.GetParameters()),
 	)
+}
+
+// validateDisallowed refuses what is not a mode that an access can ask for.
+func validateDisallowed(disallowed *DisallowedAccessModes) error {
+	for _, category := range []struct {
+		name  string
+		modes []AccessMode_Mode
+	}{
+		{"object_data", disallowed.GetObjectData()},
+		{"object_metadata", disallowed.GetObjectMetadata()},
+		{"bucket_metadata", disallowed.GetBucketMetadata()},
+	} {
+		for i, mode := range category.modes {
+			switch mode {
+			case AccessMode_READ_WRITE, AccessMode_READ_ONLY, AccessMode_WRITE_ONLY:
+			case AccessMode_UNKNOWN, AccessMode_ANY:
+				return fieldErrorf(fmt.Sprintf("disallowed_access_modes.%s[%d]", category.name, i), "must not be %s", mode)
+			default:
+				return fieldErrorf(fmt.Sprintf("disallowed_access_modes.%s[%d]", category.name, i), "has the unknown value %d", mode)
+			}
+		}
+	}
+	return nil
 }
 
 func validateAuthenticationType(authentication *AuthenticationType) error {

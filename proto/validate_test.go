@@ -180,6 +180,23 @@ func TestValidateRequest(t *testing.T) {
 			changedRequest(func(r *grant) { r.Buckets[0].BucketMetadataAccessMode = mode(9) }),
 			"buckets[0].bucket_metadata_access_mode has the unknown value 9",
 		},
+		"grant with a disallowed mode of the future": {
+			changedRequest(func(r *grant) {
+				r.DisallowedAccessModes = &cosi.DisallowedAccessModes{ObjectData: []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY, 9}}
+			}), "disallowed_access_modes.object_data[1] has the unknown value 9",
+		},
+		"grant that disallows what nobody can ask for": {
+			changedRequest(func(r *grant) {
+				r.DisallowedAccessModes = &cosi.DisallowedAccessModes{BucketMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_ANY}}
+			}), "disallowed_access_modes.bucket_metadata[0] must not be ANY",
+		},
+		"phase 1 with a disallowed mode of the future": {
+			&cosi.DriverGenerateBucketAccessIdRequest{
+				AccountName: "ba-1", Protocol: protocol(1), AuthenticationType: &cosi.AuthenticationType{Type: 1},
+				Buckets:               []*cosi.AccessedBucket{{BucketId: "bc-1", ObjectDataAccessMode: mode(2)}},
+				DisallowedAccessModes: &cosi.DisallowedAccessModes{ObjectMetadata: []cosi.AccessMode_Mode{9}},
+			}, "disallowed_access_modes.object_metadata[0] has the unknown value 9",
+		},
 		"revoke without buckets": {
 			&cosi.DriverRevokeBucketAccessRequest{
 				AccountId: "ba-1", Protocol: protocol(1), AuthenticationType: &cosi.AuthenticationType{Type: 1},

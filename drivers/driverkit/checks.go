@@ -61,6 +61,9 @@ func (i Info) checkAccess(spec AccessSpec) error {
 		if err := i.Modes.check(bucket); err != nil {
 			return err
 		}
+		if err := spec.Disallowed.checkAsked(bucket); err != nil {
+			return err
+		}
 	}
 	if err := i.AccessParameters.check(spec.Parameters); err != nil {
 		return err

@@ -50,8 +50,24 @@ func authTypeFrom(authentication *cosi.AuthenticationType) AuthType {
 	return Key
 }
 
-func modeFrom(mode *cosi.AccessMode) Mode {
-	switch mode.GetMode() {
+func disallowedFrom(message *cosi.DisallowedAccessModes) DisallowedModes {
+	return DisallowedModes{
+		ObjectData:     modesFrom(message.GetObjectData()),
+		ObjectMetadata: modesFrom(message.GetObjectMetadata()),
+		BucketMetadata: modesFrom(message.GetBucketMetadata()),
+	}
+}
+
+func modesFrom(modes []cosi.AccessMode_Mode) []Mode {
+	var out []Mode
+	for _, mode := range modes {
+		out = append(out, modeFrom(mode))
+	}
+	return out
+}
+
+func modeFrom(mode cosi.AccessMode_Mode) Mode {
+	switch mode {
 	case cosi.AccessMode_READ_WRITE:
 		return ReadWrite
 	case cosi.AccessMode_READ_ONLY:
@@ -72,6 +88,7 @@ type accessMessage interface { //nolint:interfacebloat // getters of generated m
 	GetParameters() map[string]string
 	GetBuckets() []*cosi.AccessedBucket
 	GetRotation() string
+	GetDisallowedAccessModes() *cosi.DisallowedAccessModes
 }
 
 func accessFrom(message accessMessage) AccessSpec {
@@ -80,6 +97,7 @@ func accessFrom(message accessMessage) AccessSpec {
 		AuthType:   authTypeFrom(message.GetAuthenticationType()),
 		Parameters: maps.Clone(message.GetParameters()),
 		Rotation:   message.GetRotation(),
+		Disallowed: disallowedFrom(message.GetDisallowedAccessModes()),
 	}
 	if spec.AuthType == ServiceAccount {
 		spec.ServiceAccount = ServiceAccountRef{
@@ -89,9 +107,9 @@ func accessFrom(message accessMessage) AccessSpec {
 	for _, bucket := range message.GetBuckets() {
 		spec.Buckets = append(spec.Buckets, BucketAccess{
 			BucketID:       bucket.GetBucketId(),
-			ObjectData:     modeFrom(bucket.GetObjectDataAccessMode()),
-			ObjectMetadata: modeFrom(bucket.GetObjectMetadataAccessMode()),
-			BucketMetadata: modeFrom(bucket.GetBucketMetadataAccessMode()),
+			ObjectData:     modeFrom(bucket.GetObjectDataAccessMode().GetMode()),
+			ObjectMetadata: modeFrom(bucket.GetObjectMetadataAccessMode().GetMode()),
+			BucketMetadata: modeFrom(bucket.GetBucketMetadataAccessMode().GetMode()),
 		})
 	}
 	// Sidecars send buckets in any order; drivers hash them or write policies from them.
@@ -119,7 +137,7 @@ func revokeFrom(message *cosi.DriverRevokeBucketAccessRequest) RevokeAccessReque
 }
 
 func infoTo(info Info) *cosi.DriverGetInfoResponse {
-	message := &cosi.DriverGetInfoResponse{Name: info.Name, Revision: info.Revision}
+	message := &cosi.DriverGetInfoResponse{Name: info.Name, Revision: info.Revision, KeepsDisallowedAccessModes: info.KeepsDisallowedModes}
 	for _, protocol := range info.Protocols {
 		message.SupportedProtocols = append(message.SupportedProtocols, protocolTo(protocol))
 	}

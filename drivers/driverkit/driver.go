@@ -64,6 +64,9 @@ type Info struct {
 	MultiBucket []AuthType
 	// Modes that access can have.
 	Modes Modes
+	// KeepsDisallowedModes says that GrantAccess and IDGenerator keep AccessSpec.Disallowed. It is
+	// announced by DriverGetInfo.
+	KeepsDisallowedModes bool
 	// BucketParameters are the parameters a BucketClass may set for this driver.
 	BucketParameters Parameters
 	// AccessParameters are the parameters a BucketAccessClass may set for this driver.

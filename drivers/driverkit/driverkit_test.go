@@ -162,6 +162,10 @@ func TestRequestsReachTheDriverInItsTypes(t *testing.T) {
 		r.ServiceAccountName, r.ServiceAccountNamespace, r.Rotation = "sa", "ns", "r"
 		r.Parameters = map[string]string{"days": "3"}
 		r.Buckets = []*cosi.AccessedBucket{accessed("bc-2", cosi.AccessMode_ANY), accessed("bc-1", cosi.AccessMode_READ_ONLY)}
+		r.DisallowedAccessModes = &cosi.DisallowedAccessModes{
+			ObjectData:     []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_WRITE_ONLY},
+			BucketMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY},
+		}
 	})
 	answer, err := client.DriverGrantBucketAccess(t.Context(), request)
 	if err != nil {
@@ -177,6 +181,10 @@ func TestRequestsReachTheDriverInItsTypes(t *testing.T) {
 		Buckets: []driverkit.BucketAccess{
 			{BucketID: "bc-1", ObjectData: driverkit.ReadOnly, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any},
 			{BucketID: "bc-2", ObjectData: driverkit.Any, ObjectMetadata: driverkit.Any, BucketMetadata: driverkit.Any},
+		},
+		Disallowed: driverkit.DisallowedModes{
+			ObjectData:     []driverkit.Mode{driverkit.ReadWrite, driverkit.WriteOnly},
+			BucketMetadata: []driverkit.Mode{driverkit.ReadOnly},
 		},
 	}}
 	if diff := cmp.Diff(want, granted); diff != "" {

@@ -28,7 +28,8 @@ type Mode string
 
 // The access modes of the contract.
 const (
-	// Any means that the user left the category open: grant the least that makes the others useful.
+	// Any means that the user left the category open: grant the least that makes the others useful, and
+	// no more than AccessSpec.Disallowed leaves.
 	Any       Mode = "Any"
 	ReadWrite Mode = "ReadWrite"
 	ReadOnly  Mode = "ReadOnly"
@@ -86,6 +87,11 @@ type AccessSpec struct {
 	Parameters Values
 	// Buckets of the access, sorted by ID, each once, at least one.
 	Buckets []BucketAccess
+	// Disallowed is what the class forbids on every bucket, in what is left open, too. The kit refuses
+	// what is asked for by name. It is not part of what an account is for, nor of its JSON: a sidecar
+	// that is older than its controller does not send it, so a repeated grant may have it for the first
+	// time.
+	Disallowed DisallowedModes `json:"-"`
 	// Rotation asks for a new credential when it differs from the value of the last grant; the
 	// previous credential keeps working, older ones do not. Empty: never asked.
 	Rotation string

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drivertest
+
+import (
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Limited is an access of a class that disallows modes.
+type Limited struct {
+	Asked      Modes
+	Disallowed *cosi.DisallowedAccessModes
+	// Refused says that the store cannot separate what is asked for from what is disallowed.
+	Refused bool
+}
+
+// Try is something that a workload tries with its credential.
+type Try struct {
+	Name string
+	// Category is which part of Modes it needs, and Mode how: READ_ONLY or WRITE_ONLY.
+	Category Category
+	Mode     cosi.AccessMode_Mode
+	Do       func(t *testing.T) error
+}
+
+// Category is one category of access modes.
+type Category int
+
+// The categories of access modes.
+const (
+	ObjectData Category = iota
+	ObjectMetadata
+	BucketMetadata
+)
+
+// WithDisallowed returns the request as the sidecar sends it for a class that disallows modes.
+func WithDisallowed(request *cosi.DriverGrantBucketAccessRequest, disallowed *cosi.DisallowedAccessModes) *cosi.DriverGrantBucketAccessRequest {
+	request.DisallowedAccessModes = disallowed
+	return request
+}
+
+// WantLimited grants the access and tries everything with the credential: what was asked for works, and in each
+// category nothing works that none of the modes includes which the class leaves. tries gets the response.
+func (c *Client) WantLimited(
+	t *testing.T, limited Limited, request *cosi.DriverGrantBucketAccessRequest, tries func(*cosi.DriverGrantBucketAccessResponse) []Try,
+) {
+	t.Helper()
+	request = WithDisallowed(request, limited.Disallowed)
+	granted, err := c.DriverGrantBucketAccess(t.Context(), request)
+	if got := status.Code(err) == codes.InvalidArgument; got != limited.Refused {
+		t.Errorf("the response to the grant is %v, to be refused: %t", err, limited.Refused)
+	}
+	_, idErr := c.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
+		AccountName: NewAccount(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(), Parameters: request.GetParameters(),
+		ServiceAccountName: request.GetServiceAccountName(), ServiceAccountNamespace: request.GetServiceAccountNamespace(),
+		Buckets: request.GetBuckets(), DisallowedAccessModes: request.GetDisallowedAccessModes(),
+	})
+	if got := status.Code(idErr) == codes.InvalidArgument; got != limited.Refused {
+		t.Errorf("the response to phase 1 is %v, to be refused: %t", idErr, limited.Refused)
+	}
+	if err != nil {
+		return
+	}
+	asked := []cosi.AccessMode_Mode{limited.Asked.Data, limited.Asked.ObjectMetadata, limited.Asked.BucketMetadata}
+	disallowed := [][]cosi.AccessMode_Mode{
+		limited.Disallowed.GetObjectData(), limited.Disallowed.GetObjectMetadata(), limited.Disallowed.GetBucketMetadata(),
+	}
+	for _, try := range tries(granted) {
+		err := try.Do(t)
+		if err != nil && includes(asked[try.Category], try.Mode) {
+			t.Errorf("%s was asked for, and fails: %v", try.Name, err)
+		}
+		if err == nil && !leaves(disallowed[try.Category], try.Mode) {
+			t.Errorf("%s works, and the class leaves no mode for it: it disallows %v", try.Name, disallowed[try.Category])
+		}
+	}
+}
+
+// leaves reports whether a mode that is not disallowed includes reading, or writing.
+func leaves(disallowed []cosi.AccessMode_Mode, mode cosi.AccessMode_Mode) bool {
+	for _, left := range []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY} {
+		if !slices.Contains(disallowed, left) && includes(left, mode) {
+			return true
+		}
+	}
+	return false
+}
+
+func includes(mode, part cosi.AccessMode_Mode) bool {
+	return mode == part || mode == cosi.AccessMode_READ_WRITE
+}
