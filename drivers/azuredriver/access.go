@@ -110,7 +110,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (account.Request, erro
 	if err != nil {
 		return account.Request{}, err
 	}
-	asked := account.Request{Parameters: options, ServiceAccount: spec.ServiceAccount, Rotation: spec.Rotation}
+	asked := account.Request{Parameters: options, ServiceAccount: spec.ServiceAccount, Rotation: spec.Rotation, Disallowed: spec.Disallowed}
 	var last *backend
 	for _, wanted := range spec.Buckets {
 		access := policy.Access{
@@ -119,6 +119,9 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (account.Request, erro
 		}
 		if err := access.Check(); err != nil {
 			return account.Request{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+		}
+		if err := spec.Disallowed.Check(policy.Effective(wanted)); err != nil {
+			return account.Request{}, err
 		}
 		backend, name := d.splitID(wanted.BucketID)
 		switch {

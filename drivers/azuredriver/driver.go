@@ -140,14 +140,15 @@ func (d *Driver) Info() driverkit.Info {
 		authTypes = append(authTypes, driverkit.ServiceAccount)
 	}
 	return driverkit.Info{
-		Name:             d.config.DriverName,
-		Revision:         d.revision(),
-		Protocols:        []driverkit.Protocol{driverkit.Azure},
-		AuthTypes:        authTypes,
-		MultiBucket:      authTypes[1:],
-		Modes:            policy.Modes(),
-		BucketParameters: params.BucketParameters(),
-		AccessParameters: params.AccessParameters(),
+		Name:                 d.config.DriverName,
+		Revision:             d.revision(),
+		Protocols:            []driverkit.Protocol{driverkit.Azure},
+		AuthTypes:            authTypes,
+		MultiBucket:          authTypes[1:],
+		Modes:                policy.Modes(),
+		KeepsDisallowedModes: true,
+		BucketParameters:     params.BucketParameters(),
+		AccessParameters:     params.AccessParameters(),
 	}
 }
 

@@ -92,11 +92,9 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 		if !names.CouldExist(name) {
 			return nil, account.Request{}, driverkit.InvalidArgument("bucket_id %q is not a bucket name of Cloud Storage", wanted.BucketID)
 		}
-		granted, err := backend.roles.For(policy.Access{
-			ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata, S3Client: s3Client,
-		})
+		granted, err := backend.rolesFor(wanted, s3Client, spec.Disallowed)
 		if err != nil {
-			return nil, account.Request{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+			return nil, account.Request{}, err
 		}
 		asked.Buckets = append(asked.Buckets, account.Bucket{Name: name, Roles: granted})
 	}
@@ -109,6 +107,20 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 	hash, err := requestHash(spec)
 	asked.Hash = hash
 	return shared, asked, err
+}
+
+// rolesFor returns the roles for a bucket, or why there are none. The role by which S3 clients find the
+// bucket shows its metadata, and is left out where the class disallows that.
+func (b *backend) rolesFor(wanted driverkit.BucketAccess, s3Client bool, disallowed driverkit.DisallowedModes) ([]string, error) {
+	found := driverkit.BucketAccess{BucketMetadata: wanted.BucketMetadata.With(driverkit.ReadOnly)}
+	granted, err := b.roles.For(policy.Access{
+		ObjectData: wanted.ObjectData, ObjectMetadata: wanted.ObjectMetadata, BucketMetadata: wanted.BucketMetadata,
+		S3Client: s3Client && disallowed.Check(found) == nil,
+	})
+	if err != nil {
+		return nil, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+	}
+	return granted, disallowed.Check(policy.Effective(wanted))
 }
 
 // identify finds the principal of a Kubernetes service account.

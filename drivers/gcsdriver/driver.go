@@ -135,14 +135,15 @@ func (d *Driver) Info() driverkit.Info {
 		}
 	}
 	return driverkit.Info{
-		Name:             d.config.DriverName,
-		Revision:         d.revision,
-		Protocols:        []driverkit.Protocol{driverkit.GCS},
-		AuthTypes:        authTypes,
-		MultiBucket:      authTypes,
-		Modes:            policy.Modes(),
-		BucketParameters: params.BucketParameters(),
-		AccessParameters: params.AccessParameters(),
+		Name:                 d.config.DriverName,
+		Revision:             d.revision,
+		Protocols:            []driverkit.Protocol{driverkit.GCS},
+		AuthTypes:            authTypes,
+		MultiBucket:          authTypes,
+		Modes:                policy.Modes(),
+		KeepsDisallowedModes: true,
+		BucketParameters:     params.BucketParameters(),
+		AccessParameters:     params.AccessParameters(),
 	}
 }
 

@@ -113,7 +113,9 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 // buckets are in the order of the request.
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
-	asked := account.Request{ServiceAccount: spec.ServiceAccount, Rotation: spec.Rotation, AcceptShared: options.AcceptShared}
+	asked := account.Request{
+		ServiceAccount: spec.ServiceAccount, Rotation: spec.Rotation, AcceptShared: options.AcceptShared, Disallowed: spec.Disallowed,
+	}
 	var shared *backend
 	for _, wanted := range spec.Buckets {
 		backend, name := d.backends.SplitID(wanted.BucketID)
@@ -129,6 +131,9 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 		}
 		if err := access.Check(); err != nil {
 			return nil, account.Request{}, driverkit.InvalidArgument("bucket %s: %v", wanted.BucketID, err)
+		}
+		if err := spec.Disallowed.Check(policy.Effective(wanted)); err != nil {
+			return nil, account.Request{}, err
 		}
 		asked.Buckets = append(asked.Buckets, policy.Bucket{Name: name, Access: access})
 	}

@@ -147,14 +147,15 @@ func (d *Driver) authTypes() []driverkit.AuthType {
 // Info implements driverkit.Driver.
 func (d *Driver) Info() driverkit.Info {
 	return driverkit.Info{
-		Name:             d.config.DriverName,
-		Revision:         d.revision,
-		Protocols:        []driverkit.Protocol{driverkit.S3},
-		AuthTypes:        d.authTypes(),
-		MultiBucket:      d.authTypes(),
-		Modes:            policy.Modes(),
-		BucketParameters: params.BucketParameters(),
-		AccessParameters: params.AccessParameters(),
+		Name:                 d.config.DriverName,
+		Revision:             d.revision,
+		Protocols:            []driverkit.Protocol{driverkit.S3},
+		AuthTypes:            d.authTypes(),
+		MultiBucket:          d.authTypes(),
+		Modes:                policy.Modes(),
+		KeepsDisallowedModes: true,
+		BucketParameters:     params.BucketParameters(),
+		AccessParameters:     params.AccessParameters(),
 	}
 }
 

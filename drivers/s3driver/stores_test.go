@@ -325,6 +325,8 @@ func TestBehaviour(t *testing.T) {
 		"a whole life":       testWholeLife,
 
 		"modes, by trying":              testModesByTrying,
+		"modes that a class disallows":  testDisallowedModes,
+		"disallowed modes, heard late":  testRepeatedWithDisallowedModes,
 		"parameters of buckets":         testParametersAtTheStore,
 		"repeated calls, and a restart": testRepeatedCallsReturnTheSame,
 		"a bucket of other parameters":  testBucketOfOtherParameters,

@@ -21,6 +21,8 @@ type Request struct {
 	ServiceAccount driverkit.ServiceAccountRef
 	// Rotation asks for a new credential when it differs from the last one.
 	Rotation string
+	// Disallowed is what the class forbids, for accounts that can do more than Buckets says.
+	Disallowed driverkit.DisallowedModes
 }
 
 // Bucket is one bucket of an account.

@@ -46,6 +46,13 @@ func (a Access) Check() error {
 	return nil
 }
 
+// Effective returns what an account can do that was asked for with these modes: the permission for a blob
+// includes its metadata.
+func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
+	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
+	return asked
+}
+
 func unset(mode driverkit.Mode) driverkit.Mode {
 	if mode == "" {
 		return driverkit.Any

@@ -44,7 +44,7 @@ func AccessParameters() driverkit.Parameters {
 			Check:       driverkit.OneOf(string(HMAC), string(JSON), string(Both)),
 		},
 		keyBucketReader: {
-			Description: "false leaves out roles/storage.legacyBucketReader, by which S3 clients ask whether a bucket exists. Accesses that read objects with an HMAC pair have it otherwise. Default: true.",
+			Description: "false leaves out roles/storage.legacyBucketReader, by which S3 clients ask whether a bucket exists. Accesses that read objects with an HMAC pair have it otherwise, unless the class disallows reading bucket metadata. Default: true.",
 			Check:       driverkit.Boolean,
 		},
 	}

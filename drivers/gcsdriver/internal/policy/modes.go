@@ -145,4 +145,12 @@ func (r Roles) objectMetadata(asked Access) (string, error) {
 	}
 }
 
+// Effective returns what an account can do that was asked for with these modes. The metadata of an
+// object travels with its data, and Google's role for reading and writing has storage.objects.update. A role that an
+// administrator configured is taken to have what its category and mode say.
+func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
+	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
+	return asked
+}
+
 func open(mode driverkit.Mode) bool { return mode == driverkit.Any || mode == "" }

@@ -32,6 +32,8 @@ type Request struct {
 	Rotation string
 	// AcceptShared says that the class accepts a key that others have too.
 	AcceptShared bool
+	// Disallowed is what the class forbids, for accounts that can do more than Buckets says.
+	Disallowed driverkit.DisallowedModes
 }
 
 // Supplied is the request to a store that takes the key from us. The names of the buckets are noted,

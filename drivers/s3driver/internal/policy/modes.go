@@ -68,6 +68,13 @@ func (a Access) Check() error {
 	return nil
 }
 
+// Effective returns what an account can do that was asked for with these modes. The metadata of an
+// object travels with its data. Where the bucket is, is no metadata: the Secret says it, too.
+func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
+	asked.ObjectMetadata = asked.ObjectMetadata.With(asked.ObjectData)
+	return asked
+}
+
 // objectActions returns the actions on objects that the access needs.
 func (a Access) objectActions() []string {
 	var actions []string

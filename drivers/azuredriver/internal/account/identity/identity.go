@@ -66,13 +66,17 @@ func (m *Manager) Check(asked account.Request) error {
 			"with ServiceAccount, the roles in the driver's configuration say what accesses include")
 	}
 	for _, bucket := range asked.Buckets {
-		if m.Roles[bucket.Access.ObjectData] == "" {
+		role := m.Roles[bucket.Access.ObjectData]
+		if role == "" {
 			return driverkit.InvalidArgument("bucket %s: Azure has no built-in role for object data %s; ask for ReadOnly or ReadWrite, "+
 				"or let an administrator configure a custom role as serviceAccounts.roles.writeOnly", bucket.ID, bucket.Access.ObjectData)
 		}
 		if bucket.ResourceID == "" {
 			return driverkit.InvalidArgument("authentication type ServiceAccount is not supported for bucket %s: "+
 				"the configuration of storage account %s has no resourceID; use Key", bucket.ID, bucket.StorageAccount)
+		}
+		if err := asked.Disallowed.Check(driverkit.BucketAccess{BucketID: bucket.ID, BucketMetadata: containerRights(role)}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,13 +10,23 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
 // The role definitions of Azure that fit access modes, by ID. There is none for writing alone.
 const (
 	RoleReader      = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1" // Storage Blob Data Reader
 	RoleContributor = "ba92f5b4-2d11-453d-a403-e96b0029c9fe" // Storage Blob Data Contributor
+	roleOwner       = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b" // Storage Blob Data Owner
 )
+
+// containerRights returns what a role lets an identity do with the container's own properties and metadata.
+// A custom role is taken to leave them alone: to have one that does is why an administrator makes it.
+func containerRights(role string) driverkit.Mode {
+	return map[string]driverkit.Mode{
+		RoleReader: driverkit.ReadOnly, RoleContributor: driverkit.ReadWrite, roleOwner: driverkit.ReadWrite,
+	}[strings.ToLower(role)]
+}
 
 // at returns a role at the container of a bucket. What was asked for keeps its mode, whatever role that means today.
 func (m *Manager) at(bucket account.Bucket, role string) grant {

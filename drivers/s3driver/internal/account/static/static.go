@@ -46,6 +46,12 @@ func (k *Key) Check(request account.Request) error {
 			return driverkit.InvalidArgument("bucket %s: the key of this backend has all rights and cannot be limited; supported is object data ReadWrite, "+
 				"with object metadata ReadWrite or left open", bucket.Name)
 		}
+		all := driverkit.BucketAccess{
+			BucketID: bucket.Name, ObjectData: driverkit.ReadWrite, ObjectMetadata: driverkit.ReadWrite, BucketMetadata: driverkit.ReadWrite,
+		}
+		if err := request.Disallowed.Check(all); err != nil {
+			return err
+		}
 	}
 	return nil
 }
