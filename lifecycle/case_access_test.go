@@ -321,6 +321,44 @@ func TestAccessThatIsNotRefused(t *testing.T) {
 	}
 }
 
+// TestDisallowedModes hands over what the class disallows, which the driver hears in both phases, and again when a class
+// of that name disallows something else.
+func TestDisallowedModes(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "disallowed-modes")
+	const read, write, both = cosiapi.BucketAccessModeReadOnly, cosiapi.BucketAccessModeWriteOnly, cosiapi.BucketAccessModeReadWrite
+	disallowed := cosiapi.DisallowedBucketAccessModes{
+		ObjectMetadata: []cosiapi.BucketAccessMode{both, write}, BucketMetadata: []cosiapi.BucketAccessMode{read, write, both},
+	}
+	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) { c.DisallowedBucketAccessModes = disallowed })
+	access := w.granted("app", "keys", "photos")
+	diff(t, "what was handed over", disallowed, access.Status.DisallowedBucketAccessModes)
+
+	class := &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: w.global("keys")}}
+	w.delete(class)
+	w.gone(class)
+	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
+		c.DisallowedBucketAccessModes.ObjectMetadata = []cosiapi.BucketAccessMode{read}
+	})
+	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	w.awaitCalls(driverfake.Started(2), driverfake.GrantAccess)
+	want := &cosi.DisallowedAccessModes{
+		ObjectMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_WRITE_ONLY},
+		BucketMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY, cosi.AccessMode_READ_WRITE},
+	}
+	phases := []interface {
+		GetDisallowedAccessModes() *cosi.DisallowedAccessModes
+	}{driverfake.Requests[*cosi.DriverGenerateBucketAccessIdRequest](w.driver)[0]}
+	for _, grant := range driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver) {
+		phases = append(phases, grant)
+	}
+	for i, request := range phases {
+		if d := cmp.Diff(want, request.GetDisallowedAccessModes(), protocmp.Transform()); d != "" {
+			t.Errorf("request %d (-want +got):\n%s", i, d)
+		}
+	}
+}
+
 func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "service-account")

@@ -27,6 +27,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.accessedBuckets) || (has(self.status) && has(self.status.accessedBuckets) && self.status.accessedBuckets == oldSelf.status.accessedBuckets)",message="status.accessedBuckets may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.parameters) == has(oldSelf.status.parameters) && (!has(self.status.parameters) || self.status.parameters == oldSelf.status.parameters))",message="status.parameters may not be changed once status.driverName is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.cleanup) || (has(self.status) && has(self.status.cleanup) && (self.status.cleanup == oldSelf.status.cleanup || oldSelf.status.cleanup == 'Pending'))",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(self.status) || !has(self.status.disallowedBucketAccessModes) || (has(oldSelf.status.disallowedBucketAccessModes) && self.status.disallowedBucketAccessModes == oldSelf.status.disallowedBucketAccessModes)",message="status.disallowedBucketAccessModes may not be changed once status.driverName is set"
 type BucketAccess struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -117,9 +118,9 @@ type BucketAccessModes struct {
 
 // BucketAccessStatus says what was handed to the sidecar and what became of it.
 //
-// The controller fills accessedBuckets, driverName, authenticationType and
-// parameters in one write; from then on the access belongs to the sidecar of
-// that driver.
+// The controller fills accessedBuckets, driverName, authenticationType,
+// parameters and disallowedBucketAccessModes in one write; from then on the
+// access belongs to the sidecar of that driver.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.driverName) == has(self.accessedBuckets) && has(self.driverName) == has(self.authenticationType)",message="driverName, authenticationType and accessedBuckets must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.accountID) || has(self.driverName)",message="accountID may not be set before driverName"
@@ -172,6 +173,12 @@ type BucketAccessStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	Parameters map[string]string `json:"parameters,omitempty"`
+
+	// disallowedBucketAccessModes is a copy of the class's, which the driver
+	// keeps in the categories that the access leaves empty. It is an addition
+	// to the KEP: a sidecar that does not know it may drop it.
+	// +optional
+	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`
 }
 
 // AccessedBucket is one Bucket that an access gives access to.

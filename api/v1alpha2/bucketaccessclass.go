@@ -63,8 +63,8 @@ type BucketAccessClassSpec struct {
 
 // DisallowedBucketAccessModes lists, for each category, the access modes that
 // may not be asked for. A mode excludes itself only: disallowing ReadWrite
-// leaves ReadOnly allowed. A category that a BucketAccess leaves empty is
-// never refused.
+// leaves ReadOnly allowed. A category that a BucketAccess leaves empty gets no
+// more than one of the modes that are left, from drivers that announce it.
 type DisallowedBucketAccessModes struct {
 	// objectData is the access to the objects of the bucket.
 	// +optional

@@ -288,6 +288,10 @@ func ofAccesses() []Case {
 			Sentence: "An access names a mode in at least one category, one that it leaves open is sent as any, and a class forbids modes category by category.",
 		},
 		{
+			ID: "disallowed-modes", Section: accessClass, Decision: "0016",
+			Sentence: "The driver hears in both phases which modes the class disallows, as they were at the hand-off, so that a category that is left open gets no more.",
+		},
+		{
 			ID: "single-bucket-default", Section: accessClass,
 			Sentence: "A class that does not set multiBucketAccess allows one Bucket.",
 		},

@@ -41,6 +41,7 @@ func fill(access *cosiapi.BucketAccess, f facts) {
 	access.Status.DriverName = f.class.Spec.DriverName
 	access.Status.AuthenticationType = authenticationType(f.class)
 	access.Status.Parameters = f.class.Spec.Parameters
+	access.Status.DisallowedBucketAccessModes = f.class.Spec.DisallowedBucketAccessModes
 	access.Status.AccessedBuckets = nil
 	for _, c := range access.Spec.BucketClaims {
 		bucket := f.buckets[c.BucketClaimName]

@@ -69,6 +69,8 @@ func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account, revision 
 		Namespace:      request.GetServiceAccountNamespace(), ServiceAccount: request.GetServiceAccountName(),
 		Rotation: request.GetRotation(), Revision: revision, Parameters: request.GetParameters(),
 	}
+	// What the class disallows never changes after the hand-off, and is no part of the digest: a sidecar that
+	// learns to send it would grant every access again at once.
 	for _, b := range request.GetBuckets() {
 		parts.Buckets = append(parts.Buckets, bucket{
 			b.GetBucketId(), b.GetObjectDataAccessMode().GetMode().String(),

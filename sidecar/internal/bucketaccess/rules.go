@@ -196,6 +196,7 @@ func idRequest(a *cosiapi.BucketAccess) *cosi.DriverGenerateBucketAccessIdReques
 		Parameters:              a.Status.Parameters,
 		Buckets:                 grantedBuckets(a),
 		Rotation:                a.Annotations[cosiapi.RotateAnnotation],
+		DisallowedAccessModes:   terms.DisallowedAccessModes(a.Status.DisallowedBucketAccessModes),
 	}
 }
 
@@ -209,6 +210,7 @@ func grantRequest(asked *cosi.DriverGenerateBucketAccessIdRequest, account strin
 		Parameters:              asked.GetParameters(),
 		Buckets:                 asked.GetBuckets(),
 		Rotation:                asked.GetRotation(),
+		DisallowedAccessModes:   asked.GetDisallowedAccessModes(),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -182,11 +183,62 @@ func TestOrderOf(t *testing.T) {
 			a.Spec.BucketClaims[0].AccessModes.ObjectMetadata = cosiapi.BucketAccessModeReadOnly
 		}, true},
 		"a parameter": {"1", func(a *cosiapi.BucketAccess) { a.Status.Parameters = map[string]string{"k": "v"} }, true},
+		// A sidecar that does not know the field yet has granted without it.
+		"what the class disallows": {"1", func(a *cosiapi.BucketAccess) {
+			a.Status.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := digestOf(tc.revision, tc.change) != same; got != tc.differs {
 				t.Errorf("differs: want %v, got %v", tc.differs, got)
+			}
+		})
+	}
+}
+
+// TestDigestsStay pins the digest that Secrets in clusters have: another one grants every access again at once, as soon
+// as the sidecar is replaced.
+func TestDigestsStay(t *testing.T) {
+	t.Parallel()
+	a := granted()
+	a.UID, a.Status.AccountID = "8c5a8a3e-5c6d-4f0e-9f62-0d6d3b0f9f51", "ba-1"
+	a.Status.Parameters = map[string]string{"k": "v"}
+	const want = "fee18013be80f97c3b70ba11a61ee9c2d2eb243a057b9e829dc3062045cc5b50"
+	if got := orderOf(idRequest(a), a.Status.AccountID, "1").digest; got != want {
+		t.Errorf("the digest is %s, and was %s", got, want)
+	}
+}
+
+func TestDisallowedModesAreSentInBothPhases(t *testing.T) {
+	t.Parallel()
+	all := []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite, cosiapi.BucketAccessModeReadOnly, cosiapi.BucketAccessModeWriteOnly}
+	for name, tc := range map[string]struct {
+		status cosiapi.DisallowedBucketAccessModes
+		want   *cosi.DisallowedAccessModes
+	}{
+		"nothing is disallowed, or the controller does not know the field": {},
+		"empty lists": {status: cosiapi.DisallowedBucketAccessModes{ObjectData: []cosiapi.BucketAccessMode{}}},
+		"each category by itself": {
+			status: cosiapi.DisallowedBucketAccessModes{ObjectData: all[1:2], ObjectMetadata: all[:1], BucketMetadata: all},
+			want: &cosi.DisallowedAccessModes{
+				ObjectData:     []cosi.AccessMode_Mode{cosi.AccessMode_READ_ONLY},
+				ObjectMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE},
+				BucketMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE, cosi.AccessMode_READ_ONLY, cosi.AccessMode_WRITE_ONLY},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := granted()
+			a.Status.DisallowedBucketAccessModes = tc.status
+			asked := idRequest(a)
+			for phase, got := range map[string]*cosi.DisallowedAccessModes{
+				"1": asked.GetDisallowedAccessModes(), "2": orderOf(asked, "ba-1", "").request.GetDisallowedAccessModes(),
+			} {
+				if diff := cmp.Diff(tc.want, got, protocmp.Transform()); diff != "" {
+					t.Errorf("phase %s (-want +got):\n%s", phase, diff)
+				}
 			}
 		})
 	}

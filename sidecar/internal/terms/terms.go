@@ -40,16 +40,40 @@ func Protocol(protocol cosiapi.Protocol) *cosi.ObjectProtocol {
 // AccessMode returns an access mode. A category that the user left open is an
 // explicit ANY.
 func AccessMode(mode cosiapi.BucketAccessMode) *cosi.AccessMode {
-	term := cosi.AccessMode_ANY
+	return &cosi.AccessMode{Mode: modeType(mode)}
+}
+
+func modeType(mode cosiapi.BucketAccessMode) cosi.AccessMode_Mode {
 	switch mode {
 	case cosiapi.BucketAccessModeReadWrite:
-		term = cosi.AccessMode_READ_WRITE
+		return cosi.AccessMode_READ_WRITE
 	case cosiapi.BucketAccessModeReadOnly:
-		term = cosi.AccessMode_READ_ONLY
+		return cosi.AccessMode_READ_ONLY
 	case cosiapi.BucketAccessModeWriteOnly:
-		term = cosi.AccessMode_WRITE_ONLY
+		return cosi.AccessMode_WRITE_ONLY
+	default:
+		return cosi.AccessMode_ANY
 	}
-	return &cosi.AccessMode{Mode: term}
+}
+
+// DisallowedAccessModes returns what a class forbids, or nil if that is nothing.
+func DisallowedAccessModes(modes cosiapi.DisallowedBucketAccessModes) *cosi.DisallowedAccessModes {
+	if len(modes.ObjectData)+len(modes.ObjectMetadata)+len(modes.BucketMetadata) == 0 {
+		return nil
+	}
+	return &cosi.DisallowedAccessModes{
+		ObjectData:     modeTypes(modes.ObjectData),
+		ObjectMetadata: modeTypes(modes.ObjectMetadata),
+		BucketMetadata: modeTypes(modes.BucketMetadata),
+	}
+}
+
+func modeTypes(modes []cosiapi.BucketAccessMode) []cosi.AccessMode_Mode {
+	var terms []cosi.AccessMode_Mode
+	for _, mode := range modes {
+		terms = append(terms, modeType(mode))
+	}
+	return terms
 }
 
 // Authentication returns an authentication type; one that is not chosen is KEY.
