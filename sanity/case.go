@@ -88,6 +88,10 @@ const (
 	NeedUsage
 	// NeedNonEmptyPolicy: the configuration says what the driver does with a bucket that holds data.
 	NeedNonEmptyPolicy
+	// NeedKeptModes: DriverGetInfo announces that the driver keeps disallowed access modes.
+	NeedKeptModes
+	// NeedUnkeptModes: it does not.
+	NeedUnkeptModes
 )
 
 // Phase says what else may happen at the same time.
@@ -130,7 +134,7 @@ func Cases() []Case {
 	return slices.Concat(
 		processCases(), processEnvironmentCases(), messageCases(), errorCases(), identityCases(),
 		bucketIDCases(), createCases(), createRetryCases(), getCases(), deleteCases(),
-		accessIDCases(), grantCases(), grantModeCases(), grantRetryCases(), revokeCases(), lifecycleCases(),
+		accessIDCases(), grantCases(), grantModeCases(), grantLimitCases(), grantRetryCases(), revokeCases(), lifecycleCases(),
 	)
 }
 

@@ -51,6 +51,8 @@ func (s *suite) lacking(need Need) string {
 		NeedRotation:        {s.config.Rotation, "the driver is not declared to know the field rotation (rotation)"},
 		NeedUsage:           {s.hasUsage(), "the open files of the driver's process cannot be read"},
 		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "it is not declared what the driver does with a bucket that holds data (nonEmptyDelete)"},
+		NeedKeptModes:       {s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo does not announce that the driver keeps disallowed access modes (keeps_disallowed_access_modes)"},
+		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver keeps disallowed access modes, which is then a must"},
 	}
 	if c, known := conditions[need]; !known || !c.met {
 		return c.reason
@@ -84,6 +86,7 @@ func (n Need) String() string {
 		NeedS3: "S3", NeedAzure: "Azure", NeedGCS: "GCS", NeedMissingProtocol: "a protocol not offered", NeedKey: "KEY",
 		NeedOwnCredential:  "own credentials",
 		NeedServiceAccount: "SERVICE_ACCOUNT", NeedRotation: "rotation", NeedUsage: "process usage", NeedNonEmptyPolicy: "declared non-empty delete",
+		NeedKeptModes: "disallowed modes announced", NeedUnkeptModes: "disallowed modes not announced",
 	}
 	return names[n]
 }

@@ -146,6 +146,7 @@ func grantOf(accountID string, phase1 *cosi.DriverGenerateBucketAccessIdRequest)
 		AccountId: accountID, Protocol: phase1.GetProtocol(), AuthenticationType: phase1.GetAuthenticationType(),
 		ServiceAccountName: phase1.GetServiceAccountName(), ServiceAccountNamespace: phase1.GetServiceAccountNamespace(),
 		Parameters: phase1.GetParameters(), Buckets: phase1.GetBuckets(), Rotation: phase1.GetRotation(),
+		DisallowedAccessModes: phase1.GetDisallowedAccessModes(),
 	}
 }
 

@@ -24,6 +24,7 @@ type accessRequest interface {
 	GetServiceAccountNamespace() string
 	GetParameters() map[string]string
 	GetBuckets() []*cosi.AccessedBucket
+	GetDisallowedAccessModes() *cosi.DisallowedAccessModes
 }
 
 // DriverGenerateBucketAccessId implements cosi.ProvisionerServer. The ID is the name.
@@ -102,6 +103,19 @@ func (d *Driver) checkAccess(request accessRequest) error {
 	if single && len(request.GetBuckets()) > 1 {
 		return status.Errorf(codes.OutOfRange, "this driver cannot make one account for %d buckets; use one BucketAccess for each",
 			len(request.GetBuckets()))
+	}
+	return checkDisallowed(request)
+}
+
+// checkDisallowed refuses what is asked for by name and disallowed. A category that is left open gets nothing here.
+func checkDisallowed(request accessRequest) error {
+	disallowed := request.GetDisallowedAccessModes()
+	for id, modes := range accountOf(request).Buckets {
+		if slices.Contains(disallowed.GetObjectData(), modes.ObjectData) ||
+			slices.Contains(disallowed.GetObjectMetadata(), modes.ObjectMetadata) ||
+			slices.Contains(disallowed.GetBucketMetadata(), modes.BucketMetadata) {
+			return status.Errorf(codes.InvalidArgument, "an access mode for bucket %s is one that the class disallows", id)
+		}
 	}
 	return nil
 }

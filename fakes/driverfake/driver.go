@@ -75,7 +75,7 @@ func New(options Options) (*Driver, error) {
 		return nil, fmt.Errorf("loading the fake driver's state: %w", err)
 	}
 	driver := &Driver{options: options, backend: backend}
-	driver.info = &cosi.DriverGetInfoResponse{Name: options.Name, Revision: options.Revision}
+	driver.info = &cosi.DriverGetInfoResponse{Name: options.Name, Revision: options.Revision, KeepsDisallowedAccessModes: true}
 	for _, protocol := range options.Protocols {
 		driver.info.SupportedProtocols = append(driver.info.SupportedProtocols, &cosi.ObjectProtocol{Type: protocol})
 	}

@@ -24,6 +24,7 @@ type asked interface {
 	GetAuthenticationType() *cosi.AuthenticationType
 	GetParameters() map[string]string
 	GetBuckets() []*cosi.AccessedBucket
+	GetDisallowedAccessModes() *cosi.DisallowedAccessModes
 }
 
 // DriverGenerateBucketAccessId implements cosi.ProvisionerServer.
@@ -103,6 +104,9 @@ func (d *Driver) checkAccess(request asked) error {
 		case key != parameterNote && !d.has(AcceptsUnknownParameters):
 			return status.Errorf(codes.InvalidArgument, "parameter %q is not known; known is %s", key, parameterNote)
 		}
+	}
+	if err := d.checkDisallowed(request); err != nil {
+		return err
 	}
 	return d.checkModes(request.GetBuckets())
 }
@@ -267,18 +271,18 @@ func (d *Driver) allow(ctx context.Context, request *cosi.DriverGrantBucketAcces
 		}
 		name := bucket.GetBucketId()
 		if d.has(LostPolicyUpdate) {
-			if err := d.allowFromCopy(ctx, name, id, d.modesOf(bucket)); err != nil {
+			if err := d.allowFromCopy(ctx, name, id, d.modesOf(bucket, request.GetDisallowedAccessModes())); err != nil {
 				return err
 			}
 			continue
 		}
 		err := d.store.driver(func(s *state) error {
 			if found := s.Buckets[name]; found != nil {
-				found.Policy[id] = d.modesOf(bucket)
+				found.Policy[id] = d.modesOf(bucket, request.GetDisallowedAccessModes())
 			}
 			if d.has(GrantsEverywhere) {
 				for _, other := range s.Buckets {
-					other.Policy[id] = d.modesOf(bucket)
+					other.Policy[id] = d.modesOf(bucket, request.GetDisallowedAccessModes())
 				}
 			}
 			return nil
@@ -310,46 +314,4 @@ func (d *Driver) allowFromCopy(ctx context.Context, name, account string, grante
 		}
 		return nil
 	})
-}
-
-// modesOf translates what was asked. What was left open follows the access to object data, but for
-// writing to the bucket, which must be asked for.
-func (d *Driver) modesOf(bucket *cosi.AccessedBucket) modes {
-	reads := func(mode *cosi.AccessMode, open bool) bool {
-		switch mode.GetMode() {
-		case cosi.AccessMode_READ_ONLY, cosi.AccessMode_READ_WRITE:
-			return true
-		case cosi.AccessMode_WRITE_ONLY:
-			return false
-		case cosi.AccessMode_UNKNOWN, cosi.AccessMode_ANY:
-		}
-		return open
-	}
-	writes := func(mode *cosi.AccessMode, open bool) bool {
-		switch mode.GetMode() {
-		case cosi.AccessMode_WRITE_ONLY, cosi.AccessMode_READ_WRITE:
-			return true
-		case cosi.AccessMode_READ_ONLY:
-			return false
-		case cosi.AccessMode_UNKNOWN, cosi.AccessMode_ANY:
-		}
-		return open
-	}
-	data, objects, bucketMode := bucket.GetObjectDataAccessMode(), bucket.GetObjectMetadataAccessMode(), bucket.GetBucketMetadataAccessMode()
-	granted := modes{Read: reads(data, false), Write: writes(data, false)}
-	granted.MetadataRead, granted.MetadataWrite = reads(objects, granted.Read), writes(objects, granted.Write)
-	granted.BucketRead, granted.BucketWrite = reads(bucketMode, granted.Read), writes(bucketMode, false)
-	switch {
-	case d.has(IgnoresReadOnly) && data.GetMode() == cosi.AccessMode_READ_ONLY:
-		granted.Write = true
-	case d.has(IgnoresWriteOnly) && data.GetMode() == cosi.AccessMode_WRITE_ONLY:
-		granted.Read = true
-	case d.has(IgnoresMetadataModes):
-		granted.MetadataWrite = true
-	case d.has(GrantsAdministration) && bucketMode == nil:
-		granted.BucketWrite = true
-	case d.has(CannotList):
-		granted.Read = false
-	}
-	return granted
 }

@@ -133,6 +133,8 @@ const (
 	IgnoresReadOnly                Defect = "grants writing where ReadOnly was asked"
 	IgnoresWriteOnly               Defect = "grants reading where WriteOnly was asked"
 	IgnoresMetadataModes           Defect = "grants writing object metadata always"
+	IgnoresDisallowedModes         Defect = "announces that it keeps disallowed modes and does not"
+	UnawareOfDisallowedModes       Defect = "does not know disallowed modes"
 	RefusesOpenModes               Defect = "insists on every access mode"
 	GrantsEverywhere               Defect = "grants access to all buckets"
 	GrantsAdministration           Defect = "grants administration of the bucket with access to its objects"

@@ -151,7 +151,7 @@ func (d *Driver) DriverGetInfo(context.Context, *cosi.DriverGetInfoRequest) (*co
 
 // info is the response to the n-th call.
 func (d *Driver) info(calls int) *cosi.DriverGetInfoResponse {
-	info := &cosi.DriverGetInfoResponse{Name: d.profile.Name}
+	info := &cosi.DriverGetInfoResponse{Name: d.profile.Name, KeepsDisallowedAccessModes: !d.has(UnawareOfDisallowedModes)}
 	for _, protocol := range d.profile.Protocols {
 		info.SupportedProtocols = append(info.SupportedProtocols, &cosi.ObjectProtocol{Type: protocol})
 	}
