@@ -279,8 +279,9 @@ func (w *world) fenced(arrived map[string]int) {
 	}
 }
 
-// user is the name that a component has in this world.
-func (w *world) user(who string) string { return who + "-" + w.namespace }
+// user is the name that a component has in this world, that of an account of its
+// namespace.
+func (w *world) user(who string) string { return "system:serviceaccount:" + w.namespace + ":" + who }
 
 // runController starts a controller. It stops at the end of the test.
 func (w *world) runController() *process {

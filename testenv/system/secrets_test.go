@@ -50,6 +50,9 @@ func forToken(s *corev1.Secret) {
 	metav1.SetMetaDataAnnotation(&s.ObjectMeta, corev1.ServiceAccountNameKey, "default")
 }
 
+// sidecarKey makes a Secret the key of a sidecar.
+func sidecarKey(s *corev1.Secret) { s.Type = "cooper.dev/sidecar-key" }
+
 // secretsOfSidecars writes Secrets with the account of a driver's Pod.
 func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	t.Helper()
@@ -67,7 +70,8 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 	}
 	app, lost, stranger := newSecret(ofTenant, "app", forAccess), newSecret(ofTenant, "lost", orphaned), newSecret(ofTenant, "stranger")
 	own, key, neighbour := newSecret(ofDriver, "cosi-credential-1", entry), newSecret(ofDriver, "key"), newSecret(ofOther, "cosi-credential-2", entry)
-	for _, object := range []*corev1.Secret{app, lost, stranger, own, key, neighbour} {
+	made := newSecret(ofDriver, "cosi-sidecar-key-made", sidecarKey)
+	for _, object := range []*corev1.Secret{app, lost, stranger, own, key, neighbour, made} {
 		if err := env.Client.Create(t.Context(), object); err != nil { // an administrator is not confined
 			t.Fatal(err)
 		}
@@ -105,6 +109,12 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 		"delete an entry":                                    {remove(own), true},
 		"change what the driver reaches its store by":        {label(key), false},
 		"make what the driver reaches its store by an entry": {patch(t.Context(), sidecar, key, `{"metadata":{"labels":{"cooper.dev/credential-store":"x"}}}`), false},
+		"create its key":                                     {create(newSecret(ofDriver, "cosi-sidecar-key-s3", sidecarKey)), true},
+		"create its key in another driver's namespace":       {create(newSecret(ofOther, "cosi-sidecar-key-s3", sidecarKey)), false},
+		"create a key for the token of an account":           {create(newSecret(ofDriver, "cosi-sidecar-key-s3", forToken)), false},
+		"create a key of another name":                       {create(newSecret(ofDriver, "mine", sidecarKey)), false},
+		"change a key":                                       {label(made), false},
+		"delete a key":                                       {remove(made), false},
 		"delete an entry of another driver":                  {remove(neighbour), false},
 		"change an entry of another driver":                  {label(neighbour), false},
 	} {
