@@ -215,19 +215,19 @@ func ofDeletions() []Case {
 			Sentence: "The sidecar may delete neither Buckets nor accesses, and may not read claims and classes.",
 		},
 		{
-			ID: "claim-removed-by-hand", Section: deleting, Decision: "0028",
+			ID: "claim-removed-by-hand", Section: deleting, Decision: "0029",
 			Sentence: "A bound Bucket whose claim is gone without its annotation is released once that deletes nothing or an administrator confirms it.",
 		},
 		{
-			ID: "restored-bucket-held", Section: deleting, Decision: "0028",
+			ID: "restored-bucket-held", Section: deleting, Decision: "0029",
 			Sentence: "Claims, Buckets, accesses and Secrets that are restored from a backup in any order delete nothing: a Bucket whose claim has another UID is held, whatever its annotations say, with a condition and Events.",
 		},
 		{
-			ID: "restored-bucket-confirmed", Section: deleting, Decision: "0028",
+			ID: "restored-bucket-confirmed", Section: deleting, Decision: "0029",
 			Sentence: "A held Bucket is deleted when an administrator confirms it with its UID or a configured grace has passed since it was restored, and kept when its policy becomes Retain.",
 		},
 		{
-			ID: "bucket-never-attempted", Section: deleting, Decision: "0028",
+			ID: "bucket-never-attempted", Section: deleting, Decision: "0029",
 			Sentence: "A Bucket whose claim is gone and for which no sidecar attempted anything is deleted at once, unless it comes from a backup.",
 		},
 		{
