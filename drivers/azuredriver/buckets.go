@@ -96,13 +96,15 @@ func (d *Driver) bucketRequest(id string, values driverkit.Values) (*backend, st
 }
 
 // splitID finds the storage account and the container of an ID. The account is nil if the ID names one
-// that is not configured, and the container is empty if it can be none.
+// that is not configured, and the container is empty if it can be none. An ID that names the default
+// account is none, or a container had two: who deletes one compares IDs as text.
 func (d *Driver) splitID(id string) (*backend, string) {
 	owner, name, found := strings.Cut(id, ".")
 	if !found {
 		owner, name = d.config.DefaultBackend, id
 	}
-	if !names.Buckets().Made(name) || names.CheckStorageAccount(owner) != nil || name == d.config.RecordsContainer {
+	twice := found && owner == d.config.DefaultBackend
+	if twice || !names.Buckets().Made(name) || names.CheckStorageAccount(owner) != nil || name == d.config.RecordsContainer {
 		return nil, ""
 	}
 	return d.backends.ByName[owner], name

@@ -47,6 +47,7 @@ func TestGetBucket(t *testing.T) {
 	drivertest.WantCode(t, get("foreign", map[string]string{"encryptionScope": "mine"}), codes.AlreadyExists, "encryption scope")
 	drivertest.WantCode(t, get("missing", nil), codes.NotFound)
 	drivertest.WantCode(t, get("No-Name", nil), codes.NotFound, "cannot exist")
+	drivertest.WantCode(t, get(mainAccount+".foreign", nil), codes.NotFound, "cannot exist")
 	drivertest.WantCode(t, get("otheraccount.missing", nil), codes.FailedPrecondition, "otheraccount")
 }
 

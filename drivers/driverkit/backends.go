@@ -54,9 +54,10 @@ func (b Backends[B]) JoinID(backend, name string) string {
 }
 
 // SplitID finds the backend and the name of an ID. A part before the first dot counts only if it
-// names a backend: an administrator's bucket may have dots in its name.
+// names a backend that is not the default one: an administrator's bucket may have dots in its name, and
+// no bucket has two IDs, because who deletes one compares them as text.
 func (b Backends[B]) SplitID(id string) (B, string) {
-	if prefix, name, found := strings.Cut(id, "."); found && name != "" {
+	if prefix, name, found := strings.Cut(id, "."); found && name != "" && prefix != b.Default {
 		if named, ok := b.ByName[prefix]; ok {
 			return named, name
 		}

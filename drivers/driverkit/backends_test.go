@@ -21,11 +21,12 @@ func TestBackends(t *testing.T) {
 		id, name string
 		backend  int
 	}{
-		"an ID without a backend is at the default one": {"bucket", "bucket", 1},
-		"an ID with a backend is there":                 {"lab.bucket", "bucket", 2},
-		"a bucket may have dots in its name":            {"www.example.com", "www.example.com", 1},
-		"and so at another backend":                     {"lab.www.example.com", "www.example.com", 2},
-		"a backend alone is a name":                     {"lab.", "lab.", 1},
+		"an ID without a backend is at the default one":             {"bucket", "bucket", 1},
+		"an ID with a backend is there":                             {"lab.bucket", "bucket", 2},
+		"a bucket may have dots in its name":                        {"www.example.com", "www.example.com", 1},
+		"and so at another backend":                                 {"lab.www.example.com", "www.example.com", 2},
+		"the default backend is not named, or a bucket had two IDs": {"main.bucket", "main.bucket", 1},
+		"a backend alone is a name":                                 {"lab.", "lab.", 1},
 	}
 	for test, want := range tests {
 		t.Run(test, func(t *testing.T) {
