@@ -159,8 +159,12 @@ func (p *parts) addBuckets() error {
 }
 
 func (p *parts) addAccesses() error {
-	if !p.options.WatchSecrets {
+	switch {
+	case !p.options.WatchSecrets:
 		p.mgr.GetLogger().Info("Secrets may not be listed: what was removed by hand while no sidecar ran is found only when its Secret is in the way")
+	case len(p.options.Scope.Namespaces) > 0:
+		p.mgr.GetLogger().Info("Not all namespaces are served: what was removed by hand while no sidecar ran is revoked only " +
+			"with the right to list the BucketAccesses of all, and reported otherwise")
 	}
 	key := proof.New(proof.Options{
 		Client: p.accesses.Client, Live: p.accesses.Live, Namespace: p.options.Namespace, Driver: p.options.Driver.Name(), Log: p.mgr.GetLogger(),

@@ -52,7 +52,8 @@ func (d *Departed) NotGranting(a *cosiapi.BucketAccess) {
 }
 
 // Gone notes the last state of an access that the watch says is gone, and reports
-// whether there is anything to clean up behind it.
+// whether there may be anything to clean up behind it. That an access was returned
+// stands where users cannot write once it has an account; before, it has Secrets.
 func (d *Departed) Gone(a *cosiapi.BucketAccess) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +61,7 @@ func (d *Departed) Gone(a *cosiapi.BucketAccess) bool {
 		a = later
 	}
 	delete(d.granting, requestFor(a))
-	if a.CleanedUp() {
+	if a.CleanedUp() && a.Status.AccountID != "" {
 		return false
 	}
 	d.add(departed{access: a.DeepCopy()})

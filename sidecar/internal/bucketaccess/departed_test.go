@@ -38,6 +38,13 @@ func TestDeparted(t *testing.T) {
 			},
 			account: "account", left: true,
 		},
+		"one that a user returned before it had an account may leave Secrets": {
+			last: func(a *cosiapi.BucketAccess) {
+				returned(a)
+				a.Status.AccountID = ""
+			},
+			left: true,
+		},
 		"a deletion that the watch missed hides no account that was being granted": {
 			before:  func(d *Departed, a *cosiapi.BucketAccess) { d.Granting(a, "later") },
 			last:    func(a *cosiapi.BucketAccess) { a.Status.AccountID = "" },

@@ -130,7 +130,10 @@ func (r *Reconciler) heir(ctx context.Context, one departed) (string, error) {
 	err := r.Live.List(ctx, list, ofDriver)
 	if apierrors.IsForbidden(err) {
 		if one.recorded {
-			return "accesses of all namespaces may not be listed", nil
+			r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", fmt.Sprintf(
+				"This BucketAccess was removed by hand, and its account %q is not revoked: the sidecar may not list the BucketAccesses of all "+
+					"namespaces, one of which may have it by now. An administrator must revoke it in the backend.", a.Status.AccountID))
+			return "BucketAccesses of all namespaces may not be listed: revoke it in the backend", nil
 		}
 		err = r.listScope(ctx, list, ofDriver)
 	}
