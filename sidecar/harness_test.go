@@ -62,8 +62,8 @@ type system struct {
 	log func(string)
 	// wrap changes how the Sidecars that run starts reach the API server.
 	wrap func(*rest.Config) *rest.Config
-	// quota says that a quota refuses requests, which looks like a lack of rights.
-	quota bool
+	// refused says that requests are refused on purpose, by a quota or for a lack of rights.
+	refused bool
 	// cancel stops the Sidecar that run started last.
 	cancel context.CancelFunc
 }
@@ -106,7 +106,7 @@ func start(t *testing.T, fake driverfake.Options) *system {
 // judge fails the test for what must never happen in any of them.
 func (s *system) judge() {
 	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user}) {
-		if e.Code == 403 && !s.quota {
+		if e.Code == 403 && !s.refused {
 			s.t.Errorf("the Sidecar's roles do not allow it to %s %s/%s %s/%s", e.Verb, e.Resource, e.Subresource, e.Namespace, e.Name)
 		}
 	}

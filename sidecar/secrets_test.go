@@ -276,7 +276,7 @@ func TestSecretsOfAccessDeletedAsOrphanAreDeleted(t *testing.T) {
 func TestSecretsThatAPIRefuses(t *testing.T) {
 	t.Parallel()
 	s := startWatching(t, false)
-	s.quota = true
+	s.refused = true
 	b := s.readyBucket()
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "no-secrets"},
