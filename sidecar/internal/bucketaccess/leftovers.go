@@ -43,7 +43,9 @@ func (r *Reconciler) leftovers(ctx context.Context, req reconcile.Request) (time
 	var soonest time.Duration
 	for _, one := range r.Departed.of(req) {
 		a := one.access
-		log.FromContext(ctx).Info("Cleaning up behind an access that was removed by hand", "uid", a.UID, "account", a.Status.AccountID)
+		if a.Status.AccountID != "" {
+			log.FromContext(ctx).Info("Cleaning up behind an access that was removed by hand", "uid", a.UID, "account", a.Status.AccountID)
+		}
 		f := &farewell{work: work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}, departed: one}
 		result, err := runner.Run(ctx, r.Runner.Once(), req, a, r.departing(), f)
 		errs = append(errs, err)
