@@ -117,24 +117,6 @@ func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	w.revoked(access)
 }
 
-// The user's annotation is there before the access has an account: its Secret must
-// go all the same, or it would hold its namespace.
-func TestCompletionForgedBeforeTheGrant(t *testing.T) {
-	t.Parallel()
-	cases.Covers(t, "completion-forged")
-	w := pair(t, setup{backoff: patient(), unguarded: true})
-	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Code: codes.Unavailable, Times: driverfake.Always})
-	access, tenant := w.handedOff("app", "photos"), w.tenant()
-	w.eventually("there is a Secret", func(ctx context.Context) error {
-		return w.Client.Get(ctx, client.ObjectKeyFromObject(secret(access, 0)), &corev1.Secret{})
-	})
-	as(w, tenant, access.DeepCopy(), func(a *cosiapi.BucketAccess) {
-		cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
-	})
-	w.must(tenant.Delete(t.Context(), access.DeepCopy()))
-	w.gone(access, secret(access, 0))
-}
-
 // An access that was granted before there was a record gets one.
 func TestRecordOfAnOldAccess(t *testing.T) {
 	t.Parallel()
