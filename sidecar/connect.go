@@ -63,7 +63,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 			if known := name.Load(); known != nil {
 				return *known
 			}
-			return metrics.DriverUnknown
+			return ""
 		}))
 	}
 	conn, err := driver.Connect(ctx, driver.Options{
@@ -81,7 +81,8 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 // Name returns the driver's name, which never changes.
 func (d *Driver) Name() string { return d.conn.Info().Name }
 
-// Connected returns nil while the driver is connected, else why it is not.
+// Connected returns nil while the driver is connected and responds to
+// DriverGetInfo, else why not.
 func (d *Driver) Connected() error { return d.conn.Connected() }
 
 // Close ends the connection and all RPCs in flight. Close it after the manager

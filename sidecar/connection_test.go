@@ -129,6 +129,53 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
+// A driver that hangs when it is asked who it is is not ready, until it responds.
+func TestDriverThatDoesNotRespondIsNotReady(t *testing.T) {
+	t.Parallel()
+	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+	fake, err := driverfake.New(driverfake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := fake.Start(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &lines{more: make(chan struct{}, 1)}
+	driver, err := sidecar.Connect(t.Context(), sidecar.ConnectOptions{
+		Address: endpoint, Deadline: 50 * time.Millisecond, InfoInterval: 5 * time.Millisecond, Logger: logrFunc(log.add),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := func(ready bool) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for tick := time.Tick(time.Millisecond); (driver.Connected() == nil) != ready; {
+			select {
+			case <-tick:
+			case <-ctx.Done():
+				t.Fatalf("ready: want %v, got %v", ready, driver.Connected())
+			}
+		}
+	}
+	until(true)
+	hold := make(chan struct{})
+	mend := fake.Script(driverfake.Fault{RPC: driverfake.GetInfo, Hold: hold, Times: driverfake.Always})
+	until(false)
+	if err := driver.Connected(); err != nil && !strings.Contains(err.Error(), endpoint) {
+		t.Errorf("it does not say which driver: %v", err)
+	}
+	mend()
+	close(hold)
+	until(true)
+	driver.Close()
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDriverRestarts(t *testing.T) {
 	t.Parallel()
 	s := start(t, driverfake.Options{})

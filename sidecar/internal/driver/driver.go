@@ -8,6 +8,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,7 @@ type Driver struct {
 	mu       sync.Mutex
 	session  *session // nil while the driver is away
 	away     error    // why session is nil
+	mute     error    // why the driver did not say who it is when it was asked last
 	info     Info
 	watchers []func()
 }
@@ -116,11 +118,13 @@ func (d *Driver) Info() Info {
 	return d.info
 }
 
-// Connected returns nil while the driver is connected, else why it is not.
+// Connected returns nil while the driver is connected and responds to
+// DriverGetInfo, else why not. One that does not is called all the same: the
+// call will tell.
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.away
+	return cmp.Or(d.away, d.mute)
 }
 
 // OnChange registers f to be called whenever the Epoch of Info grows. f must
@@ -176,6 +180,7 @@ func (d *Driver) attend(ctx context.Context, s *session) error {
 		case <-tick.C:
 			response, err := s.info(ctx, d.options.Deadline)
 			if err != nil {
+				d.unresponsive(err)
 				d.options.Log.Info("The driver does not say who it is", "reason", err.Error())
 				continue
 			}
@@ -244,7 +249,7 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 		return fmt.Errorf("the driver at %s says that it is %q, but this sidecar serves %q: "+
 			"start that driver again, or restart the sidecar to serve the new one", d.options.Address, next.Name, d.info.Name)
 	}
-	d.session, d.away = s, nil
+	d.session, d.away, d.mute = s, nil, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {
 		return nil
 	}
@@ -254,6 +259,13 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 		watcher()
 	}
 	return nil
+}
+
+// unresponsive notes why the driver does not say who it is, until it does.
+func (d *Driver) unresponsive(reason error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mute = fmt.Errorf("the driver at %s does not say who it is: %w", d.options.Address, reason)
 }
 
 func (d *Driver) leave(reason error) {

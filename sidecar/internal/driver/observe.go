@@ -21,25 +21,37 @@ import (
 )
 
 // Measure returns an interceptor that reports every RPC to m under the name
-// that driverName returns at that moment, and one that asks for the name under
-// the name in the response.
+// that driverName returns at that moment. While that is empty, one that asks for
+// the name counts under the name in the response. Later names do not count, nor
+// do codes that gRPC does not know, or a driver could make metrics without end.
 func Measure(m *metrics.Sidecar, driverName func() string) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 		invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 	) error {
 		start := time.Now()
 		err := invoke(ctx, method, request, reply, conn, options...)
-		m.Called(nameIn(request, reply, err, driverName), path.Base(method), status.Code(err).String(), time.Since(start))
+		m.Called(nameIn(request, reply, err, driverName), path.Base(method), known(status.Code(err)).String(), time.Since(start))
 		return err
 	}
 }
 
-// nameIn returns the name that a driver just gave itself, or else what is known.
-func nameIn(request, reply any, err error, known func() string) string {
+// known returns a code of gRPC, Unknown for what is none.
+func known(code codes.Code) codes.Code {
+	if code > codes.Unauthenticated {
+		return codes.Unknown
+	}
+	return code
+}
+
+// nameIn returns what is known, or else the name that a driver just gave itself.
+func nameIn(request, reply any, err error, driverName func() string) string {
+	if name := driverName(); name != "" {
+		return name
+	}
 	asked, ok := request.(*cosi.DriverGetInfoRequest)
 	response, isInfo := reply.(*cosi.DriverGetInfoResponse)
 	if err != nil || !ok || !isInfo || cosi.ValidateResponse(asked, response) != nil {
-		return known()
+		return ""
 	}
 	return response.GetName()
 }
