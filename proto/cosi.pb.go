@@ -17,7 +17,7 @@
 //     INVALID_ARGUMENT.
 //   * Sizes, in bytes, replace the general limits of the v1alpha1 specification: names 253, IDs
 //     2048 out of [A-Za-z0-9._/-], each credential value 16 KiB, every other string 2048,
-//     parameters 512 entries and 64 KiB (keys and values added up). Over the limit is
+//     parameters 512 entries and 65536 characters (keys and values added up). Over the limit is
 //     INVALID_ARGUMENT naming the field.
 //   * A status other than OK has a message fit for the end user, which names no secret, and no
 //     details.
@@ -1268,7 +1268,7 @@ type DriverGenerateBucketIdRequest struct {
 	// OPTIONAL. Protocols the bucket must support. Empty: the driver chooses, or returns
 	// INVALID_ARGUMENT saying that it needs them.
 	Protocols []*ObjectProtocol `protobuf:"bytes,2,rep,name=protocols,proto3" json:"protocols,omitempty"`
-	// OPTIONAL. Parameters of the BucketClass, opaque to COSI. At most 512 entries and 64 KiB. A key
+	// OPTIONAL. Parameters of the BucketClass, opaque to COSI. At most 512 entries and 65536 characters. A key
 	// the driver does not know is INVALID_ARGUMENT.
 	Parameters    map[string]string `protobuf:"bytes,4,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -1702,7 +1702,7 @@ type DriverGenerateBucketAccessIdRequest struct {
 	// REQUIRED with authentication type SERVICE_ACCOUNT, empty otherwise. The name of the Kubernetes
 	// service account. At most 253 bytes.
 	ServiceAccountName string `protobuf:"bytes,4,opt,name=service_account_name,json=serviceAccountName,proto3" json:"service_account_name,omitempty"`
-	// OPTIONAL. Parameters of the BucketAccessClass, opaque to COSI. At most 512 entries and 64 KiB.
+	// OPTIONAL. Parameters of the BucketAccessClass, opaque to COSI. At most 512 entries and 65536 characters.
 	// A key the driver does not know is INVALID_ARGUMENT.
 	Parameters map[string]string `protobuf:"bytes,5,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// REQUIRED. The buckets, each bucket ID once, in no particular order. Several of them ask for

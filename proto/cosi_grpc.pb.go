@@ -17,7 +17,7 @@
 //     INVALID_ARGUMENT.
 //   * Sizes, in bytes, replace the general limits of the v1alpha1 specification: names 253, IDs
 //     2048 out of [A-Za-z0-9._/-], each credential value 16 KiB, every other string 2048,
-//     parameters 512 entries and 64 KiB (keys and values added up). Over the limit is
+//     parameters 512 entries and 65536 characters (keys and values added up). Over the limit is
 //     INVALID_ARGUMENT naming the field.
 //   * A status other than OK has a message fit for the end user, which names no secret, and no
 //     details.

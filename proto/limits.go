@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sizes of fields, in bytes. They replace the general limits of the v1alpha1 specification, which
+// Sizes of fields, in bytes unless they say otherwise. They replace the general limits of the v1alpha1 specification, which
 // are too small for IDs, SAS tokens and PEM keys (ADR on field sizes).
 const (
 	// MaxDriverNameLength bounds DriverGetInfoResponse.name.
@@ -27,7 +27,8 @@ const (
 	MaxCredentialLength = 16 << 10
 	// MaxParameters bounds the number of parameters.
 	MaxParameters = 512
-	// MaxParametersSize bounds the bytes of all parameter keys and values together.
+	// MaxParametersSize bounds all parameter keys and values together. It counts characters and not
+	// bytes, as the API server does when a class is created: what it stores can be sent.
 	MaxParametersSize = 64 << 10
 	// MaxEntrySize bounds what a credential store keeps by one name.
 	MaxEntrySize = 512 << 10
@@ -95,7 +96,7 @@ func ValidateEntryData(data []byte) error {
 }
 
 // ValidateParameters returns a *FieldError about "parameters" if there are more than MaxParameters
-// of them, if they hold more than MaxParametersSize bytes, or if a key is empty.
+// of them, if they hold more than MaxParametersSize characters, or if a key is empty.
 func ValidateParameters(parameters map[string]string) error {
 	const field = "parameters"
 	if len(parameters) > MaxParameters {
@@ -106,10 +107,10 @@ func ValidateParameters(parameters map[string]string) error {
 		if key == "" {
 			return fieldErrorf(field, "has an empty key")
 		}
-		size += len(key) + len(value)
+		size += utf8.RuneCountInString(key) + utf8.RuneCountInString(value)
 	}
 	if size > MaxParametersSize {
-		return fieldErrorf(field, "holds %d bytes, more than %d", size, MaxParametersSize)
+		return fieldErrorf(field, "holds %d characters, more than %d", size, MaxParametersSize)
 	}
 	return nil
 }

@@ -73,12 +73,13 @@ func TestValidateParameters(t *testing.T) {
 		parameters map[string]string
 		want       string
 	}{
-		"none":           {nil, ""},
-		"64 KiB":         {map[string]string{"k": strings.Repeat("v", 64<<10-1)}, ""},
-		"one byte more":  {map[string]string{"k": strings.Repeat("v", 64<<10)}, "parameters holds 65537 bytes, more than 65536"},
-		"too many":       {many, "parameters has 513 entries, more than 512"},
-		"an empty key":   {map[string]string{"": "v"}, "parameters has an empty key"},
-		"an empty value": {map[string]string{"k": ""}, ""},
+		"none":                          {nil, ""},
+		"64 Ki characters of two bytes": {map[string]string{"k": strings.Repeat("é", 64<<10-1)}, ""},
+		"64 Ki characters":              {map[string]string{"k": strings.Repeat("v", 64<<10-1)}, ""},
+		"one more":                      {map[string]string{"k": strings.Repeat("v", 64<<10)}, "parameters holds 65537 characters, more than 65536"},
+		"too many":                      {many, "parameters has 513 entries, more than 512"},
+		"an empty key":                  {map[string]string{"": "v"}, "parameters has an empty key"},
+		"an empty value":                {map[string]string{"k": ""}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

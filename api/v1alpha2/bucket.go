@@ -74,7 +74,7 @@ type BucketSpec struct {
 
 	// parameters are passed to the driver as they are. They are copied from
 	// the BucketClass, so that the bucket can be deleted without it. At most
-	// 512 entries and 64 KiB in all.
+	// 512 entries and 65536 characters in all.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 65536",message="parameters: keys and values together must not be longer than 65536 characters"

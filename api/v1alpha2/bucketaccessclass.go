@@ -42,7 +42,7 @@ type BucketAccessClassSpec struct {
 	AuthenticationType AuthenticationType `json:"authenticationType,omitempty"`
 
 	// parameters are passed to the driver as they are when it grants access.
-	// At most 512 entries and 64 KiB in all.
+	// At most 512 entries and 65536 characters in all.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 65536",message="parameters: keys and values together must not be longer than 65536 characters"

@@ -42,7 +42,7 @@ type BucketClassSpec struct {
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy"`
 
 	// parameters are passed to the driver as they are when it creates a
-	// bucket. At most 512 entries and 64 KiB in all.
+	// bucket. At most 512 entries and 65536 characters in all.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 65536",message="parameters: keys and values together must not be longer than 65536 characters"
