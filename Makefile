@@ -45,7 +45,7 @@ test-full: ## run all tests, as CI does: make test and what it says that it leav
 	@COOPER_FULL=1 bash hack/test.sh $(PACKAGES)
 
 .PHONY: verify
-verify: ## check that generated files are current, then vet, lint, go mod tidy and licences
+verify: ## check that generated files are current, then vet, lint, go mod tidy, licences and known vulnerabilities
 	@bash hack/verify.sh
 
 .PHONY: lint

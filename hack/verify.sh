@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # Checks what a machine can check without running a test. Every check runs, so
-# that one run shows all that is wrong; the exit code is 1 if any failed.
+# that one run shows all that is wrong, and the last line has the totals; the exit
+# code is 1 if any failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 # As in the Makefile: what is compiled for one check is there for the others.
 export CGO_ENABLED=0 GOFLAGS=-trimpath
 
-failed=0
-check() { # check <name> <command...>: quiet when it passes
-  local name=$1 start=$SECONDS out
+passed=0 failed=0 skipped=0
+check() { # check <name> <command...>: quiet when it passes; a command that exits 77 could not check
+  local name=$1 start=$SECONDS status=0 out
   shift
-  if out=$("$@" 2>&1); then
-    printf 'ok    %-16s %3ds\n' "$name" $((SECONDS - start))
-  else
-    printf '%s\nFAIL  %-16s %3ds\n' "$(tail -n 80 <<<"$out")" "$name" $((SECONDS - start))
-    failed=1
-  fi
+  out=$("$@" 2>&1) || status=$?
+  case $status in
+    0) passed=$((passed + 1)) && printf 'ok    %-16s %3ds\n' "$name" $((SECONDS - start)) ;;
+    77) skipped=$((skipped + 1)) && printf 'SKIP  %-16s %3ds  %s\n' "$name" $((SECONDS - start)) "$(tail -n 1 <<<"$out")" ;;
+    *) failed=$((failed + 1)) && printf '%s\nFAIL  %-16s %3ds\n' "$(tail -n 80 <<<"$out")" "$name" $((SECONDS - start)) ;;
+  esac
 }
 
 # tree names the content of the working tree, uncommitted and new files included.
@@ -54,4 +55,6 @@ check 'go mod tidy' go mod tidy -diff
 # library by where it is, which -trimpath keeps from it.
 check licences env GOROOT="$(go env GOROOT)" go tool -modfile=tools/go-licenses/go.mod go-licenses check ./cmd/... \
   --allowed_licenses=0BSD,Apache-2.0,BSD-2-Clause,BSD-3-Clause,CC0-1.0,ISC,MIT,MPL-2.0,Unlicense
-exit "$failed"
+check govulncheck bash hack/govulncheck/run.sh ./cmd/...
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
