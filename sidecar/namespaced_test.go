@@ -12,6 +12,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
@@ -26,6 +29,7 @@ func TestRightsInOneNamespace(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t, driverfake.Options{})
 	s.confine()
+	s.guard()
 	s.run()
 	bucket := s.readyBucket()
 	access := s.readyAccess(bucket)
@@ -71,6 +75,41 @@ func (s *system) confine() {
 	s.untilMay(false, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: "default", Name: "a"})
 	s.untilMay(true, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "get", Namespace: s.namespace, Name: "a"})
 	s.untilMay(true, authorizationv1.ResourceAttributes{Group: "events.k8s.io", Resource: "events", Verb: "create", Namespace: "default"})
+}
+
+// guard applies the policy that keeps COSI's finalizers from all who may not override, and waits until it counts for
+// one who may change Buckets otherwise.
+func (s *system) guard() {
+	s.t.Helper()
+	manifest, err := deploy.Protection()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			s.t.Fatal(err)
+		}
+		s.Create(object)
+	}
+	user := s.namespace + "-storage-admin"
+	s.Create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: deploy.StorageAdminRole},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
+	})
+	bucket := s.bucket()
+	bucket.Spec.DriverName = "guard.example.test"
+	s.Create(bucket)
+	admin := s.ClientFor(s.User(user))
+	s.Eventually("the policy counts", func(ctx context.Context) error {
+		cosiapi.AddProtection(bucket)
+		err := admin.Update(ctx, bucket.DeepCopy(), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), "cosi-protection") {
+			return fmt.Errorf("want a refusal by the policy, got %w", err)
+		}
+		return nil
+	})
 }
 
 // untilMay waits until the Sidecar's user has a right, or has it no more.

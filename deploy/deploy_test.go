@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/deploy"
+)
+
+// TestRolesOfANamespacedSidecar compares what a sidecar that serves some namespaces may do outside of them with what
+// the role of the others lets it do there: neither more nor less.
+func TestRolesOfANamespacedSidecar(t *testing.T) {
+	t.Parallel()
+	roles := clusterRoles(t)
+	for role, resources := range map[string][]string{
+		deploy.SidecarBucketsRole: {"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status"},
+		deploy.SidecarEventsRole:  {"events.k8s.io/events"},
+	} {
+		want := slices.DeleteFunc(slices.Clone(roles[deploy.SidecarRole]), func(right string) bool {
+			_, resource, _ := strings.Cut(right, " ")
+			return !slices.Contains(resources, resource)
+		})
+		if diff := cmp.Diff(want, roles[role]); diff != "" {
+			t.Errorf("%s (-what %s holds +what it holds):\n%s", role, deploy.SidecarRole, diff)
+		}
+	}
+}
+
+// TestNoRoleGrantsEverything keeps wildcards, and what leads to any other right, out of all roles.
+func TestNoRoleGrantsEverything(t *testing.T) {
+	t.Parallel()
+	for role, rights := range clusterRoles(t) {
+		for _, right := range rights {
+			verb, resource, _ := strings.Cut(right, " ")
+			if strings.Contains(right, "*") || slices.Contains([]string{"escalate", "bind", "impersonate"}, verb) ||
+				strings.HasPrefix(resource, "rbac.") || slices.Contains([]string{"/pods", "/pods/exec", "/serviceaccounts/token"}, resource) {
+				t.Errorf("%s lets its holder %s", role, right)
+			}
+		}
+	}
+}
+
+// clusterRoles are the rights of each role in RBAC, "verb group/resource", in order.
+func clusterRoles(t *testing.T) map[string][]string {
+	t.Helper()
+	manifests, err := deploy.RBAC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string][]string{}
+	for name, manifest := range manifests {
+		for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+			role := rbacv1.ClusterRole{} // a Role has the same fields
+			if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, rule := range role.Rules {
+				for _, group := range rule.APIGroups {
+					for _, resource := range rule.Resources {
+						for _, verb := range rule.Verbs {
+							roles[role.Name] = append(roles[role.Name], verb+" "+group+"/"+resource)
+						}
+					}
+				}
+			}
+			slices.Sort(roles[role.Name])
+		}
+	}
+	if len(roles[deploy.SidecarRole]) == 0 {
+		t.Fatalf("the test is blind: %v", roles)
+	}
+	return roles
+}
