@@ -233,11 +233,7 @@ func TestContributingNamesWhatThereIs(t *testing.T) {
 			}
 		case words[0] == "go" && len(words) > 4:
 			function, _, _ := strings.Cut(words[4], "/")
-			var sources strings.Builder
-			for _, page := range pages(t, words[2]+"/*_test.go") {
-				sources.WriteString(read(t, page))
-			}
-			if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(function, "Test")).MatchString(sources.String()) {
+			if !regexp.MustCompile(`(?m)^func Test\w*` + strings.TrimPrefix(function, "Test")).MatchString(sources(t, words[2])) {
 				t.Errorf("%s: there is no such test", command[1])
 			}
 		case words[0] == "go":
@@ -268,6 +264,43 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPagesNameTestsThatExist looks for each test that a page names with its directory, "TestDeploy in testenv/system",
+// and sees that the threat model names none without.
+func TestPagesNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	const name = `Test[A-Z]\w*`
+	placed := regexp.MustCompile(`(` + name + `(?:(?:, | and )` + name + `)*) in ([\w/]+)`)
+	for _, page := range pages(t, "*.md", "docs/*.md", "docs/*/*.md") {
+		text := read(t, page)
+		for _, match := range placed.FindAllStringSubmatch(text, -1) {
+			tests := sources(t, match[2])
+			for _, test := range regexp.MustCompile(name).FindAllString(match[1], -1) {
+				if !strings.Contains(tests, "\nfunc "+test+"(") {
+					t.Errorf("%s: there is no test %s in %s", page, test, match[2])
+				}
+			}
+		}
+		alone := regexp.MustCompile(name).FindAllString(placed.ReplaceAllString(text, ""), -1)
+		if strings.HasSuffix(page, "threat-model.md") && len(alone) > 0 {
+			t.Errorf("%s: say where these tests are: %q", page, alone)
+		}
+	}
+}
+
+// sources are the tests of a directory, which may not exist.
+func sources(t *testing.T, directory string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, directory, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		all.WriteString(read(t, strings.TrimPrefix(file, root+"/")))
+	}
+	return all.String()
 }
 
 // TestDecisionRecords checks the shape of the records, that their numbers have no

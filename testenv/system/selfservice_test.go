@@ -45,6 +45,7 @@ func TestAUserWithTheRoleEditServesThemselves(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"list Buckets":         anna.List(t.Context(), &cosiapi.BucketList{}),
+		"create a Bucket":      anna.Create(t.Context(), &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}),
 		"delete a BucketClass": anna.Delete(t.Context(), f.class),
 		"claims elsewhere":     anna.List(t.Context(), &cosiapi.BucketClaimList{}, client.InNamespace("default")),
 		"write a status":       anna.Status().Update(t.Context(), f.claim),
