@@ -4,6 +4,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -356,6 +357,38 @@ func TestDisallowedModes(t *testing.T) {
 		if d := cmp.Diff(want, request.GetDisallowedAccessModes(), protocmp.Transform()); d != "" {
 			t.Errorf("request %d (-want +got):\n%s", i, d)
 		}
+	}
+}
+
+// TestDisallowedModesOfAnOldAccess finds an access that was granted before anybody handed over what the class disallows:
+// it stays as it is until it is granted again.
+func TestDisallowedModesOfAnOldAccess(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "disallowed-modes")
+	disallowed := cosiapi.DisallowedBucketAccessModes{ObjectMetadata: []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}}
+	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) { c.DisallowedBucketAccessModes = disallowed })
+	access := w.granted("app", "keys", "photos")
+	w.stop(theController)
+	w.stop(theSidecar)
+	get(w, access).Status.DisallowedBucketAccessModes = cosiapi.DisallowedBucketAccessModes{}
+	w.must(w.Client.Status().Update(t.Context(), access))
+	w.runController()
+	w.runSidecar()
+	until(w, access, "what the class disallows is handed over", func(a *cosiapi.BucketAccess) error {
+		if d := cmp.Diff(disallowed, a.Status.DisallowedBucketAccessModes); d != "" {
+			return errors.New(d)
+		}
+		return nil
+	})
+	w.settled()
+	w.called(driverfake.GrantAccess, 1)
+
+	change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
+	w.awaitCalls(driverfake.Started(2), driverfake.GrantAccess)
+	again := driverfake.Requests[*cosi.DriverGrantBucketAccessRequest](w.driver)[1]
+	want := &cosi.DisallowedAccessModes{ObjectMetadata: []cosi.AccessMode_Mode{cosi.AccessMode_READ_WRITE}}
+	if d := cmp.Diff(want, again.GetDisallowedAccessModes(), protocmp.Transform()); d != "" {
+		t.Errorf("the second grant (-want +got):\n%s", d)
 	}
 }
 

@@ -27,7 +27,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(oldSelf.status.accessedBuckets) || (has(self.status) && has(self.status.accessedBuckets) && self.status.accessedBuckets == oldSelf.status.accessedBuckets)",message="status.accessedBuckets may not be changed or removed once it is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || (has(self.status) && has(self.status.parameters) == has(oldSelf.status.parameters) && (!has(self.status.parameters) || self.status.parameters == oldSelf.status.parameters))",message="status.parameters may not be changed once status.driverName is set"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.cleanup) || (has(self.status) && has(self.status.cleanup) && (self.status.cleanup == oldSelf.status.cleanup || oldSelf.status.cleanup == 'Pending'))",message="status.cleanup may not be removed once it is set, and Finished may not be taken back"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.driverName) || !has(self.status) || !has(self.status.disallowedBucketAccessModes) || (has(oldSelf.status.disallowedBucketAccessModes) && self.status.disallowedBucketAccessModes == oldSelf.status.disallowedBucketAccessModes)",message="status.disallowedBucketAccessModes may not be changed once status.driverName is set"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.disallowedBucketAccessModes) || !has(self.status) || !has(self.status.disallowedBucketAccessModes) || self.status.disallowedBucketAccessModes == oldSelf.status.disallowedBucketAccessModes",message="status.disallowedBucketAccessModes may not be changed once it is set"
 type BucketAccess struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -177,7 +177,8 @@ type BucketAccessStatus struct {
 
 	// disallowedBucketAccessModes is a copy of the class's, which the driver
 	// keeps in the categories that the access leaves empty. It is an addition
-	// to the KEP: a sidecar that does not know it may drop it.
+	// to the KEP: a sidecar that does not know it may drop it, and the controller
+	// adds it later to an access that an earlier version handed over.
 	// +optional
 	DisallowedBucketAccessModes DisallowedBucketAccessModes `json:"disallowedBucketAccessModes,omitzero"`
 }

@@ -289,7 +289,7 @@ func ofAccesses() []Case {
 		},
 		{
 			ID: "disallowed-modes", Section: accessClass, Decision: "0016",
-			Sentence: "The driver hears in both phases which modes the class disallows, as they were at the hand-off, so that a category that is left open gets no more.",
+			Sentence: "The driver hears in both phases which modes the class disallows, as they were at the hand-off, so that a category that is left open gets no more. An access of before stays as it is until it is granted again.",
 		},
 		{
 			ID: "single-bucket-default", Section: accessClass,

@@ -9,9 +9,9 @@
 // A reconcile is one of the lists of steps below; each step has a file of its
 // own. Once an access is handed over, this package writes nothing to it but
 // its finalizer, the condition ResourcesValidated, which it shares with the
-// sidecar, and what it waits for while no sidecar has said anything. It never
-// makes an RPC, and it never writes to a claim: the claim's own reconciler marks
-// the claim as in use.
+// sidecar, what it waits for while no sidecar has said anything, and what an
+// earlier version did not hand over. It never makes an RPC, and it never writes to
+// a claim: the claim's own reconciler marks the claim as in use.
 package bucketaccess
 
 import (
@@ -56,6 +56,7 @@ func (r *Reconciler) handedOff() []step.Step[*work] {
 		kit.Shared[*work]("seen", r.Seen),
 		step.Named("protect", r.protect),
 		step.Named("gather", r.gather),
+		step.Named("limit", r.limit),       // what the class disallows, if it was not handed over
 		step.Named("degraded", r.degraded), // are the claims still what they were?
 		step.Named("unserved", r.unserved), // is there a sidecar to serve it?
 	}

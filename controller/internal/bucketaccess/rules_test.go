@@ -5,6 +5,7 @@ package bucketaccess
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,6 +41,48 @@ func newFacts() (*cosiapi.BucketAccess, facts) {
 		f.claims[name], f.buckets[name] = claim, bucket
 	}
 	return access, f
+}
+
+func TestLacksLimits(t *testing.T) {
+	t.Parallel()
+	some := cosiapi.DisallowedBucketAccessModes{ObjectData: []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeWriteOnly}}
+	for name, tc := range map[string]struct {
+		status cosiapi.BucketAccessStatus
+		want   bool
+	}{
+		"handed over by an earlier version":           {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupPending}, true},
+		"handed over with what the class disallows":   {cosiapi.BucketAccessStatus{Cleanup: cosiapi.CleanupPending, DisallowedBucketAccessModes: some}, false},
+		"served by a sidecar that may drop the field": {cosiapi.BucketAccessStatus{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := lacksLimits(&cosiapi.BucketAccess{Status: tc.status}); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
+func TestHandedOffFrom(t *testing.T) {
+	t.Parallel()
+	made := time.Unix(100, 0)
+	for name, tc := range map[string]struct {
+		class time.Time
+		want  bool
+	}{
+		"a class that is older than the access":  {made.Add(-time.Second), true},
+		"a class that was made with the access":  {made, true},
+		"a class that may have replaced another": {made.Add(time.Second), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			access, class := &cosiapi.BucketAccess{}, &cosiapi.BucketAccessClass{}
+			access.CreationTimestamp, class.CreationTimestamp = metav1.NewTime(made), metav1.NewTime(tc.class)
+			if got := handedOffFrom(access, class); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
 }
 
 // A ruleCase changes what newFacts made, and names the problem that follows.
