@@ -103,6 +103,13 @@ func (w *world) keeps(bucket *cosiapi.Bucket) {
 		w.t.Errorf("the Bucket goes: %+v", bucket.ObjectMeta)
 	}
 	w.called(driverfake.DeleteBucket, 0)
+	w.holdsPrecious(bucket)
+}
+
+// holdsPrecious fails the test unless the backend has the bucket with what was put
+// into it.
+func (w *world) holdsPrecious(bucket *cosiapi.Bucket) {
+	w.t.Helper()
 	there := slices.ContainsFunc(w.driver.Inventory().Buckets, func(b driverfake.Bucket) bool {
 		return b.ID == bucket.Name && slices.Contains(b.Objects, "precious")
 	})
@@ -200,10 +207,18 @@ func TestRestoreInEveryOrder(t *testing.T) {
 			w.untilHeld(bucket)
 			w.settled()
 			w.keeps(bucket)
-			// An administrator who clears up deletes nothing by that either.
+			// An administrator who clears up deletes nothing by that either, and what the
+			// how-to says gives everything free.
 			w.delete(bucket)
 			w.settled()
 			w.called(driverfake.DeleteBucket, 0)
+			w.delete(access)
+			w.gone(access)
+			change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+			w.gone(bucket)
+			w.delete(claim)
+			w.gone(claim)
+			w.holdsPrecious(bucket)
 		})
 	}
 }
