@@ -3,10 +3,15 @@
 package sidecar_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,13 +25,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/testenv"
-	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// lag holds back what watches deliver, so that a cache falls behind.
+// lag holds back what watches deliver, so that a cache falls behind, and remembers
+// what was read past it.
 type lag struct {
-	mu   sync.Mutex
-	free chan struct{} // open while nothing is delivered, nil otherwise
+	mu    sync.Mutex
+	free  chan struct{}       // open while nothing is delivered, nil otherwise
+	reads map[string][]string // the responses to reads of one object, by its name
 }
 
 func (l *lag) begin() {
@@ -42,6 +48,19 @@ func (l *lag) end() {
 		close(l.free)
 		l.free = nil
 	}
+}
+
+// note remembers the response to a read.
+func (l *lag) note(name string, response *http.Response) error {
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads[name] = append(l.reads[name], string(body))
+	return nil
 }
 
 func (l *lag) wait() {
@@ -61,8 +80,12 @@ type lagging struct {
 // RoundTrip implements http.RoundTripper.
 func (l lagging) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.next.RoundTrip(request)
-	if err == nil && request.URL.Query().Get("watch") != "" {
+	switch {
+	case err != nil:
+	case request.URL.Query().Get("watch") != "":
 		response.Body = lateBody{response.Body, l.lag}
+	case request.Method == http.MethodGet:
+		err = l.lag.note(path.Base(request.URL.Path), response)
 	}
 	return response, err
 }
@@ -83,7 +106,7 @@ func (b lateBody) Read(into []byte) (int, error) {
 // lagSystem has a Sidecar whose cache can be made to lag and that retries soon.
 func lagSystem(t *testing.T) (*system, *lag) {
 	t.Helper()
-	s, l := newSystem(t, driverfake.Options{}), &lag{}
+	s, l := newSystem(t, driverfake.Options{}), &lag{reads: map[string][]string{}}
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 20 * time.Millisecond}
 	s.wrap = func(config *rest.Config) *rest.Config {
 		config = rest.CopyConfig(config)
@@ -95,26 +118,19 @@ func lagSystem(t *testing.T) (*system, *lag) {
 	return s, l
 }
 
-// readAfter makes a change and waits until the Sidecar has read the object past
-// its cache.
-func (s *system) readAfter(resource, name string, change func()) {
+// untilRead waits until the Sidecar has read an object past its cache, and the
+// response had one of the texts.
+func (s *system) untilRead(l *lag, name string, texts ...string) {
 	s.t.Helper()
-	reads := func() int {
-		n := 0
-		for _, e := range s.Audit(controlplane.AuditFilter{User: s.user, Verbs: []string{"get"}, Resources: []string{resource}}) {
-			if e.Name == name {
-				n++
+	s.Eventually(fmt.Sprintf("the Sidecar has read %q of %s", texts, name), func(context.Context) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, text := range texts {
+			if slices.ContainsFunc(l.reads[name], func(read string) bool { return strings.Contains(read, text) }) {
+				return nil
 			}
 		}
-		return n
-	}
-	before := reads()
-	change()
-	s.Eventually("the Sidecar has read "+name, func(context.Context) error {
-		if reads() == before {
-			return errors.New("it did not")
-		}
-		return nil
+		return errors.New("it did not")
 	})
 }
 
@@ -127,11 +143,10 @@ func TestNothingIsCreatedForBucketThatIsGone(t *testing.T) {
 	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.await(driverfake.CreateBucket, 2)
 	l.begin()
-	s.readAfter("buckets", b.Name, func() {
-		s.leave(b)
-		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
-		s.Gone(b)
-	})
+	s.leave(b)
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.RemoveProtection(b) })
+	s.Gone(b)
+	s.untilRead(l, b.Name, cosiapi.BucketClaimBeingDeletedAnnotation, `"reason":"NotFound"`)
 	s.driver.ClearScript()
 	l.end()
 	s.settled()
@@ -148,9 +163,8 @@ func TestPolicyThatChangedIsHonoured(t *testing.T) {
 	s.leave(b)
 	s.await(driverfake.DeleteBucket, 2)
 	l.begin()
-	s.readAfter("buckets", b.Name, func() {
-		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
-	})
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
+	s.untilRead(l, b.Name, `"deletionPolicy":"Retain"`)
 	s.driver.ClearScript()
 	l.end()
 	s.Gone(b)
@@ -169,7 +183,8 @@ func TestAccessThatIsBeingDeletedIsNotGranted(t *testing.T) {
 	s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
 	s.await(driverfake.GrantAccess, 2)
 	l.begin()
-	s.readAfter("bucketaccesses", a.Name, func() { s.Delete(a) })
+	s.Delete(a)
+	s.untilRead(l, a.Name, `"deletionTimestamp"`)
 	s.driver.ClearScript()
 	l.end()
 	s.release(a)
