@@ -61,9 +61,13 @@ func graceLeft(bucket *cosiapi.Bucket, grace time.Duration, now time.Time) time.
 
 // heldMessage says why the Bucket is held, and how it comes free.
 func heldMessage(bucket *cosiapi.Bucket) string {
+	loss := "deleted with its data, or deletionPolicy: Retain to keep them"
+	if bucket.Spec.ExistingBucketID != "" {
+		loss = "deleted without the backend bucket, which was imported"
+	}
 	return fmt.Sprintf("%s, which this Bucket belongs to, is gone and was not seen to be deleted: the Bucket may come from a backup. "+
-		"It is held, and nothing is deleted. An administrator must set the annotation %s to %q to have it deleted with its data, "+
-		"or deletionPolicy: Retain to keep them.", conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID)
+		"It is held, and nothing is deleted. An administrator must set the annotation %s to %q to have it %s.",
+		conditions.ClaimOf(bucket), cosiapi.ConfirmReleaseAnnotation, bucket.UID, loss)
 }
 
 // hold holds a Bucket whose claim is gone without a trace, and remembers how

@@ -63,7 +63,12 @@ func checkBinding(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) *condition
 		return nil
 	}
 	ref := bucket.Spec.BucketClaimRef
+	earlier := ref.UID != "" && ref.Namespace == claim.Namespace && ref.Name == claim.Name
 	switch {
+	case claim.Spec.ExistingBucketName == "" && earlier:
+		return conditions.Refuse(conditions.BindingInvalid,
+			"Bucket %q is bound to an earlier BucketClaim of this name, as after the restoration of a backup. "+
+				"An administrator must delete that Bucket object or import what it holds; then delete this BucketClaim and create it again.", bucket.Name)
 	case claim.Spec.ExistingBucketName == "":
 		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must delete that Bucket object.", foreign(bucket))
 	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:

@@ -3,6 +3,7 @@
 package bucketclaim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,11 +35,18 @@ func TestCheckBinding(t *testing.T) {
 		alter    func(*cosiapi.BucketClaim, *cosiapi.Bucket)
 		want     conditions.Reason // empty: may bind
 		wait     bool
+		says     string // part of the message
 	}{
 		"a Bucket made for this claim": {alter: func(*cosiapi.BucketClaim, *cosiapi.Bucket) {}},
 		"a Bucket of the right name for another claim": {
 			alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.Name = "films" },
-			want:  conditions.BindingInvalid,
+			want:  conditions.BindingInvalid, says: "An administrator must delete that Bucket object.",
+		},
+		"the Bucket of a claim that was restored with its status": {
+			alter: func(c *cosiapi.BucketClaim, b *cosiapi.Bucket) {
+				c.Status.BoundBucketName, b.Spec.BucketClaimRef.UID = b.Name, "u0"
+			},
+			want: conditions.BindingInvalid, says: "import what it holds",
 		},
 		"a Bucket of the right name for no claim yet, which only an imported one may be": {
 			alter: func(_ *cosiapi.BucketClaim, b *cosiapi.Bucket) { b.Spec.BucketClaimRef.UID = "" },
@@ -95,8 +103,25 @@ func TestCheckBinding(t *testing.T) {
 			if got == nil {
 				got = &conditions.Problem{}
 			}
-			if got.Reason != tc.want || tc.wait != (got.Policy == conditions.Waits) {
-				t.Errorf("want reason %q, wait %v; got %+v", tc.want, tc.wait, got)
+			if got.Reason != tc.want || tc.wait != (got.Policy == conditions.Waits) || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("want reason %q, wait %v, %q; got %+v", tc.want, tc.wait, tc.says, got)
+			}
+		})
+	}
+}
+
+func TestHeldMessage(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ imported, says string }{
+		"a bucket that COSI made":    {"", "deleted with its data, or deletionPolicy: Retain"},
+		"a bucket that was imported": {"photos", "deleted without the backend bucket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bucket := &cosiapi.Bucket{}
+			bucket.UID, bucket.Spec.ExistingBucketID = "b1", tc.imported
+			if got := heldMessage(bucket); !strings.Contains(got, tc.says) || !strings.Contains(got, `cooper.dev/confirm-release to "b1"`) {
+				t.Errorf("want %q, got %q", tc.says, got)
 			}
 		})
 	}
