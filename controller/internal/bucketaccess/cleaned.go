@@ -26,7 +26,10 @@ func (r *Reconciler) cleaned(ctx context.Context, w *work) (step.Verdict, error)
 		return step.WaitAtMost(left, string(conditions.WaitingForSidecar)), nil
 	}
 	driver := w.access.Status.DriverName
-	advice := r.Waits.MissingSidecar(ctx, driver)
+	advice, again := r.Waits.MissingSidecar(ctx, driver)
+	if again > 0 {
+		return step.WaitAtMost(again, string(conditions.WaitingForSidecar)), nil
+	}
 	if advice == "" {
 		advice = "If this lasts, see whether such a driver is installed and running."
 	}

@@ -26,7 +26,11 @@ func (r *Reconciler) unserved(ctx context.Context, w *work) (step.Verdict, error
 		return step.WaitAtMost(left, waitsFor), nil
 	}
 	reason, message := conditions.ControllerValidated, waitsFor
-	if missing := r.Waits.MissingSidecar(ctx, w.access.Status.DriverName); missing != "" {
+	missing, again := r.Waits.MissingSidecar(ctx, w.access.Status.DriverName)
+	if again > 0 {
+		return step.WaitAtMost(again, waitsFor), nil
+	}
+	if missing != "" {
 		reason, message = conditions.WaitingForSidecar, waitsFor+" "+missing
 	}
 	_, err := r.PatchStatus(ctx, w.access, func() { w.merge(cosiapi.ConditionProvisioned, metav1.ConditionUnknown, reason, message) })

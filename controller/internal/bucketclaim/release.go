@@ -50,7 +50,7 @@ func (r *Reconciler) releasedNote(ctx context.Context, bucket *cosiapi.Bucket) s
 	if bucket.Spec.DeletionPolicy != cosiapi.DeletionPolicyDelete || !cosiapi.HasProtection(bucket) {
 		return message
 	}
-	if missing := r.Waits.MissingSidecar(ctx, bucket.Spec.DriverName); missing != "" {
+	if missing, _ := r.Waits.MissingSidecar(ctx, bucket.Spec.DriverName); missing != "" {
 		message += " What the backend holds stays until a sidecar deletes it. " + missing
 	}
 	return message

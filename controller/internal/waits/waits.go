@@ -14,7 +14,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -31,6 +30,8 @@ type Waits struct {
 	// Leases is the namespace of the Leases of the sidecars; empty means that
 	// they hold none, so that nothing is known of them.
 	Leases string
+	// Seen remembers the Leases; it is required with Leases.
+	Seen *Sightings
 }
 
 // Deletion returns how long the deletion of the object may still wait in
@@ -59,10 +60,12 @@ func (w Waits) KnowsSidecars() bool { return w.Leases != "" }
 
 // MissingSidecar returns sentences for the user which say that no sidecar of the
 // driver is at work, by the Lease that it would hold, and what an administrator
-// must do. They are empty while one is, and when that cannot be found out.
-func (w Waits) MissingSidecar(ctx context.Context, driver string) string {
+// must do. They are empty while one is, and when that cannot be found out. Whether
+// a Lease is renewed only a second look can tell: then again is the time until
+// that, and nothing is known before.
+func (w Waits) MissingSidecar(ctx context.Context, driver string) (missing string, again time.Duration) {
 	if !w.KnowsSidecars() {
-		return ""
+		return "", 0
 	}
 	held := &coordinationv1.Lease{}
 	key := types.NamespacedName{Namespace: w.Leases, Name: cosiapi.LeaseNameFor(driver)}
@@ -70,25 +73,17 @@ func (w Waits) MissingSidecar(ctx context.Context, driver string) string {
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("No sidecar of driver %q has run yet: Lease %q does not exist. "+
-			"An administrator must install the driver, or the class names the wrong one.", driver, key)
+			"An administrator must install the driver, or the class names the wrong one.", driver, key), 0
 	case err != nil:
 		log.FromContext(ctx).Info("Cannot find out whether a sidecar is at work", "lease", key.String(), "reason", err.Error())
-		return ""
-	case alive(held, time.Now()):
-		return ""
+		return "", 0
+	}
+	if isHeld, again := w.Seen.look(driver, held, time.Now()); isHeld || again > 0 {
+		return "", again
 	}
 	message := fmt.Sprintf("No sidecar of driver %q is running: nobody holds Lease %q", driver, key)
 	if renewed := held.Spec.RenewTime; renewed != nil {
 		message += ", which was renewed last at " + renewed.UTC().Format(time.RFC3339)
 	}
-	return message + ". An administrator must see why the Pods of the driver do not run."
-}
-
-// alive reports whether somebody holds the Lease at that time.
-func alive(held *coordinationv1.Lease, now time.Time) bool {
-	renewed := held.Spec.RenewTime
-	if ptr.Deref(held.Spec.HolderIdentity, "") == "" || renewed == nil {
-		return false
-	}
-	return now.Before(renewed.Add(time.Duration(ptr.Deref(held.Spec.LeaseDurationSeconds, 0)) * time.Second))
+	return message + ". An administrator must see why the Pods of the driver do not run.", 0
 }

@@ -3,6 +3,7 @@
 package waits
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,25 +14,60 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
-func TestAlive(t *testing.T) {
+func TestSightings(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	ago := func(d time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: now.Add(-d)} }
-	for name, tc := range map[string]struct {
-		spec coordinationv1.LeaseSpec
-		want bool
-	}{
-		"renewed a moment ago":             {coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ago(time.Second)}, true},
-		"renewed too long ago":             {coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ago(16 * time.Second)}, false},
-		"given up by a sidecar that ended": {coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), LeaseDurationSeconds: ptr.To[int32](1), RenewTime: ago(0)}, false},
-		"never held":                       {coordinationv1.LeaseSpec{}, false},
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	const lasts = 15 * time.Second
+	type look struct {
+		after time.Duration
+		// holder of the Lease, and how often it was renewed by then.
+		holder  string
+		renewed int
+		held    bool
+		again   time.Duration
+	}
+	for name, looks := range map[string][]look{
+		"given up by a sidecar that ended":            {{holder: "", renewed: 1}},
+		"one look tells nothing":                      {{holder: "a", renewed: 1, again: lasts}},
+		"renewed between two looks":                   {{holder: "a", renewed: 1, again: lasts}, {after: lasts, holder: "a", renewed: 2, held: true}},
+		"not renewed for as long as it lasts":         {{holder: "a", renewed: 1, again: lasts}, {after: lasts, holder: "a", renewed: 1}},
+		"another look comes sooner":                   {{holder: "a", renewed: 1, again: lasts}, {after: 5 * time.Second, holder: "a", renewed: 1, again: 10 * time.Second}},
+		"taken over by another":                       {{holder: "a", renewed: 1, again: lasts}, {after: lasts, holder: "b", renewed: 1, held: true}},
+		"renewed once, who knows when":                {{holder: "a", renewed: 1, again: lasts}, {after: time.Minute, holder: "a", renewed: 2, again: lasts}},
+		"no more since, and that is known without us": {{holder: "a", renewed: 1, again: lasts}, {after: lasts, holder: "a", renewed: 1}, {after: time.Minute, holder: "a", renewed: 1}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := alive(&coordinationv1.Lease{Spec: tc.spec}, now); got != tc.want {
-				t.Errorf("want %v, got %v", tc.want, got)
-			}
-		})
+		for clock, skew := range map[string]time.Duration{"one clock": 0, "a clock ahead of ours": time.Hour, "a clock behind ours": -time.Hour} {
+			t.Run(name+", "+clock, func(t *testing.T) {
+				t.Parallel()
+				var seen Sightings
+				now := start
+				for i, l := range looks {
+					now = now.Add(l.after)
+					lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+						HolderIdentity: &l.holder, LeaseDurationSeconds: ptr.To(int32(lasts / time.Second)),
+						RenewTime: &metav1.MicroTime{Time: start.Add(skew + time.Duration(l.renewed)*time.Second)},
+					}}
+					if held, again := seen.look("a.example.com", lease, now); held != l.held || again != l.again {
+						t.Errorf("look %d: want %v and again after %v, got %v, %v", i, l.held, l.again, held, again)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestSightingsAreForgotten(t *testing.T) {
+	t.Parallel()
+	var seen Sightings
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for i := range 100 {
+		now = now.Add(forgetful / 4)
+		seen.look(fmt.Sprintf("%d.example.com", i), &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: now},
+		}}, now)
+	}
+	if n := len(seen.byDriver); n != 4 {
+		t.Errorf("want the Leases of the last hour, which are 4, got %d", n)
 	}
 }
 
