@@ -15,8 +15,12 @@ func Belongs(what, to, notTo string) string {
 	return fmt.Sprintf("%s belongs to %s and not to %s.", what, to, notTo)
 }
 
+// AnotherClaim stands, in what users read, for a claim that is perhaps not theirs.
+const AnotherClaim = "another BucketClaim"
+
 // ClaimOf names the claim that a Bucket is bound to or, without a UID, reserved
-// for.
+// for. It is for administrators, who may read Buckets, and for the user of that
+// very claim: any other must not learn of it.
 func ClaimOf(bucket *cosiapi.Bucket) string {
 	ref := bucket.Spec.BucketClaimRef
 	name := Names("BucketClaim", ref.Namespace+"/"+ref.Name)

@@ -155,7 +155,7 @@ func checkBucket(access *cosiapi.BucketAccess, claim *cosiapi.BucketClaim, bucke
 		return conditions.Refuse(conditions.BucketMissing, "Bucket %q of BucketClaim %q does not exist. An administrator must restore it.", claim.Status.BoundBucketName, claim.Name)
 	case !bound(claim, bucket):
 		return conditions.Refuse(conditions.BindingInvalid, "%s An administrator must correct that.",
-			conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.ClaimOf(bucket), name))
+			conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, name))
 	case !bucket.DeletionTimestamp.IsZero() || cosiapi.Released(bucket):
 		return conditions.Refuse(conditions.BindingInvalid, "Bucket %q of BucketClaim %q is being deleted. Delete that BucketClaim.", bucket.Name, claim.Name)
 	case bucket.Status.BucketID == "":
@@ -194,7 +194,7 @@ func checkMerged(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 		if len(sum.claims) < 2 {
 			continue
 		}
-		of := fmt.Sprintf("%s together, which share bucket %q", conditions.Names("BucketClaim", sum.claims...), id)
+		of := conditions.Names("BucketClaim", sum.claims...) + " together, which share one bucket"
 		if p := checkModes(f.class, sum.modes, of); p != nil {
 			return p
 		}

@@ -212,7 +212,7 @@ func TestCheckBuckets(t *testing.T) {
 		"a Bucket is missing": {func(_ *cosiapi.BucketAccess, f *facts) { delete(f.buckets, "films") }, conditions.BucketMissing, false, "bucket-of-films"},
 		"a Bucket names another claim": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].Spec.BucketClaimRef.UID = "other" },
-			conditions.BindingInvalid, false, `belongs to BucketClaim "team/films" with UID "other" and not to`,
+			conditions.BindingInvalid, false, `Bucket "bucket-of-films" belongs to another BucketClaim and not to BucketClaim "films".`,
 		},
 		"a Bucket is being deleted": {
 			func(_ *cosiapi.BucketAccess, f *facts) { f.buckets["films"].DeletionTimestamp = &now },

@@ -51,9 +51,10 @@ func owns(claim *cosiapi.BucketClaim, bucket *cosiapi.Bucket) bool {
 	return ref.Namespace == claim.Namespace && ref.Name == claim.Name && ref.UID == claim.UID
 }
 
-// foreign says that a Bucket is bound to another claim.
+// foreign says that a Bucket is bound to another claim, without its name: that
+// may be of another namespace.
 func foreign(bucket *cosiapi.Bucket) string {
-	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.ClaimOf(bucket), "this BucketClaim")
+	return conditions.Belongs(conditions.Names("Bucket", bucket.Name), conditions.AnotherClaim, "this BucketClaim")
 }
 
 // checkBinding returns why the Bucket is not, and may not become, this claim's;

@@ -100,14 +100,13 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 		return unusable("%s Delete this BucketAccess and create it again with a BucketAccessClass of driver %q.",
 			conditions.Belongs(name, conditions.Names("driver", b.Spec.DriverName), fmt.Sprintf("driver %q of this BucketAccess", a.Status.DriverName)), b.Spec.DriverName)
 	case ref.Namespace != a.Namespace || ref.Name != accessed.BucketClaimName:
-		return unusable("%s Delete this BucketAccess.", conditions.Belongs(name, conditions.ClaimOf(b), conditions.Names("BucketClaim", accessed.BucketClaimName)))
+		return unusable("%s Delete this BucketAccess.", conditions.Belongs(name, conditions.AnotherClaim, conditions.Names("BucketClaim", accessed.BucketClaimName)))
 	case b.DeletionTimestamp != nil || cosiapi.Released(b):
 		return leaving(a, accessed, b)
 	case !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		return conditions.Wait(conditions.WaitingForProvisionedBucket, "Waiting for Bucket %q to be provisioned.", b.Name)
 	case b.Status.BucketID != accessed.BucketID:
-		return unusable("Bucket %q has the bucket ID %q and not %q, as it had when this BucketAccess was handed off. Delete this BucketAccess and create it again.",
-			b.Name, b.Status.BucketID, accessed.BucketID)
+		return unusable("Bucket %q has another bucket ID than when this BucketAccess was handed off. Delete this BucketAccess and create it again.", b.Name)
 	case lacks != "":
 		return unusable("%s Delete this BucketAccess and create it again with another protocol or claim.", lacks)
 	default:
