@@ -31,7 +31,8 @@ func (s *system) reported(ctx context.Context) ([]string, error) {
 	}
 	var all []string
 	for _, e := range list.Items {
-		all = append(all, fmt.Sprintf("%s/%s %s %s", e.Regarding.Kind, e.Regarding.Name, e.Type, e.Reason))
+		name, _, _ := strings.Cut(e.Regarding.Name, "-") // of a fence
+		all = append(all, fmt.Sprintf("%s/%s %s %s", e.Regarding.Kind, name, e.Type, e.Reason))
 	}
 	slices.Sort(all)
 	return all, nil
@@ -59,13 +60,15 @@ func TestEvents(t *testing.T) {
 	s.Delete(wrong)
 	s.Gone(wrong)
 	s.Delete(claim)
-	s.settled()
+	s.settled() // its claim and its access are of classes that do not exist
 	s.Delete(access)
 	s.cleanedUp(access)
 	s.Gone(claim)
 	want := []string{
 		"BucketAccess/app Normal WaitingForBucket",
+		"BucketAccess/fence Warning FailedGrantAccess",
 		"BucketAccess/wrong Warning FailedGrantAccess",
+		"BucketClaim/fence Warning FailedCreateBucket",
 		"BucketClaim/old Warning FailedCreateBucket",
 		"BucketClaim/photos Normal BucketReleased",
 		"BucketClaim/photos Warning FailedDeleteBucket",
@@ -99,12 +102,15 @@ func TestMetrics(t *testing.T) {
 	s.Gone(access)
 	s.Delete(claim)
 	s.Gone(claim)
+	s.canceled("photos", "fast", "keys")
 	want := `
-# HELP cosi_operation_count Number of end-to-end reconciliations.
+# HELP cosi_operation_count Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).
 # TYPE cosi_operation_count counter
+cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketAccess",status="Canceled"} 1
+cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketClaim",status="Canceled"} 1
 cosi_operation_count{driver_name="DRIVER",operation="Create",resource_kind="BucketClaim",status="Succeeded"} 1
-cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketAccess",status="Succeeded"} 1
-cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 1
+cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketAccess",status="Succeeded"} 2
+cosi_operation_count{driver_name="DRIVER",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 2
 cosi_operation_count{driver_name="unknown",operation="Create",resource_kind="BucketClaim",status="Canceled"} 1
 cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="BucketClaim",status="Succeeded"} 1
 `
@@ -118,6 +124,22 @@ cosi_operation_count{driver_name="unknown",operation="Delete",resource_kind="Buc
 	if got, err := testutil.GatherAndCount(s.metrics, "cosi_step_duration_seconds"); err != nil || got == 0 {
 		t.Errorf("step durations: got %d, %v", got, err)
 	}
+}
+
+// canceled deletes a claim and an access of two classes before they are provisioned; of
+// the claim's Bucket nothing is left by then.
+func (s *system) canceled(name, class, accessClass string) {
+	s.t.Helper()
+	claim := s.newClaim(name, class)
+	bucket := s.bound(claim)
+	access := s.newAccess(s.access("early", accessClass, name))
+	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
+	s.Delete(bucket)
+	s.Gone(bucket)
+	s.Delete(access)
+	s.Gone(access)
+	s.Delete(claim)
+	s.Gone(claim)
 }
 
 // KEP-1979, "User Self-Service": whoever has edit in a namespace claims buckets

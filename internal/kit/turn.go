@@ -12,6 +12,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -22,6 +23,8 @@ type Turn struct {
 	Object client.Object
 	// Fresh says that the API accepted a write of this very copy, or has it.
 	Fresh bool
+	// Gone says that the object does not exist any more.
+	Gone bool
 }
 
 func (t *Turn) turn() *Turn { return t }
@@ -30,6 +33,36 @@ func (t *Turn) turn() *Turn { return t }
 // each, which is W, embeds a Turn.
 func Shared[W interface{ turn() *Turn }](name string, do func(context.Context, *Turn) (step.Verdict, error)) step.Step[W] {
 	return step.Named(name, func(ctx context.Context, w W) (step.Verdict, error) { return do(ctx, w.turn()) })
+}
+
+// Work is the state of a reconcile; it embeds a Turn.
+type Work interface {
+	turn() *Turn
+	// DriverName is the name of the object's driver, empty as long as that is not known.
+	DriverName() string
+}
+
+// Run runs the steps of one reconcile, and counts it if it fails.
+func Run[W Work](ctx context.Context, k Kit, steps []step.Step[W], w W) (reconcile.Result, error) {
+	t, run := w.turn(), k.Runner
+	if t.Gone {
+		run = run.Once()
+	}
+	result, err := runner.Run(ctx, run, t.Req, t.Object, steps, w)
+	if err != nil {
+		k.CountFailure(w.DriverName(), t)
+	}
+	return result, err //nolint:wrapcheck // Run names the object
+}
+
+// CountFailure counts a reconcile that failed, so that nothing is known of how
+// its operation will end (KEP-1979, "SLIs").
+func (k Kit) CountFailure(driver string, t *Turn) {
+	o := metrics.Operation{Driver: driver, Kind: k.Kind, Name: metrics.OperationCreate}
+	if t.Gone || t.Object.GetDeletionTimestamp() != nil {
+		o.Name = metrics.OperationDelete
+	}
+	k.Metrics.Reconciled(o, metrics.StatusUnknown)
 }
 
 // Seen establishes that the cache holds what we wrote last.

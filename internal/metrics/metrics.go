@@ -23,9 +23,13 @@ const (
 	OperationCreate = "Create"
 	OperationDelete = "Delete"
 
-	StatusUnknown   = "Unknown"
+	// StatusUnknown is of a reconcile that failed, also because the driver did: how the operation
+	// ends is not known.
+	StatusUnknown = "Unknown"
+	// StatusSucceeded is of the reconcile that ended the operation.
 	StatusSucceeded = "Succeeded"
-	StatusCanceled  = "Canceled"
+	// StatusCanceled is of a creation that a deletion came before.
+	StatusCanceled = "Canceled"
 
 	// DriverUnknown stands for a driver that is not known yet, such as that of
 	// a claim whose class is missing.
@@ -67,7 +71,7 @@ func NewController(r prometheus.Registerer) (*Controller, error) {
 	}
 	count, err := register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cosi_operation_count",
-		Help: "Number of end-to-end reconciliations.",
+		Help: "Number of reconciliations that ended an operation (Succeeded, Canceled) or failed (Unknown).",
 	}, []string{"driver_name", "resource_kind", "operation", "status"}))
 	if err != nil {
 		return nil, err

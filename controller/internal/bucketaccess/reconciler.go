@@ -24,7 +24,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -93,5 +92,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case w.access.Status.DriverName != "":
 		steps = r.handedOff()
 	}
-	return runner.Run(ctx, r.Runner, req, w.access, steps, w)
+	return kit.Run(ctx, r.Kit, steps, w)
 }

@@ -24,6 +24,14 @@ type work struct {
 	facts facts
 }
 
+// DriverName implements kit.Work.
+func (w *work) DriverName() string {
+	if w.access.Status.DriverName == "" && w.facts.class != nil {
+		return w.facts.class.Spec.DriverName
+	}
+	return w.access.Status.DriverName
+}
+
 // merge changes a condition of the access in memory, unless the sidecar has
 // something graver to say in it.
 func (w *work) merge(conditionType string, status metav1.ConditionStatus, reason conditions.Reason, message string) {
@@ -63,7 +71,7 @@ func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.P
 	}
 	switch {
 	case known:
-	case p.Policy == conditions.Refuses:
+	case p.Policy == conditions.Refuses, p.Reason == conditions.WaitingForClass:
 		r.Events.Warn(w.access, events.FailedGrantAccess, "GrantAccess", p.Message)
 	case p.Reason == conditions.WaitingForBucketClaim:
 		r.Events.Inform(w.access, events.WaitingForBucket, "GrantAccess", p.Message)

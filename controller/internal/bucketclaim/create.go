@@ -36,13 +36,14 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	return r.createFrom(ctx, w, class)
+	w.class = class
+	return r.createFrom(ctx, w)
 }
 
 // createFrom creates the Bucket. One that exists already may be the work of an
 // earlier reconcile that was cut short; the next step finds out.
-func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.BucketClass) (step.Verdict, error) {
-	bucket := newBucket(w.claim, class, r.Now())
+func (r *Reconciler) createFrom(ctx context.Context, w *work) (step.Verdict, error) {
+	bucket := newBucket(w.claim, w.class, r.Now())
 	err := r.Client.Create(ctx, bucket)
 	switch {
 	case err == nil:
@@ -58,7 +59,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work, class *cosiapi.Buc
 		return step.Next(), nil
 	case apierrors.IsInvalid(err):
 		return r.reportProblem(ctx, w, conditions.Refuse(conditions.ClassRejected,
-			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", class.Name, err))
+			"BucketClass %q does not make a valid Bucket: %v. An administrator must delete the class and create it again with valid fields.", w.class.Name, err))
 	default:
 		return step.Verdict{}, fmt.Errorf("create %s: %w", objects.Name(bucket), err)
 	}

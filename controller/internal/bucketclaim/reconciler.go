@@ -22,7 +22,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/waits"
 	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -82,7 +81,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err := r.Client.Get(ctx, req.NamespacedName, claim)
 	if apierrors.IsNotFound(err) {
 		claim.Namespace, claim.Name = req.Namespace, req.Name // for Events
-		return runner.Run(ctx, r.Runner.Once(), req, w.claim, r.absent(), w)
+		w.Gone = true
+		return kit.Run(ctx, r.Kit, r.absent(), w)
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read claim from the cache: %w", err)
@@ -91,5 +91,5 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !w.claim.DeletionTimestamp.IsZero() {
 		steps = r.deprovisioning()
 	}
-	return runner.Run(ctx, r.Runner, req, w.claim, steps, w)
+	return kit.Run(ctx, r.Kit, steps, w)
 }

@@ -27,6 +27,8 @@ type work struct {
 	claim *cosiapi.BucketClaim
 	// bucket is the claim's Bucket, nil while there is none.
 	bucket *cosiapi.Bucket
+	// class is the claim's, nil unless it was looked up.
+	class *cosiapi.BucketClass
 	// grace is the time until the first Bucket that is held for lack of its claim
 	// is released unconfirmed; zero means that none will be.
 	grace time.Duration
@@ -58,24 +60,26 @@ func (r *Reconciler) writeStatus(ctx context.Context, w *work, change func()) er
 	}
 	w.Fresh = w.Fresh || changed
 	if provisioned() && !before {
-		r.Finished(w.driver(), metrics.OperationCreate, w.claim.CreationTimestamp)
+		r.Finished(w.DriverName(), metrics.OperationCreate, w.claim.CreationTimestamp)
 	}
 	return nil
 }
 
 // reportProblem puts a problem into the conditions of the claim and ends the
-// reconcile. Of one that refuses the claim it warns once for each new cause.
+// reconcile. Of one that refuses the claim it warns once for each new cause, and
+// of a class that is missing, too: the user may have misspelt it.
 func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
 	known := p.Known(w.claim.Status.Conditions)
 	err := r.writeStatus(ctx, w, func() { p.Report(&w.claim.Status.Conditions, w.claim.Generation) })
 	if err != nil {
 		return step.Verdict{}, err
 	}
-	if p.Policy == conditions.Waits {
-		return step.Wait(p.Message), nil
-	}
-	if !known {
+	waits := p.Policy == conditions.Waits
+	if !known && (!waits || p.Reason == conditions.WaitingForClass) {
 		r.Events.Warn(w.claim, events.FailedCreateBucket, "BindBucket", p.Message)
+	}
+	if waits {
+		return step.Wait(p.Message), nil
 	}
 	return step.Done(), nil
 }
@@ -93,10 +97,14 @@ func (r *Reconciler) liveBucket(ctx context.Context, name string) (*cosiapi.Buck
 	return bucket, nil
 }
 
-// driver returns the name of the claim's driver, as far as it is known.
-func (w *work) driver() string {
-	if w.bucket == nil {
+// DriverName implements kit.Work.
+func (w *work) DriverName() string {
+	switch {
+	case w.bucket != nil:
+		return w.bucket.Spec.DriverName
+	case w.class != nil:
+		return w.class.Spec.DriverName
+	default:
 		return ""
 	}
-	return w.bucket.Spec.DriverName
 }
