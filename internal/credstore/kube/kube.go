@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,9 +136,12 @@ func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version 
 	secret.ResourceVersion = version
 	var written *corev1.Secret
 	var err error
-	if version == "" {
+	switch {
+	case version == "":
 		written, err = s.secrets.Create(ctx, secret, metav1.CreateOptions{})
-	} else {
+	case !ours(version):
+		return "", fmt.Errorf("account %q: %w", name, credstore.ErrConflict)
+	default:
 		written, err = s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	switch {
@@ -147,6 +151,13 @@ func (s *Blobs) Put(ctx context.Context, name string, data cosi.Secret, version 
 		return "", fmt.Errorf("store the credential of account %q: %w", name, err)
 	}
 	return written.ResourceVersion, nil
+}
+
+// ours reports whether Put can have returned a version. The API server does not compare 0 with
+// anything, and refuses what is no number in a way that looks as if it were to pass.
+func ours(version string) bool {
+	number, err := strconv.ParseUint(version, 10, 64)
+	return err == nil && number != 0
 }
 
 // Delete implements credstore.Blobs.
