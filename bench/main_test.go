@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // asBench makes the test binary the bench.
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) {
 // the rights that it needs, and print what it is for. Figures are not judged.
 func TestBench(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "it measures what other packages test")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // A fault is what happens to one write.
@@ -126,7 +127,11 @@ func TestFaultOfEveryWrite(t *testing.T) {
 	refusals := []error{
 		apierrors.NewConflict(resource, "x", errors.New("injected")), apierrors.NewInternalError(errors.New("injected")),
 	}
-	for n := range flowWrites {
+	numbers := make([]int, flowWrites)
+	for n := range numbers {
+		numbers[n] = n
+	}
+	for _, n := range fulltest.Sample(t, numbers, 3, flowWrites) {
 		for name, f := range map[string]fault{
 			"is refused": {false, refusals[n%len(refusals)]},
 			"has its effect and the response is lost": {true, apierrors.NewTimeoutError("injected", 1)},

@@ -57,21 +57,17 @@ func read(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestFirstPages runs the commands of the pages that a newcomer begins with.
+// TestREADME runs the commands of the page that everybody begins with.
 //
 //nolint:paralleltest // the pages share the checkout, so they run one after the other
-func TestFirstPages(t *testing.T) {
-	for _, page := range pages(t, "README.md", "docs/tutorial/*.md") {
-		t.Run(page, func(t *testing.T) { runPage(t, page) })
-	}
-}
+func TestREADME(t *testing.T) { runPage(t, "README.md") }
 
-// TestHowTos runs the commands of the other pages that have some.
+// TestPages runs the commands of the other pages that have some.
 //
 //nolint:paralleltest // as above
-func TestHowTos(t *testing.T) {
-	all := slices.DeleteFunc(pages(t, "docs/howto/*.md"), func(page string) bool { return len(runnable(blocks(t, page))) == 0 })
-	for _, page := range fulltest.Sample(t, all, 2, len(all)) {
+func TestPages(t *testing.T) {
+	all := slices.DeleteFunc(pages(t, "docs/tutorial/*.md", "docs/howto/*.md"), func(page string) bool { return len(runnable(blocks(t, page))) == 0 })
+	for _, page := range fulltest.Sample(t, all, 1, len(all)) {
 		t.Run(page, func(t *testing.T) { runPage(t, page) })
 	}
 }

@@ -21,6 +21,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -231,7 +232,7 @@ func TestAccessRejectedByItsClass(t *testing.T) {
 
 func TestRefusedAccesses(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		covers string
 		class  func(*cosiapi.BucketAccessClassSpec)
 		access func(*cosiapi.BucketAccess)
@@ -264,7 +265,7 @@ func TestRefusedAccesses(t *testing.T) {
 				c.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
 			}, nil, conditions.ServiceAccountRequired,
 		},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cases.Covers(t, tc.covers)
@@ -503,7 +504,7 @@ func TestConditionsOfAnAccess(t *testing.T) {
 		provisioned, validated, failed metav1.ConditionStatus
 	}
 	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		prepare func(w *world, access *cosiapi.BucketAccess)
 		want    want
 	}{
@@ -549,7 +550,7 @@ func TestConditionsOfAnAccess(t *testing.T) {
 			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
 			change(w, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 		}, want{yes, yes, yes}},
-	} {
+	}, 4) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

@@ -13,6 +13,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -219,7 +220,7 @@ func TestConditionsOfAClaim(t *testing.T) {
 		provisioned, validated, failed metav1.ConditionStatus
 	}
 	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		prepare func(*world) *cosiapi.BucketClaim
 		want    want
 	}{
@@ -262,7 +263,7 @@ func TestConditionsOfAClaim(t *testing.T) {
 			w.create(claim)
 			return claim
 		}, want{no, no, unknown}},
-	} {
+	}, 3) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

@@ -22,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -219,7 +220,7 @@ func TestImportedBucket(t *testing.T) {
 
 func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		covers   string
 		rpc      driverfake.RPC
 		response proto.Message
@@ -233,7 +234,7 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 		"not the protocol that was asked for": {
 			"bucket-protocols-missing", driverfake.CreateBucket, &cosi.DriverCreateBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{}}}, 1,
 		},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cases.Covers(t, tc.covers)

@@ -24,6 +24,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -179,7 +180,7 @@ func TestLeftoverSecret(t *testing.T) {
 func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "grant-response")
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		spoil   func(*cosi.DriverGrantBucketAccessResponse)
 		message string
 	}{
@@ -194,7 +195,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 		}, "protocol"},
 		"half a key": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
 		"no key":     {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

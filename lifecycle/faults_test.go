@@ -48,11 +48,11 @@ func (w *world) disturbances(points []point) []disturbance {
 // a sample of them.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	eachFlow(t, flowNames(), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), deadline: 2 * time.Second, poll: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
-		for _, d := range fulltest.Sample(t, w.disturbances(w.pointsOf(f)), 2, 8) {
+		for _, d := range fulltest.Draw(t, w.disturbances(w.pointsOf(f)), 8) {
 			if !t.Run(fmt.Sprintf("%s at %s no. %d", d.what, d.request, d.Skip+1), func(t *testing.T) { w.with(t).disturbed(f, d) }) {
 				return
 			}
@@ -192,11 +192,11 @@ func TestLag(t *testing.T) {
 		{theSidecar, []string{"bucketaccesses"}},
 		{theSidecar, []string{"buckets", "bucketaccesses"}},
 	}
-	eachFlow(t, flowNames(), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Sample(t, flowNames(), 2, len(flows())), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)
-		for _, lag := range fulltest.Sample(t, lags, 1, 2) {
+		for _, lag := range fulltest.Draw(t, lags, 2) {
 			ok := t.Run(lag.who+" and "+strings.Join(lag.kinds, ", "), func(t *testing.T) {
 				w := w.with(t)
 				s := f.prepare(w, fmt.Sprintf("s%d", w.next()))

@@ -5,7 +5,6 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -58,7 +57,8 @@ func build(t *testing.T) string {
 // programs themselves and kill -9.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	eachFlow(t, fulltest.Sample(t, flowNames(), 2, len(flows())), func(t *testing.T, f flow) {
+	fulltest.Only(t, "TestCrash in processes")
+	eachFlow(t, flowNames(), func(t *testing.T, f flow) {
 		build(t)
 		w := start(t, setup{leases: true, programs: true})
 		w.newClass("fast")
@@ -68,12 +68,7 @@ func TestKill(t *testing.T) {
 		for i := range min(kills, len(all)) {
 			points = append(points, all[i*len(all)/min(kills, len(all))])
 		}
-		if !fulltest.Soak() {
-			random := rand.New(rand.NewPCG(fulltest.Seed(t), 1))
-			random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
-			points = points[:min(sampledKills, len(points))]
-		}
-		for _, p := range points {
+		for _, p := range fulltest.Draw(t, points, sampledKills) {
 			if !t.Run(p.String(), func(t *testing.T) { w.with(t).crash(f, p) }) {
 				return
 			}

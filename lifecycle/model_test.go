@@ -29,8 +29,8 @@ const (
 	// The short run makes shortWorlds random runs, each of shortSteps, and what is
 	// left of worlds runs has steps each; COOPER_LIFECYCLE_STEPS sets another
 	// length.
-	shortWorlds, worlds = 2, 6
-	shortSteps, steps   = 150, 500
+	shortWorlds, worlds = 1, 6
+	shortSteps, steps   = 120, 500
 	// round is how many steps are made before everybody is waited for.
 	round = 30
 	// names is how many claims, and how many accesses, there are at most.

@@ -116,7 +116,7 @@ func TestMutantTableIsComplete(t *testing.T) {
 
 func TestEveryDefectFailsExactlyItsCases(t *testing.T) {
 	t.Parallel()
-	for _, row := range fulltest.Sample(t, readMutants(t), 12, 37) {
+	for _, row := range fulltest.Sample(t, readMutants(t), 8, 37) {
 		t.Run(string(row.defect), func(t *testing.T) {
 			t.Parallel()
 			report := run(t, row.profile, small(), row.defect)

@@ -20,6 +20,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -318,7 +319,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 		BucketId: "x", Endpoint: "https://s3.example.com", Region: "r", AddressingStyle: &cosi.S3AddressingStyle{Style: cosi.S3AddressingStyle_PATH},
 	}}
 	keys := &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessKeyId: "AK", AccessSecretKey: "canary-secret"}}
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		spoil   func(*cosi.DriverGrantBucketAccessResponse)
 		message string
 	}{
@@ -332,7 +333,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 		"no endpoint": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets[0].BucketInfo.S3.Endpoint = "" }, "endpoint"},
 		"half a key":  {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials.S3.AccessKeyId = "" }, "access_key_id"},
 		"no key":      {func(r *cosi.DriverGrantBucketAccessResponse) { r.Credentials = nil }, "credentials"},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})

@@ -18,6 +18,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -170,7 +171,7 @@ func TestImportedBucketIsVerified(t *testing.T) {
 func TestBucketResponsesThatBreakContract(t *testing.T) {
 	t.Parallel()
 	s3 := &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{}}
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		rpc      driverfake.RPC
 		response proto.Message
 		want     []driverfake.RPC
@@ -204,7 +205,7 @@ func TestBucketResponsesThatBreakContract(t *testing.T) {
 			[]driverfake.RPC{driverfake.GenerateBucketID, driverfake.CreateBucket},
 			"AZURE", true,
 		},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})
@@ -402,7 +403,11 @@ func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
 
 func TestBucketProvisioningThatFails(t *testing.T) {
 	t.Parallel()
+	var all []codes.Code
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		all = append(all, code)
+	}
+	for _, code := range fulltest.Sample(t, all, 4, len(all)) {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})

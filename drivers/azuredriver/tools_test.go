@@ -9,12 +9,14 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/shelltest"
 )
 
-// tool skips the test when a tool is not installed; Debian's packages are azure-cli and rclone.
+// tool skips the test in the short run, and when a tool is not installed; Debian's packages are azure-cli and rclone.
 func tool(t *testing.T, name string) *shelltest.Shell {
 	t.Helper()
+	fulltest.Only(t, "TestConformance uses the token with the SDK")
 	s := shelltest.New(t, name)
 	s.Set("RCLONE_CONFIG="+os.DevNull, "AZURE_CONFIG_DIR="+s.Dir, "AZURE_CORE_COLLECT_TELEMETRY=no", "AZURE_CORE_NO_COLOR=yes")
 	return s

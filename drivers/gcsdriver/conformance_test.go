@@ -16,6 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/conformancetest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
@@ -25,7 +26,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
-	for _, credentials := range []string{"hmac", "json"} {
+	for _, credentials := range fulltest.Sample(t, []string{"hmac", "json"}, 1, 2) {
 		t.Run(credentials, func(t *testing.T) {
 			t.Parallel()
 			config := conformance(t, startGoogle(t, gcsfake.Options{}), binary)

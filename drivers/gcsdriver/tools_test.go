@@ -9,12 +9,14 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/shelltest"
 )
 
 // TestAWSCLI uses the HMAC pair of a grant in a shell, as many do.
 func TestAWSCLI(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "TestConformance uses the pair with an SDK")
 	sh := shelltest.New(t, "aws")
 	if out, err := sh.Run("aws", "--version"); err != nil {
 		t.Skipf("the AWS CLI does not run: %v %s", err, out)

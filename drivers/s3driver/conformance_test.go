@@ -15,6 +15,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/internal/conformancetest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
@@ -34,12 +35,14 @@ func TestConformance(t *testing.T) {
 	})
 	t.Run("our fake, with service accounts", func(t *testing.T) {
 		t.Parallel()
+		fulltest.Only(t, "the same with keys")
 		config := inFile(t, conformance(t, ourFake(t), binary), "type: aws, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
 		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with service accounts", config)
 	})
 	t.Run("our fake, with one key for all", func(t *testing.T) {
 		t.Parallel()
+		fulltest.Only(t, "the same with keys")
 		config := inFile(t, conformance(t, ourFake(t), binary), "type: static", "credentials", "workloads")
 		config.Rotation, config.SharedCredential = false, true
 		config.Params.Access = map[string]string{"acceptSharedCredential": "true"}

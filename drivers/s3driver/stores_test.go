@@ -28,6 +28,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -298,18 +299,21 @@ func minioAccounts(archive []byte) ([]string, error) {
 	return lines, nil
 }
 
-// onEveryTarget runs a test of what does not depend on the store.
+// onEveryTarget runs a test of what does not depend on the store: in the short run on our fake.
 func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	t.Helper()
-	targets := map[string]func(*testing.T) target{
-		"our fake":           ourFake,
+	t.Run("our fake", func(t *testing.T) {
+		t.Parallel()
+		run(t, ourFake(t))
+	})
+	for name, start := range map[string]func(*testing.T) target{
 		"versitygw with IAM": versityIAM,
 		"versitygw":          versityAdmin,
 		"MinIO":              realMinIO,
-	}
-	for name, start := range targets {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			fulltest.Only(t, "the same on a real store")
 			run(t, start(t))
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/azuritetest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // startAzurite runs Azurite with Node, as a process.
@@ -33,6 +34,7 @@ func startAzurite(t testing.TB) blobService {
 //
 //nolint:paralleltest // rows share one slow process
 func TestPermissionsOnAzurite(t *testing.T) {
+	fulltest.Only(t, "the same table on azurefake")
 	s := startAzurite(t)
 	var got []string
 	for _, r := range rows() {
@@ -80,6 +82,7 @@ func compareListed(t *testing.T, name string, got []string) {
 //
 //nolint:paralleltest // rows share one slow process
 func TestBehaviourOnAzurite(t *testing.T) {
+	fulltest.Only(t, "the same table on azurefake")
 	s := startAzurite(t)
 	var got []string
 	for name, row := range behaviours() {

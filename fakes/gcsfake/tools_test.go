@@ -13,10 +13,11 @@ import (
 	"github.com/cooper-cosi/cooper/internal/shelltest"
 )
 
-// tool skips the test when the tool is not installed; the distribution's packages are awscli and rclone. The account
+// tool skips the test in the short run, and when the tool is not installed; the distribution's packages are awscli and rclone. The account
 // may use the objects of one bucket.
 func tool(t *testing.T, name string) (fake, *shelltest.Shell, gcsfake.HMAC, []byte) {
 	t.Helper()
+	fulltest.Only(t, "other tests do this with an SDK")
 	sh := shelltest.New(t, name)
 	f := start(t, gcsfake.Options{})
 	b := f.bucket(t, "tools")

@@ -11,6 +11,8 @@ package fulltest
 import (
 	"fmt"
 	"hash/fnv"
+	"iter"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -84,12 +86,43 @@ func Sample[T any](tb testing.TB, all []T, short, full int) []T {
 	if len(drawn) < len(all) {
 		tb.Logf("%d of %d; COOPER_SEED=%d repeats them, COOPER_SOAK=1 tries all", len(drawn), len(all), seed)
 	}
-	slices.Sort(drawn)
-	chosen := make([]T, 0, len(drawn))
-	for _, i := range drawn {
-		chosen = append(chosen, all[i])
+	return chosen(all, drawn)
+}
+
+// Rows returns the rows of a table that this run tries: short of them, drawn at random, in the short run, and all in
+// any other.
+func Rows[T any](tb testing.TB, table map[string]T, short int) iter.Seq2[string, T] {
+	tb.Helper()
+	names := Sample(tb, slices.Sorted(maps.Keys(table)), short, len(table))
+	return func(yield func(string, T) bool) {
+		for _, name := range names {
+			if !yield(name, table[name]) {
+				return
+			}
+		}
 	}
-	return chosen
+}
+
+// Draw returns n elements of a matrix in their order, drawn at random, and all in the soak. It logs the seed. A test uses
+// it within what Sample has drawn, since the short run leaves nothing of it to the full one.
+func Draw[T any](tb testing.TB, all []T, n int) []T {
+	tb.Helper()
+	if Soak() || n >= len(all) {
+		return all
+	}
+	seed := Seed(tb)
+	tb.Logf("%d of %d; COOPER_SEED=%d repeats them, COOPER_SOAK=1 tries all", n, len(all), seed)
+	return chosen(all, random(tb, seed).Perm(len(all))[:n])
+}
+
+// chosen returns the elements with these numbers in their order.
+func chosen[T any](all []T, numbers []int) []T {
+	slices.Sort(numbers)
+	elements := make([]T, 0, len(numbers))
+	for _, i := range numbers {
+		elements = append(elements, all[i])
+	}
+	return elements
 }
 
 // random returns the source that a test draws from: another one for each name of a test, the same one in each run.

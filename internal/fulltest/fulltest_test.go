@@ -100,8 +100,44 @@ func TestWhatIsLeftHasItsFullSize(t *testing.T) {
 }
 
 //nolint:paralleltest // it sets variables of the process
+func TestTheRowsOfTheShortRunAndOfTheRestAreTheTable(t *testing.T) {
+	table := map[string]int{"a": 1, "b": 2, "c": 3, "d": 4}
+	short, all := 0, map[string]int{}
+	for _, full := range []string{"", "rest"} {
+		run(t, full, "")
+		for name, value := range fulltest.Rows(&recorder{TB: t}, table, 3) {
+			if all[name] = value; full == "" {
+				short++
+			}
+		}
+	}
+	if diff := cmp.Diff(table, all); diff != "" || short != 3 {
+		t.Errorf("the short run tries %d; (-table +both):\n%s", short, diff)
+	}
+}
+
+//nolint:paralleltest // it sets variables of the process
+func TestDrawIsTheSameInEveryRun(t *testing.T) {
+	all := []int{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	draws := map[string][]int{}
+	for _, full := range []string{"", "rest", "1"} {
+		run(t, full, "")
+		draws[full] = fulltest.Draw(&recorder{TB: t}, all, 4)
+	}
+	if len(draws[""]) != 4 || !slices.IsSorted(draws[""]) || !slices.Equal(draws[""], draws["rest"]) || !slices.Equal(draws[""], draws["1"]) {
+		t.Errorf("want the same four, in order, got %v", draws)
+	}
+	if left := listed(t); len(left) > 0 {
+		t.Errorf("left to the full run: %q", left)
+	}
+}
+
+//nolint:paralleltest // it sets variables of the process
 func TestTheSoakTriesAll(t *testing.T) {
 	run(t, "", "1")
+	if got := fulltest.Draw(t, []int{3, 1, 2}, 1); !slices.Equal(got, []int{3, 1, 2}) {
+		t.Errorf("got %v", got)
+	}
 	if got := fulltest.Sample(t, []int{3, 1, 2}, 1, 2); !slices.Equal(got, []int{3, 1, 2}) {
 		t.Errorf("got %v", got)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // waitInterval is how often Until looks again: often enough that nobody notices, seldom enough for two cores.
-const waitInterval = 50 * time.Millisecond
+const waitInterval = 100 * time.Millisecond
 
 // Until calls check until it returns nil, and returns its last error when ctx ends first. check says in its error
 // what it saw instead of what was waited for.
