@@ -3,7 +3,7 @@
 #   hack/test.sh [go test flags] packages
 # This is the short run; COOPER_FULL=1 makes it the full one. With COOPER_FULL=rest it runs, of all packages, what the
 # short run has left: that one must have had the same COOPER_SEED, and the file named by COOPER_LEFT to list it in.
-# TESTFLAGS holds more flags. COOPER_SEED draws the samples; without it a seed is drawn here and printed.
+# TESTFLAGS holds more flags. COOPER_SEED draws the samples; without it the day is the seed, which is printed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,7 +13,8 @@ flags=()
 [ -z "$words" ] || mapfile -t flags <<<"$words"
 
 if [ -z "${COOPER_SEED:-}" ] && [ "${COOPER_FULL:-}" != rest ]; then
-  export COOPER_SEED=$RANDOM
+  COOPER_SEED=$(date +%Y%m%d) # another one each run would draw other samples and leave go test nothing to cache
+  export COOPER_SEED
   echo "COOPER_SEED=$COOPER_SEED"
 fi
 

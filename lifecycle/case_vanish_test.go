@@ -17,6 +17,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -263,7 +264,7 @@ func TestForgedSecrets(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "access-removed-unseen")
 	const record, owner = "cooper.dev/account", "cooper.dev/access-uid"
-	for name, forge := range map[string]func(w *world, tenant client.Client, own, foreign *corev1.Secret){
+	for name, forge := range fulltest.Rows(t, map[string]func(w *world, tenant client.Client, own, foreign *corev1.Secret){
 		"a copy of a Secret": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
 			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: "forged", Annotations: foreign.Annotations, Finalizers: foreign.Finalizers,
@@ -285,7 +286,7 @@ func TestForgedSecrets(t *testing.T) {
 		"all annotations in an own Secret": func(w *world, tenant client.Client, own, foreign *corev1.Secret) {
 			as(w, tenant, own, func(s *corev1.Secret) { s.Annotations, s.OwnerReferences = foreign.Annotations, nil })
 		},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := pair(t, setup{watchSecrets: true, backoff: patient(), unguarded: true})

@@ -19,6 +19,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // TestCooperDoesWhatTheReadmePromises takes the steps of its reader: claim,
@@ -278,6 +280,7 @@ func anonymousHead(t *testing.T, env map[string]string) int {
 // directory stays usable, and what was claimed and stored is there again.
 func TestAKilledCooperStartsAgain(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "the control plane's own tests kill it")
 	up := startUp(t)
 	before := up.environment(t)
 	useMinio(t, before)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // wrongObjects are accepted by the API server, and cannot work all the same.
@@ -69,6 +71,7 @@ spec: {bucketClassName: forgotten, protocols: [S3]}
 //nolint:tparallel // the parts in between are parallel
 func TestWrongObjects(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "what the messages say is tested where they are written")
 	up := startUp(t)
 	env := up.environment(t)
 	file := filepath.Join(t.TempDir(), "wrong.yaml")
