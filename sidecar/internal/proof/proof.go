@@ -113,7 +113,7 @@ func (k *Key) find(ctx context.Context) (key []byte, why string, err error) {
 		}
 	}
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // the namespace: outside of Kubernetes an owner has none
 		return nil, err.Error(), nil
 	case err != nil:
 		return nil, "", fmt.Errorf("the sidecar's own key in Secret %q: %w", name, err)

@@ -72,6 +72,7 @@ func TestNoKey(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: proof.SecretPrefix + o.Driver}, Data: map[string][]byte{"key": []byte("short")},
 			})
 		},
+		"the owner is no namespace of the cluster, but a project of Compose": func(_ *testenv.Env, o *proof.Options) { o.Namespace = "compose" },
 		"the sidecar may read no Secrets": func(env *testenv.Env, o *proof.Options) {
 			nobody := env.ClientFor(env.User("nobody"))
 			o.Client, o.Live = nobody, client.Reader(nobody)
