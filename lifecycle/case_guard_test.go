@@ -21,6 +21,8 @@ import (
 // TestPolicyGuardsWhatCOSINotes changes objects as a user with the role edit, and
 // as one who may override. All other tests see that the policy is not in the way
 // of controller and sidecar.
+//
+//nolint:paralleltest,tparallel // its rows change the same objects
 func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "notes-guarded")

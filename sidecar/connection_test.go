@@ -129,7 +129,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
-// A driver that hangs when it is asked who it is is not ready, until it responds.
+// A driver that hangs in DriverGetInfo is not ready, until it responds.
 func TestDriverThatDoesNotRespondIsNotReady(t *testing.T) {
 	t.Parallel()
 	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")

@@ -90,6 +90,8 @@ func limitedTries(client *container.Client) []drivertest.Try {
 
 // TestDisallowedModesOfAServiceAccount tries what Azure's roles allow with the container itself, and that a role which
 // an administrator made takes their place.
+//
+//nolint:paralleltest,tparallel // its rows share a cluster
 func TestDisallowedModesOfAServiceAccount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -55,8 +55,16 @@ func TestModeWith(t *testing.T) {
 	t.Parallel()
 	const none, read, write, both = driverkit.Any, driverkit.ReadOnly, driverkit.WriteOnly, driverkit.ReadWrite
 	for _, test := range []struct{ a, b, want driverkit.Mode }{
-		{none, none, none}, {"", none, none}, {"", "", none}, {none, read, read}, {"", write, write},
-		{read, read, read}, {read, write, both}, {both, read, both}, {both, none, both}, {write, "", write},
+		{none, none, none},
+		{"", none, none},
+		{"", "", none},
+		{none, read, read},
+		{"", write, write},
+		{read, read, read},
+		{read, write, both},
+		{both, read, both},
+		{both, none, both},
+		{write, "", write},
 	} {
 		if got, turned := test.a.With(test.b), test.b.With(test.a); got != test.want || turned != test.want {
 			t.Errorf("%q with %q: %q and %q, want %q", test.a, test.b, got, turned, test.want)

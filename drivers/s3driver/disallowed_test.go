@@ -111,6 +111,8 @@ func testRepeatedWithDisallowedModes(t *testing.T, on target) {
 }
 
 // TestDisallowedModesOfASharedKey asks for a key that can do everything.
+//
+//nolint:paralleltest,tparallel // its rows share a world
 func TestDisallowedModesOfASharedKey(t *testing.T) {
 	t.Parallel()
 	on, _ := startFake(t, s3fake.Options{})

@@ -17,7 +17,7 @@ import (
 )
 
 // accessRequest is what both phases of an access have in common.
-type accessRequest interface {
+type accessRequest interface { //nolint:interfacebloat // the getters of generated messages
 	GetProtocol() *cosi.ObjectProtocol
 	GetAuthenticationType() *cosi.AuthenticationType
 	GetServiceAccountName() string

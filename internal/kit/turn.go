@@ -52,7 +52,7 @@ func Run[W Work](ctx context.Context, k Kit, steps []step.Step[W], w W) (reconci
 	if err != nil {
 		k.CountFailure(w.DriverName(), t)
 	}
-	return result, err //nolint:wrapcheck // Run names the object
+	return result, err
 }
 
 // CountFailure counts a reconcile that failed, so that nothing is known of how

@@ -68,7 +68,7 @@ func (r *Reconciler) keeper(ctx context.Context, b *cosiapi.Bucket, with func(co
 			return &found[i], nil
 		}
 	}
-	return nil, nil
+	return nil, nil //nolint:nilnil // none is no error
 }
 
 // unique returns the failure of a driver that returned, for a new bucket, the ID

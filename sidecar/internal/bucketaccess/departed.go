@@ -128,7 +128,7 @@ func requestFor(a *cosiapi.BucketAccess) reconcile.Request {
 }
 
 // add is m[req] = value for a map that need not have been made.
-func add[V any](m *map[reconcile.Request]V, req reconcile.Request, value V) {
+func add[V any](m *map[reconcile.Request]V, req reconcile.Request, value V) { //nolint:gocritic // it makes the map
 	if *m == nil {
 		*m = map[reconcile.Request]V{}
 	}

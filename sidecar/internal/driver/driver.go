@@ -8,7 +8,6 @@
 package driver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +123,10 @@ func (d *Driver) Info() Info {
 func (d *Driver) Connected() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return cmp.Or(d.away, d.mute)
+	if d.away != nil {
+		return d.away
+	}
+	return d.mute
 }
 
 // OnChange registers f to be called whenever the Epoch of Info grows. f must
