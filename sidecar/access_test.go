@@ -147,7 +147,7 @@ func TestAccessRefusedInEitherPhase(t *testing.T) {
 
 func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		bucket func(*cosiapi.Bucket)
 		access func(*cosiapi.AccessedBucket)
 		status metav1.ConditionStatus
@@ -165,7 +165,7 @@ func TestAccessToBucketThatCannotBeUsed(t *testing.T) {
 			access: func(b *cosiapi.AccessedBucket) { b.BucketName = "bc-nowhere" },
 			status: metav1.ConditionUnknown, reason: conditions.BucketNotUsable,
 		},
-	} {
+	}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})

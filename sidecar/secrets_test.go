@@ -20,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -43,7 +44,7 @@ func startWatching(t *testing.T, watch bool) *system {
 
 func TestSecretNameThatIsTaken(t *testing.T) {
 	t.Parallel()
-	for name, watch := range secretModes() {
+	for name, watch := range fulltest.Rows(t, secretModes(), 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startWatching(t, watch)
@@ -93,7 +94,7 @@ func TestSecretOfEarlierAccessOfTheSameName(t *testing.T) {
 // off, leaves a Secret that only our own finalizer keeps.
 func TestSecretOfAccessThatIsGoneIsReleased(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		alter func(s *system, secret *corev1.Secret)
 		stays bool
 	}{
@@ -113,7 +114,7 @@ func TestSecretOfAccessThatIsGoneIsReleased(t *testing.T) {
 			}
 		}, stays: true},
 		"of somebody who uses the same finalizer": {alter: func(_ *system, secret *corev1.Secret) { secret.OwnerReferences = nil }, stays: true},
-	} {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startWatching(t, false)
@@ -163,7 +164,7 @@ func TestSecretNameOfAnotherAccess(t *testing.T) {
 
 func TestSecretEditedAndDeleted(t *testing.T) {
 	t.Parallel()
-	for name, watch := range secretModes() {
+	for name, watch := range fulltest.Rows(t, secretModes(), 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startWatching(t, watch)
@@ -222,7 +223,7 @@ func checkMarks(t *testing.T, secret *corev1.Secret, a *cosiapi.BucketAccess, b 
 
 func TestSecretKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for name, tc := range fulltest.Rows(t, map[string]struct {
 		protocol cosiapi.Protocol
 		served   cosi.ObjectProtocol_Type
 		want     []string
@@ -234,7 +235,7 @@ func TestSecretKeysOfEachProtocol(t *testing.T) {
 		"GCS": {cosiapi.ProtocolGCS, cosi.ObjectProtocol_GCS, []string{
 			"BUCKET_NAME", "COSI_PROTOCOL", "HMAC_ACCESS_ID", "HMAC_SECRET", "PROJECT_ID",
 		}},
-	} {
+	}, 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{Protocols: []cosi.ObjectProtocol_Type{tc.served}})

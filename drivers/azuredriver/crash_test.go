@@ -94,7 +94,7 @@ func TestCrashMatrix(t *testing.T) {
 	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drivertest.CrashMatrix{Short: 3, Cell: func(t *testing.T, crash *drivertest.Crash) {
+			drivertest.CrashMatrix{Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
 				t.Helper()
 				runCell(t, scenario, crash)
 			}}.Run(t)
@@ -226,7 +226,7 @@ func TestServiceAccountCrashMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			drivertest.CrashMatrix{Short: 3, Cell: func(t *testing.T, crash *drivertest.Crash) {
+			drivertest.CrashMatrix{Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
 				t.Helper()
 				runIdentityCell(t, crash, scenario.granted, scenario.revoke, scenario.thenRevoke)
 			}}.Run(t)

@@ -102,7 +102,7 @@ func TestCrashMatrix(t *testing.T) {
 
 func runMatrix(t *testing.T, on google, scenario scenario) {
 	t.Helper()
-	drivertest.CrashMatrix{Short: 3, Cell: func(t *testing.T, crash *drivertest.Crash) {
+	drivertest.CrashMatrix{Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
 		t.Helper()
 		runCell(t, on, scenario, crash)
 	}}.Run(t)

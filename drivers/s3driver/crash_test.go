@@ -114,7 +114,7 @@ func runMatrix(t *testing.T, on target, scenario scenario) {
 	if sample == 0 && scenario.many {
 		sample = sampleOfMany
 	}
-	drivertest.CrashMatrix{Sample: sample, Short: 3, Cell: func(t *testing.T, crash *drivertest.Crash) {
+	drivertest.CrashMatrix{Sample: sample, Short: 2, Cell: func(t *testing.T, crash *drivertest.Crash) {
 		t.Helper()
 		runCell(t, on, scenario, crash)
 	}}.Run(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -79,6 +80,7 @@ func peerTable() map[string]operation {
 // the differences above, which docs/reference/gcsfake-differences.md lists.
 func TestObjectsOnFakeGCSServer(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "the same table on gcsfake")
 	program, err := stores.FakeGCSServer().Find()
 	if err != nil {
 		t.Skip(err)
