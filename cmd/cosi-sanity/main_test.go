@@ -190,6 +190,8 @@ func TestWrongUsage(t *testing.T) {
 		"a program that is absent": {[]string{"--exec", "no-such-driver", "--quiet"}, exitNotTested, ""},
 		"a sweep of nothing":       {[]string{"sweep", "--exec", "x"}, exitUsage, "--journal"},
 		"a strict driver on TCP":   {[]string{"serve-strict", "--endpoint", "tcp://x"}, exitUsage, "unix:///path/to/driver.sock"},
+		"a store on TCP":           {[]string{"credential-store", "--endpoint", "tcp://x"}, exitUsage, "--endpoint"},
+		"a store that is absent":   {[]string{"credential-store", "--endpoint", "unix:///no/such.sock"}, exitNotTested, "cannot be used now"},
 		"a missing configuration":  {[]string{"--config", "nowhere.yaml"}, exitUsage, "nowhere.yaml"},
 		"help is no mistake":       {[]string{"--help"}, exitConformant, "serve-strict"},
 	}
