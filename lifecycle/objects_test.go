@@ -5,6 +5,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -206,7 +208,8 @@ func change[T client.Object](w *world, obj T, change func(T)) {
 	})
 }
 
-// touch changes nothing that matters in an object.
+// touch changes nothing that matters in an object, and has the driver say
+// something new, which ends every wait for its next call.
 func (w *world) touch(obj client.Object) {
 	w.t.Helper()
 	w.rules.ObjectChanged()
@@ -218,6 +221,12 @@ func (w *world) touch(obj client.Object) {
 		}
 		labels["touched"] += "x"
 		o.SetLabels(labels)
+	})
+	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) {
+		if len(info.SupportedProtocols) == 1 {
+			info.SupportedProtocols = append(info.SupportedProtocols, &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_GCS})
+		}
+		slices.Reverse(info.SupportedProtocols)
 	})
 }
 

@@ -28,5 +28,8 @@ func (r *Reconciler) deliver(ctx context.Context, w *work) (step.Verdict, error)
 		}
 	}
 	r.Schedule.Granted(w.Req, r.Now())
+	if w.wish {
+		r.Schedule.Spend(w.Req, r.Now())
+	}
 	return step.Next(), nil
 }

@@ -113,15 +113,21 @@ func renewal(now, expiry time.Time) time.Time {
 	return at
 }
 
+// intervalPassed is why an access is granted again though nobody changed anything.
+const intervalPassed = "the regrant interval has passed"
+
+// settled reports whether an access is provisioned and the last call for it
+// succeeded.
+func settled(a *cosiapi.BucketAccess) bool {
+	return provisioned(a) && a.Status.AccountID != "" && conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+}
+
 // due returns why the driver must be asked for the access (again); empty means
 // that everything is as it should be until at the latest next, which is zero
 // if no time is set.
 func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, periodic, now time.Time) (why string, next time.Time) {
-	if !provisioned(a) || a.Status.AccountID == "" {
-		return "the access is not provisioned", next
-	}
-	if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse) {
-		return "the last call to the driver failed", next
+	if !settled(a) {
+		return "the access is not provisioned, or the last call to the driver failed", next
 	}
 	next = periodic
 	for _, s := range secrets {
@@ -133,7 +139,7 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, period
 		}
 	}
 	if !periodic.IsZero() && !now.Before(periodic) {
-		return "the regrant interval has passed", next
+		return intervalPassed, next
 	}
 	return "", next
 }

@@ -21,6 +21,35 @@ type Schedule struct {
 
 	mu   sync.Mutex
 	next map[reconcile.Request]time.Time
+	// spent is by when what users brought about would have been granted at the
+	// rate that is allowed in the long run.
+	spent map[reconcile.Request]time.Time
+}
+
+// Users may rotate an access, or change its Secret, as often as they like. Each
+// access is granted again for that some times at once, and then once in a while.
+const (
+	regrantsAtOnce = 10
+	regrantEvery   = time.Minute
+)
+
+// Rest returns how long an access must wait until it is granted again for what a
+// user brought about.
+func (s *Schedule) Rest(req reconcile.Request, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(0, s.spent[req].Add(-(regrantsAtOnce-1)*regrantEvery).Sub(now))
+}
+
+// Spend notes that the access was granted again for what a user brought about.
+func (s *Schedule) Spend(req reconcile.Request, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := now
+	if s.spent[req].After(now) {
+		from = s.spent[req]
+	}
+	add(&s.spent, req, from.Add(regrantEvery))
 }
 
 // Next returns when the access is granted again; zero means never.
@@ -34,7 +63,7 @@ func (s *Schedule) Next(req reconcile.Request, now time.Time) time.Time {
 	if !ok {
 		half := s.Interval / 2
 		at = now.Add(half + time.Duration(rand.Float64()*float64(half))) //nolint:gosec // spreads load, guards nothing
-		s.set(req, at)
+		add(&s.next, req, at)
 	}
 	return at
 }
@@ -46,7 +75,7 @@ func (s *Schedule) Granted(req reconcile.Request, now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(req, now.Add(backoff.Jitter(s.Interval)))
+	add(&s.next, req, now.Add(backoff.Jitter(s.Interval)))
 }
 
 // Forget drops an access that is gone.
@@ -54,11 +83,5 @@ func (s *Schedule) Forget(req reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.next, req)
-}
-
-func (s *Schedule) set(req reconcile.Request, at time.Time) {
-	if s.next == nil {
-		s.next = map[reconcile.Request]time.Time{}
-	}
-	s.next[req] = at
+	delete(s.spent, req)
 }
