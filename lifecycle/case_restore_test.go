@@ -225,6 +225,30 @@ func TestRestoreInEveryOrder(t *testing.T) {
 
 // Neither component takes a sign from another cluster for one of this one: not the
 // sidecar alone, and not the controller.
+// TestClaimThatIsGoneBeforeItsBucket deletes a claim while its Bucket is being created, finalizer or not, as the API
+// server does when it began the deletion before the finalizer came.
+func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "claim-gone-before-its-bucket")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	hold, reached := make(chan struct{}), make(chan struct{})
+	defer w.tape.strike(&fault{Who: theController, What: "create buckets", Hold: hold, Hit: func() { close(reached) }})()
+	claim := w.claim("photos", "fast")
+	w.create(claim)
+	<-reached
+	w.drop(t.Context(), claim)
+	w.gone(claim)
+	close(hold)
+	w.eventually("a Bucket was made", func(context.Context) error {
+		if len(w.tape.done(func(e entry) bool { return e.What == "create buckets" })) == 0 {
+			return errNot
+		}
+		return nil
+	})
+	w.gone(bucketFor(claim))
+}
+
 func TestSignsOfABackup(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "restored-bucket-held")

@@ -223,6 +223,10 @@ func ofDeletions() []Case {
 			Sentence: "Claims, Buckets, accesses and Secrets that are restored from a backup in any order delete nothing: a Bucket whose claim has another UID is held, whatever its annotations say, with a condition and Events.",
 		},
 		{
+			ID: "claim-gone-before-its-bucket", Section: deleting, Decision: "0029",
+			Sentence: "A Bucket that is created for a claim which has gone meanwhile is released at once.",
+		},
+		{
 			ID: "restored-bucket-confirmed", Section: deleting, Decision: "0029",
 			Sentence: "A held Bucket is deleted when an administrator confirms it with its UID or a configured grace has passed since it was restored, and kept when its policy becomes Retain.",
 		},

@@ -47,7 +47,7 @@ func (r *Reconciler) createFrom(ctx context.Context, w *work) (step.Verdict, err
 	err := r.Client.Create(ctx, bucket)
 	switch {
 	case err == nil:
-		w.bucket = bucket
+		w.bucket, w.created = bucket, true
 		return step.Next(), nil
 	case apierrors.IsAlreadyExists(err):
 		if w.bucket, err = r.liveBucket(ctx, bucket.Name); err != nil {
