@@ -11,6 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
@@ -210,9 +211,12 @@ func TestUnseenAccessHoldsItsClaim(t *testing.T) {
 	claim, bucket := s.provisioned("photos", "fast")
 	stop()
 	access := s.newAccess(s.access("app", "keys", "photos"))
+	const held = "test.example.com/held" // or what the access says of the claim is over in an instant
+	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) { controllerutil.AddFinalizer(c, held) })
 	s.Delete(claim)
 	s.run()
 	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketClaimDeleting)
+	testenv.Change(s.Env, claim, func(c *cosiapi.BucketClaim) { controllerutil.RemoveFinalizer(c, held) })
 	s.Gone(claim)
 	s.untilReleased(bucket, true)
 	testenv.Get(s.Env, access)
