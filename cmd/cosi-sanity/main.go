@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command cosi-sanity holds a COSI driver, in whatever language, against the conformance suite;
-// sweeps what a crashed run left; and serves a strict driver for those who write a COSI system.
+// sweeps what a crashed run left; serves a strict driver for those who write a COSI system; and tests
+// the credential store of a sidecar.
 package main
 
 import (
@@ -30,6 +31,7 @@ const usage = `cosi-sanity holds a COSI driver against the conformance suite of 
   cosi-sanity --list | --explain BKT-CRT-006             what is tested, and why
   cosi-sanity sweep --journal FILE --config sanity.yaml  remove what a crashed run left
   cosi-sanity serve-strict --endpoint unix://...sock     a strict driver to test a sidecar with
+  cosi-sanity credential-store --endpoint unix://...sock test a sidecar's store of credentials
 
 Exit codes: 0 conformant: every applicable MUST passed, and what --fail-on adds; 1 not;
 2 wrong usage or configuration; 3 the driver could not be tested.
@@ -51,6 +53,8 @@ func command(ctx context.Context, arguments []string, out, problems io.Writer) i
 			run, arguments = runSweep, arguments[1:]
 		case "serve-strict":
 			run, arguments = runStrict, arguments[1:]
+		case "credential-store":
+			run, arguments = runStore, arguments[1:]
 		case "run":
 			arguments = arguments[1:]
 		}

@@ -15,6 +15,11 @@ import (
 	"syscall"
 	"testing"
 
+	"google.golang.org/grpc"
+
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/internal/unixsocket"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/memdriver"
 )
@@ -190,6 +195,8 @@ func TestWrongUsage(t *testing.T) {
 		"a program that is absent": {[]string{"--exec", "no-such-driver", "--quiet"}, exitNotTested, ""},
 		"a sweep of nothing":       {[]string{"sweep", "--exec", "x"}, exitUsage, "--journal"},
 		"a strict driver on TCP":   {[]string{"serve-strict", "--endpoint", "tcp://x"}, exitUsage, "unix:///path/to/driver.sock"},
+		"a store on TCP":           {[]string{"credential-store", "--endpoint", "tcp://x"}, exitUsage, "--endpoint"},
+		"a store that is absent":   {[]string{"credential-store", "--endpoint", "unix:///no/such.sock"}, exitNotTested, "cannot be used now"},
 		"a missing configuration":  {[]string{"--config", "nowhere.yaml"}, exitUsage, "nowhere.yaml"},
 		"help is no mistake":       {[]string{"--help"}, exitConformant, "serve-strict"},
 	}
@@ -258,5 +265,28 @@ func TestSweepOfAKilledRun(t *testing.T) {
 	left, err := store.Inventory()
 	if err != nil || len(left) != 1 || left[0].Name != "somebody-elses" {
 		t.Errorf("want only somebody else's bucket left, got %v, %v", left, err)
+	}
+}
+
+// TestAStoreThatDoesNothing sees each case that fails named, with the sentence of the contract.
+func TestAStoreThatDoesNothing(t *testing.T) {
+	t.Parallel()
+	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "credentials.sock")
+	listener, err := unixsocket.Listen(t.Context(), endpoint, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	cosi.RegisterCredentialStoreServer(server, cosi.UnimplementedCredentialStoreServer{})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	code, out, problems := invoke(t, "credential-store", "--endpoint", endpoint)
+	if code != exitNotConformant || problems != "" {
+		t.Errorf("want exit code %d, got %d\n%s", exitNotConformant, code, problems)
+	}
+	for _, want := range []string{"FAILED CST-GET-001 says NOT_FOUND of an entry that is not there\n  contract: NOT_FOUND: there is none.\n", "not conformant: MUST 0/12"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
 	}
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +29,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/store"
 	"github.com/cooper-cosi/cooper/sidecar/internal/credentialstore"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -43,8 +46,8 @@ func newSecrets(t *testing.T) kube.Secrets {
 	return secrets
 }
 
-// serve serves a store that is not open yet, and returns a client of it.
-func serve(t *testing.T, log logr.Logger) (*credentialstore.Server, *remote.Blobs) {
+// listen serves a store that is not open yet, and returns its address.
+func listen(t *testing.T, log logr.Logger) (*credentialstore.Server, string) {
 	t.Helper()
 	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "credentials.sock")
 	listener, err := unixsocket.Listen(t.Context(), endpoint, 0o600)
@@ -60,6 +63,13 @@ func serve(t *testing.T, log logr.Logger) (*credentialstore.Server, *remote.Blob
 			t.Error(err)
 		}
 	})
+	return service, endpoint
+}
+
+// serve is listen with a client of the store.
+func serve(t *testing.T, log logr.Logger) (*credentialstore.Server, *remote.Blobs) {
+	t.Helper()
+	service, endpoint := listen(t, log)
 	client, err := remote.New(endpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +113,33 @@ func TestServed(t *testing.T) {
 			return direct
 		},
 	})
+}
+
+// TestSanity holds it against the cases that are there for every store.
+func TestSanity(t *testing.T) {
+	t.Parallel()
+	secrets := newSecrets(t)
+	service, endpoint := listen(t, logr.Discard())
+	service.OpenBy(func(ctx context.Context) (credstore.Blobs, error) {
+		return kube.OpenBlobs(ctx, secrets, "s3.example.com")
+	})
+	connection, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	results, err := store.Run(t.Context(), cosi.NewCredentialStoreClient(connection))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range results {
+		if len(result.Problems) > 0 {
+			t.Errorf("%s %s: %q", result.Case.ID, result.Case.Title, result.Problems)
+		}
+	}
+	if left, err := secrets.List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 1 { // the store's ID
+		t.Errorf("the cases left %d Secrets, %v", len(left.Items), err)
+	}
 }
 
 // TestNoOtherSecretIsReached tries all ways by a name from the store of one driver to Secrets of its

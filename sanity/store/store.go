@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store holds a credential store that a sidecar serves to its driver, in whatever language,
+// against its contract, proto/credentialstore.proto. It must not know how a store keeps its entries.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// callLimit bounds each call.
+const callLimit = 30 * time.Second
+
+// Case is one check. Every case is a MUST.
+type Case struct {
+	// ID is stable and unique, such as "CST-PUT-003".
+	ID string
+	// Title says in one line what a conforming store does.
+	Title string
+	// Rule is the sentence of the contract.
+	Rule string
+
+	run func(*c)
+}
+
+// Result is how one case ended.
+type Result struct {
+	Case Case
+	// Problems say what the store does in place of the rule. There are none if the case passed.
+	Problems []string
+}
+
+// Cases returns all cases, in the order in which they run.
+func Cases() []Case {
+	return []Case{
+		{"CST-ID-001", "has one ID of 32 hexadecimal digits", "GetStoreId returns the random ID that the store got when it was made. REQUIRED. 32 hexadecimal digits.", runID},
+		{"CST-GET-001", "says NOT_FOUND of an entry that is not there", "NOT_FOUND: there is none.", runMissing},
+		{"CST-GET-002", "returns the very bytes that were put, up to 512 KiB", "REQUIRED. What the driver put.", runRoundTrip},
+		{"CST-GET-003", "keeps entries apart whose names look alike", "GetEntry returns the entry of a name. Any text that the driver chooses.", runSimilar},
+		{"CST-PUT-001", "makes an entry only where there is none", "ABORTED: the entry has another version than the request. Nothing was changed. OPTIONAL. Empty for a new entry.", runMadeOnce},
+		{"CST-PUT-002", "changes the version with each write", "The version of the entry, which is the store's to choose and changes with each write.", runVersions},
+		{"CST-PUT-003", "refuses a write on an earlier version", "ABORTED: the entry has another version than the request, so somebody else wrote it. Nothing was changed.", runStale},
+		{"CST-PUT-004", "refuses a write on the version of an entry that was deleted", "ABORTED: the entry has another version than the request.", runDeletedVersion},
+		{"CST-PUT-005", "lets exactly one of many make an entry", "ABORTED: the entry has another version than the request, so somebody else wrote it.", runRace},
+		{"CST-DEL-001", "deletes what is there, and what is not there without an error", "DeleteEntry removes the entry of a name, whatever its version. That there is none is no error.", runDelete},
+		{"CST-REQ-001", "refuses a request without a name, and a write without data", "REQUIRED: a request without the field is refused with INVALID_ARGUMENT.", runRequired},
+		{"CST-REQ-002", "refuses names and data over the limits", "Sizes, in bytes: names 2048, data 512 KiB. Over the limit is INVALID_ARGUMENT.", runSizes},
+	}
+}
+
+// Run checks a store with all cases and removes the entries that they make, whose names begin with
+// "cosi-sanity-". An error says that the store could not be tested: nobody serves it, or it is not
+// open yet.
+func Run(ctx context.Context, client cosi.CredentialStoreClient) ([]Result, error) {
+	first, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	if _, err := client.GetStoreId(first, &cosi.GetStoreIdRequest{}); status.Code(err) == codes.Unavailable {
+		return nil, fmt.Errorf("the store cannot be used now: %w", err)
+	}
+	var results []Result
+	for _, one := range Cases() {
+		if err := ctx.Err(); err != nil {
+			return results, fmt.Errorf("before %s: %w", one.ID, err)
+		}
+		c := &c{ctx: ctx, client: client, prefix: "cosi-sanity-" + rand.Text() + "-"}
+		c.finish(one.run)
+		results = append(results, Result{Case: one, Problems: c.problems})
+	}
+	return results, nil
+}
+
+// c is the state of one case.
+type c struct {
+	ctx      context.Context //nolint:containedctx // of one case, which is one call
+	client   cosi.CredentialStoreClient
+	prefix   string
+	names    []string
+	problems []string
+}
+
+// errEnough ends a case that cannot go on.
+var errEnough = errors.New("enough")
+
+// finish runs a case to its end and removes its entries.
+func (c *c) finish(run func(*c)) {
+	defer func() {
+		if r := recover(); r != nil && r != errEnough { //nolint:errorlint // it is this very value
+			panic(r)
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), callLimit)
+		defer cancel()
+		for _, name := range c.names {
+			_, _ = c.client.DeleteEntry(ctx, &cosi.DeleteEntryRequest{Name: name})
+		}
+	}()
+	run(c)
+}
+
+func (c *c) failf(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+// name returns a name of the case's own, and has its entry removed at the end.
+func (c *c) name(suffix string) string {
+	name := c.prefix + suffix
+	c.names = append(c.names, name)
+	return name
+}
+
+func (c *c) id() string {
+	response, err := limited(c, c.client.GetStoreId, &cosi.GetStoreIdRequest{})
+	c.must("GetStoreId", err)
+	return response.GetId()
+}
+
+func (c *c) get(name string) (*cosi.GetEntryResponse, error) {
+	return limited(c, c.client.GetEntry, &cosi.GetEntryRequest{Name: name})
+}
+
+func (c *c) put(name, data, version string) (string, error) {
+	response, err := limited(c, c.client.PutEntry, &cosi.PutEntryRequest{Name: name, Data: []byte(data), Version: version})
+	return response.GetVersion(), err
+}
+
+func (c *c) remove(name string) error {
+	_, err := limited(c, c.client.DeleteEntry, &cosi.DeleteEntryRequest{Name: name})
+	return err
+}
+
+// made puts a new entry and returns its version.
+func (c *c) made(name, data string) string {
+	version, err := c.put(name, data, "")
+	c.must("PutEntry of a new entry", err)
+	if version == "" {
+		c.failf("PutEntry returned no version")
+	}
+	return version
+}
+
+// holds checks what an entry holds.
+func (c *c) holds(name, data, version, when string) {
+	got, err := c.get(name)
+	c.must("GetEntry "+when, err)
+	if string(got.GetData()) != data {
+		c.failf("%s the entry holds other data than the %d bytes that were put", when, len(data))
+	}
+	if got.GetVersion() != version {
+		c.failf("%s the entry has version %q, want %q, which PutEntry returned", when, got.GetVersion(), version)
+	}
+}
+
+// must ends the case if a call failed that must succeed.
+func (c *c) must(call string, err error) {
+	if err != nil {
+		c.failf("%s: %s: %s, want OK", call, status.Code(err), status.Convert(err).Message())
+		panic(errEnough)
+	}
+}
+
+// refused checks the code of a call.
+func (c *c) refused(call string, err error, want codes.Code) {
+	if got := status.Code(err); got != want {
+		c.failf("%s returned %s, want %s", call, got, want)
+	}
+}
+
+// limited makes a call that ends in time.
+func limited[Request, Response any](c *c, call func(context.Context, Request, ...grpc.CallOption) (Response, error), request Request) (Response, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, callLimit)
+	defer cancel()
+	return call(ctx, request)
+}
