@@ -118,6 +118,28 @@ func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	w.revoked(access)
 }
 
+// The user's annotation lets an access go that has no account yet, and the sidecar
+// hears of it when it is gone: its Secret must go all the same, or it would hold its
+// namespace.
+func TestCompletionForgedBeforeTheGrant(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "completion-forged")
+	w := pair(t, setup{backoff: patient(), unguarded: true})
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Code: codes.Unavailable, Times: driverfake.Always})
+	access, tenant := w.handedOff("app", "photos"), w.tenant()
+	w.eventually("there is a Secret", func(ctx context.Context) error {
+		return w.Client.Get(ctx, client.ObjectKeyFromObject(secret(access, 0)), &corev1.Secret{})
+	})
+	release := w.lags.lag(theSidecar, "bucketaccesses") // it sees the deletion too late
+	w.must(tenant.Delete(t.Context(), access.DeepCopy()))
+	as(w, tenant, access.DeepCopy(), func(a *cosiapi.BucketAccess) {
+		cosiapi.SetAnnotation(a, cosiapi.SidecarCleanupFinishedAnnotation, "")
+	})
+	w.gone(access.DeepCopy())
+	release()
+	w.gone(secret(access, 0))
+}
+
 // An access that was granted before there was a record gets one.
 func TestRecordOfAnOldAccess(t *testing.T) {
 	t.Parallel()
