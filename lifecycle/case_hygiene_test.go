@@ -57,12 +57,12 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		granted := proto.CloneOf(first)
 		granted.Credentials.S3.AccessSecretKey = canary
 		asked := 0
-		grant := func(f driverfake.Fault) {
+		grant := func(f driverfake.Fault, again func()) {
 			t.Helper()
 			asked++
 			f.RPC = driverfake.GrantAccess
 			w.driver.Script(f)
-			change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, fmt.Sprint(asked)) })
+			again()
 			w.eventually("access is granted again", func(context.Context) error {
 				if n := len(w.driver.Calls(driverfake.GrantAccess)); n != asked+1 {
 					return fmt.Errorf("%d calls, want %d", n, asked+1)
@@ -70,17 +70,16 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 				return nil
 			})
 		}
-		grant(driverfake.Fault{Answer: granted})
+		grant(driverfake.Fault{Answer: granted}, w.reconfigure)
 		grant(driverfake.Fault{Answer: &cosi.DriverGrantBucketAccessResponse{
 			Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: badCanary}},
-		}})
+		}}, w.reconfigure)
 		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
-		grant(saying("once", given, canary, badCanary))
+		grant(saying("once", given, canary, badCanary), w.reconfigure)
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")
-		w.stop(theSidecar) // its successor knows but what is in the Secrets
-		w.runSidecar()
-		grant(saying("again", canary))
+		w.stop(theSidecar)
+		grant(saying("again", canary), func() { w.runSidecar() }) // which knows but what is in the Secrets
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "again")
 		w.clean(given, canary, badCanary)
 		revoke := saying("at the end", canary)
@@ -90,7 +89,7 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		w.redacted(access, cosiapi.ConditionDeprovisionFailed, "at the end")
 		w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
 		w.clean(given, canary, badCanary)
-		w.touch(access)
+		w.reconfigure()
 		w.gone(access)
 		w.leak()
 	})

@@ -153,7 +153,7 @@ func TestProvisionedStaysTrue(t *testing.T) {
 	if c := testenv.Condition(access, cosiapi.ConditionProvisioned); c.Status != metav1.ConditionTrue || !c.LastTransitionTime.Equal(&since) {
 		t.Errorf("Provisioned moved: %+v", c)
 	}
-	w.touch(access)
+	w.reconfigure()
 	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
 }
 
@@ -245,7 +245,7 @@ func TestEvents(t *testing.T) {
 	w.untilEvent(w.namespace, access, events.FailedGrantAccess)
 	w.delete(access)
 	w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
-	w.touch(access)
+	w.reconfigure()
 	w.gone(access)
 	w.delete(claim)
 	w.untilEvent(w.namespace, claim, events.FailedDeleteBucket)

@@ -407,7 +407,7 @@ func TestRevocationThatFails(t *testing.T) {
 			t.Error("the Secret is there again")
 		}
 		w.driver.ClearScript()
-		w.touch(stuck)
+		w.reconfigure()
 		w.gone(stuck, claim)
 		w.called(driverfake.RevokeAccess, 3)
 	})

@@ -170,7 +170,7 @@ func (w *world) reconfigureAfter(rpc driverfake.RPC, calls int) (stop func()) {
 	go func() {
 		defer close(done)
 		if _, err := w.driver.Await(ctx, driverfake.Finished(calls), rpc); err == nil {
-			w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
+			w.reconfigure()
 		}
 	}()
 	return func() { cancel(); <-done }

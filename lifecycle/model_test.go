@@ -22,7 +22,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 const (
@@ -142,7 +141,7 @@ func (m *model) calmDown() {
 	m.tape.calm()
 	m.letWatchesGo()
 	if m.refused {
-		m.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
+		m.reconfigure()
 		m.refused = false
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -206,7 +207,8 @@ func change[T client.Object](w *world, obj T, change func(T)) {
 	})
 }
 
-// touch changes nothing that matters in an object.
+// touch changes nothing that matters in an object. A label of a Bucket ends the
+// wait for its next call.
 func (w *world) touch(obj client.Object) {
 	w.t.Helper()
 	w.rules.ObjectChanged()
@@ -219,6 +221,13 @@ func (w *world) touch(obj client.Object) {
 		labels["touched"] += "x"
 		o.SetLabels(labels)
 	})
+}
+
+// reconfigure gives the driver a new configuration, which ends every wait for a
+// call, and repeats the grants.
+func (w *world) reconfigure() {
+	w.t.Helper()
+	w.driver.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision += "x" })
 }
 
 // until waits until the object is as check wants it; check says what is wrong.

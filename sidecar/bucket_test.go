@@ -343,6 +343,12 @@ func TestRetainedBucket(t *testing.T) {
 	}
 }
 
+// again asks for another try, as an administrator does.
+func (s *system) again(b *cosiapi.Bucket) {
+	s.t.Helper()
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"again": "1"} })
+}
+
 func TestBucketDeletionThatFails(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -369,7 +375,7 @@ func TestBucketDeletionThatFails(t *testing.T) {
 			if n := len(s.driver.Calls(driverfake.DeleteBucket)); n != 1 {
 				t.Errorf("DriverDeleteBucket: want 1 call until something changes, got %d", n)
 			}
-			testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
+			s.again(b)
 			s.Gone(b)
 		})
 	}
@@ -389,7 +395,7 @@ func TestBucketSaysWhatItsDeletionWaitsFor(t *testing.T) {
 	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.BucketClaimBeingDeletedAnnotation, "") })
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Retrying)
 	s.untilCondition(b, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.SidecarValidated)
-	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Annotations["poke"] = "again" })
+	s.again(b)
 	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionFalse, conditions.RPCSucceeded)
 	s.Eventually("COSI has released the Bucket", func(context.Context) error {
 		if cosiapi.HasProtection(testenv.Get(s.Env, b)) {

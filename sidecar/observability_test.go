@@ -110,6 +110,7 @@ func TestMetrics(t *testing.T) {
 # TYPE cosi_operation_count counter
 cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="Bucket",status="Succeeded"} 1
 cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="BucketAccess",status="Succeeded"} 1
+cosi_operation_count{driver_name=%[1]q,operation="Create",resource_kind="BucketAccess",status="Unknown"} 1
 cosi_operation_count{driver_name=%[1]q,operation="Delete",resource_kind="Bucket",status="Succeeded"} 1
 # HELP cosi_sidecar_operation_errors_total Number of RPCs to the driver that did not return OK.
 # TYPE cosi_sidecar_operation_errors_total counter

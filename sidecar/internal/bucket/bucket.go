@@ -17,7 +17,6 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
@@ -60,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
-	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: b}, Asks: asks(b), Info: r.Info()}, bucket: b}
+	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: b}, Asks: another(b), Info: r.Info()}, bucket: b}
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
@@ -68,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if fateOf(b) != provision {
 		steps = r.deprovisioning()
 	}
-	return runner.Run(ctx, r.Runner, req, b, steps, w)
+	return kit.Run(ctx, r.Kit.Kit, steps, w)
 }
 
 // provisioning are the steps for a Bucket that is wanted: its bucket is created,

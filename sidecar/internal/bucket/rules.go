@@ -68,6 +68,16 @@ func asks(b *cosiapi.Bucket) cosiapi.BucketSpec {
 	return spec
 }
 
+// another returns what makes another try for a Bucket worthwhile when it changes:
+// beside what its spec asks, a label, by which an administrator asks for another
+// look. Users cannot write Buckets.
+func another(b *cosiapi.Bucket) any {
+	return struct {
+		Spec   cosiapi.BucketSpec
+		Labels map[string]string
+	}{asks(b), b.Labels}
+}
+
 // sameOrder reports whether two states of a Bucket ask the same of the driver.
 // Conditions, finalizers, labels and annotations of others ask nothing.
 func sameOrder(before, now client.Object) bool {

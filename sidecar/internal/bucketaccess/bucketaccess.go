@@ -25,7 +25,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
@@ -85,6 +84,8 @@ type work struct {
 	secrets []*corev1.Secret
 	// flaw is what is wrong with an access that goes on to work all the same.
 	flaw *conditions.Problem
+	// wish says that a user may have brought the grant about.
+	wish bool
 	// response is what the driver granted.
 	response *cosi.DriverGrantBucketAccessResponse
 }
@@ -128,7 +129,7 @@ func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconc
 		}
 		steps = r.provisioning()
 	}
-	return runner.Run(ctx, r.Runner, req, a, steps, w)
+	return kit.Run(ctx, r.Kit.Kit, steps, w)
 }
 
 // concerns reports whether there is anything to do for the access here: the

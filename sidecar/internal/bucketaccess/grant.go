@@ -21,5 +21,8 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 		return r.callFailed(ctx, w, err)
 	}
 	w.response = response
+	if w.wish {
+		r.Schedule.Spend(w.Req, w.Info.Epoch, r.Now())
+	}
 	return step.Next(), nil
 }

@@ -16,7 +16,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/kit"
-	"github.com/cooper-cosi/cooper/internal/runner"
 	"github.com/cooper-cosi/cooper/internal/step"
 	"github.com/cooper-cosi/cooper/sidecar/internal/calls"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -46,8 +45,8 @@ func (r *Reconciler) leftovers(ctx context.Context, req reconcile.Request) (time
 		if a.Status.AccountID != "" {
 			log.FromContext(ctx).Info("Cleaning up behind an access that was removed by hand", "uid", a.UID, "account", a.Status.AccountID)
 		}
-		f := &farewell{work: work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}, departed: one}
-		result, err := runner.Run(ctx, r.Runner.Once(), req, a, r.departing(), f)
+		f := &farewell{work: work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a, Gone: true}, Asks: a.Spec, Info: r.Info()}, access: a}, departed: one}
+		result, err := kit.Run(ctx, r.Kit.Kit, r.departing(), f)
 		errs = append(errs, err)
 		if after := result.RequeueAfter; after > 0 && (soonest == 0 || after < soonest) {
 			soonest = after
@@ -73,6 +72,7 @@ func (r *Reconciler) gone(ctx context.Context, f *farewell) (step.Verdict, error
 	err := r.Live.Get(ctx, f.Req.NamespacedName, now)
 	switch {
 	case err == nil && now.UID == f.access.UID:
+		r.Failures.Forget(f.own().Req)
 		r.Departed.drop(f.departed)
 		return step.Done(), nil
 	case err != nil && !apierrors.IsNotFound(err):

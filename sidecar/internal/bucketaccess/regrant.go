@@ -113,6 +113,9 @@ func renewal(now, expiry time.Time) time.Time {
 	return at
 }
 
+// intervalPassed is why an access is granted again though nobody changed anything.
+const intervalPassed = "the regrant interval has passed"
+
 // due returns why the driver must be asked for the access (again); empty means
 // that everything is as it should be until at the latest next, which is zero
 // if no time is set.
@@ -133,7 +136,7 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, period
 		}
 	}
 	if !periodic.IsZero() && !now.Before(periodic) {
-		return "the regrant interval has passed", next
+		return intervalPassed, next
 	}
 	return "", next
 }

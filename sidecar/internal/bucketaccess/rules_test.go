@@ -263,6 +263,67 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
+// What belongs to others must not be named to the users of an access.
+func TestBucketProblemNamesNothingForeign(t *testing.T) {
+	t.Parallel()
+	for name, alter := range map[string]func(*cosiapi.Bucket){
+		"a Bucket of another claim": func(b *cosiapi.Bucket) {
+			b.Spec.BucketClaimRef.Namespace, b.Spec.BucketClaimRef.Name = "rivals", "films"
+		},
+		"a Bucket with another ID":       func(b *cosiapi.Bucket) { b.Status.BucketID = "bucket-of-rivals" },
+		"a Bucket whose claim is bound":  func(b *cosiapi.Bucket) { b.Spec.BucketClaimRef.Namespace, b.Spec.BucketClaimRef.UID = "rivals", "u" },
+		"one that is being deleted, too": func(b *cosiapi.Bucket) { b.DeletionTimestamp, b.Status.BucketID = &metav1.Time{}, "bucket-of-rivals" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := granted(), &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: "b1"}}
+			b.Spec.BucketClaimRef = cosiapi.BucketClaimReference{Namespace: "ns", Name: "one", UID: "u1"}
+			b.Status.BucketID, b.Status.Protocols = "id1", []cosiapi.Protocol{cosiapi.ProtocolS3}
+			conditions.Set(&b.Status.Conditions, conditions.Change{Type: cosiapi.ConditionProvisioned, Status: metav1.ConditionTrue, Reason: conditions.Provisioned})
+			if p := bucketProblem(a, a.Status.AccessedBuckets[1], b); p != nil {
+				t.Fatalf("a Bucket in order has a problem: %+v", p)
+			}
+			alter(b)
+			p := bucketProblem(a, a.Status.AccessedBuckets[1], b)
+			if p == nil {
+				t.Fatal("there is no problem")
+			}
+			for _, foreign := range []string{"rivals", "films", "id1"} {
+				if strings.Contains(p.Message, foreign) {
+					t.Errorf("it names %q: %s", foreign, p.Message)
+				}
+			}
+		})
+	}
+}
+
+func TestWishesAreLimited(t *testing.T) {
+	t.Parallel()
+	now, req, other := time.Now(), reconcile.Request{}, reconcile.Request{}
+	other.Name = "other"
+	s := &Schedule{}
+	granted := 0
+	for second := range 3600 {
+		if at := now.Add(time.Duration(second) * time.Second); s.Rest(req, 1, at) == 0 {
+			s.Spend(req, 1, at)
+			granted++
+		}
+	}
+	if most := grantsAtOnce + 60; granted < most-1 || granted > most {
+		t.Errorf("an hour of a wish each second: want %d grants, got %d", most, granted)
+	}
+	if rest := s.Rest(other, 1, now); rest != 0 {
+		t.Errorf("another access waits: %v", rest)
+	}
+	if late := now.Add(time.Hour - time.Second); s.Rest(req, 1, late) == 0 || s.Rest(req, 2, late) != 0 {
+		t.Error("only a driver that says something new ends the wait")
+	}
+	s.Forget(req)
+	if len(s.spent) != 0 || s.Rest(req, 1, now) != 0 {
+		t.Errorf("an access that is gone is remembered: %v", s.spent)
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	now, req := time.Now(), reconcile.Request{}

@@ -21,6 +21,45 @@ type Schedule struct {
 
 	mu   sync.Mutex
 	next map[reconcile.Request]time.Time
+	// spent is what was granted for what users may bring about.
+	spent map[reconcile.Request]spending
+}
+
+// A spending is by when all grants of an access would have been made at the rate
+// that is allowed in the long run, and the epoch of the driver that made them.
+type spending struct {
+	until time.Time
+	epoch uint64
+}
+
+// Users may rotate an access, or change its Secret, as often as they like. Each
+// access is granted for that some times at once, and then once in a while.
+const (
+	grantsAtOnce = 10
+	grantEvery   = time.Minute
+)
+
+// Rest returns how long an access must wait until it is granted for what a user
+// may have brought about. A driver that says something new ends the wait.
+func (s *Schedule) Rest(req reconcile.Request, epoch uint64, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.spent[req]
+	if last.epoch != epoch {
+		return 0
+	}
+	return max(0, last.until.Add(-(grantsAtOnce-1)*grantEvery).Sub(now))
+}
+
+// Spend notes that the access was granted for what a user may have brought about.
+func (s *Schedule) Spend(req reconcile.Request, epoch uint64, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := now
+	if last := s.spent[req]; last.epoch == epoch && last.until.After(now) {
+		from = last.until
+	}
+	add(&s.spent, req, spending{from.Add(grantEvery), epoch})
 }
 
 // Next returns when the access is granted again; zero means never.
@@ -34,7 +73,7 @@ func (s *Schedule) Next(req reconcile.Request, now time.Time) time.Time {
 	if !ok {
 		half := s.Interval / 2
 		at = now.Add(half + time.Duration(rand.Float64()*float64(half))) //nolint:gosec // spreads load, guards nothing
-		s.set(req, at)
+		add(&s.next, req, at)
 	}
 	return at
 }
@@ -46,7 +85,7 @@ func (s *Schedule) Granted(req reconcile.Request, now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(req, now.Add(backoff.Jitter(s.Interval)))
+	add(&s.next, req, now.Add(backoff.Jitter(s.Interval)))
 }
 
 // Forget drops an access that is gone.
@@ -54,11 +93,5 @@ func (s *Schedule) Forget(req reconcile.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.next, req)
-}
-
-func (s *Schedule) set(req reconcile.Request, at time.Time) {
-	if s.next == nil {
-		s.next = map[reconcile.Request]time.Time{}
-	}
-	s.next[req] = at
+	delete(s.spent, req)
 }

@@ -23,6 +23,11 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 		if name := sealed(w.secrets, w.order.digest, now); name != "" {
 			return r.blocked(ctx, w, &SealedError{Name: name})
 		}
+		if w.wish = why != intervalPassed; w.wish {
+			if rest := r.Schedule.Rest(w.Req, w.Info.Epoch, now); rest > 0 {
+				return step.WaitAtMost(rest, "the time of another grant, after many in a row"), nil
+			}
+		}
 		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
 		return step.Next(), nil
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"time"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -39,14 +40,17 @@ type Kit struct {
 type Turn struct {
 	kit.Turn
 
-	// Asks is the part of the object's spec that the driver is asked about, or
-	// that somebody changes to make another try worthwhile.
+	// Asks is the part of the object's spec that the driver is asked about, and
+	// what else an administrator changes to have another try.
 	Asks any
 	// Info is the driver's latest response to DriverGetInfo.
 	Info driver.Info
 }
 
 func (t *Turn) turn() *Turn { return t }
+
+// DriverName implements kit.Work.
+func (t *Turn) DriverName() string { return t.Info.Name }
 
 // Shared is kit.Shared for the steps of this package.
 func Shared[W interface{ turn() *Turn }](name string, do func(context.Context, *Turn) (step.Verdict, error)) step.Step[W] {
@@ -73,6 +77,7 @@ func (k *Kit) Begin(t *Turn, call inflight.Call, of string) (end func(), wait st
 // Failed notes that a call failed, after that was written to the object, and
 // waits until it may be repeated. asked is the State that the call was made for.
 func (k *Kit) Failed(t *Turn, asked State, f *driver.Failure) step.Verdict {
+	k.CountFailure(t.Info.Name, &t.Turn)
 	return k.until(k.Failures.Note(t.Req, asked, f))
 }
 
@@ -90,5 +95,5 @@ func (k *Kit) until(wait time.Duration) step.Verdict {
 
 // State is what a call for the object is made for now.
 func (t *Turn) State() State {
-	return State{Object: Fingerprint(t.Object, t.Asks), Driver: t.Info.Epoch}
+	return State{Object: Fingerprint(t.Object, t.Asks), Driver: t.Info.Epoch, Rotation: t.Object.GetAnnotations()[cosiapi.RotateAnnotation]}
 }

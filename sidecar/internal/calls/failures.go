@@ -21,13 +21,16 @@ import (
 // Forever is the wait of a call that only a change of object or driver repeats.
 const Forever = time.Duration(math.MaxInt64)
 
-// A State is what a failure is bound to: if it differs, the call may be tried
-// at once.
+// A State is what a failure is bound to: if the object or the driver differs,
+// the call may be tried at once.
 type State struct {
 	// Object is the Fingerprint of the object.
 	Object string
 	// Driver is the epoch of the driver's response to DriverGetInfo.
 	Driver uint64
+	// Rotation is what a user may change as often as they like: another one ends
+	// the wait after a terminal failure, and no backoff.
+	Rotation string
 }
 
 // Failures remembers for which objects of a kind the driver failed, so that
@@ -46,8 +49,10 @@ type Failures struct {
 // A failure is the last one of an object.
 type failure struct {
 	state State
-	until time.Time
-	never bool
+	// until is when the call may be repeated, unless it may never; soonest is
+	// when it may for another rotation.
+	until, soonest time.Time
+	never          bool
 }
 
 // NewFailures returns Failures without any. A retryable one waits for its
@@ -66,19 +71,23 @@ func (fs *Failures) Wait(req reconcile.Request, now State) time.Duration {
 	if !ok {
 		return 0
 	}
-	if last.state != now {
+	switch {
+	case last.state.Object != now.Object || last.state.Driver != now.Driver:
 		delete(fs.failed, req)
 		fs.limiter.Forget(req)
 		return 0
-	}
-	if last.never {
+	case last.state.Rotation != now.Rotation:
+		return max(0, time.Until(last.soonest))
+	case last.never:
 		return Forever
+	default:
+		return max(0, time.Until(last.until))
 	}
-	return max(0, time.Until(last.until))
 }
 
 // Note notes a failure and returns how long the next call must wait.
 func (fs *Failures) Note(req reconcile.Request, state State, f *driver.Failure) time.Duration {
+	again := fs.limiter.When(req)
 	wait := Forever
 	switch {
 	case f.UntilReconnect():
@@ -87,13 +96,14 @@ func (fs *Failures) Note(req reconcile.Request, state State, f *driver.Failure) 
 			wait = backoff.Jitter(fs.resync)
 		}
 	default:
-		wait = fs.limiter.When(req)
+		wait = again
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	last := failure{state: state, never: wait == Forever}
+	now := time.Now()
+	last := failure{state: state, soonest: now.Add(again), never: wait == Forever}
 	if !last.never {
-		last.until = time.Now().Add(wait)
+		last.until = now.Add(wait)
 	}
 	fs.failed[req] = last
 	return wait
@@ -108,19 +118,17 @@ func (fs *Failures) Forget(req reconcile.Request) {
 	fs.limiter.Forget(req)
 }
 
-// Fingerprint returns a digest of what a user or administrator can change of an
-// object to make another try worthwhile, which its status, finalizers and
-// bookkeeping are no part of. asks is what the spec asks of the driver, which is
-// less than all of it, so the generation does not do; it must be possible to
-// write it as JSON.
+// Fingerprint returns a digest of what makes another try worthwhile when it
+// changes, which status, finalizers, labels and annotations are no part of: the
+// last two are no concern of the driver, and a user may change them every second.
+// asks is what the spec asks of the driver, which is less than all of it, so the
+// generation does not do; it must be possible to write it as JSON.
 func Fingerprint(obj client.Object, asks any) string {
 	seen := struct {
-		UID         string            `json:"uid"`
-		Asks        any               `json:"asks"`
-		Labels      map[string]string `json:"labels"`
-		Annotations map[string]string `json:"annotations"`
-		Deleting    bool              `json:"deleting"`
-	}{string(obj.GetUID()), asks, obj.GetLabels(), obj.GetAnnotations(), obj.GetDeletionTimestamp() != nil}
+		UID      string `json:"uid"`
+		Asks     any    `json:"asks"`
+		Deleting bool   `json:"deleting"`
+	}{string(obj.GetUID()), asks, obj.GetDeletionTimestamp() != nil}
 	text, err := json.Marshal(seen)
 	if err != nil {
 		// Strings, maps of strings and specs always marshal.

@@ -37,6 +37,8 @@ func TestFailures(t *testing.T) {
 		"an unimplemented call waits for a change only":        {untilReconnect, before, calls.Forever, calls.Forever},
 		"a change of the object allows the call":               {untilReconnect, calls.State{Object: "o2", Driver: 1}, 0, 0},
 		"a driver that reconnected allows the call":            {untilReconnect, calls.State{Object: "o1", Driver: 2}, 0, 0},
+		"a rotation does not end a backoff":                    {retryable, calls.State{Object: "o1", Driver: 1, Rotation: "r"}, 59 * time.Minute, 72 * time.Minute},
+		"a rotation after a refusal waits as after a failure":  {terminal, calls.State{Object: "o1", Driver: 1, Rotation: "r"}, 59 * time.Minute, 72 * time.Minute},
 		"a change allows the call after a retryable one, also": {retryable, calls.State{Object: "o1", Driver: 2}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,9 +85,10 @@ func TestFingerprint(t *testing.T) {
 	}{
 		"the status does not count":      {func(b *cosiapi.Bucket) { b.Status.BucketID = "id"; b.ResourceVersion = "7" }, false},
 		"a finalizer does not count":     {func(b *cosiapi.Bucket) { b.Finalizers = []string{"f"} }, false},
+		"a label does not count":         {func(b *cosiapi.Bucket) { b.Labels = map[string]string{"a": "2"} }, false},
 		"another spec counts":            {func(b *cosiapi.Bucket) { b.Spec.DriverName = "other" }, true},
 		"what is not asked does not":     {func(b *cosiapi.Bucket) { b.Generation = 2 }, false},
-		"an annotation counts":           {func(b *cosiapi.Bucket) { b.Annotations["a"] = "2" }, true},
+		"an annotation does not count":   {func(b *cosiapi.Bucket) { b.Annotations["a"] = "2" }, false},
 		"a deletion counts":              {func(b *cosiapi.Bucket) { b.DeletionTimestamp = &metav1.Time{} }, true},
 		"an object of equal name counts": {func(b *cosiapi.Bucket) { b.UID = "v" }, true},
 	} {
