@@ -13,6 +13,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -84,7 +85,7 @@ func TestStaleCacheLosesNoBucket(t *testing.T) {
 
 func TestBucketOfThatNameExists(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-exists")
+	cases.Covers(t, "bucket-exists", "foreign-names")
 	for name, tc := range map[string]struct {
 		uid   func(types.UID) types.UID
 		ready bool
@@ -103,7 +104,7 @@ func TestBucketOfThatNameExists(t *testing.T) {
 				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: w.namespace, Name: "photos", UID: tc.uid(claim.UID)},
 			}
 			if !tc.ready {
-				bucket.Spec.BucketClaimRef.Name = "films"
+				bucket.Spec.BucketClaimRef.Namespace, bucket.Spec.BucketClaimRef.Name = "rivals", "films"
 			}
 			w.create(bucket)
 			w.runController()
@@ -116,6 +117,7 @@ func TestBucketOfThatNameExists(t *testing.T) {
 			if get(w, claim); claim.Status.BoundBucketName != "" {
 				t.Errorf("the claim bound to %s", claim.Status.BoundBucketName)
 			}
+			w.unnamed(claim, claim.Status.Conditions, events.FailedCreateBucket, "rivals", "films", "somebody-else")
 		})
 	}
 }

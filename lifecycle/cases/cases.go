@@ -390,12 +390,20 @@ func ofReports() []Case {
 			Sentence: "A retryable failure leaves Provisioned Unknown and is retried with backoff; any other makes it False and is not retried in a loop.",
 		},
 		{
+			ID: "users-hurry-nothing", Section: conditions, Decision: "0004",
+			Sentence: "No annotation, label or rotation of a user ends a backoff, and rotations without end reach the driver once a minute.",
+		},
+		{
 			ID: "no-credential-leaks", Section: secretData,
 			Sentence: "No credential is in conditions, Events, logs or metrics, nor in any object but its Secret.",
 		},
 		{
 			ID: "operation-measured-once", Section: indicators, Decision: "0007",
 			Sentence: "The duration of each operation is measured once per object, for deletions until the finalizer is removed.",
+		},
+		{
+			ID: "failures-counted", Section: indicators, Decision: "0007",
+			Sentence: "A reconcile that failed counts as Unknown, and a creation that a deletion came before as Canceled, with the name of the driver.",
 		},
 		{
 			ID: "conditions-of-claims", Section: bucketClaim, Decision: "0003",
@@ -408,6 +416,18 @@ func ofReports() []Case {
 		{
 			ID: "events", Section: working, Decision: "0003",
 			Sentence: "The Events of the KEP are on the object that they are about, where its users see them, and repetitions are one Event.",
+		},
+		{
+			ID: "class-missing", Section: working, Decision: "0003",
+			Sentence: "A claim or access whose class does not exist gets an Event that says so.",
+		},
+		{
+			ID: "foreign-names", Section: working, Decision: "0022",
+			Sentence: "What users read names no claim, namespace or bucket ID of others.",
+		},
+		{
+			ID: "lease-by-one-clock", Section: controllers, Decision: "0021",
+			Sentence: "A sidecar is missed once the controller has seen its Lease stay as it is for as long as it lasts, whatever the clock of its node says.",
 		},
 		{
 			ID: "api-problem-is-an-event", Section: conditions, Decision: "0003",

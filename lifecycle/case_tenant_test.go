@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// A user who writes to an access all the time makes nobody call the driver before
+// its time.
+func TestUserDoesNotHurryTheDriver(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "users-hurry-nothing")
+	w := pair(t, setup{})
+	access := w.granted("app", "keys", "photos")
+	rotate := func(value string) {
+		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, value) })
+	}
+	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.Unavailable, Times: driverfake.Always})
+	rotate("1")
+	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.Retrying)
+	for i := range 3 {
+		change(w, access, func(a *cosiapi.BucketAccess) {
+			cosiapi.SetAnnotation(a, "note", fmt.Sprint(i))
+			a.Labels = map[string]string{"note": fmt.Sprint(i)}
+		})
+		w.settled()
+		rotate("again " + fmt.Sprint(i))
+		w.settled()
+	}
+	w.called(driverfake.GrantAccess, 2)
+	w.driver.ClearScript()
+	w.stop(theSidecar) // an administrator need not wait
+	w.runSidecar()
+	w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse)
+}
+
+// A few rotations in a row are passed on at once, many are not, nor are Secrets that
+// somebody spoils, until the driver says something new.
+func TestRotationsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "users-hurry-nothing")
+	w := pair(t, setup{})
+	const atOnce = 10
+	began := time.Now()
+	access := w.granted("app", "keys", "photos")
+	for i := 1; i < atOnce+3; i++ { // the first grant is none of them, but counts
+		change(w, access, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, fmt.Sprint(i)) })
+		if i < atOnce {
+			w.awaitCalls(driverfake.Finished(i+1), driverfake.GrantAccess)
+		}
+		w.settled()
+	}
+	change(w, secret(access, 0), func(s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("spoilt") })
+	w.touch(access)
+	w.settled()
+	most := atOnce + int(time.Since(began)/time.Minute)
+	if n := len(w.driver.Calls(driverfake.GrantAccess)); n > most {
+		t.Errorf("want at most %d grants, got %d", most, n)
+	}
+	w.reconfigure()
+	until(w, secret(access, 0), "the Secret is repaired", func(s *corev1.Secret) error {
+		if string(s.Data["AWS_ACCESS_KEY_ID"]) == "spoilt" {
+			return errNot
+		}
+		return nil
+	})
+}
+
+func TestClassThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "class-missing")
+	w := start(t, setup{})
+	claim, access := w.claim("photos", "misspelt"), w.access("app", "misspelt", "photos")
+	w.create(claim, access)
+	for _, e := range []eventsv1.Event{
+		w.untilEvent(w.namespace, claim, events.FailedCreateBucket), w.untilEvent(w.namespace, access, events.FailedGrantAccess),
+	} {
+		if e.Type != corev1.EventTypeWarning || !strings.Contains(e.Note, "misspelt") {
+			t.Errorf("the Event does not warn of the class: %+v", e)
+		}
+	}
+	w.newClass("misspelt")
+	w.newAccessClass("misspelt")
+	w.ready(claim, access)
+}
+
+// unnamed fails the test if a condition or an Event of an object holds one of the
+// names.
+func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason events.Reason, names ...string) {
+	w.t.Helper()
+	said := []string{w.untilEvent(w.namespace, obj, reason).Note}
+	for _, c := range conds {
+		said = append(said, c.Message)
+	}
+	for _, text := range said {
+		for _, name := range names {
+			if strings.Contains(text, name) {
+				w.t.Errorf("users of %s read of %q, which is not theirs: %s", w.namespace, name, text)
+			}
+		}
+	}
+}
+
+// The time in a Lease is that of the node of its holder. A sidecar whose clock is
+// behind that of the controller is not missed.
+func TestClockOfTheSidecarIsBehind(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "lease-by-one-clock")
+	w := start(t, setup{leases: true, patience: time.Second, idle: true})
+	const lasts = time.Hour
+	behind := metav1.NewMicroTime(time.Now().Add(-2 * lasts))
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: sidecar.LeaseName(w.driver.Name())}}
+	change(w, lease, func(l *coordinationv1.Lease) {
+		holder, seconds := "elsewhere", int32(lasts/time.Second)
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &holder, &seconds, &behind
+	})
+	w.runController()
+	w.newClass("fast")
+	claim := w.newClaim("photos", "fast")
+	w.askedMoreThan(0)
+	behind = metav1.NewMicroTime(behind.Add(2 * time.Second))
+	change(w, lease, func(l *coordinationv1.Lease) { l.Spec.RenewTime = &behind })
+	w.touch(w.bucketOf(claim))
+	w.askedMoreThan(1)
+	fence := w.newClaim("fence", "no-such-class")
+	w.condition(fence, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForClass)
+	w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
+	change(w, lease, func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} })
+	w.touch(w.bucketOf(claim))
+	w.names(w.condition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForSidecar), "nobody holds")
+}
+
+// A reconcile that failed counts, whether the driver or the Kubernetes API was the
+// cause, and a creation that came to nothing counts for the driver that it was of.
+func TestFailuresAreCounted(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "failures-counted")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
+	w.tape.strike(&fault{Who: theController, What: "patch bucketclaims/status", Times: 1, Status: 500})
+	w.provisioned("photos", "fast")
+	w.stop(theSidecar)
+	early := w.newClaim("early", "fast")
+	bucket := w.bucketOf(early)
+	w.delete(bucket)
+	w.gone(bucket)
+	w.delete(early)
+	w.gone(early)
+	for _, tc := range []struct{ who, kind, status string }{
+		{theSidecar, "Bucket", "Unknown"},
+		{theController, "BucketClaim", "Unknown"},
+		{theController, "BucketClaim", "Canceled"},
+	} {
+		labels := map[string]string{"driver_name": w.driver.Name(), "resource_kind": tc.kind, "operation": "Create", "status": tc.status}
+		w.eventually(fmt.Sprintf("the creation of a %s counts as %s", tc.kind, tc.status), func(context.Context) error {
+			if n := w.sample(tc.who, "cosi_operation_count", labels); n != 1 {
+				return fmt.Errorf("want 1, got %v", n)
+			}
+			return nil
+		})
+	}
+}
