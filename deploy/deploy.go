@@ -2,8 +2,8 @@
 
 // Package deploy holds the manifests that install Cooper's API: the CRDs, which
 // are generated from api/v1alpha2, the RBAC roles of controller, sidecar and
-// users, and the admission policy that guards what COSI notes on objects. It only carries files; it must not import anything else of this
-// module nor talk to a cluster.
+// users, and the admission policies that guard what COSI notes on objects, and those of one driver from the sidecars of
+// others. It only carries files; it must not import anything else of this module nor talk to a cluster.
 package deploy
 
 import (
@@ -13,7 +13,7 @@ import (
 	"io/fs"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml policies/protection.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
+//go:embed crds/*.yaml rbac/*.yaml policies/protection.yaml policies/drivers.yaml drivers/s3/lease.yaml drivers/s3/credentials.yaml
 var files embed.FS
 
 // CRDs returns the manifests of the five CustomResourceDefinitions, by file
@@ -31,6 +31,16 @@ func RBAC() (map[string][]byte, error) { return manifests("rbac") }
 // its binding, two YAML documents.
 func Protection() ([]byte, error) {
 	data, err := files.ReadFile("policies/protection.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("read the embedded policy: %w", err)
+	}
+	return data, nil
+}
+
+// OwnDriver returns the manifest of the admission policy cosi-sidecar-driver, which leaves a sidecar the objects of the
+// driver whose Lease in SystemNamespace it may hold, and of its binding, two YAML documents.
+func OwnDriver() ([]byte, error) {
+	data, err := files.ReadFile("policies/drivers.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read the embedded policy: %w", err)
 	}

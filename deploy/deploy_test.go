@@ -20,7 +20,7 @@ func TestRolesOfANamespacedSidecar(t *testing.T) {
 	t.Parallel()
 	roles := clusterRoles(t)
 	for role, resources := range map[string][]string{
-		deploy.SidecarBucketsRole: {"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status"},
+		deploy.SidecarBucketsRole: {"objectstorage.k8s.io/buckets", "objectstorage.k8s.io/buckets/status", "cooper.dev/buckets"},
 		deploy.SidecarEventsRole:  {"events.k8s.io/events"},
 	} {
 		want := slices.DeleteFunc(slices.Clone(roles[deploy.SidecarRole]), func(right string) bool {

@@ -74,8 +74,10 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 			used := map[string]bool{
 				// The API server asks for it when it sees that an owner's deletion is blocked.
 				right("update", cosiapi.GroupName, "bucketaccesses/finalizers"): true,
-				// A policy asks for it, which confines the writes of Secrets.
-				right("confine", "cooper.dev", "secrets"): true,
+				// A policy asks for it, which confines the writes of its holder.
+				right("confine", "cooper.dev", "secrets"):        true,
+				right("confine", "cooper.dev", "buckets"):        true,
+				right("confine", "cooper.dev", "bucketaccesses"): true,
 				// The controller reads an access past its cache when a patch of it is refused, as TestSkewOfTwoControllers
 				// has it.
 				right("get", cosiapi.GroupName, "bucketaccesses"): true,

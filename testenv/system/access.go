@@ -38,8 +38,8 @@ type identity struct {
 	roles        []string
 	// manifest holds what the user needs besides, such as a Role of its own. Optional.
 	manifest []byte
-	// may is a right that only these roles give, by which one sees that they count.
-	may authorizationv1.ResourceAttributes
+	// may are rights that only these roles give, by which one sees that they count.
+	may []authorizationv1.ResourceAttributes
 }
 
 func (i identity) user() string {
@@ -50,7 +50,7 @@ func (i identity) groups() []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + deploy.SystemNamespace}
 }
 
-// applyRoles creates or updates the system namespace, the roles of deploy/ and the policy that guards what COSI notes.
+// applyRoles creates or updates the system namespace, the roles of deploy/ and its policies.
 func applyRoles(ctx context.Context, admin client.Client) error {
 	namespace := &unstructured.Unstructured{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -63,6 +63,9 @@ func applyRoles(ctx context.Context, admin client.Client) error {
 		return err
 	}
 	if manifests["protection.yaml"], err = deploy.Protection(); err != nil {
+		return err
+	}
+	if manifests["drivers.yaml"], err = deploy.OwnDriver(); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
@@ -171,14 +174,16 @@ func (i identity) awaitRights(ctx context.Context, config *rest.Config) error {
 		return fmt.Errorf("client of %s: %w", i.user(), err)
 	}
 	return controlplane.Until(ctx, func(ctx context.Context) error {
-		review := &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &i.may},
-		}
-		if err := user.Create(ctx, review); err != nil {
-			return fmt.Errorf("cannot ask what %s may do: %w", i.user(), err)
-		}
-		if !review.Status.Allowed {
-			return fmt.Errorf("%s may not %s %s", i.user(), i.may.Verb, i.may.Resource)
+		for _, right := range i.may {
+			review := &authorizationv1.SelfSubjectAccessReview{
+				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+			}
+			if err := user.Create(ctx, review); err != nil {
+				return fmt.Errorf("cannot ask what %s may do: %w", i.user(), err)
+			}
+			if !review.Status.Allowed {
+				return fmt.Errorf("%s may not %s %s", i.user(), right.Verb, right.Resource)
+			}
 		}
 		return nil
 	})

@@ -59,6 +59,10 @@ func TestDeploy(t *testing.T) {
 		t.Parallel()
 		secretsOfSidecars(t, env)
 	})
+	t.Run("own driver", func(t *testing.T) {
+		t.Parallel()
+		objectsOfDrivers(t, env)
+	})
 	t.Run("classes", func(t *testing.T) {
 		t.Parallel()
 		classesOfNamespaces(t, env)

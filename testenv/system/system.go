@@ -194,7 +194,7 @@ func (o Options) controllerIdentity() identity {
 		account:      suffixed(deploy.ControllerRole, o.Name),
 		clusterRoles: []string{deploy.ControllerRole},
 		roles:        []string{deploy.ControllerLeaderRole},
-		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"},
+		may:          []authorizationv1.ResourceAttributes{{Group: cosiapi.GroupName, Resource: "bucketclaims", Verb: "list"}},
 	}
 }
 
@@ -209,11 +209,14 @@ func (o Options) sidecarIdentity(driver string) (identity, error) {
 		clusterRoles: []string{deploy.SidecarRole},
 		roles:        []string{deploy.DriverLeaderRole(driver)},
 		manifest:     lease,
-		may:          authorizationv1.ResourceAttributes{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
+		may: []authorizationv1.ResourceAttributes{
+			{Group: cosiapi.GroupName, Resource: "buckets", Verb: "list"},
+			{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: deploy.SystemNamespace, Name: sidecar.LeaseName(driver)},
+		},
 	}
 	if o.Sidecar.WatchSecrets {
 		i.clusterRoles = append(i.clusterRoles, deploy.SidecarWatchSecretsRole)
-		i.may = authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"}
+		i.may = append(i.may, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"})
 	}
 	return i, nil
 }

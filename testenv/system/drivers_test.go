@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// objectsOfDrivers changes Buckets and accesses with the account of a driver's Pod.
+func objectsOfDrivers(t *testing.T, env *testenv.Env) {
+	t.Helper()
+	config, err := env.ControlPlane.User("system:serviceaccount:"+ofDriver+":"+ofDriver, "system:serviceaccounts", "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sidecar := env.ClientFor(config)
+	tenant, _ := newTenant(t, env)
+	annotate(t, env, tenant, map[string]string{"cooper.dev/bucket-access-classes": "*"})
+	const own, other, none = "s3.cooper.dev", "gcs.cooper.dev", ""
+	buckets, accesses := map[string]client.Object{}, map[string]client.Object{}
+	for driver, name := range map[string]string{own: "own", other: "other", none: "none"} {
+		access := newAccess(tenant, name, "keys")
+		until(t, "there is an access", func(ctx context.Context) error { return env.Client.Create(ctx, access) })
+		accesses[driver] = access
+		if driver == none {
+			continue
+		}
+		access.Status = cosiapi.BucketAccessStatus{
+			DriverName: driver, AuthenticationType: cosiapi.AuthenticationTypeKey,
+			AccessedBuckets: []cosiapi.AccessedBucket{{BucketName: "bc-1", BucketID: "bc-1", BucketClaimName: "photos"}},
+		}
+		bucket := &cosiapi.Bucket{
+			ObjectMeta: metav1.ObjectMeta{Name: "of-" + name},
+			Spec: cosiapi.BucketSpec{
+				DriverName: driver, DeletionPolicy: cosiapi.DeletionPolicyRetain,
+				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: tenant, Name: "photos", UID: "1"},
+			},
+		}
+		if err := env.Client.Status().Update(t.Context(), access); err != nil {
+			t.Fatal(err)
+		}
+		if err := env.Client.Create(t.Context(), bucket); err != nil {
+			t.Fatal(err)
+		}
+		buckets[driver] = bucket
+	}
+	change := func(o client.Object) error {
+		return sidecar.Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"metadata":{"annotations":{"a":"b"}}}`), client.DryRunAll)
+	}
+	report := func(o client.Object, status string) error {
+		return sidecar.Status().Patch(t.Context(), o.DeepCopyObject().(client.Object), merge(`{"status":`+status+`}`), client.DryRunAll)
+	}
+	until(t, "the policy counts", func(context.Context) error {
+		if err := change(buckets[other]); !ofAnother(err) {
+			return fmt.Errorf("want a refusal by the policy, got %w", err)
+		}
+		return nil
+	})
+	for name, tc := range map[string]struct {
+		err     error
+		allowed bool
+	}{
+		"change a Bucket of its driver":                {change(buckets[own]), true},
+		"change a Bucket of another driver":            {change(buckets[other]), false},
+		"report on a Bucket of its driver":             {report(buckets[own], `{"bucketID":"x"}`), true},
+		"report on a Bucket of another driver":         {report(buckets[other], `{"bucketID":"x"}`), false},
+		"change an access of its driver":               {change(accesses[own]), true},
+		"change an access of another driver":           {change(accesses[other]), false},
+		"report on an access of its driver":            {report(accesses[own], `{"accountID":"x"}`), true},
+		"report on an access of another driver":        {report(accesses[other], `{"accountID":"x"}`), false},
+		"change an access that nobody has handed over": {change(accesses[none]), false},
+		"hand an access over to itself": {report(accesses[none], `{"driverName":"s3.cooper.dev","authenticationType":"Key",`+
+			`"accessedBuckets":[{"bucketName":"bc-1","bucketID":"bc-1","bucketClaimName":"photos"}]}`), false},
+	} {
+		if tc.allowed && tc.err != nil || !tc.allowed && !ofAnother(tc.err) {
+			t.Errorf("%s: want allowed %v by the policy, got %v", name, tc.allowed, tc.err)
+		}
+	}
+}
+
+func merge(body string) client.Patch {
+	return client.RawPatch("application/merge-patch+json", []byte(body))
+}
+
+// ofAnother reports whether the policy refused a request, and not RBAC.
+func ofAnother(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets and BucketAccesses of its own driver")
+}
