@@ -3,9 +3,12 @@
 package system_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,15 +137,56 @@ func confined(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "A sidecar may write only")
 }
 
-// namespaced tries the sample of a driver that serves one namespace, and sees that its account is bound
-// to no role that shows Secrets of another.
+// namespaced tries the sample of a driver that serves one namespace, as it is and for the other drivers as it says.
 func namespaced(t *testing.T, env *testenv.Env) {
 	t.Helper()
 	if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a"}}); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, env, "default", "--dry-run=server", "--force-conflicts", "-k", "../../deploy/drivers/s3-namespaced")
-	manifests, err := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "kustomize", "../../deploy/drivers/s3-namespaced").Output()
+	for _, driver := range []string{"s3", "azure", "gcs"} {
+		sample := sampleFor(t, driver)
+		apply(t, env, "default", "--dry-run=server", "--force-conflicts", "-k", sample)
+		boundInNamespaces(t, env, driver, sample)
+		if driver == "azure" {
+			apply(t, env, "default", "--force-conflicts", "-k", sample)
+		}
+	}
+	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-azure"}}
+	if err := env.Client.Delete(t.Context(), everywhere); err != nil {
+		t.Fatal(err)
+	}
+	withoutStore(t, env, "cosi-driver-azure")
+}
+
+// sampleFor copies the manifests of the drivers and writes the name of a driver into those of the sample.
+func sampleFor(t *testing.T, driver string) string {
+	t.Helper()
+	drivers := t.TempDir()
+	if err := os.CopyFS(drivers, os.DirFS("../../deploy/drivers")); err != nil {
+		t.Fatal(err)
+	}
+	sample := filepath.Join(drivers, "s3-namespaced")
+	files, err := filepath.Glob(filepath.Join(sample, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte("s3"), []byte(driver)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sample
+}
+
+// boundInNamespaces sees that the account of a driver is bound to no role that shows Secrets of a namespace which it
+// does not serve.
+func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
+	t.Helper()
+	manifests, err := exec.CommandContext(t.Context(), env.ControlPlane.Kubectl(), "kustomize", sample).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,12 +203,58 @@ func namespaced(t *testing.T, env *testenv.Env) {
 			t.Errorf("the sidecar serves all namespaces:\n%s", document)
 		}
 	}
-	slices.Sort(bindings)
 	want := []string{
-		"/cosi-sidecar-buckets", "cosi-driver-s3/cosi-driver-credentials", "cosi-system/cosi-driver-s3.cooper.dev",
+		"/cosi-sidecar-buckets", "cosi-driver-" + driver + "/cosi-sidecar-key", "cosi-system/cosi-driver-" + driver + ".cooper.dev",
 		"default/cosi-sidecar-events", "team-a/cosi-sidecar",
 	}
+	if driver != "azure" { // which has nothing to keep
+		want = append(want, "cosi-driver-"+driver+"/cosi-driver-credentials")
+	}
+	slices.Sort(want)
+	slices.Sort(bindings)
 	if diff := cmp.Diff(want, bindings); diff != "" {
-		t.Errorf("what the account is bound to (-want +got):\n%s", diff)
+		t.Errorf("what the account of %s is bound to (-want +got):\n%s", driver, diff)
+	}
+}
+
+// withoutStore acts as the account of a driver that serves team-a and keeps no credentials.
+func withoutStore(t *testing.T, env *testenv.Env, driver string) {
+	t.Helper()
+	config, err := env.ControlPlane.User("system:serviceaccount:"+driver+":"+driver, "system:serviceaccounts", "system:authenticated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sidecar := env.ClientFor(config)
+	create := func(s *corev1.Secret) error { return sidecar.Create(t.Context(), s, client.DryRunAll) }
+	read := func(namespace, name string) error {
+		return client.IgnoreNotFound(sidecar.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &corev1.Secret{}))
+	}
+	const key = "cosi-sidecar-key-azure.cooper.dev"
+	until(t, "the account has lost the rights in all namespaces", func(context.Context) error {
+		if err := read("default", "any"); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("want a refusal, got %w", err)
+		}
+		return nil
+	})
+	until(t, "it may make the key of the sidecar", func(context.Context) error { return create(newSecret(driver, key, sidecarKey)) })
+	until(t, "the policy counts", func(context.Context) error {
+		if err := create(newSecret(driver, "mine")); !confined(err) {
+			return fmt.Errorf("want a refusal by the policy, got %w", err)
+		}
+		return nil
+	})
+	for name, tc := range map[string]struct {
+		err     error
+		allowed bool
+	}{
+		"read the key of the sidecar":                   {read(driver, key), true},
+		"read what the driver reaches its store by":     {read(driver, driver+"-credentials"), false},
+		"change the key of the sidecar":                 {patch(t.Context(), sidecar, newSecret(driver, key), `{"data":{}}`), false},
+		"read the Secret of an access that it serves":   {read("team-a", "app"), true},
+		"read a Secret of a namespace that it does not": {read("kube-system", "any"), false},
+	} {
+		if tc.allowed && tc.err != nil || !tc.allowed && !apierrors.IsForbidden(tc.err) {
+			t.Errorf("%s: want allowed %v, got %v", name, tc.allowed, tc.err)
+		}
 	}
 }
