@@ -45,6 +45,7 @@ type BucketAccessClassSpec struct {
 	// At most 512 entries and 65536 characters in all.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=512
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k != '')",message="parameters: a key must not be empty"
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 65536",message="parameters: keys and values together must not be longer than 65536 characters"
 	Parameters map[string]string `json:"parameters,omitempty"`
 
