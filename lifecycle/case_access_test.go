@@ -449,7 +449,9 @@ func TestClaimsThatShareABucket(t *testing.T) {
 			access.Spec.BucketClaims[1].AccessModes.ObjectData = cosiapi.BucketAccessModeWriteOnly
 			w.create(access)
 			if disallowed != nil {
-				w.refused(access, conditions.AccessModeDisallowed)
+				if message := w.refused(access, conditions.AccessModeDisallowed); strings.Contains(message, `"shared"`) {
+					t.Errorf("users read the ID of the bucket, which may be that of others: %s", message)
+				}
 				return
 			}
 			w.ready(access)
