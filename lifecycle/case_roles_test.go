@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -25,22 +28,26 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity/store"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 // TestRolesHoldNoUnusedRight lives through all that controller
 // and sidecar need rights for, and compares their roles with what they did.
-// That they lack none, every test sees.
+// That they lack none, every test sees; of the credential store, this one.
 func TestRolesHoldNoUnusedRight(t *testing.T) {
 	t.Parallel()
 	w := start(t, setup{idle: true, leases: true, watchSecrets: true})
+	entries := w.keepCredentials()
 	w.nameTaken()
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
 	access := w.granted("app", "keys", "photos")
 	w.repeatedEvents(access)
+	w.conforms(entries)
 	change(w, secret(access, 0), func(s *corev1.Secret) { s.Annotations = nil })
 	until(w, secret(access, 0), "the Secret is repaired", func(s *corev1.Secret) error {
 		if len(s.Annotations) == 0 {
@@ -61,12 +68,17 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 	w.gone(imported)
 	w.stop(theSidecar) // a watch is recorded when it ends
 	w.stop(theController)
-	for who, roles := range map[string][]string{
-		theController: {deploy.ControllerRole, deploy.ControllerLeaderRole},
-		theSidecar:    {deploy.SidecarRole, deploy.DriverLeaderRole(w.driver.Name()), deploy.SidecarWatchSecretsRole},
+	watch := right("watch", cosiapi.GroupName, "buckets")
+	for who, tc := range map[string]struct {
+		roles []string
+		last  string // of its rights, what is recorded last
+	}{
+		theController: {[]string{deploy.ControllerRole, deploy.ControllerLeaderRole}, watch},
+		theSidecar:    {[]string{deploy.SidecarRole, deploy.DriverLeaderRole(w.driver.Name()), deploy.SidecarWatchSecretsRole}, watch},
+		theStore:      {[]string{deploy.DriverCredentialsRole}, right("delete", "", "secrets")},
 	} {
-		granted := w.rightsOf(roles)
-		if !slices.Contains(granted, "update coordination.k8s.io/leases") {
+		granted := w.rightsOf(tc.roles)
+		if !slices.Contains(granted, tc.last) {
 			t.Errorf("the check is blind: the %s has the rights %q", who, granted)
 		}
 		var unused []string
@@ -94,13 +106,59 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 				}
 			}
 			unused = slices.DeleteFunc(slices.Clone(granted), func(r string) bool { return used[r] })
-			if !used["watch objectstorage.k8s.io/buckets"] {
+			if !used[tc.last] {
 				return errNot
 			}
 			return nil
 		})
 		if len(unused) > 0 {
 			t.Errorf("the %s has rights that it does not use: %q", who, unused)
+		}
+	}
+}
+
+// theStore is the sidecar in the namespace of its driver, where it keeps the credential store.
+const theStore = "store"
+
+// keepCredentials lets the sidecars that are started from now on serve a credential store with an account that has
+// the Role for it and no other, and returns its client.
+func (w *world) keepCredentials() cosi.CredentialStoreClient {
+	w.t.Helper()
+	manifest, err := deploy.DriverCredentials(w.namespace)
+	w.must(err)
+	w.applyManifest(manifest)
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: deploy.DriverCredentialsRole, Namespace: w.namespace},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: w.user(theStore)}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: deploy.DriverCredentialsRole},
+	})
+	address := "unix://" + filepath.Join(w.sockets, "credentials.sock")
+	w.store, err = sidecar.ServeCredentialStore(w.t.Context(), w.User(w.user(theStore)),
+		sidecar.CredentialStoreOptions{Address: address, Namespace: w.namespace, Logger: w.logger(theStore)})
+	w.must(err)
+	w.t.Cleanup(func() {
+		if err := w.store.Stop(); err != nil {
+			w.t.Error(err)
+		}
+	})
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	w.must(err)
+	w.t.Cleanup(func() { _ = connection.Close() })
+	return cosi.NewCredentialStoreClient(connection)
+}
+
+// conforms does with a credential store all that a driver may.
+func (w *world) conforms(entries cosi.CredentialStoreClient) {
+	w.t.Helper()
+	w.eventually("the credential store is open", func(ctx context.Context) error {
+		_, err := entries.GetStoreId(ctx, &cosi.GetStoreIdRequest{})
+		return err
+	})
+	results, err := store.Run(w.t.Context(), entries)
+	w.must(err)
+	for _, result := range results {
+		if len(result.Problems) > 0 {
+			w.t.Errorf("%s %s: %q", result.Case.ID, result.Case.Title, result.Problems)
 		}
 	}
 }
@@ -171,6 +229,8 @@ func (w *world) rightsOf(roles []string) []string {
 	manifests, err := deploy.RBAC()
 	w.must(err)
 	manifests["driver"], err = deploy.DriverLease(w.driver.Name())
+	w.must(err)
+	manifests["credentials"], err = deploy.DriverCredentials(w.namespace)
 	w.must(err)
 	var rights []string
 	for _, manifest := range manifests {

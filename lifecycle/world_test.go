@@ -120,6 +120,8 @@ type world struct {
 	driver    *driverfake.Driver
 	endpoint  string
 	sockets   string
+	// store is the credential store that sidecars serve; nil if there is none.
+	store *sidecar.CredentialStore
 	// rules watches what the sidecar asks of the driver.
 	rules *strict.Checker
 	tape  *tape
@@ -345,7 +347,7 @@ func (w *world) runSidecar() *process {
 			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
 			WatchSecrets: w.setup.watchSecrets, Namespace: w.namespace, TracerProvider: w.tracer(),
 		},
-		Logger: w.logger(theSidecar),
+		Logger: w.logger(theSidecar), CredentialStore: w.store,
 	}
 	if w.setup.leases {
 		o.LeaderNamespace, o.Owner = w.namespace, w.namespace+"/driver"
