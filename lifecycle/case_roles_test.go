@@ -58,7 +58,9 @@ func TestRolesHoldNoUnusedRight(t *testing.T) {
 	imported := w.imported("archive", "archive", "archive")
 	w.create(imported)
 	lost, held := w.provisioned("lost", "fast")
+	w.stop(theController) // or it releases the Bucket before the finalizer is off
 	w.removeByHand(lost)
+	w.runController()
 	w.untilHeld(held)
 	w.confirm(held)
 	w.gone(held)
