@@ -30,6 +30,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -67,6 +68,7 @@ type system struct {
 // roles. At its end, the test fails if that user was ever refused.
 func newSystem(t *testing.T) *system {
 	t.Helper()
+	fulltest.Half(t)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: backoff.Options{Base: never, Max: never}}
 	s.user = "controller-" + s.namespace

@@ -37,7 +37,7 @@ set +a
 
 # How a test binary is called. It builds programs, too, and starts API servers, which collect garbage for a fifth of
 # their time unless they may use more memory.
-tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300)
+tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300 GORACE=atexit_sleep_ms=0)
 if [ "${COOPER_FULL:-}" = rest ]; then
   mapfile -t dirs < <(cut -f 1 "$COOPER_LEFT" | sort -u)
   [ "${#dirs[@]}" -gt 0 ] || { echo '0 passed, 0 failed, 0 skipped'; exit; }
@@ -52,6 +52,6 @@ events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 status=0
 go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped --jsonfile="$events" \
-  --raw-command -- env CGO_ENABLED=1 GOFLAGS= go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
+  --raw-command -- env CGO_ENABLED=1 GOFLAGS= GOGC=300 go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
 awk -f hack/totals/totals.awk "$events"
 exit "$status"

@@ -185,6 +185,9 @@ func (l *lives) next() int {
 // test fails for what must never happen in any of them.
 func start(t *testing.T, o setup) *world {
 	t.Helper()
+	if o.crds == nil { // a test with its own CRDs draws flows
+		fulltest.Half(t)
+	}
 	env := testenv.Start(t, testenv.Options{CRDs: o.crds})
 	w := &world{
 		Env: env, t: t, setup: o, namespace: newNamespace(t, env, o.unguarded), tape: &tape{}, lags: &lags{}, log: &logbook{},

@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/sidecar"
@@ -73,6 +74,7 @@ type system struct {
 // or if two calls for one ID ran at once.
 func newSystem(t *testing.T, fake driverfake.Options) *system {
 	t.Helper()
+	fulltest.Half(t)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
 	s.user = "system:serviceaccount:" + s.namespace + ":sidecar"

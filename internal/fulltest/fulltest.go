@@ -9,6 +9,7 @@
 package fulltest
 
 import (
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"iter"
@@ -17,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -36,6 +38,20 @@ func Only(tb testing.TB, reason string) {
 	if Short() {
 		left(tb)
 		tb.Skip("left to make test-full: " + reason)
+	}
+}
+
+// Half skips every other test that calls it in the short run: seed and name draw which. It skips none that -run asks for,
+// and no row of a table, of which Rows makes a choice. A test that calls it must not itself call Range, Sample or Rows:
+// the rest of the full run would make only what those have left.
+func Half(tb testing.TB) {
+	tb.Helper()
+	if !Short() || strings.Contains(tb.Name(), "/") || flag.Lookup("test.run").Value.String() != "" {
+		return
+	}
+	if random(tb, Seed(tb)).IntN(2) == 0 {
+		left(tb)
+		tb.Skip("left to make test-full: half of these tests is drawn; -run runs it")
 	}
 }
 

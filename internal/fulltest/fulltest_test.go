@@ -4,6 +4,7 @@ package fulltest_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -149,6 +150,14 @@ type recorder struct {
 	testing.TB
 
 	reason string
+	name   string // if it is not that of TB
+}
+
+func (r *recorder) Name() string {
+	if r.name != "" {
+		return r.name
+	}
+	return r.TB.Name()
 }
 
 func (r *recorder) Skip(args ...any) { r.reason = fmt.Sprint(args...) }
@@ -206,5 +215,43 @@ func TestWhatIsLeftIsListed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+//nolint:paralleltest // it sets variables of the process
+func TestHalfOfTheTestsIsDrawn(t *testing.T) {
+	asked := flag.Lookup("test.run").Value
+	before := asked.String()
+	t.Cleanup(func() { _ = asked.Set(before) })
+	drawn := func(full, only string) map[string]bool {
+		run(t, full, "")
+		if err := asked.Set(only); err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		for i := range 100 {
+			test := &recorder{TB: t, name: fmt.Sprintf("Test%d", i)}
+			if fulltest.Half(test); test.reason == "" {
+				names[test.name] = true
+			}
+		}
+		return names
+	}
+	short := drawn("", "")
+	if len(short) < 30 || len(short) > 70 {
+		t.Errorf("the short run makes %d of 100", len(short))
+	}
+	if left := listed(t); len(left) != 100-len(short) || slices.ContainsFunc(left, func(name string) bool { return short[name] }) {
+		t.Errorf("the short run makes %v and leaves %q", short, left)
+	}
+	if diff := cmp.Diff(short, drawn("", "")); diff != "" {
+		t.Errorf("the same seed draws others:\n%s", diff)
+	}
+	for why, all := range map[string]map[string]bool{
+		"the full run": drawn("1", ""), "the rest, which -run names": drawn("rest", "Test1"), "those that -run names": drawn("", "Test1"),
+	} {
+		if len(all) != 100 {
+			t.Errorf("%s: %d of 100", why, len(all))
+		}
 	}
 }
