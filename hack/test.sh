@@ -36,7 +36,7 @@ eval "$stores"
 set +a
 
 # How a test binary is called. It builds programs, too, and starts API servers, which collect garbage for a fifth of
-# their time unless they may use more memory.
+# their time unless they may use more memory. The race detector sleeps a second at each end: 110 of them.
 tested=(env CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=300 GORACE=atexit_sleep_ms=0)
 if [ "${COOPER_FULL:-}" = rest ]; then
   mapfile -t dirs < <(cut -f 1 "$COOPER_LEFT" | sort -u)

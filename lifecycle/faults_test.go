@@ -192,7 +192,7 @@ func TestLag(t *testing.T) {
 		{theSidecar, []string{"bucketaccesses"}},
 		{theSidecar, []string{"buckets", "bucketaccesses"}},
 	}
-	eachFlow(t, fulltest.Sample(t, flowNames(), 2, len(flows())), func(t *testing.T, f flow) {
+	eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) {
 		w := start(t, setup{backoff: patient(), poll: patient().Max, resync: patient().Max})
 		w.newClass("fast")
 		w.newAccessClass("keys", multiBucket)

@@ -29,7 +29,7 @@ const (
 	// left of worlds runs has steps each; COOPER_LIFECYCLE_STEPS sets another
 	// length.
 	shortWorlds, worlds = 1, 6
-	shortSteps, steps   = 120, 500
+	shortSteps, steps   = 60, 500
 	// round is how many steps are made before everybody is waited for.
 	round = 30
 	// names is how many claims, and how many accesses, there are at most.

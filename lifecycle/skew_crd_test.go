@@ -48,7 +48,7 @@ func TestComponentsOlderThanTheCRDs(t *testing.T) {
 	n.work()
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
-	for _, name := range fulltest.Sample(t, flowNames(), 3, len(flows())) {
+	for _, name := range fulltest.Sample(t, flowNames(), 2, len(flows())) {
 		f := flows()[name]
 		s := f.prepare(w, fmt.Sprintf("s%d", w.next()))
 		f.act(w, s)
@@ -99,7 +99,7 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 			w.newClass("fast")
 			w.newAccessClass("keys", multiBucket)
 			names := slices.DeleteFunc(flowNames(), func(name string) bool { return !tc.runs(flows()[name]) })
-			for _, name := range fulltest.Sample(t, names, 2, len(names)) {
+			for _, name := range fulltest.Sample(t, names, 1, len(names)) {
 				w.doesNotInsist(flows()[name])
 			}
 		})

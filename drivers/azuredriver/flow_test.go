@@ -20,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -144,6 +145,7 @@ func followKey(t *testing.T, server *azurefake.Server, options azuredriver.Optio
 // sidecar and driver, to a blob stored with the pod's token and nothing else.
 func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
+	fulltest.Half(t)
 	c := newCluster(t)
 	before := inventory(t, c.server)
 	s, driver := startSystem(t, c.env, azuredriver.Options{Config: c.config})

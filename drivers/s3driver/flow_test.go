@@ -15,6 +15,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
@@ -23,6 +24,7 @@ import (
 // controller, sidecar and driver, to an object stored with the pod's token and nothing else.
 func TestServiceAccountThroughTheSystem(t *testing.T) {
 	t.Parallel()
+	fulltest.Half(t)
 	c := newCluster(t)
 	name := "s3-" + uuid.NewString()[:8] + ".example.com"
 	driver, err := s3driver.New(s3driver.Options{

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 )
 
 // row is an operation, who calls it, and what he gets.
@@ -90,17 +90,18 @@ func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	all, refusals := 0, 0
 	table := operations()
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		list := rows(name, table[name])
-		for _, r := range list {
+	for name, op := range table {
+		for _, r := range rows(name, op) {
 			all++
 			if r.want >= 400 {
 				refusals++
 			}
 		}
+	}
+	for name, op := range fulltest.Rows(t, table, 60) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, r := range list {
+			for _, r := range rows(name, op) {
 				w := newWorld(t)
 				got := w.call(t, r)
 				if got.Code != r.want {

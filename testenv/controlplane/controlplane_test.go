@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/helpertest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
@@ -240,6 +241,7 @@ func TestCanceledStartStartsNothing(t *testing.T) {
 
 func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
+	fulltest.Half(t)
 	cp, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -154,6 +155,7 @@ func TestASidecarThatMayWatchSecretsRepairsThem(t *testing.T) {
 
 func TestADriverOfAnotherNameFailsTheStart(t *testing.T) {
 	t.Parallel()
+	fulltest.Half(t)
 	f := newFlow(t, system.Options{})
 	_, err := system.Start(t.Context(), system.Options{
 		ControlPlane: f.Env.ControlPlane, Namespaces: []string{f.Namespace}, Name: "misnamed",

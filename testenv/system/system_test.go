@@ -20,6 +20,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -138,6 +139,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestASystemOnItsOwnControlPlaneStopsIt(t *testing.T) {
 	t.Parallel()
+	fulltest.Half(t)
 	s, err := system.Start(t.Context(), system.Options{})
 	if err != nil {
 		t.Fatal(err)
