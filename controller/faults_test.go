@@ -131,7 +131,7 @@ func TestFaultOfEveryWrite(t *testing.T) {
 	for n := range numbers {
 		numbers[n] = n
 	}
-	for _, n := range fulltest.Sample(t, numbers, 3, flowWrites) {
+	for _, n := range fulltest.Sample(t, numbers, 2, flowWrites) {
 		for name, f := range map[string]fault{
 			"is refused": {false, refusals[n%len(refusals)]},
 			"has its effect and the response is lost": {true, apierrors.NewTimeoutError("injected", 1)},

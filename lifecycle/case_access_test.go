@@ -552,7 +552,7 @@ func TestConditionsOfAnAccess(t *testing.T) {
 			w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Code: codes.InvalidArgument, Times: driverfake.Always})
 			change(w, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, cosiapi.RotateAnnotation, "once") })
 		}, want{yes, yes, yes}},
-	}, 4) {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

@@ -265,7 +265,7 @@ func TestConditionsOfAClaim(t *testing.T) {
 			w.create(claim)
 			return claim
 		}, want{no, no, unknown}},
-	}, 3) {
+	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, setup{})

@@ -101,6 +101,7 @@ type setup struct {
 // short run draws one of the two.
 func bothWays(t *testing.T, o setup, test func(*testing.T, setup)) {
 	t.Helper()
+	fulltest.Third(t)
 	watching := o
 	watching.watchSecrets, watching.poll, watching.resync = true, 0, 0
 	ways := map[string]setup{"Secrets by poll": o, "Secrets by watch": watching}
@@ -185,9 +186,7 @@ func (l *lives) next() int {
 // test fails for what must never happen in any of them.
 func start(t *testing.T, o setup) *world {
 	t.Helper()
-	if o.crds == nil { // a test with its own CRDs draws flows
-		fulltest.Half(t)
-	}
+	fulltest.Third(t)
 	env := testenv.Start(t, testenv.Options{CRDs: o.crds})
 	w := &world{
 		Env: env, t: t, setup: o, namespace: newNamespace(t, env, o.unguarded), tape: &tape{}, lags: &lags{}, log: &logbook{},

@@ -413,7 +413,7 @@ func TestBucketProvisioningThatFails(t *testing.T) {
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 		all = append(all, code)
 	}
-	for _, code := range fulltest.Sample(t, all, 4, len(all)) {
+	for _, code := range fulltest.Sample(t, all, 2, len(all)) {
 		t.Run(code.String(), func(t *testing.T) {
 			t.Parallel()
 			s := start(t, driverfake.Options{})

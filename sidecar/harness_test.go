@@ -74,7 +74,7 @@ type system struct {
 // or if two calls for one ID ran at once.
 func newSystem(t *testing.T, fake driverfake.Options) *system {
 	t.Helper()
-	fulltest.Half(t)
+	fulltest.Third(t)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
 	s.user = "system:serviceaccount:" + s.namespace + ":sidecar"

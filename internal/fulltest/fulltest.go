@@ -9,9 +9,10 @@
 package fulltest
 
 import (
+	"errors"
 	"flag"
-	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -41,17 +42,16 @@ func Only(tb testing.TB, reason string) {
 	}
 }
 
-// Half skips every other test that calls it in the short run: seed and name draw which. It skips none that -run asks for,
-// and no row of a table, of which Rows makes a choice. A test that calls it must not itself call Range, Sample or Rows:
-// the rest of the full run would make only what those have left.
-func Half(tb testing.TB) {
+// Third skips two of three tests that call it in the short run: seed and name draw which. It skips none that -run asks
+// for, and no row of a table, of which Rows makes a choice.
+func Third(tb testing.TB) {
 	tb.Helper()
 	if !Short() || strings.Contains(tb.Name(), "/") || flag.Lookup("test.run").Value.String() != "" {
 		return
 	}
-	if random(tb, Seed(tb)).IntN(2) == 0 {
-		left(tb)
-		tb.Skip("left to make test-full: half of these tests is drawn; -run runs it")
+	if random(tb, Seed(tb)).IntN(3) > 0 {
+		list(tb, whole)
+		tb.Skip("left to make test-full: a third of these tests is drawn; -run runs any")
 	}
 }
 
@@ -61,6 +61,8 @@ func Half(tb testing.TB) {
 func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
 	switch {
+	case rest() && slices.Contains(listed(tb), whole):
+		return 0, full
 	case full <= short: // the short run leaves nothing
 		if rest() {
 			return short, short
@@ -169,26 +171,58 @@ func Seed(tb testing.TB) uint64 {
 	return seed
 }
 
-// left adds the test to the list of what the rest of the full run is (hack/test.sh), if one is kept.
+// partly and whole say how much of a test the short run has left.
+const partly, whole = "partly", "whole"
+
+// left lists the test among what the rest of the full run is.
 func left(tb testing.TB) {
 	tb.Helper()
-	list := os.Getenv("COOPER_LEFT")
-	if list == "" {
+	list(tb, partly)
+}
+
+// list adds a line to the list of what the rest of the full run is (hack/test.sh), if one is kept: the directory of the
+// package, the test, and how much of it is left.
+func list(tb testing.TB, much string) {
+	tb.Helper()
+	path := os.Getenv("COOPER_LEFT")
+	if path == "" {
 		return
 	}
-	dir, err := os.Getwd() // that of the package, as go test starts it
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		tb.Fatalf("COOPER_LEFT: %v", err)
 	}
-	file, err := os.OpenFile(list, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		tb.Fatalf("COOPER_LEFT: %v", err)
-	}
-	_, err = fmt.Fprintf(file, "%s\t%s\n", dir, tb.Name()) // one write: lines of other processes do not mix with it
+	_, err = file.WriteString(line(tb) + much + "\n") // one write: lines of other processes do not mix with it
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		tb.Fatalf("COOPER_LEFT: %v", err)
 	}
+}
+
+// listed returns how much of the test the list says is left, once for each time that it says so.
+func listed(tb testing.TB) []string {
+	tb.Helper()
+	text, err := os.ReadFile(os.Getenv("COOPER_LEFT"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		tb.Fatalf("COOPER_LEFT: %v", err)
+	}
+	var much []string
+	for l := range strings.Lines(string(text)) {
+		if left, ok := strings.CutPrefix(l, line(tb)); ok {
+			much = append(much, strings.TrimSpace(left))
+		}
+	}
+	return much
+}
+
+// line is how the lines of a test begin.
+func line(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd() // that of the package, as go test starts it
+	if err != nil {
+		tb.Fatalf("COOPER_LEFT: %v", err)
+	}
+	return dir + "\t" + tb.Name() + "\t"
 }

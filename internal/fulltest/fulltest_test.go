@@ -41,7 +41,9 @@ func listed(t *testing.T) []string {
 	}
 	var names []string
 	for line := range strings.Lines(string(text)) {
-		name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), dir+"\t")
+		line, _, _ = strings.Cut(line, "\tpartly\n")
+		line, _, _ = strings.Cut(line, "\twhole\n")
+		name, ok := strings.CutPrefix(line, dir+"\t")
 		if !ok {
 			t.Errorf("%q does not begin with %s", line, dir)
 		}
@@ -219,7 +221,7 @@ func TestWhatIsLeftIsListed(t *testing.T) {
 }
 
 //nolint:paralleltest // it sets variables of the process
-func TestHalfOfTheTestsIsDrawn(t *testing.T) {
+func TestAThirdOfTheTestsIsDrawn(t *testing.T) {
 	asked := flag.Lookup("test.run").Value
 	before := asked.String()
 	t.Cleanup(func() { _ = asked.Set(before) })
@@ -231,14 +233,14 @@ func TestHalfOfTheTestsIsDrawn(t *testing.T) {
 		names := map[string]bool{}
 		for i := range 100 {
 			test := &recorder{TB: t, name: fmt.Sprintf("Test%d", i)}
-			if fulltest.Half(test); test.reason == "" {
+			if fulltest.Third(test); test.reason == "" {
 				names[test.name] = true
 			}
 		}
 		return names
 	}
 	short := drawn("", "")
-	if len(short) < 30 || len(short) > 70 {
+	if len(short) < 20 || len(short) > 50 {
 		t.Errorf("the short run makes %d of 100", len(short))
 	}
 	if left := listed(t); len(left) != 100-len(short) || slices.ContainsFunc(left, func(name string) bool { return short[name] }) {
@@ -252,6 +254,41 @@ func TestHalfOfTheTestsIsDrawn(t *testing.T) {
 	} {
 		if len(all) != 100 {
 			t.Errorf("%s: %d of 100", why, len(all))
+		}
+	}
+}
+
+//nolint:paralleltest // it sets variables of the process
+func TestATableThatIsLeftWholeIsTriedWhole(t *testing.T) {
+	asked := flag.Lookup("test.run").Value
+	before := asked.String()
+	t.Cleanup(func() { _ = asked.Set(before) })
+	table := map[string]int{"a": 1, "b": 2, "c": 3}
+	run(t, "", "")
+	if err := asked.Set(""); err != nil {
+		t.Fatal(err)
+	}
+	rows := func(name string) (tried int, skipped bool) {
+		test := &recorder{TB: t, name: name}
+		fulltest.Third(test)
+		for range fulltest.Rows(test, table, 1) {
+			tried++
+		}
+		return tried, test.reason != ""
+	}
+	left := map[string]bool{}
+	for i := range 20 {
+		name := fmt.Sprintf("Test%d", i)
+		_, left[name] = rows(name)
+	}
+	t.Setenv("COOPER_FULL", "rest")
+	for name, whole := range left {
+		want := 2
+		if whole {
+			want = 3
+		}
+		if got, _ := rows(name); got != want {
+			t.Errorf("%s: the rest tries %d of 3 rows, want %d", name, got, want)
 		}
 	}
 }

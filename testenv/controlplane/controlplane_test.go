@@ -241,7 +241,7 @@ func TestCanceledStartStartsNothing(t *testing.T) {
 
 func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
-	fulltest.Half(t)
+	fulltest.Third(t)
 	cp, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
