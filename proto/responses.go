@@ -274,13 +274,14 @@ func requireGCSKey(gcs *GcsCredentialInfo) error {
 	)
 }
 
-// validateExpiry accepts ISO 8601 with a time zone, which RFC 3339 is the common profile of.
+// validateExpiry accepts ISO 8601 with a time zone, which RFC 3339 is the common profile of. What is none may be a
+// credential in the wrong field, and is left out of the message. Seconds may have any number of digits.
 func validateExpiry(field, timestamp string) error {
 	if timestamp == "" {
 		return nil
 	}
 	if _, err := time.Parse(time.RFC3339, timestamp); err != nil {
-		return fieldErrorf(field, "%q is not a date and time like 2030-01-31T12:00:00Z", timestamp)
+		return fieldErrorf(field, "is not a date and time like 2030-01-31T12:00:00Z")
 	}
-	return nil
+	return limitString(field, timestamp, MaxInfoLength)
 }

@@ -363,7 +363,14 @@ func TestValidateGrantResponseOfOtherProtocols(t *testing.T) {
 		"Azure with a readable date": {
 			cosi.ObjectProtocol_AZURE, azure,
 			&cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{AccessToken: "t", ExpiryTimestamp: "tomorrow"}},
-			`credentials.azure.expiry_timestamp "tomorrow" is not a date and time like 2030-01-31T12:00:00Z`,
+			"credentials.azure.expiry_timestamp is not a date and time like 2030-01-31T12:00:00Z",
+		},
+		"Azure with a date without end": {
+			cosi.ObjectProtocol_AZURE, azure,
+			&cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{
+				AccessToken: "t", ExpiryTimestamp: "2030-01-31T12:00:00." + strings.Repeat("0", 1<<20) + "Z",
+			}},
+			"credentials.azure.expiry_timestamp has 1048597 bytes, more than 2048",
 		},
 		"Azure without token": {
 			cosi.ObjectProtocol_AZURE, azure, &cosi.CredentialInfo{}, "credentials.azure.access_token is required",
