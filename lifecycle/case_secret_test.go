@@ -148,6 +148,43 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	})
 }
 
+// A tenant puts a Secret of their own in the place of an access Secret, which says that it is that one, and which the
+// policy keeps the sidecar from touching. It is theirs, and holds up no revocation.
+func TestSecretThatPretends(t *testing.T) {
+	t.Parallel()
+	cases.Covers(t, "secret-of-somebody-else")
+	for name, pretend := range map[string]func(*corev1.Secret){
+		"of a type that Kubernetes writes to": func(s *corev1.Secret) {
+			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
+		},
+		"that belongs to what the garbage collector does not know": func(s *corev1.Secret) {
+			s.OwnerReferences[0].APIVersion, s.OwnerReferences[0].Kind = "example.com/v1", "Other"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{poll: 100 * time.Millisecond, backoff: patient()})
+			access, tenant := w.granted("app", "keys", "photos"), w.tenant()
+			w.stop(theSidecar)
+			original := get(w, secret(access, 0))
+			w.removeByHand(original.DeepCopy())
+			forged := secret(access, 0)
+			forged.OwnerReferences = original.OwnerReferences
+			forged.OwnerReferences[0].BlockOwnerDeletion = nil // which tenants may not set
+			pretend(forged)
+			w.must(tenant.Create(t.Context(), forged))
+			w.runSidecar()
+			w.refused(access, conditions.SecretTaken)
+			if now := get(w, secret(access, 0)); now.ResourceVersion != forged.ResourceVersion {
+				t.Errorf("the sidecar wrote to the Secret: %+v", now.ObjectMeta)
+			}
+			w.delete(access)
+			w.gone(access)
+			w.revoked(access)
+		})
+	}
+}
+
 func TestLeftoverSecret(t *testing.T) {
 	t.Parallel()
 	cases.Covers(t, "secret-left-over")

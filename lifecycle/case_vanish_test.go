@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -291,6 +292,20 @@ func TestForgedSecrets(t *testing.T) {
 			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: "forged", Annotations: foreign.Annotations, Finalizers: foreign.Finalizers,
 			}}
+			w.must(tenant.Create(w.t.Context(), forged))
+		},
+		"a copy in another namespace": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
+			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Finalizers: foreign.Finalizers,
+			}}
+			forged.Annotations[cosiapi.BucketAccessReferenceAnnotation] = "elsewhere/foreign"
+			w.must(tenant.Create(w.t.Context(), forged))
+		},
+		"a copy for what cannot be an access": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
+			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Finalizers: foreign.Finalizers,
+			}}
+			forged.Annotations[cosiapi.BucketAccessReferenceAnnotation] = w.namespace + "/.."
 			w.must(tenant.Create(w.t.Context(), forged))
 		},
 		"a copy under the name of the original": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -226,10 +227,15 @@ func (s Secrets) repair(ctx context.Context, a *cosiapi.BucketAccess, claim cosi
 // owns reports whether the Secret was made for the very access: by its
 // controller or, if it has none, by the UID that mark noted on it. The latter
 // finds a Secret whose owner references were removed, as the deletion of an
-// access with --cascade=orphan does.
+// access with --cascade=orphan does. One of a type that we never make is a user's
+// own, whatever it says: the policy cosi-sidecar-secrets keeps us from writing and
+// deleting it, and the revocation would wait for that.
 func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
+	if secret.Type != corev1.SecretTypeOpaque {
+		return false
+	}
 	if owner := metav1.GetControllerOf(secret); owner != nil {
-		return owner.UID == a.UID
+		return ofAccess(owner) && owner.UID == a.UID
 	}
 	return secret.Annotations[ownerAnnotation] == string(a.UID)
 }
@@ -273,16 +279,15 @@ func (s Secrets) Look(ctx context.Context, key types.NamespacedName) error {
 func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error {
 	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
 	name, uid := madeFor(secret)
-	if !cosiapi.HasProtection(secret) || name == "" {
+	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || uid == "" {
 		return taken
 	}
 	access := &cosiapi.BucketAccess{}
-	err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
-	}
-	if err == nil && access.UID == uid {
+	switch err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access); {
+	case err == nil && access.UID == uid:
 		return taken
+	case client.IgnoreNotFound(err) != nil && len(path.IsValidPathSegmentName(name)) == 0: // what cannot be a name is none
+		return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
 	}
 	left, err := s.recorded(ctx, secret)
 	if err != nil {
@@ -307,24 +312,23 @@ func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error 
 // our finalizer holds the Secret; the UID is empty if there is none.
 func MadeFor(secret metav1.Object, driver string) (reconcile.Request, types.UID) {
 	name, uid := madeFor(secret)
-	if name == "" || !cosiapi.HasProtection(secret) || secret.GetAnnotations()[driverAnnotation] != driver {
+	if uid == "" || !cosiapi.HasProtection(secret) || secret.GetAnnotations()[driverAnnotation] != driver {
 		return reconcile.Request{}, ""
 	}
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: name}}, uid
 }
 
 // madeFor returns the name and UID of the access that a Secret was made for, by its
-// controller or, if it has none, by what mark noted on it. The name is empty if
-// it was made for none.
+// controller or, if it has none, by what mark noted on it. The UID is empty if it
+// was made for none. A copy in another namespace, as the restoration of a backup
+// may make, counts as made for an access of that one, which has none of the UID:
+// so our finalizer does not hold it for ever.
 func madeFor(secret metav1.Object) (name string, uid types.UID) {
 	owner, notes := metav1.GetControllerOf(secret), secret.GetAnnotations()
 	switch {
 	case owner == nil:
-		namespace, name, _ := strings.Cut(notes[cosiapi.BucketAccessReferenceAnnotation], "/")
-		if uid = types.UID(notes[ownerAnnotation]); namespace != secret.GetNamespace() || uid == "" {
-			return "", ""
-		}
-		return name, uid
+		_, name, _ = strings.Cut(notes[cosiapi.BucketAccessReferenceAnnotation], "/")
+		return name, types.UID(notes[ownerAnnotation])
 	case ofAccess(owner):
 		return owner.Name, owner.UID
 	default:
@@ -339,6 +343,9 @@ func ofAccess(owner *metav1.OwnerReference) bool {
 
 // ownerOf returns, for a message, whom a Secret belongs to.
 func ownerOf(secret *corev1.Secret) string {
+	if secret.Type != corev1.SecretTypeOpaque {
+		return fmt.Sprintf("somebody else, who made it with type %q,", secret.Type)
+	}
 	if owner := metav1.GetControllerOf(secret); owner != nil {
 		if ofAccess(owner) {
 			return fmt.Sprintf("BucketAccess %q with UID %q", owner.Name, owner.UID)
