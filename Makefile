@@ -7,7 +7,7 @@ SHELL := bash
 
 # Arguments that a user may give: make test PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim'
 # What takes longest begins first.
-PACKAGES ?= ./lifecycle/... ./e2e ./docs/... ./drivers/... ./sidecar ./controller ./sanity/... ./fakes/... ./...
+PACKAGES ?= ./lifecycle/... ./e2e ./docs/... ./drivers/... ./sidecar ./controller ./testenv/... ./cmd/... ./sanity/... ./fakes/... ./...
 TESTFLAGS ?=
 export TESTFLAGS
 CLOUDS ?= s3

@@ -46,12 +46,13 @@ if [ "${COOPER_FULL:-}" = rest ]; then
 fi
 
 # Tests wait for an API server far more than they compute: more of them run at once than there are cores. A package that
-# takes longer than the timeout hangs. make verify vets.
+# takes longer than the timeout hangs. make verify vets. Of packages even more, since each begins and ends with waiting.
 at_once=$((2 * $(nproc)))
+packages=$((3 * $(nproc)))
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 status=0
 go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped --jsonfile="$events" \
-  --raw-command -- env CGO_ENABLED=1 GOFLAGS= GOGC=300 go test -json -race -vet=off -p "$at_once" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
+  --raw-command -- env CGO_ENABLED=1 GOFLAGS= GOGC=300 go test -json -race -vet=off -p "$packages" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
 awk -f hack/totals/totals.awk "$events"
 exit "$status"

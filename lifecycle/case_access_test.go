@@ -22,7 +22,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -48,7 +47,7 @@ func (w *world) bucketIDs() []string {
 
 func TestTwoPhasesOfAnAccess(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "account-name", "account-id-stored-first", "access-phases-agree", "access-modes")
+	covers(t, "account-name", "account-id-stored-first", "access-phases-agree", "access-modes")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		live := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "app"}}
@@ -102,7 +101,7 @@ func TestTwoPhasesOfAnAccess(t *testing.T) {
 
 func TestAccessWithAnIDIsRevoked(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "account-id-stored-first")
+	covers(t, "account-id-stored-first")
 	for rpc, want := range map[driverfake.RPC][]driverfake.RPC{
 		driverfake.GrantAccess:      {driverfake.GenerateAccessID, driverfake.GrantAccess, driverfake.RevokeAccess},
 		driverfake.GenerateAccessID: {driverfake.GenerateAccessID},
@@ -123,7 +122,7 @@ func TestAccessWithAnIDIsRevoked(t *testing.T) {
 
 func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "account-id-stored-first")
+	covers(t, "account-id-stored-first")
 	w := pair(t, setup{})
 	access := w.access("app", "keys", "photos")
 	unread := access.DeepCopy() // the test reads into the other one meanwhile
@@ -137,7 +136,7 @@ func TestAccessDeletedBeforeItsIDIsStored(t *testing.T) {
 
 func TestAccessRefusedInEitherPhase(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-refused-in-either-phase", "retryable-or-not")
+	covers(t, "access-refused-in-either-phase", "retryable-or-not")
 	for _, rpc := range []driverfake.RPC{driverfake.GenerateAccessID, driverfake.GrantAccess} {
 		t.Run(string(rpc), func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +156,7 @@ func TestAccessRefusedInEitherPhase(t *testing.T) {
 
 func TestOrderOfAnAccess(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-order", "hand-off-once", "revocation-order")
+	covers(t, "access-order", "hand-off-once", "revocation-order")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		w.settled()
@@ -206,7 +205,7 @@ func TestOrderOfAnAccess(t *testing.T) {
 
 func TestAccessRejectedByItsClass(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-order", "never-handed-off")
+	covers(t, "access-order", "never-handed-off")
 	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) {
 		c.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}
 	})
@@ -268,7 +267,7 @@ func TestRefusedAccesses(t *testing.T) {
 	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cases.Covers(t, tc.covers)
+			covers(t, tc.covers)
 			w := start(t, setup{})
 			w.newClass("fast")
 			if tc.class == nil {
@@ -294,7 +293,7 @@ func TestRefusedAccesses(t *testing.T) {
 
 func TestAccessThatIsNotRefused(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-protocol", "access-modes", "single-bucket-default")
+	covers(t, "access-protocol", "access-modes", "single-bucket-default")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
@@ -327,7 +326,7 @@ func TestAccessThatIsNotRefused(t *testing.T) {
 // of that name disallows something else.
 func TestDisallowedModes(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "disallowed-modes")
+	covers(t, "disallowed-modes")
 	const read, write, both = cosiapi.BucketAccessModeReadOnly, cosiapi.BucketAccessModeWriteOnly, cosiapi.BucketAccessModeReadWrite
 	disallowed := cosiapi.DisallowedBucketAccessModes{
 		ObjectMetadata: []cosiapi.BucketAccessMode{both, write}, BucketMetadata: []cosiapi.BucketAccessMode{read, write, both},
@@ -365,7 +364,7 @@ func TestDisallowedModes(t *testing.T) {
 // it stays as it is until it is granted again.
 func TestDisallowedModesOfAnOldAccess(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "disallowed-modes")
+	covers(t, "disallowed-modes")
 	disallowed := cosiapi.DisallowedBucketAccessModes{ObjectMetadata: []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}}
 	w := pair(t, setup{}, func(c *cosiapi.BucketAccessClassSpec) { c.DisallowedBucketAccessModes = disallowed })
 	access := w.granted("app", "keys", "photos")
@@ -395,7 +394,7 @@ func TestDisallowedModesOfAnOldAccess(t *testing.T) {
 
 func TestServiceAccounts(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "service-account")
+	covers(t, "service-account")
 	for _, authentication := range []cosiapi.AuthenticationType{cosiapi.AuthenticationTypeServiceAccount, cosiapi.AuthenticationTypeKey} {
 		t.Run(string(authentication), func(t *testing.T) {
 			t.Parallel()
@@ -429,7 +428,7 @@ func TestServiceAccounts(t *testing.T) {
 
 func TestClaimsThatShareABucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "shared-bucket")
+	covers(t, "shared-bucket")
 	for name, disallowed := range map[string][]cosiapi.BucketAccessMode{
 		"the sum of their modes is disallowed": {cosiapi.BucketAccessModeReadWrite},
 		"the class does not mind":              nil,
@@ -470,7 +469,7 @@ func TestClaimsThatShareABucket(t *testing.T) {
 
 func TestTwoCausesOfOneCondition(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "conditions-of-accesses")
+	covers(t, "conditions-of-accesses")
 	for name, secretFirst := range map[string]bool{"the Secret is freed first": true, "the claim goes first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -501,7 +500,7 @@ func TestTwoCausesOfOneCondition(t *testing.T) {
 
 func TestConditionsOfAnAccess(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "conditions-of-accesses")
+	covers(t, "conditions-of-accesses")
 	type want struct {
 		provisioned, validated, failed metav1.ConditionStatus
 	}

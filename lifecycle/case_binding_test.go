@@ -15,14 +15,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestNothingIsLeftWithoutASidecar(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-finalizer")
+	covers(t, "bucket-finalizer")
 	w := start(t, setup{idle: true})
 	w.runController()
 	w.newClass("fast")
@@ -42,7 +41,7 @@ func (w *world) creates() int {
 
 func TestLostBucketIsNotCreatedAgain(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-lost")
+	covers(t, "bucket-lost")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -62,7 +61,7 @@ func TestLostBucketIsNotCreatedAgain(t *testing.T) {
 
 func TestStaleCacheLosesNoBucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-cache-lags")
+	covers(t, "bucket-cache-lags")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.settled()
@@ -85,7 +84,7 @@ func TestStaleCacheLosesNoBucket(t *testing.T) {
 
 func TestBucketOfThatNameExists(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-exists", "foreign-names")
+	covers(t, "bucket-exists", "foreign-names")
 	for name, tc := range map[string]struct {
 		uid   func(types.UID) types.UID
 		ready bool
@@ -124,7 +123,7 @@ func TestBucketOfThatNameExists(t *testing.T) {
 
 func TestClassIsCopiedOnce(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "class-copied-once")
+	covers(t, "class-copied-once")
 	w := start(t, setup{})
 	class := w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -141,7 +140,7 @@ func TestClassIsCopiedOnce(t *testing.T) {
 
 func TestImportForAnotherClaim(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "import-for-another-claim")
+	covers(t, "import-for-another-claim")
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing"))
 	wrong := w.imported("archive", "existing", "films")
@@ -159,7 +158,7 @@ func TestImportForAnotherClaim(t *testing.T) {
 
 func TestImportBindsOnce(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "import-binds-once", "retain")
+	covers(t, "import-binds-once", "retain")
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing"))
 	bucket := w.imported("archive", "existing", "photos")
@@ -190,7 +189,7 @@ func TestImportBindsOnce(t *testing.T) {
 
 func TestImportBeforeItsBucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "import-before-its-bucket")
+	covers(t, "import-before-its-bucket")
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing"))
 	claim := w.importing("photos", "archive")
@@ -203,7 +202,7 @@ func TestImportBeforeItsBucket(t *testing.T) {
 
 func TestImportWithoutTheProtocol(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "import-protocols")
+	covers(t, "import-protocols")
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing"))
 	bucket := w.imported("archive", "existing", "photos")
@@ -217,7 +216,7 @@ func TestImportWithoutTheProtocol(t *testing.T) {
 
 func TestConditionsOfAClaim(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "conditions-of-claims")
+	covers(t, "conditions-of-claims")
 	type want struct {
 		provisioned, validated, failed metav1.ConditionStatus
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/cooper-cosi/cooper/internal/backoff"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -77,7 +76,7 @@ func diff(t *testing.T, what string, want, got any) {
 
 func TestTwoPhasesOfABucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-name", "bucket-id-stored-first", "bucket-phases-agree", "bucket-finalizer")
+	covers(t, "bucket-name", "bucket-id-stored-first", "bucket-phases-agree", "bucket-finalizer")
 	w := start(t, setup{})
 	w.newClass("fast")
 	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
@@ -116,7 +115,7 @@ func TestTwoPhasesOfABucket(t *testing.T) {
 
 func TestBucketIDIsGeneratedOnce(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-generated-once")
+	covers(t, "bucket-id-generated-once")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
@@ -131,7 +130,7 @@ func TestBucketIDIsGeneratedOnce(t *testing.T) {
 
 func TestBucketIDCannotBeStored(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-not-stored")
+	covers(t, "bucket-id-not-stored")
 	for _, status := range []int{http.StatusConflict, http.StatusInternalServerError} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +148,7 @@ func TestBucketIDCannotBeStored(t *testing.T) {
 
 func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-deleted-before-id")
+	covers(t, "bucket-deleted-before-id")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim := w.claim("photos", "fast")
@@ -172,7 +171,7 @@ func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 
 func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-deleted-before-creation", "bucket-id-is-not-enough")
+	covers(t, "bucket-deleted-before-creation", "bucket-id-is-not-enough")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -195,7 +194,7 @@ func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 
 func TestImportedBucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-imported")
+	covers(t, "bucket-imported")
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing.bucket"))
 	bucket := w.imported("archive", "existing.bucket", "photos")
@@ -237,7 +236,7 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cases.Covers(t, tc.covers)
+			covers(t, tc.covers)
 			w := start(t, setup{})
 			w.newClass("fast")
 			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Answer: tc.response, Times: driverfake.Always})
@@ -262,7 +261,7 @@ func TestBucketResponsesThatBreakTheContract(t *testing.T) {
 
 func TestBucketsThatTheDriverCannotServe(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-protocols-unsupported", "bucket-of-another-driver")
+	covers(t, "bucket-protocols-unsupported", "bucket-of-another-driver")
 	w := start(t, setup{})
 	lacking := w.imported("azure", "x", "photos")
 	lacking.Spec.Protocols = []cosiapi.Protocol{cosiapi.ProtocolAzure}
@@ -284,7 +283,7 @@ func TestBucketsThatTheDriverCannotServe(t *testing.T) {
 
 func TestDeletionThatFails(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "deletion-fails")
+	covers(t, "deletion-fails")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -307,7 +306,7 @@ func TestDeletionThatFails(t *testing.T) {
 
 func TestOneCallPerID(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "calls-one-per-id")
+	covers(t, "calls-one-per-id")
 	w := start(t, setup{leases: true, backoff: patient()})
 	w.newClass("fast")
 	hold := make(chan struct{})
@@ -334,7 +333,7 @@ func TestOneCallPerID(t *testing.T) {
 // and nothing but the end of the first wakes the second.
 func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "calls-one-per-id")
+	covers(t, "calls-one-per-id")
 	w := start(t, setup{deadline: never})
 	w.must(w.driver.AddBucket("shared"))
 	hold := make(chan struct{})
@@ -361,7 +360,7 @@ func TestTwoBucketsOfOneBackendBucket(t *testing.T) {
 // else.
 func TestHangingCallDelaysNothingElse(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "calls-one-per-id")
+	covers(t, "calls-one-per-id")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -383,7 +382,7 @@ func TestHangingCallDelaysNothingElse(t *testing.T) {
 
 func TestBucketInfo(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-info")
+	covers(t, "bucket-info")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served cosi.ObjectProtocol_Type
 		want   map[string]string

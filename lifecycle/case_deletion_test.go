@@ -16,7 +16,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -24,7 +23,7 @@ import (
 
 func TestClaimInUse(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-in-use", "claim-being-deleted")
+	covers(t, "claim-in-use", "claim-being-deleted")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -57,7 +56,7 @@ func TestClaimInUse(t *testing.T) {
 // before it hands the access over.
 func TestClaimDeletedBehindTheCache(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-being-deleted")
+	covers(t, "claim-being-deleted")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -87,7 +86,7 @@ func TestClaimDeletedBehindTheCache(t *testing.T) {
 
 func TestAccessThatNobodyHasSeen(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-in-use-unseen")
+	covers(t, "claim-in-use-unseen")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -109,7 +108,7 @@ func TestAccessThatNobodyHasSeen(t *testing.T) {
 
 func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "annotated-before-deletion", "bucket-deleted-first")
+	covers(t, "annotated-before-deletion", "bucket-deleted-first")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -124,7 +123,7 @@ func TestBucketIsAnnotatedBeforeItsDeletion(t *testing.T) {
 
 func TestClaimWhoseBucketWasReplaced(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-without-its-bucket")
+	covers(t, "claim-without-its-bucket")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -151,7 +150,7 @@ func TestClaimWhoseBucketWasReplaced(t *testing.T) {
 
 func TestDeletionNeedsBothSigns(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "deletion-needs-both-signs", "bucket-deleted-first")
+	covers(t, "deletion-needs-both-signs", "bucket-deleted-first")
 	for name, policy := range map[string]cosiapi.DeletionPolicy{"Delete": cosiapi.DeletionPolicyDelete, "Retain": cosiapi.DeletionPolicyRetain} {
 		t.Run("the Bucket first, policy "+name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +192,7 @@ func TestDeletionNeedsBothSigns(t *testing.T) {
 
 func TestRetain(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "retain")
+	covers(t, "retain")
 	w := start(t, setup{})
 	w.newClass("kept", retain)
 	claim, bucket := w.provisioned("photos", "kept")
@@ -221,7 +220,7 @@ func TestRetain(t *testing.T) {
 
 func TestPolicyChanges(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "policy-changes")
+	covers(t, "policy-changes")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newClass("kept", retain)
@@ -247,7 +246,7 @@ func TestPolicyChanges(t *testing.T) {
 
 func TestPolicyChangesBehindTheCache(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "policy-changes")
+	covers(t, "policy-changes")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -284,7 +283,7 @@ func (w *world) looksAt(who, resource, name string) int {
 // The administrator is faster than a deletion that is under way already.
 func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "policy-changes")
+	covers(t, "policy-changes")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -308,7 +307,7 @@ func TestPolicyChangesDuringTheDeletion(t *testing.T) {
 
 func TestRightsOfTheSidecar(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "sidecar-rights")
+	covers(t, "sidecar-rights")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := start(t, o)
 		w.newClass("fast")
@@ -333,7 +332,7 @@ func TestRightsOfTheSidecar(t *testing.T) {
 
 func TestClaimRemovedByHand(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-removed-by-hand")
+	covers(t, "claim-removed-by-hand")
 	for name, policy := range map[string]cosiapi.DeletionPolicy{"Delete": cosiapi.DeletionPolicyDelete, "Retain": cosiapi.DeletionPolicyRetain} {
 		t.Run("policy "+name, func(t *testing.T) {
 			t.Parallel()
@@ -367,7 +366,7 @@ func TestClaimRemovedByHand(t *testing.T) {
 
 func TestConflictWithNobody(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-removed-by-hand")
+	covers(t, "claim-removed-by-hand")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")

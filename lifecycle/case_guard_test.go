@@ -15,7 +15,6 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
 // TestPolicyGuardsWhatCOSINotes changes objects as a user with the role edit, and
@@ -25,7 +24,7 @@ import (
 //nolint:paralleltest,tparallel // its rows change the same objects
 func TestPolicyGuardsWhatCOSINotes(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "notes-guarded")
+	covers(t, "notes-guarded")
 	w := pair(t, setup{})
 	access, tenant := w.granted("app", "keys", "photos"), w.tenant()
 	objects := map[string]client.Object{"access": access, "claim": w.claim("photos", ""), "Secret": secret(access, 0)}

@@ -30,7 +30,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -42,7 +41,7 @@ const peculiar = "Canary/+=&\"<\\> %é"
 // errors hold credentials that it gave out before.
 func TestNoCredentialOutsideItsSecret(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "no-credential-leaks")
+	covers(t, "no-credential-leaks")
 	bothWays(t, setup{traced: true}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		// Secrets in a good response and in one that breaks the contract, which no other

@@ -16,12 +16,11 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
 func TestNamespaceIsDeleted(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-deleted-first", "namespace-deleted")
+	covers(t, "bucket-deleted-first", "namespace-deleted")
 	bothWays(t, setup{backoff: patient(), patience: time.Second}, func(t *testing.T, o setup) {
 		// The namespace controller is at the Secrets, too, and no watch reports those.
 		w := pair(t, o, multiBucket)

@@ -32,14 +32,13 @@ import (
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/metrics"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestFailuresOfProvisioning(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "provisioned-stays-true", "retryable-or-not")
+	covers(t, "provisioned-stays-true", "retryable-or-not")
 	w := start(t, setup{})
 	var called sync.Map
 	driverfake.On(w.driver, func(_ context.Context, r *cosi.DriverCreateBucketRequest) error {
@@ -87,7 +86,7 @@ func TestFailuresOfProvisioning(t *testing.T) {
 // until that has succeeded or failed for good: it never copies Unknown.
 func TestClaimCopiesNoUnknown(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "provisioned-stays-true")
+	covers(t, "provisioned-stays-true")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.InvalidArgument}, driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})
@@ -107,7 +106,7 @@ func TestClaimCopiesNoUnknown(t *testing.T) {
 // is reported all the same, and the call is not repeated.
 func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "retryable-or-not")
+	covers(t, "retryable-or-not")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -143,7 +142,7 @@ func TestOutcomeIsNotLostToAConflict(t *testing.T) {
 
 func TestProvisionedStaysTrue(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "provisioned-stays-true")
+	covers(t, "provisioned-stays-true")
 	w := pair(t, setup{})
 	access := w.granted("app", "keys", "photos")
 	since := testenv.Condition(access, cosiapi.ConditionProvisioned).LastTransitionTime
@@ -160,7 +159,7 @@ func TestProvisionedStaysTrue(t *testing.T) {
 // A grant is followed from the reconcile of the sidecar to the driver.
 func TestGrantIsOneTrace(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "no-credential-leaks")
+	covers(t, "no-credential-leaks")
 	w := pair(t, setup{traced: true})
 	access := w.granted("app", "keys", "photos")
 	var path []string
@@ -219,7 +218,7 @@ func (w *world) untilEvent(namespace string, on client.Object, reason events.Rea
 
 func TestEvents(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "events")
+	covers(t, "events")
 	w := pair(t, setup{})
 	claim := w.claim("photos", "fast")
 	bucket := w.bucketOf(get(w, claim))
@@ -286,7 +285,7 @@ func (w *world) viewer() client.Client {
 // What fails again and again in the same way is one Event that counts.
 func TestRepetitionsAreOneEvent(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "events")
+	covers(t, "events")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	const failures = 6
@@ -349,7 +348,7 @@ func TestEventsOfTheStraightPath(t *testing.T) {
 
 func TestPersistentAPIProblem(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "api-problem-is-an-event")
+	covers(t, "api-problem-is-an-event")
 	for _, code := range fulltest.Sample(t, []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError}, 1, 3) {
 		t.Run(http.StatusText(code), func(t *testing.T) {
 			t.Parallel()
@@ -411,7 +410,7 @@ func (w *world) sample(who, metric string, labels map[string]string) float64 {
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "operation-measured-once", "metrics")
+	covers(t, "operation-measured-once", "metrics")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -483,7 +482,7 @@ func TestMetrics(t *testing.T) {
 // The four metrics of the KEP, as the programs serve them to Prometheus.
 func TestScrapedMetrics(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "metrics")
+	covers(t, "metrics")
 	fulltest.Only(t, "the metrics are counted in other tests: here the programs serve them")
 	build(t)
 	w := start(t, setup{programs: true, scraped: true})

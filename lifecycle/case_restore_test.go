@@ -22,7 +22,6 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
 // lose takes away objects as a cluster that is lost does: nobody is asked, and
@@ -158,7 +157,7 @@ func backups() map[string]func(*cosiapi.Bucket) {
 // what they said, while controller and sidecar work and before.
 func TestRestoreInEveryOrder(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "restored-bucket-held")
+	covers(t, "restored-bucket-held")
 	kinds, signs := []string{"claim", "Bucket", "access", "Secret"}, slices.Sorted(maps.Keys(backups()))
 	type plan struct {
 		order                []int
@@ -229,7 +228,7 @@ func TestRestoreInEveryOrder(t *testing.T) {
 // server does when it began the deletion before the finalizer came.
 func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "claim-gone-before-its-bucket")
+	covers(t, "claim-gone-before-its-bucket")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	hold, reached := make(chan struct{}), make(chan struct{})
@@ -251,7 +250,7 @@ func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 
 func TestSignsOfABackup(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "restored-bucket-held")
+	covers(t, "restored-bucket-held")
 	for name, alter := range fulltest.Rows(t, backups(), 1) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,7 +298,7 @@ func withoutClaim(t *testing.T) (*world, *cosiapi.Bucket) {
 
 func TestHeldBucketIsReleasedWhenConfirmed(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "restored-bucket-held", "restored-bucket-confirmed")
+	covers(t, "restored-bucket-held", "restored-bucket-confirmed")
 	w, bucket := withoutClaim(t)
 	message := w.untilHeld(bucket)
 	if !strings.Contains(message, string(bucket.UID)) || !strings.Contains(message, cosiapi.ConfirmReleaseAnnotation) {
@@ -318,7 +317,7 @@ func TestHeldBucketIsReleasedWhenConfirmed(t *testing.T) {
 
 func TestHeldBucketIsKeptByRetain(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "restored-bucket-confirmed")
+	covers(t, "restored-bucket-confirmed")
 	w, bucket := withoutClaim(t)
 	w.untilHeld(bucket)
 	change(w, bucket, func(b *cosiapi.Bucket) { b.Spec.DeletionPolicy = cosiapi.DeletionPolicyRetain })
@@ -337,7 +336,7 @@ func TestHeldBucketIsKeptByRetain(t *testing.T) {
 // by the time that the controller looks again.
 func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "restored-bucket-confirmed")
+	covers(t, "restored-bucket-confirmed")
 	for name, tc := range map[string]struct {
 		grace time.Duration
 		gone  bool
@@ -377,7 +376,7 @@ func TestHeldBucketIsReleasedAfterTheGrace(t *testing.T) {
 // The Bucket says it, and so does the claim that has the name now.
 func TestHeldBucketIsAnEvent(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "restored-bucket-held", "events")
+	covers(t, "restored-bucket-held", "events")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -406,7 +405,7 @@ func TestHeldBucketIsAnEvent(t *testing.T) {
 // There is nothing to lose, and nobody to ask.
 func TestBucketThatNobodyAttempted(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-never-attempted")
+	covers(t, "bucket-never-attempted")
 	for name, restored := range map[string]bool{"goes without its claim": false, "stays if it comes from a backup": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

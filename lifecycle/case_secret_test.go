@@ -25,7 +25,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -33,7 +32,7 @@ import (
 
 func TestRotationAndRevision(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "granted-again")
+	covers(t, "granted-again")
 	bothWays(t, setup{fake: driverfake.Options{Revision: "1"}}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		access := w.granted("app", "keys", "photos")
@@ -83,7 +82,7 @@ func TestRotationAndRevision(t *testing.T) {
 
 func TestNothingChanged(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "granted-again", "provisioned-stays-true")
+	covers(t, "granted-again", "provisioned-stays-true")
 	w := pair(t, setup{resync: 20 * time.Millisecond})
 	access := w.granted("app", "keys", "photos")
 	claim := w.claim("photos", "fast")
@@ -114,7 +113,7 @@ func TestNothingChanged(t *testing.T) {
 
 func TestSecretOfSomebodyElse(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "secret-of-somebody-else", "secret-name-twice")
+	covers(t, "secret-of-somebody-else", "secret-name-twice")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		access := w.access("app", "keys", "photos", "films")
@@ -152,7 +151,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 // policy keeps the sidecar from touching. It is theirs, and holds up no revocation.
 func TestSecretThatPretends(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "secret-of-somebody-else")
+	covers(t, "secret-of-somebody-else")
 	for name, pretend := range map[string]func(*corev1.Secret){
 		"of a type that Kubernetes writes to": func(s *corev1.Secret) {
 			s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
@@ -187,7 +186,7 @@ func TestSecretThatPretends(t *testing.T) {
 
 func TestLeftoverSecret(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "secret-left-over")
+	covers(t, "secret-left-over")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		access := w.access("app", "keys", "photos")
@@ -216,7 +215,7 @@ func TestLeftoverSecret(t *testing.T) {
 
 func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "grant-response")
+	covers(t, "grant-response")
 	for name, tc := range fulltest.Rows(t, map[string]struct {
 		spoil   func(*cosi.DriverGrantBucketAccessResponse)
 		message string
@@ -268,7 +267,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 // What a grant must return in full, a creation may leave out.
 func TestCreationNeedNotReturnAll(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "grant-response")
+	covers(t, "grant-response")
 	w := start(t, setup{})
 	w.newClass("fast")
 	w.newAccessClass("keys")
@@ -282,7 +281,7 @@ func TestCreationNeedNotReturnAll(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "grant-response", "secret-metadata", "secret-keys")
+	covers(t, "grant-response", "secret-metadata", "secret-keys")
 	bothWays(t, setup{resync: 100 * time.Millisecond}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		access := w.granted("app", "keys", "photos", "films")
@@ -330,7 +329,7 @@ func sameAs(want *corev1.Secret) func(*corev1.Secret) error {
 
 func TestKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "secret-keys")
+	covers(t, "secret-keys")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served cosi.ObjectProtocol_Type
 		want   []string
@@ -358,7 +357,7 @@ func TestKeysOfEachProtocol(t *testing.T) {
 // The keys that a Secret need not have are there when the driver returns them.
 func TestAllKeysOfEachProtocol(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "secret-keys")
+	covers(t, "secret-keys")
 	for protocol, tc := range map[cosiapi.Protocol]struct {
 		served  cosi.ObjectProtocol_Type
 		granted *cosi.CredentialInfo
@@ -421,7 +420,7 @@ func TestAllKeysOfEachProtocol(t *testing.T) {
 
 func TestRevocationThatFails(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "revocation-order", "revocation-fails", "last-access")
+	covers(t, "revocation-order", "revocation-fails", "last-access")
 	bothWays(t, setup{}, func(t *testing.T, o setup) {
 		w := pair(t, o)
 		first, stuck := w.granted("first", "keys", "photos"), w.granted("stuck", "keys", "photos")
@@ -455,7 +454,7 @@ func TestRevocationThatFails(t *testing.T) {
 // more.
 func TestNewAccessTakesTheAnnotationOver(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "last-access")
+	covers(t, "last-access")
 	w := pair(t, setup{})
 	leaving := w.granted("leaving", "keys", "photos")
 	w.tape.strike(&fault{Who: theController, What: "patch bucketclaims", Name: "photos", Status: http.StatusInternalServerError, Times: always})

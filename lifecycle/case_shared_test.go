@@ -15,14 +15,13 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 func TestAnImportKeepsTheBucketOfAnother(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-shared")
+	covers(t, "bucket-id-shared")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -48,7 +47,7 @@ func TestAnImportKeepsTheBucketOfAnother(t *testing.T) {
 // sidecar's cache does not know yet.
 func TestAnImportThatTheCacheLacksKeepsTheBucket(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-shared")
+	covers(t, "bucket-id-shared")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -71,7 +70,7 @@ func TestAnImportThatTheCacheLacksKeepsTheBucket(t *testing.T) {
 // A Bucket that keeps its data lets the other one go.
 func TestASharedBucketIsRetained(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-shared")
+	covers(t, "bucket-id-shared")
 	w := start(t, setup{})
 	w.newClass("fast")
 	claim, bucket := w.provisioned("photos", "fast")
@@ -90,7 +89,7 @@ func TestASharedBucketIsRetained(t *testing.T) {
 // not see the first one come.
 func TestABucketIDIsReturnedTwice(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-returned-twice")
+	covers(t, "bucket-id-returned-twice")
 	w := start(t, setup{})
 	w.newClass("fast")
 	_, bucket := w.provisioned("photos", "fast")
@@ -115,7 +114,7 @@ func TestABucketIDIsReturnedTwice(t *testing.T) {
 // shows it on one of them.
 func TestABucketIDIsReturnedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "bucket-id-returned-twice")
+	covers(t, "bucket-id-returned-twice")
 	w := start(t, setup{})
 	w.newClass("fast")
 	hold := make(chan struct{})
@@ -146,7 +145,7 @@ func TestABucketIDIsReturnedTwiceAtOnce(t *testing.T) {
 
 func TestAnAccountIDIsReturnedTwice(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "account-id-returned-twice")
+	covers(t, "account-id-returned-twice")
 	w := pair(t, setup{})
 	first := w.granted("first", "keys", "photos")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Answer: &cosi.DriverGenerateBucketAccessIdResponse{AccountId: first.Status.AccountID}})
@@ -169,7 +168,7 @@ func TestAnAccountIDIsReturnedTwice(t *testing.T) {
 // let pass.
 func TestASharedAccountIsRevokedWithTheLastAccess(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "account-id-shared")
+	covers(t, "account-id-shared")
 	w := pair(t, setup{})
 	first := w.granted("first", "keys", "photos")
 	w.stop(theSidecar)

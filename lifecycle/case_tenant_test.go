@@ -20,7 +20,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	"github.com/cooper-cosi/cooper/sidecar"
 )
 
@@ -28,7 +27,7 @@ import (
 // its time.
 func TestUserDoesNotHurryTheDriver(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "users-hurry-nothing")
+	covers(t, "users-hurry-nothing")
 	w := pair(t, setup{})
 	access := w.granted("app", "keys", "photos")
 	rotate := func(value string) {
@@ -57,7 +56,7 @@ func TestUserDoesNotHurryTheDriver(t *testing.T) {
 // somebody spoils, until the driver says something new.
 func TestRotationsWithoutEnd(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "users-hurry-nothing")
+	covers(t, "users-hurry-nothing")
 	w := pair(t, setup{})
 	const atOnce = 10
 	began := time.Now()
@@ -87,7 +86,7 @@ func TestRotationsWithoutEnd(t *testing.T) {
 
 func TestClassThatDoesNotExist(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "class-missing")
+	covers(t, "class-missing")
 	w := start(t, setup{})
 	claim, access := w.claim("photos", "misspelt"), w.access("app", "misspelt", "photos")
 	w.create(claim, access)
@@ -124,7 +123,7 @@ func (w *world) unnamed(obj client.Object, conds []metav1.Condition, reason even
 // behind that of the controller is not missed.
 func TestClockOfTheSidecarIsBehind(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "lease-by-one-clock")
+	covers(t, "lease-by-one-clock")
 	w := start(t, setup{leases: true, patience: time.Second, idle: true})
 	const lasts = time.Hour
 	behind := metav1.NewMicroTime(time.Now().Add(-2 * lasts))
@@ -153,7 +152,7 @@ func TestClockOfTheSidecarIsBehind(t *testing.T) {
 // cause, and a creation that came to nothing counts for the driver that it was of.
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "failures-counted")
+	covers(t, "failures-counted")
 	w := start(t, setup{backoff: patient()})
 	w.newClass("fast")
 	w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Unavailable})

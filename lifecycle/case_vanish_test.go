@@ -19,7 +19,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -80,7 +79,7 @@ func (w *world) revoked(access *cosiapi.BucketAccess) {
 // before the sidecar has seen that the access goes.
 func TestCompletionThatAUserForged(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "completion-forged")
+	covers(t, "completion-forged")
 	w := pair(t, setup{unguarded: true})
 	access, tenant := w.granted("app", "keys", "photos"), w.tenant()
 	w.stop(theSidecar)
@@ -102,7 +101,7 @@ func TestCompletionThatAUserForged(t *testing.T) {
 // The user's annotation comes while the sidecar works on the access.
 func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "completion-forged")
+	covers(t, "completion-forged")
 	w := pair(t, setup{backoff: patient(), unguarded: true})
 	access, tenant := w.granted("app", "keys", "photos"), w.tenant()
 	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.Unavailable, Times: 2})
@@ -124,7 +123,7 @@ func TestCompletionForgedDuringTheRevocation(t *testing.T) {
 // namespace.
 func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "completion-forged")
+	covers(t, "completion-forged")
 	w := pair(t, setup{backoff: patient(), unguarded: true})
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GenerateAccessID, Code: codes.Unavailable, Times: driverfake.Always})
 	access, tenant := w.handedOff("app", "photos"), w.tenant()
@@ -144,7 +143,7 @@ func TestCompletionForgedBeforeTheGrant(t *testing.T) {
 // An access that was granted before there was a record gets one.
 func TestRecordOfAnOldAccess(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "completion-forged")
+	covers(t, "completion-forged")
 	w := pair(t, setup{})
 	earlier := w.granted("earlier", "keys", "photos") // whose ID the driver has generated
 	w.delete(earlier.DeepCopy())
@@ -179,7 +178,7 @@ func (w *world) handedOff(name, claim string) *cosiapi.BucketAccess {
 // A sidecar that follows the KEP to the letter knows of no record in the status.
 func TestCompletionOfAnotherSidecar(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "completion-by-annotation")
+	covers(t, "completion-by-annotation")
 	w := pair(t, setup{})
 	w.stop(theSidecar)
 	access := w.handedOff("app", "photos")
@@ -210,7 +209,7 @@ func (w *world) settledWithoutSidecar() {
 // of the Secret away.
 func TestAccessRemovedByHand(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-removed-by-hand")
+	covers(t, "access-removed-by-hand")
 	for name, prepare := range map[string]func(*world){
 		"when all is well": func(*world) {},
 		"while the driver is failing": func(w *world) {
@@ -240,7 +239,7 @@ func TestAccessRemovedByHand(t *testing.T) {
 // What is under way when an access is removed by hand is taken back.
 func TestAccessRemovedByHandDuringItsGrant(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-removed-by-hand")
+	covers(t, "access-removed-by-hand")
 	w := pair(t, setup{backoff: patient()})
 	hold := make(chan struct{})
 	w.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold})
@@ -267,7 +266,7 @@ func TestAccessRemovedByHandDuringItsGrant(t *testing.T) {
 // An access that went while no sidecar ran is known by its Secret alone.
 func TestAccessRemovedByHandUnseen(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-removed-unseen")
+	covers(t, "access-removed-unseen")
 	w := pair(t, setup{watchSecrets: true, backoff: patient()})
 	access, neighbour := w.granted("app", "keys", "photos"), w.granted("neighbour", "keys", "films")
 	w.stop(theSidecar)
@@ -285,7 +284,7 @@ func TestAccessRemovedByHandUnseen(t *testing.T) {
 // somebody else, be it of another cluster, and none that lives.
 func TestForgedSecrets(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-removed-unseen")
+	covers(t, "access-removed-unseen")
 	const record, owner = "cooper.dev/account", "cooper.dev/access-uid"
 	for name, forge := range fulltest.Rows(t, map[string]func(w *world, tenant client.Client, own, foreign *corev1.Secret){
 		"a copy of a Secret": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
@@ -353,7 +352,7 @@ func TestForgedSecrets(t *testing.T) {
 // though that is genuine.
 func TestSecretOfAnAccountThatLives(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-removed-unseen")
+	covers(t, "access-removed-unseen")
 	w := pair(t, setup{watchSecrets: true, backoff: patient()})
 	access := w.granted("app", "keys", "photos")
 	w.stop(theSidecar)
@@ -375,7 +374,7 @@ func TestSecretOfAnAccountThatLives(t *testing.T) {
 // whose Secret is in the way of another.
 func TestAccessRemovedByHandUnseenWithoutAList(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "access-removed-unseen", "secret-left-over")
+	covers(t, "access-removed-unseen", "secret-left-over")
 	w := pair(t, setup{poll: patient().Max, backoff: patient()})
 	access := w.granted("app", "keys", "photos")
 	w.stop(theSidecar)

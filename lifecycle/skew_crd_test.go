@@ -26,7 +26,6 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
-	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
 // TestComponentsOlderThanTheCRDs runs every flow with CRDs that have one more
@@ -35,7 +34,7 @@ import (
 // way.
 func TestComponentsOlderThanTheCRDs(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "fields-of-newer-crds")
+	covers(t, "fields-of-newer-crds")
 	crds := readCRDs(t)
 	for _, crd := range crds {
 		eachObject(crd.root(), func(properties map[string]any) {
@@ -67,7 +66,7 @@ func TestComponentsOlderThanTheCRDs(t *testing.T) {
 // fields which the components write. They are dropped, and no component insists.
 func TestComponentsNewerThanTheCRDs(t *testing.T) {
 	t.Parallel()
-	cases.Covers(t, "fields-of-older-crds")
+	covers(t, "fields-of-older-crds")
 	for name, tc := range fulltest.Rows(t, map[string]struct {
 		// without are the fields that the CRDs lack, as kind and path.
 		without map[string][]string

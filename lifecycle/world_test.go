@@ -39,6 +39,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/scope"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/lifecycle/cases"
 	"github.com/cooper-cosi/cooper/sanity/strict"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -96,12 +97,19 @@ type setup struct {
 	idle bool
 }
 
+// covers states the cases that a test is about. The short run draws a third of
+// the tests that begin with it.
+func covers(t *testing.T, ids ...string) {
+	t.Helper()
+	cases.Covers(t, ids...)
+	fulltest.Third(t)
+}
+
 // bothWays runs a test with a sidecar that looks at Secrets when o says, as it
 // may not watch them, and with one that may, and that nothing else wakes; the
 // short run draws one of the two.
 func bothWays(t *testing.T, o setup, test func(*testing.T, setup)) {
 	t.Helper()
-	fulltest.Third(t)
 	watching := o
 	watching.watchSecrets, watching.poll, watching.resync = true, 0, 0
 	ways := map[string]setup{"Secrets by poll": o, "Secrets by watch": watching}
@@ -186,7 +194,6 @@ func (l *lives) next() int {
 // test fails for what must never happen in any of them.
 func start(t *testing.T, o setup) *world {
 	t.Helper()
-	fulltest.Third(t)
 	env := testenv.Start(t, testenv.Options{CRDs: o.crds})
 	w := &world{
 		Env: env, t: t, setup: o, namespace: newNamespace(t, env, o.unguarded), tape: &tape{}, lags: &lags{}, log: &logbook{},

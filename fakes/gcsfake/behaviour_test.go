@@ -98,7 +98,7 @@ func TestBehaviour(t *testing.T) {
 			}
 		}
 	}
-	for name, op := range fulltest.Rows(t, table, 60) {
+	for name, op := range fulltest.Rows(t, table, 40) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, r := range rows(name, op) {

@@ -268,7 +268,7 @@ func TestForms(t *testing.T) {
 			return map[string]string{"key": "new", "GoogleAccessId": "x", "policy": "e30=", "signature": "x"}
 		}, "text", outcome{501, "V4"}},
 		"of nobody": {[]string{create}, func(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }, "text", outcome{403, "Anonymous caller"}},
-	}, 10) {
+	}, 6) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFormWorld(t, tc.permissions...)
