@@ -223,9 +223,9 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 		"a bucket is missing": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets = nil }, "lacks"},
 		"a bucket too many": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			more := proto.CloneOf(r.Buckets[0])
-			more.BucketId = "other"
+			more.BucketId = "canary-of-somebody-else"
 			r.Buckets = append(r.Buckets, more)
-		}, "other"},
+		}, "was not asked for"},
 		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
 		}, "protocol"},
@@ -252,7 +252,7 @@ func TestGrantResponsesThatBreakTheContract(t *testing.T) {
 			w.create(access)
 			message := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverResponseInvalid)
 			if !strings.Contains(message, tc.message) || strings.Contains(message, "canary") {
-				t.Errorf("the message does not name %q, or names a secret: %s", tc.message, message)
+				t.Errorf("the message does not name %q, or names a secret or the bucket of another: %s", tc.message, message)
 			}
 			if data := get(w, secret(access, 0)).Data; len(data) > 0 {
 				t.Errorf("the Secret has data")

@@ -147,7 +147,8 @@ func validateGrantedBuckets(
 	for i, bucket := range granted {
 		field := fmt.Sprintf("buckets[%d]", i)
 		if !missing[bucket.GetBucketId()] {
-			return fieldErrorf(field+".bucket_id", "%q was not asked for or is repeated", bucket.GetBucketId())
+			// It is left out: users read this, and it may be the bucket of somebody else, or a credential in the wrong field.
+			return fieldErrorf(field+".bucket_id", "was not asked for or is repeated")
 		}
 		delete(missing, bucket.GetBucketId())
 		if err := validateGrantedInfo(field+".bucket_info", asked.GetProtocol().GetType(), bucket.GetBucketInfo()); err != nil {
