@@ -258,7 +258,6 @@ func TestAThirdOfTheTestsIsDrawn(t *testing.T) {
 	}
 }
 
-//nolint:paralleltest // it sets variables of the process
 func TestATableThatIsLeftWholeIsTriedWhole(t *testing.T) {
 	asked := flag.Lookup("test.run").Value
 	before := asked.String()
