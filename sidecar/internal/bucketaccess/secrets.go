@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	validate "k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -286,7 +286,7 @@ func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error 
 	switch err := s.store.Live.Get(ctx, client.ObjectKey{Namespace: secret.Namespace, Name: name}, access); {
 	case err == nil && access.UID == uid:
 		return taken
-	case client.IgnoreNotFound(err) != nil && len(content.IsPathSegmentName(name)) == 0: // what cannot be a name is none
+	case client.IgnoreNotFound(err) != nil && len(validate.IsPathSegmentName(name)) == 0: // what cannot be a name is none
 		return fmt.Errorf("read BucketAccess %q: %w", secret.Namespace+"/"+name, err)
 	}
 	left, err := s.recorded(ctx, secret)
