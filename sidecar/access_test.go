@@ -326,7 +326,7 @@ func TestAccessResponsesThatBreakContract(t *testing.T) {
 		"a bucket is missing": {func(r *cosi.DriverGrantBucketAccessResponse) { r.Buckets = nil }, "lacks"},
 		"a bucket too many": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets = append(r.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{BucketId: "other", BucketInfo: info})
-		}, "other"},
+		}, "buckets[1].bucket_id was not asked for"},
 		"another protocol": {func(r *cosi.DriverGrantBucketAccessResponse) {
 			r.Buckets[0].BucketInfo = &cosi.ObjectProtocolAndBucketInfo{Gcs: &cosi.GcsBucketInfo{ProjectId: "p", BucketName: "b"}}
 		}, "protocol"},
