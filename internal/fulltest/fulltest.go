@@ -61,7 +61,7 @@ func Third(tb testing.TB) {
 func Range(tb testing.TB, short, full int) (from, to int) {
 	tb.Helper()
 	switch {
-	case rest() && slices.Contains(listed(tb), whole):
+	case rest() && leftWhole(tb):
 		return 0, full
 	case full <= short: // the short run leaves nothing
 		if rest() {
@@ -192,7 +192,7 @@ func list(tb testing.TB, much string) {
 	if err != nil {
 		tb.Fatalf("COOPER_LEFT: %v", err)
 	}
-	_, err = file.WriteString(line(tb) + much + "\n") // one write: lines of other processes do not mix with it
+	_, err = file.WriteString(line(tb, tb.Name(), much) + "\n") // one write: lines of other processes do not mix with it
 	if closeErr := file.Close(); err == nil {
 		err = closeErr
 	}
@@ -201,28 +201,23 @@ func list(tb testing.TB, much string) {
 	}
 }
 
-// listed returns how much of the test the list says is left, once for each time that it says so.
-func listed(tb testing.TB) []string {
+// leftWhole reports whether the short run has skipped the test that this is, or is a subtest of.
+func leftWhole(tb testing.TB) bool {
 	tb.Helper()
 	text, err := os.ReadFile(os.Getenv("COOPER_LEFT"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		tb.Fatalf("COOPER_LEFT: %v", err)
 	}
-	var much []string
-	for l := range strings.Lines(string(text)) {
-		if left, ok := strings.CutPrefix(l, line(tb)); ok {
-			much = append(much, strings.TrimSpace(left))
-		}
-	}
-	return much
+	name, _, _ := strings.Cut(tb.Name(), "/")
+	return slices.Contains(strings.Split(string(text), "\n"), line(tb, name, whole))
 }
 
-// line is how the lines of a test begin.
-func line(tb testing.TB) string {
+// line is a line of the list.
+func line(tb testing.TB, name, much string) string {
 	tb.Helper()
 	dir, err := os.Getwd() // that of the package, as go test starts it
 	if err != nil {
 		tb.Fatalf("COOPER_LEFT: %v", err)
 	}
-	return dir + "\t" + tb.Name() + "\t"
+	return dir + "\t" + name + "\t" + much
 }

@@ -289,5 +289,8 @@ func TestATableThatIsLeftWholeIsTriedWhole(t *testing.T) {
 		if got, _ := rows(name); got != want {
 			t.Errorf("%s: the rest tries %d of 3 rows, want %d", name, got, want)
 		}
+		if got, _ := rows(name + "/a subtest with a table"); got != want {
+			t.Errorf("in a subtest of %s the rest tries %d of 3 rows, want %d", name, got, want)
+		}
 	}
 }
