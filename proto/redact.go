@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"regexp"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -19,6 +20,7 @@ const redactedText = "[redacted]"
 // Redact returns a copy of m that is safe to log: the values of all fields with the option
 // cosi_secret are replaced, at any depth, also in lists and maps. Strings become "[redacted]",
 // values of other types are dropped; an empty value stays empty, so that its absence can be seen.
+// URLs in other strings lose their user names and passwords, as by RedactURLs.
 // Fields that this build does not know are dropped, since they may be secrets of a newer contract.
 // A nil message stays nil.
 func Redact(m proto.Message) proto.Message {
@@ -28,6 +30,14 @@ func Redact(m proto.Message) proto.Message {
 	redacted := proto.Clone(m)
 	redactMessage(redacted.ProtoReflect())
 	return redacted
+}
+
+// userinfo is what stands between the slashes of a URL and its host.
+var userinfo = regexp.MustCompile(`//[^\s/?#"<>\\]*@`)
+
+// RedactURLs returns text without the user names and passwords in the URLs that it holds.
+func RedactURLs(text string) string {
+	return userinfo.ReplaceAllLiteralString(text, "//"+redactedText+"@")
 }
 
 // SecretsIn returns the values that Redact replaces: those of all fields with the option
@@ -95,14 +105,16 @@ func redactMessage(m protoreflect.Message) {
 		case isSecret(field):
 			redactField(m, field, value)
 		case field.IsMap():
-			redactMap(field, value.Map())
-		case field.Message() == nil:
+			value.Map().Range(func(key protoreflect.MapKey, one protoreflect.Value) bool {
+				redactValue(field.MapValue(), one, func(v protoreflect.Value) { value.Map().Set(key, v) })
+				return true
+			})
 		case field.IsList():
 			for i := range value.List().Len() {
-				redactMessage(value.List().Get(i).Message())
+				redactValue(field, value.List().Get(i), func(v protoreflect.Value) { value.List().Set(i, v) })
 			}
 		default:
-			redactMessage(value.Message())
+			redactValue(field, value, func(v protoreflect.Value) { m.Set(field, v) })
 		}
 		return true
 	})
@@ -137,14 +149,16 @@ func collectSecrets(m protoreflect.Message, found func(string)) {
 	})
 }
 
-func redactMap(field protoreflect.FieldDescriptor, entries protoreflect.Map) {
-	if field.MapValue().Message() == nil {
-		return
-	}
-	entries.Range(func(_ protoreflect.MapKey, value protoreflect.Value) bool {
+// redactValue redacts one value of a field that is no secret itself.
+func redactValue(field protoreflect.FieldDescriptor, value protoreflect.Value, set func(protoreflect.Value)) {
+	switch {
+	case field.Message() != nil:
 		redactMessage(value.Message())
-		return true
-	})
+	case field.Kind() == protoreflect.StringKind:
+		if text := RedactURLs(value.String()); text != value.String() {
+			set(protoreflect.ValueOfString(text))
+		}
+	}
 }
 
 // redactField replaces the value of a secret field that is set.

@@ -61,6 +61,33 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// A password in a URL is none of the contract's secret fields, and none for a log.
+func TestRedactURLs(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"https://user:pw@host:9000/path":            "https://[redacted]@host:9000/path",
+		"https://user:p@ss'w%20ord@host":            "https://[redacted]@host",
+		"dial https://user@a, then //user:pw@b: no": "dial https://[redacted]@a, then //[redacted]@b: no",
+		"https://host/path/of@somebody?mail=a@b":    "https://host/path/of@somebody?mail=a@b",
+		"projects/-/serviceAccounts/name@project":   "projects/-/serviceAccounts/name@project",
+	} {
+		if got := cosi.RedactURLs(said); got != want {
+			t.Errorf("%s: want %s, got %s", said, want, got)
+		}
+	}
+	const address = "https://user:" + canary + "@host"
+	for name, message := range map[string]proto.Message{
+		"a field": &cosi.DriverCreateBucketResponse{
+			Protocols: &cosi.ObjectProtocolAndBucketInfo{S3: &cosi.S3BucketInfo{Endpoint: address}},
+		},
+		"a map": &cosi.DriverCreateBucketRequest{Parameters: map[string]string{"proxy": address}},
+	} {
+		if got := cosi.RedactedString(message); strings.Contains(got, canary) || !strings.Contains(got, "https://[redacted]@host") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestRedactKeepsNothing(t *testing.T) {
 	t.Parallel()
 	if got := cosi.Redact(nil); got != nil {

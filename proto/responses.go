@@ -91,14 +91,14 @@ func validateBucketResponse(request proto.Message, info *ObjectProtocolAndBucket
 func validateBucketInfo(field string, info *ObjectProtocolAndBucketInfo) error {
 	s3, azure, gcs := info.GetS3(), info.GetAzure(), info.GetGcs()
 	return firstError(
-		limitString(field+".s3.bucket_id", s3.GetBucketId(), MaxInfoLength),
-		limitString(field+".s3.endpoint", s3.GetEndpoint(), MaxInfoLength),
+		validateInfoString(field+".s3.bucket_id", s3.GetBucketId()),
+		validateInfoString(field+".s3.endpoint", s3.GetEndpoint()),
 		validateEndpoint(field+".s3.endpoint", s3.GetEndpoint()),
-		limitString(field+".s3.region", s3.GetRegion(), MaxInfoLength),
+		validateInfoString(field+".s3.region", s3.GetRegion()),
 		validateStyle(field+".s3.addressing_style", s3.GetAddressingStyle()),
-		limitString(field+".azure.storage_account", azure.GetStorageAccount(), MaxInfoLength),
-		limitString(field+".gcs.project_id", gcs.GetProjectId(), MaxInfoLength),
-		limitString(field+".gcs.bucket_name", gcs.GetBucketName(), MaxInfoLength),
+		validateInfoString(field+".azure.storage_account", azure.GetStorageAccount()),
+		validateInfoString(field+".gcs.project_id", gcs.GetProjectId()),
+		validateInfoString(field+".gcs.bucket_name", gcs.GetBucketName()),
 	)
 }
 
@@ -106,16 +106,19 @@ func validateEndpoint(field, endpoint string) error {
 	if endpoint == "" {
 		return nil
 	}
-	parsed, err := url.Parse(endpoint)
-	switch {
-	case err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https":
+	if parsed, err := url.Parse(endpoint); err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 		// The text is left out, since a broken URL may hold a password.
 		return fieldErrorf(field, "is not an http or https URL")
-	case parsed.User != nil:
-		return fieldErrorf(field, "holds a user name or password, which is not for the Bucket's status")
-	default:
-		return nil
 	}
+	return nil
+}
+
+// validateInfoString accepts what may be shown in the status of a Bucket.
+func validateInfoString(field, value string) error {
+	if RedactURLs(value) != value {
+		return fieldErrorf(field, "holds a user name or password, which is not for the Bucket's status")
+	}
+	return limitString(field, value, MaxInfoLength)
 }
 
 func validateStyle(field string, style *S3AddressingStyle) error {

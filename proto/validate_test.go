@@ -245,6 +245,11 @@ func TestValidateBucketAndInfoResponses(t *testing.T) {
 			&cosi.DriverGetBucketRequest{}, endpoint("https://user:pw@host"),
 			"protocols.s3.endpoint holds a user name or password, which is not for the Bucket's status",
 		},
+		"an account with a password": {
+			&cosi.DriverGetBucketRequest{}, &cosi.DriverGetBucketResponse{Protocols: &cosi.ObjectProtocolAndBucketInfo{
+				Azure: &cosi.AzureBucketInfo{StorageAccount: "https://user:pw@host/account"},
+			}}, "protocols.azure.storage_account holds a user name or password, which is not for the Bucket's status",
+		},
 		"an endpoint without scheme": {
 			&cosi.DriverGetBucketRequest{}, endpoint("localhost:9000"), "protocols.s3.endpoint is not an http or https URL",
 		},
