@@ -45,8 +45,10 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 	bothWays(t, setup{traced: true}, func(t *testing.T, o setup) {
 		w := pair(t, o, multiBucket)
 		// Secrets in a good response and in one that breaks the contract, which no other
-		// world has: the search goes through all of the API server.
+		// world has: the search goes through all of the API server. One is where no
+		// secret should be.
 		canary, badCanary := w.namespace+peculiar, w.namespace+"-in-a-bad-response"
+		password, misplaced := w.namespace+"-in-an-endpoint", w.namespace+"-in-another-field"
 		access := w.granted("app", "keys", "photos", "films")
 		first, ok := w.driver.Calls(driverfake.GrantAccess)[0].Response.(*cosi.DriverGrantBucketAccessResponse)
 		if !ok {
@@ -70,24 +72,36 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 			})
 		}
 		grant(driverfake.Fault{Answer: granted}, w.reconfigure)
-		grant(driverfake.Fault{Answer: &cosi.DriverGrantBucketAccessResponse{
-			Credentials: &cosi.CredentialInfo{S3: &cosi.S3CredentialInfo{AccessSecretKey: badCanary}},
-		}}, w.reconfigure)
+		bad := proto.CloneOf(first)
+		bad.Buckets[0].BucketInfo.S3.Endpoint = "https://user:" + password + "@host"
+		bad.Credentials.S3 = &cosi.S3CredentialInfo{AccessKeyId: misplaced, AccessSecretKey: badCanary}
+		grant(driverfake.Fault{Answer: bad}, w.reconfigure)
 		w.condition(access, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
 		w.untilEvent(w.namespace, access, events.FailedGrantAccess)
 		grant(saying("once", given, canary, badCanary), w.reconfigure)
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")
+		// Another user does not read them either.
+		elsewhere := saying("to another", given, canary, badCanary)
+		elsewhere.RPC, elsewhere.Times = driverfake.GenerateAccessID, driverfake.Always
+		mend := w.driver.Script(elsewhere)
+		other := w.access("other", "keys", "photos")
+		w.create(other)
+		w.redacted(other, cosiapi.ConditionProvisionFailed, "to another")
+		w.untilEvent(w.namespace, other, events.FailedGrantAccess)
+		w.delete(other)
+		w.gone(other)
+		mend()
 		w.stop(theSidecar)
 		grant(saying("again", canary), func() { w.runSidecar() }) // which knows but what is in the Secrets
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "again")
-		w.clean(given, canary, badCanary)
+		w.clean(given, canary, badCanary, password, misplaced)
 		revoke := saying("at the end", canary)
 		revoke.RPC = driverfake.RevokeAccess
 		w.driver.Script(revoke)
 		w.delete(access)
 		w.redacted(access, cosiapi.ConditionDeprovisionFailed, "at the end")
 		w.untilEvent(w.namespace, access, events.FailedRevokeAccess)
-		w.clean(given, canary, badCanary)
+		w.clean(given, canary, badCanary, password, misplaced)
 		w.reconfigure()
 		w.gone(access)
 		w.leak()

@@ -53,7 +53,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 		o.Deadline = DefaultDeadline
 	}
 	var name atomic.Pointer[string]
-	interceptors := []grpc.UnaryClientInterceptor{driver.Log(o.Logger)}
+	var interceptors []grpc.UnaryClientInterceptor
 	if o.Registerer != nil {
 		m, err := metrics.NewSidecar(o.Registerer)
 		if err != nil {

@@ -44,7 +44,7 @@ type Options struct {
 	Interceptors []grpc.UnaryClientInterceptor
 	// Stats sees every RPC, too; it may be nil.
 	Stats stats.Handler
-	// Log gets what happens to the connection.
+	// Log gets RPCs, without their secrets, and what happens to the connection.
 	Log logr.Logger
 }
 
@@ -220,7 +220,7 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
 	around := []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(d.options.Interceptors...), grpc.WithChainUnaryInterceptor(d.secrets.intercept),
+		grpc.WithChainUnaryInterceptor(d.options.Interceptors...), grpc.WithChainUnaryInterceptor(d.logged, d.secrets.intercept),
 	}
 	if d.options.Stats != nil {
 		around = append(around, grpc.WithStatsHandler(redacting{d.options.Stats, &d.secrets}))

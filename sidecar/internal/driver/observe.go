@@ -7,7 +7,6 @@ import (
 	"path"
 	"time"
 
-	"github.com/go-logr/logr"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/cooper-cosi/cooper/internal/metrics"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -73,18 +73,37 @@ func Trace(provider trace.TracerProvider) stats.Handler {
 	return otelgrpc.NewClientHandler(options...)
 }
 
-// Log returns an interceptor that logs every RPC without its secrets: failures
-// always, successes at verbosity 1.
-func Log(log logr.Logger) grpc.UnaryClientInterceptor {
-	return cosi.UnaryClientLogging(func(_ context.Context, r cosi.CallRecord) {
+// logged logs every RPC without its secrets: failures always, successes at
+// verbosity 1. Of a response that breaks the contract it says how, and prints
+// nothing: a credential may be in any of its fields.
+func (d *Driver) logged(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	return cosi.UnaryClientLogging(func(ctx context.Context, r cosi.CallRecord) {
+		log := d.options.Log
 		if r.Status.Code() == codes.OK && !log.V(1).Enabled() {
 			return // to print the messages takes longer than many a call
 		}
-		fields := []any{"method", path.Base(r.Method), "request", r.Request.String(), "took", r.Duration.String(), "code", r.Status.Code().String()}
-		if r.Status.Code() == codes.OK {
-			log.V(1).Info("RPC", append(fields, "response", r.Response.String())...)
+		without := func(text string) string { return d.secrets.without(accountIn(ctx), text) }
+		fields := []any{"method", path.Base(r.Method), "request", without(r.Request.String()), "took", r.Duration.String(), "code", r.Status.Code().String()}
+		if r.Status.Code() != codes.OK {
+			log.Info("RPC failed", append(fields, "message", printable(r.Status.Message()))...)
 			return
 		}
-		log.Info("RPC failed", append(fields, "message", printable(r.Status.Message()))...)
-	})
+		response := r.Response.String()
+		if err := invalid(request, reply); err != nil {
+			response = "[invalid: " + err.Error() + "]"
+		}
+		log.V(1).Info("RPC", append(fields, "response", without(response))...)
+	})(ctx, method, request, reply, conn, invoke, options...)
+}
+
+// invalid returns how a response breaks the contract.
+func invalid(request, reply any) error {
+	asked, ok := request.(proto.Message)
+	response, isMessage := reply.(proto.Message)
+	if !ok || !isMessage {
+		return nil // which is not printed either
+	}
+	return cosi.ValidateResponse(asked, response)
 }

@@ -4,13 +4,6 @@ package driver
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"net/url"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
@@ -19,24 +12,6 @@ import (
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-const (
-	// redacted stands for a credential that a driver put into a message.
-	redacted = "[redacted]"
-	// minSecret is the length below which a value is part of too many words.
-	minSecret = 8
-	// keptSecrets is how many secrets of an account are known: after a rotation
-	// the former ones count as well.
-	keptSecrets = 8
-)
-
-// secretValues are the secrets that the driver gave out. A driver must not put
-// one into a message, and one that does must not bring it into conditions,
-// Events, logs and traces.
-type secretValues struct {
-	mu    sync.Mutex
-	known map[string][]string // by account ID, the newest last
-}
 
 // ofAccount is the key of the account ID in the context of a call.
 type ofAccount struct{}
@@ -57,56 +32,14 @@ func accountIn(ctx context.Context) string {
 	return account
 }
 
-func (v *secretValues) learn(account string, secrets []string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, secret := range secrets {
-		if account == "" || len(secret) < minSecret || slices.Contains(v.known[account], secret) {
-			continue
-		}
-		if v.known == nil {
-			v.known = map[string][]string{}
-		}
-		all := slices.Concat(v.known[account], []string{secret})
-		v.known[account] = all[max(0, len(all)-keptSecrets):]
-	}
-}
-
-func (v *secretValues) forget(account string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.known, account)
-}
-
-// redact returns the error of a call without the secrets of its account.
+// redact returns the error of a call without secrets.
 func (v *secretValues) redact(ctx context.Context, err error) error {
-	v.mu.Lock()
-	secrets := slices.Clone(v.known[accountIn(ctx)])
-	v.mu.Unlock()
 	said := status.Convert(err)
-	text := said.Message()
-	for _, secret := range secrets {
-		for _, form := range forms(secret) {
-			text = strings.ReplaceAll(text, form, redacted)
-		}
-	}
+	text := v.without(accountIn(ctx), said.Message())
 	if text == said.Message() {
 		return err
 	}
 	return status.Error(said.Code(), text)
-}
-
-// forms returns the ways to write a secret in a message.
-func forms(secret string) []string {
-	quoted := strconv.Quote(secret)
-	all := []string{
-		secret, url.QueryEscape(secret), url.PathEscape(secret), quoted[1 : len(quoted)-1],
-		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
-	}
-	if text, err := json.Marshal(secret); err == nil {
-		all = append(all, string(text[1:len(text)-1]))
-	}
-	return all
 }
 
 // intercept learns the secrets in responses and takes them out of errors.
@@ -118,7 +51,7 @@ func (v *secretValues) intercept(ctx context.Context, method string, request, re
 		return v.redact(ctx, err)
 	}
 	if response, ok := reply.(proto.Message); ok {
-		v.learn(accountIn(ctx), cosi.SecretsIn(response))
+		v.give(accountIn(ctx), cosi.SecretsIn(response))
 	}
 	return nil
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// Secrets are kept in memory as long as their account lives, and of each account a few.
+func TestSecretValuesAreForgotten(t *testing.T) {
+	t.Parallel()
+	v := &secretValues{}
+	for account := range 3 {
+		for rotation := range 100 {
+			v.give(fmt.Sprint(account), []string{fmt.Sprintf("secret-%d-of-%d", rotation, account), "the same for all"})
+			v.find(fmt.Sprint(account), []string{fmt.Sprintf("written-%d-in-%d", rotation, account)})
+		}
+	}
+	for account := range 3 {
+		if a := v.accounts[fmt.Sprint(account)]; len(a.given) != keptSecrets || len(a.found) != keptSecrets {
+			t.Errorf("account %d: want %d secrets each, got %+v", account, keptSecrets, a)
+		}
+		if text := v.without("", "it is the same for all"); text != "it is [redacted]" {
+			t.Errorf("what others were given, too, is forgotten with account %d: %s", account-1, text)
+		}
+		v.forget(fmt.Sprint(account))
+	}
+	if len(v.accounts)+len(v.holders)+len(v.byMiddle)+v.size != 0 {
+		t.Errorf("accounts that are revoked are remembered: %+v", v)
+	}
+}
+
+// However much a driver gives, the memory for it is bounded, and what was given
+// last is known.
+func TestSecretValuesAreBounded(t *testing.T) {
+	t.Parallel()
+	v := &secretValues{}
+	long := func(account int) string {
+		return strings.Repeat(fmt.Sprintf("%08d", account), cosi.MaxCredentialLength/8)
+	}
+	n := maxGiven / cosi.MaxCredentialLength
+	for account := range n {
+		v.give(fmt.Sprint(account), []string{long(account), "short"})
+	}
+	if v.size > maxGiven || len(v.holders)*cosi.MaxCredentialLength > maxGiven {
+		t.Errorf("%d secrets take %d bytes", len(v.holders), v.size)
+	}
+	for account, want := range map[int]bool{0: false, n - 1: true} {
+		if got := v.without("", long(account)) == redacted; got != want {
+			t.Errorf("account %d of %d is known: %v", account, n, got)
+		}
+	}
+}
+
+func TestRedactText(t *testing.T) {
+	t.Parallel()
+	v := &secretValues{}
+	v.give("one", []string{"secret/of+one", "secret/of+one-and-more", "-----BEGIN PRIVATE KEY-----\none\n-----END PRIVATE KEY-----\n"})
+	v.give("two", []string{"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"})
+	v.find("one", []string{"the bucket"})
+	for name, tc := range map[string]struct{ account, said, want string }{
+		"the account's own secret":              {"one", "x secret/of+one y", "x [redacted] y"},
+		"that of another account":               {"two", "x secret/of+one y", "x [redacted] y"},
+		"in a message about a bucket":           {"", "secret/of+one secret/of+one", "[redacted] [redacted]"},
+		"written in another way":                {"", "?sig=secret%2Fof%2Bone", "?sig=[redacted]"},
+		"one that another one begins with":      {"", "secret/of+one-and-more", "[redacted]"},
+		"one that looks like others at the end": {"", `"-----BEGIN PRIVATE KEY-----\ntwo\n-----END PRIVATE KEY-----\n"`, `"[redacted]"`},
+		"a password in a URL":                   {"", "dial https://user:pw@host", "dial https://[redacted]@host"},
+		"what only looks like one":              {"", "secret/of+two", "secret/of+two"},
+		"what a user wrote into a Secret":       {"one", "the bucket is gone", "[redacted] is gone"},
+		"what the user of another account did":  {"two", "the bucket is gone", "the bucket is gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := v.redact(about(t.Context(), &cosi.DriverRevokeBucketAccessRequest{AccountId: tc.account}), status.Error(codes.Internal, tc.said))
+			if got := status.Convert(err); got.Message() != tc.want || got.Code() != codes.Internal {
+				t.Errorf("want %s, got %v", tc.want, got)
+			}
+		})
+	}
+}
