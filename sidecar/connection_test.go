@@ -183,9 +183,17 @@ func TestDriverRestarts(t *testing.T) {
 	s.stopServing()
 	b := s.bucket()
 	s.Create(b)
-	s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying)
+	s.placeless(s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.Retrying))
 	s.serve()
 	s.ready(b)
+}
+
+// placeless fails the test if a message, which users read, says where the socket is.
+func (s *system) placeless(message string) {
+	s.t.Helper()
+	if strings.Contains(message, strings.TrimPrefix(s.endpoint, "unix://")) {
+		s.t.Errorf("users read where the socket is: %s", message)
+	}
 }
 
 // A driver that has to stop ends the calls that run, as the pod of a driver
@@ -256,9 +264,11 @@ func TestDriverComesBackUnderAnotherName(t *testing.T) {
 	s.serve()
 	s.Create(b)
 	testenv.Until(s.Env, b, "the Bucket says what is wrong", func(b *cosiapi.Bucket) error {
-		if message := testenv.Condition(b, cosiapi.ConditionProvisionFailed).Message; !strings.Contains(message, "impostor.example.com") {
+		message := testenv.Condition(b, cosiapi.ConditionProvisionFailed).Message
+		if !strings.Contains(message, "impostor.example.com") {
 			return fmt.Errorf("it says %q", message)
 		}
+		s.placeless(message)
 		return nil
 	})
 	if calls := s.calls(); len(calls) > 0 {

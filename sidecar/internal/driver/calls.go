@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -96,6 +97,17 @@ func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketIn
 	return nil
 }
 
+// tellable returns the error of a call as users may read it: without secrets, and
+// without the path of the socket, which is the Pod's own. It is in the log.
+func (d *Driver) tellable(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	said := status.Convert(err)
+	text := strings.NewReplacer(" at "+d.options.Address, "", " at "+d.socket, "", " "+d.socket, "", d.socket, "").Replace(said.Message())
+	return d.secrets.redact(ctx, status.Error(said.Code(), text))
+}
+
 // provision makes one call of the Provisioner service in the current session.
 func provision[Q, A proto.Message](
 	ctx context.Context, d *Driver, method string, request Q,
@@ -105,18 +117,20 @@ func provision[Q, A proto.Message](
 	if err := cosi.ValidateRequest(request); err != nil {
 		return none, unsendable(method, err)
 	}
+	ctx = about(ctx, request)
 	s, away := d.enlist()
 	if s == nil {
 		if away == nil {
 			away = errAway
 		}
-		return none, failed(method, status.Error(codes.Unavailable, away.Error()))
+		return none, failed(method, d.tellable(ctx, status.Error(codes.Unavailable, away.Error())))
 	}
 	defer s.calls.Done()
 	client := cosi.NewProvisionerClient(s.conn)
-	return call(about(ctx, request), d.options.Deadline, method, request,
+	return call(ctx, d.options.Deadline, method, request,
 		func(ctx context.Context, request Q, options ...grpc.CallOption) (A, error) {
-			return rpc(client, ctx, request, options...)
+			response, err := rpc(client, ctx, request, options...)
+			return response, d.tellable(ctx, err)
 		})
 }
 
