@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
@@ -344,6 +345,77 @@ func TestForgedSecrets(t *testing.T) {
 				w.must(client.IgnoreNotFound(tenant.Delete(t.Context(), s)))
 				w.gone(s)
 			}
+		})
+	}
+}
+
+// A tenant takes off an access Secret what says whose it is. It holds no namespace
+// all the same, and the account is revoked.
+func TestSecretThatWasStripped(t *testing.T) {
+	t.Parallel()
+	covers(t, "secret-stripped")
+	strip := func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		w.t.Helper()
+		as(w, tenant, secret(access, 0), func(s *corev1.Secret) {
+			delete(s.Annotations, "cooper.dev/access-uid")
+			s.OwnerReferences = nil
+		})
+	}
+	deleted := func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		w.t.Helper()
+		w.must(tenant.Delete(w.t.Context(), secret(access, 0)))
+	}
+	for name, tc := range map[string]struct {
+		options setup
+		play    func(w *world, tenant client.Client, access *cosiapi.BucketAccess)
+	}{
+		"before its access goes": {setup{}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+			strip(w, tenant, access)
+			w.delete(access.DeepCopy())
+			w.gone(access.DeepCopy())
+			deleted(w, tenant, access)
+		}},
+		"before its access is removed by hand": {setup{}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+			strip(w, tenant, access)
+			w.drop(w.t.Context(), access.DeepCopy())
+			deleted(w, tenant, access)
+		}},
+		"and deleted while its access lives": {setup{resync: 100 * time.Millisecond}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+			stripped := get(w, secret(access, 0))
+			strip(w, tenant, access)
+			deleted(w, tenant, access)
+			until(w, secret(access, 0), "there is another Secret", func(s *corev1.Secret) error {
+				if s.UID == stripped.UID || len(s.Data) == 0 {
+					return errNot
+				}
+				return nil
+			})
+			w.delete(access.DeepCopy())
+		}},
+		"while no sidecar runs": {setup{watchSecrets: true}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+			w.stop(theSidecar)
+			strip(w, tenant, access)
+			w.removeByHand(access.DeepCopy())
+			deleted(w, tenant, access)
+			w.runSidecar()
+		}},
+		"after its access has gone": {setup{watchSecrets: true, unguarded: true}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+			w.delete(access.DeepCopy())
+			w.gone(access.DeepCopy(), secret(access, 0))
+			copied := secret(access, 0)
+			copied.Finalizers = []string{cosiapi.ProtectionFinalizer}
+			w.must(tenant.Create(w.t.Context(), copied))
+			deleted(w, tenant, access)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.options.backoff = patient()
+			w := pair(t, tc.options)
+			access := w.granted("app", "keys", "photos")
+			tc.play(w, w.tenant(), access)
+			w.revoked(access)
+			w.gone(secret(access, 0))
 		})
 	}
 }

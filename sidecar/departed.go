@@ -33,11 +33,19 @@ func (p *parts) inherit(access *cosiapi.BucketAccess) {
 }
 
 // suspects returns the access that a Secret of our driver was made for, if the cache
-// does not have it any more. A sidecar that starts learns of all Secrets, and so
+// does not have it any more, or if nothing says which that is. A sidecar that starts learns of all Secrets, and so
 // of those that were left while none ran.
 func (p *parts) suspects(ctx context.Context, secret client.Object) []reconcile.Request {
+	if !p.options.Scope.Includes(secret.GetNamespace()) {
+		return nil
+	}
+	if bucketaccess.Stranded(secret) { // by an access that nobody knows: one of its name stands for it
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(secret)}
+		p.departed.Suspect(req, req.NamespacedName)
+		return []reconcile.Request{req}
+	}
 	req, uid := bucketaccess.MadeFor(secret, p.options.Driver.Name())
-	if uid == "" || !p.options.Scope.Includes(secret.GetNamespace()) {
+	if uid == "" {
 		return nil
 	}
 	access := &cosiapi.BucketAccess{}

@@ -113,7 +113,23 @@ func TestSecretOfAccessThatIsGoneIsReleased(t *testing.T) {
 				"cooper.dev/access-uid": string(other.UID), cosiapi.BucketAccessReferenceAnnotation: s.namespace + "/" + other.Name,
 			}
 		}, stays: true},
-		"of somebody who uses the same finalizer": {alter: func(_ *system, secret *corev1.Secret) { secret.OwnerReferences = nil }, stays: true},
+		"on which nothing says any more whose it was": {alter: func(_ *system, secret *corev1.Secret) { secret.OwnerReferences = nil }},
+		"on which no name says any more whose it was": {alter: func(_ *system, secret *corev1.Secret) {
+			secret.OwnerReferences, secret.Annotations = nil, map[string]string{"cooper.dev/access-uid": "of-the-one-before"}
+		}},
+		"that says nothing but that another driver wrote it": {alter: func(_ *system, secret *corev1.Secret) {
+			secret.OwnerReferences, secret.Annotations = nil, map[string]string{"cooper.dev/driver": "another.example.com"}
+		}, stays: true},
+		"with nothing but the record of another driver": {alter: func(_ *system, secret *corev1.Secret) {
+			secret.OwnerReferences, secret.Annotations = nil, map[string]string{"cooper.dev/account": `{"status":{"driverName":"another.example.com"}}`}
+		}, stays: true},
+		"that an access of another driver names": {alter: func(s *system, secret *corev1.Secret) {
+			other := s.access(s.bucket())
+			other.Spec.BucketClaims[0].AccessSecretName = secret.Name
+			s.Create(other)
+			testenv.ChangeStatus(s.Env, other, func(a *cosiapi.BucketAccess) { a.Status.DriverName = "another.example.com" })
+			secret.OwnerReferences = nil
+		}, stays: true},
 	}, 2) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -353,6 +353,10 @@ func ofAccesses() []Case {
 func ofSecrets() []Case {
 	return []Case{
 		{
+			ID: "secret-stripped", Section: revoking, Decision: "0028",
+			Sentence: "A Secret off which a user took what says whose it is goes when it is deleted, its access gets another one, and what it still proves is revoked.",
+		},
+		{
 			ID: "secret-of-somebody-else", Section: granting, Decision: "0010",
 			Sentence: "A Secret of somebody else is never written; the access waits, before its first call, until that Secret is gone.",
 		},

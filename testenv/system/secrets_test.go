@@ -42,6 +42,11 @@ func newSecret(namespace, name string, changes ...func(*corev1.Secret)) *corev1.
 // orphaned is forAccess for one whose owner was taken off.
 func orphaned(s *corev1.Secret) { s.Annotations = map[string]string{"cooper.dev/access-uid": "6f1c"} }
 
+// stripped is for the Secret of an access that says no more whose it is.
+func stripped(s *corev1.Secret) {
+	s.Finalizers, s.Data = []string{"example.com/mine", cosiapi.ProtectionFinalizer}, map[string][]byte{"key": []byte("value")}
+}
+
 // entry makes a Secret one of a credential store.
 func entry(s *corev1.Secret) {
 	s.Labels = map[string]string{"cooper.dev/credential-store": "s3.cooper.dev"}
@@ -72,9 +77,10 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 		s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(access, cosiapi.GroupVersion().WithKind("BucketAccess"))}
 	}
 	app, lost, stranger := newSecret(ofTenant, "app", forAccess), newSecret(ofTenant, "lost", orphaned), newSecret(ofTenant, "stranger")
+	bare := newSecret(ofTenant, "bare", stripped)
 	own, key, neighbour := newSecret(ofDriver, "cosi-credential-1", entry), newSecret(ofDriver, "key"), newSecret(ofOther, "cosi-credential-2", entry)
 	made := newSecret(ofDriver, "cosi-sidecar-key-made", sidecarKey)
-	for _, object := range []*corev1.Secret{app, lost, stranger, own, key, neighbour, made} {
+	for _, object := range []*corev1.Secret{app, lost, stranger, bare, own, key, neighbour, made} {
 		if err := env.Client.Create(t.Context(), object); err != nil { // an administrator is not confined
 			t.Fatal(err)
 		}
@@ -103,6 +109,10 @@ func secretsOfSidecars(t *testing.T, env *testenv.Env) {
 		"make somebody's Secret that of an access":           {patch(t.Context(), sidecar, stranger, `{"metadata":{"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
 		"delete the Secret of an access":                     {remove(app), true},
 		"delete somebody's Secret":                           {remove(stranger), false},
+		"let one go that nothing says the access of":         {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":["example.com/mine"]}}`), true},
+		"let it go for others, too":                          {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":null}}`), false},
+		"let it go with other data":                          {patch(t.Context(), sidecar, bare, `{"data":{"key":null},"metadata":{"finalizers":["example.com/mine"]}}`), false},
+		"let it go as an access's":                           {patch(t.Context(), sidecar, bare, `{"metadata":{"finalizers":["example.com/mine"],"annotations":{"cooper.dev/access-uid":"6f1c"}}}`), false},
 		"create an entry":                                    {create(newSecret(ofDriver, "cosi-credential-3", entry)), true},
 		"create an entry of another name":                    {create(newSecret(ofDriver, "mine", entry)), false},
 		"create an entry for the token of an account":        {create(newSecret(ofDriver, "cosi-credential-3", entry, forToken)), false},

@@ -91,7 +91,7 @@ func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cos
 		case secret == nil:
 			secret, err = s.create(ctx, a, claim)
 		case !owns(a, secret):
-			err = s.forceRelease(ctx, secret)
+			err = s.forceRelease(ctx, secret, a.UID)
 		case secret.DeletionTimestamp != nil:
 			err = s.removeProtection(ctx, secret)
 		default:
@@ -154,13 +154,17 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 }
 
 // Release takes our finalizer off the Secret and deletes it. A Secret that does
-// not belong to the access is left alone. The error is a *TakenError while the
-// finalizer of somebody else keeps the Secret.
+// not belong to the access is left alone, except that our finalizer does not stay
+// on one that belongs to nobody. The error is a *TakenError while the finalizer of
+// somebody else keeps the Secret.
 func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name string) error {
 	key := client.ObjectKey{Namespace: a.Namespace, Name: name}
 	secret, err := s.get(ctx, key)
-	if err != nil || secret == nil || !owns(a, secret) {
+	if err != nil || secret == nil {
 		return err
+	}
+	if !owns(a, secret) {
+		return s.leave(ctx, a, secret)
 	}
 	if err := s.removeProtection(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -182,6 +186,19 @@ func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name stri
 		return fmt.Errorf("delete Secret %q: %w", key, deleted)
 	}
 	return &TakenError{Name: name, Why: "cannot go because of its finalizers: " + conditions.List(left.Finalizers)}
+}
+
+// leave leaves a Secret to others that an access names which goes. Nothing of that
+// may hold up its revocation.
+func (s Secrets) leave(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret) error {
+	if !stripped(secret) {
+		return nil
+	}
+	err := s.letGo(ctx, secret, a.UID)
+	if _, taken := errors.AsType[*TakenError](err); taken || refused(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // get returns nil for a Secret that does not exist.
@@ -264,7 +281,7 @@ func (s Secrets) Look(ctx context.Context, key types.NamespacedName) error {
 	if err != nil || secret == nil {
 		return err
 	}
-	err = s.forceRelease(ctx, secret)
+	err = s.forceRelease(ctx, secret, "")
 	if _, left := errors.AsType[*TakenError](err); left || apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -275,11 +292,15 @@ func (s Secrets) Look(ctx context.Context, key types.NamespacedName) error {
 // finalizer off that access left nobody who would. If the Secret proves that the
 // access has an account, that is revoked first; otherwise our finalizer comes
 // off, once the Secret is being deleted. For every other Secret it does nothing.
-// Unless the finalizer is off it returns a *TakenError.
-func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret) error {
+// For one that says no access, there is letGo. Unless the finalizer is off it
+// returns a *TakenError. last is the access that the Secret may go with, if any.
+func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret, last types.UID) error {
+	if Stranded(secret) {
+		return s.letGo(ctx, secret, last)
+	}
 	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
 	name, uid := madeFor(secret)
-	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || uid == "" {
+	if secret.Type != corev1.SecretTypeOpaque || !cosiapi.HasProtection(secret) || stripped(secret) {
 		return taken
 	}
 	access := &cosiapi.BucketAccess{}
