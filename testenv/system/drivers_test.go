@@ -92,7 +92,8 @@ func merge(body string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(body))
 }
 
-// ofAnother reports whether the policy refused a request, and not RBAC.
+// ofAnother reports whether the policy refused a request, and not RBAC, and said what an administrator can do.
 func ofAnother(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets and BucketAccesses of its own driver")
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "only Buckets and BucketAccesses of its own driver") &&
+		strings.Contains(err.Error(), "Where --leader-namespace names another namespace, write that one for cosi-system in the policy cosi-sidecar-driver")
 }
