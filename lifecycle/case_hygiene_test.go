@@ -81,19 +81,23 @@ func TestNoCredentialOutsideItsSecret(t *testing.T) {
 		grant(saying("once", given, canary, badCanary), w.reconfigure)
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "once")
 		// Another user does not read them either.
-		elsewhere := saying("to another", given, canary, badCanary)
-		elsewhere.RPC, elsewhere.Times = driverfake.GenerateAccessID, driverfake.Always
-		mend := w.driver.Script(elsewhere)
-		other := w.access("other", "keys", "photos")
-		w.create(other)
-		w.redacted(other, cosiapi.ConditionProvisionFailed, "to another")
-		w.untilEvent(w.namespace, other, events.FailedGrantAccess)
-		w.delete(other)
-		w.gone(other)
-		mend()
+		toAnother := func(secrets ...string) {
+			elsewhere := saying("to another", secrets...)
+			elsewhere.RPC, elsewhere.Times = driverfake.GenerateAccessID, driverfake.Always
+			mend := w.driver.Script(elsewhere)
+			other := w.access("other", "keys", "photos")
+			w.create(other)
+			w.redacted(other, cosiapi.ConditionProvisionFailed, "to another")
+			w.untilEvent(w.namespace, other, events.FailedGrantAccess)
+			w.delete(other)
+			w.gone(other)
+			mend()
+		}
+		toAnother(given, canary, badCanary)
 		w.stop(theSidecar)
 		grant(saying("again", canary), func() { w.runSidecar() }) // which knows but what is in the Secrets
 		w.redacted(access, cosiapi.ConditionProvisionFailed, "again")
+		toAnother(canary)
 		w.clean(given, canary, badCanary, password, misplaced)
 		revoke := saying("at the end", canary)
 		revoke.RPC = driverfake.RevokeAccess

@@ -37,17 +37,19 @@ type Provisioner interface {
 	GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error)
 	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
 	// Redact takes secrets of an account out of what the driver says from now
-	// on.
-	Redact(account string, secrets []string)
+	// on: genuine ones, which the driver gave, out of all, others out of what it
+	// says about the account.
+	Redact(account string, secrets []string, genuine bool)
 }
 
 // SecretStore keeps the access Secrets; Secrets is the one in the Kubernetes
 // API. Reserve is called before the first call to the driver, Write after each
-// grant, Release when the access is deleted, Look when a Secret was perhaps left
+// grant, Genuine about what it wrote, Release when the access is deleted, Look when a Secret was perhaps left
 // by an access that is gone.
 type SecretStore interface {
 	Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error)
 	Write(ctx context.Context, a *cosiapi.BucketAccess, secret *corev1.Secret, content Content) error
+	Genuine(ctx context.Context, secret *corev1.Secret) (bool, error)
 	Release(ctx context.Context, a *cosiapi.BucketAccess, name string) error
 	Look(ctx context.Context, key types.NamespacedName) error
 }

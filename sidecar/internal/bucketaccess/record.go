@@ -24,6 +24,8 @@ const (
 	recordAnnotation = "cooper.dev/account"
 	// proofAnnotation proves the record.
 	proofAnnotation = "cooper.dev/account-proof"
+	// dataProofAnnotation proves dataAnnotation.
+	dataProofAnnotation = "cooper.dev/data-proof"
 )
 
 // maxRecord bounds a record, in bytes: the annotations of an object may have 256
@@ -75,6 +77,15 @@ func (s Secrets) records(ctx context.Context, a *cosiapi.BucketAccess, secret *c
 	}
 	return notes, nil
 }
+
+// Genuine reports whether the data of a Secret is what we delivered into it, and
+// no user wrote it.
+func (s Secrets) Genuine(ctx context.Context, secret *corev1.Secret) (bool, error) {
+	return s.keeper.Proof.Proves(ctx, secret.Annotations[dataProofAnnotation], ofData(secret), dataDigest(secret.Data))
+}
+
+// ofData tells the proof of the data of a Secret from that of its record.
+func ofData(secret *corev1.Secret) types.UID { return secret.UID + "/data" }
 
 // recorded returns the access that a Secret of our driver proves to have been granted;
 // nil if it proves none.

@@ -23,7 +23,11 @@ func (r *Reconciler) reserve(ctx context.Context, w *work) (step.Verdict, error)
 			return r.blocked(ctx, w, err)
 		}
 		w.secrets = append(w.secrets, secret)
-		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data))
+		genuine, err := r.Secrets.Genuine(ctx, secret)
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		r.Driver.Redact(w.access.Status.AccountID, secretkeys.Secrets(secret.Data), genuine)
 	}
 	return step.Next(), nil
 }

@@ -127,6 +127,9 @@ func (s Secrets) Write(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 		return err
 	}
 	maps.Copy(notes, content.Notes)
+	if notes[dataProofAnnotation], err = s.keeper.Proof.Prove(ctx, ofData(secret), dataDigest(content.Data)); err != nil {
+		return err
+	}
 	for range conflictTries {
 		_, err := s.store.Patch(ctx, secret, func() {
 			secret.Data = content.Data

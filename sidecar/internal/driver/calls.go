@@ -82,9 +82,15 @@ func (d *Driver) RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBuc
 }
 
 // Redact takes secrets that an account has from before this Driver was connected
-// out of what the driver says about it. Those in its responses are taken out of all
-// that it says.
-func (d *Driver) Redact(account string, secrets []string) { d.secrets.find(account, secrets) }
+// out of what the driver says: genuine ones like those in its responses, others
+// only out of what it says about the account.
+func (d *Driver) Redact(account string, secrets []string, genuine bool) {
+	if genuine {
+		d.secrets.give(account, secrets)
+		return
+	}
+	d.secrets.find(account, secrets)
+}
 
 // checkServed refuses a bucket with a protocol that DriverGetInfo does not name.
 func (d *Driver) checkServed(method string, info *cosi.ObjectProtocolAndBucketInfo) error {

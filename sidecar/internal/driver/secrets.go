@@ -51,8 +51,8 @@ type secretValues struct {
 
 // accountSecrets are the secrets of one account, the newest last.
 type accountSecrets struct {
-	// given are from the driver's responses, found from the access Secrets. Users
-	// may write those, and must not blank what others read.
+	// given are from the driver's responses, found from access Secrets, of which
+	// nothing proves that no user wrote them: users must not blank what others read.
 	given, found []string
 	// grant is the number of the last grant.
 	grant uint64
