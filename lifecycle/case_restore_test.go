@@ -157,6 +157,7 @@ func backups() map[string]func(*cosiapi.Bucket) {
 // what they said, while controller and sidecar work and before.
 func TestRestoreInEveryOrder(t *testing.T) {
 	t.Parallel()
+	every := t
 	covers(t, "restored-bucket-held")
 	kinds, signs := []string{"claim", "Bucket", "access", "Secret"}, slices.Sorted(maps.Keys(backups()))
 	type plan struct {
@@ -178,6 +179,9 @@ func TestRestoreInEveryOrder(t *testing.T) {
 	for _, name := range fulltest.Sample(t, slices.Sorted(maps.Keys(plans)), 1, 24) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if every.Failed() {
+				t.Skip("another order has failed: what breaks one may break all, and each would wait in vain")
+			}
 			p := plans[name]
 			w := start(t, setup{backoff: patient(), poll: patient().Max, window: time.Nanosecond})
 			w.newClass("fast")
@@ -222,8 +226,6 @@ func TestRestoreInEveryOrder(t *testing.T) {
 	}
 }
 
-// Neither component takes a sign from another cluster for one of this one: not the
-// sidecar alone, and not the controller.
 // TestClaimThatIsGoneBeforeItsBucket deletes a claim while its Bucket is being created, finalizer or not, as the API
 // server does when it began the deletion before the finalizer came.
 func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
@@ -248,6 +250,8 @@ func TestClaimThatIsGoneBeforeItsBucket(t *testing.T) {
 	w.gone(bucketFor(claim))
 }
 
+// Neither component takes a sign from another cluster for one of this one: not the
+// sidecar alone, and not the controller.
 func TestSignsOfABackup(t *testing.T) {
 	t.Parallel()
 	covers(t, "restored-bucket-held")
