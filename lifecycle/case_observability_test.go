@@ -479,6 +479,46 @@ func TestMetrics(t *testing.T) {
 	diff(t, "boundaries", want, w.boundaries(theSidecar, "cosi_sidecar_operation_duration_seconds"))
 }
 
+// A controller that has not seen the end of an access that it let go does not
+// let it go again.
+func TestDeletionIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	covers(t, "operation-measured-once")
+	w := start(t, setup{})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, _ := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	w.settled()
+	pass, release := make(chan struct{}), make(chan func(), 1)
+	close(pass)
+	w.tape.strike(&fault{Who: theController, What: "patch bucketaccesses", Name: access.Name, Hold: pass, Hit: func() {
+		release <- w.lags.lag(theController, "bucketaccesses")
+	}})
+	w.delete(access)
+	w.gone(access)
+	looked := func() (times float64) {
+		for _, verdict := range []string{"next", "wait"} {
+			times += w.sample(theController, "cosi_step_duration_seconds", map[string]string{"resource_kind": "BucketAccess", "step": "seen", "verdict": verdict, "component": theController})
+		}
+		return times
+	}
+	before := looked()
+	w.touch(claim)
+	w.eventually("the controller looks at the access again", func(context.Context) error {
+		if looked() == before {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	(<-release)()
+	w.settled()
+	deleted := map[string]string{"driver_name": w.driver.Name(), "resource_kind": "BucketAccess", "operation": "Delete"}
+	if n := w.sample(theController, "cosi_operation_total_seconds", deleted); n != 1 {
+		t.Errorf("%v deletions were counted, want 1", n)
+	}
+}
+
 // The four metrics of the KEP, as the programs serve them to Prometheus.
 func TestScrapedMetrics(t *testing.T) {
 	t.Parallel()

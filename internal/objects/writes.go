@@ -31,6 +31,9 @@ type writes struct {
 type write struct {
 	version string
 	at      time.Time
+	// last is true if the object went with it. What the API server returns then
+	// still has the resourceVersion of before.
+	last bool
 }
 
 // note remembers the object as the API server returned it after a write.
@@ -41,7 +44,10 @@ func (w *writes) note(obj client.Object) {
 		w.last = map[types.UID]write{}
 	}
 	now := time.Now()
-	w.last[obj.GetUID()] = write{version: obj.GetResourceVersion(), at: now}
+	w.last[obj.GetUID()] = write{
+		version: obj.GetResourceVersion(), at: now,
+		last: obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0,
+	}
 	w.sweep(now)
 }
 
@@ -64,7 +70,7 @@ func (w *writes) seen(obj client.Object) bool {
 		return true
 	}
 	order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
-	if err == nil && order < 0 && time.Since(last.at) < patience {
+	if err == nil && (order < 0 || last.last) && time.Since(last.at) < patience {
 		return false
 	}
 	delete(w.last, obj.GetUID())

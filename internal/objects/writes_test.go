@@ -15,6 +15,13 @@ func claim(uid, version string) *cosiapi.BucketClaim {
 	return &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: version}}
 }
 
+// leaving is a claim that is being deleted.
+func leaving(version string, finalizers ...string) *cosiapi.BucketClaim {
+	c, now := claim("a", version), metav1.Now()
+	c.DeletionTimestamp, c.Finalizers = &now, finalizers
+	return c
+}
+
 func TestWrites(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -26,6 +33,8 @@ func TestWrites(t *testing.T) {
 		"the cache holds what was written":         {claim("a", "10"), claim("a", "10"), true},
 		"somebody wrote after us":                  {claim("a", "10"), claim("a", "11"), true},
 		"another object of the same name":          {claim("a", "10"), claim("b", "5"), true},
+		"it went with what was written":            {leaving("10"), leaving("10", "ours"), false},
+		"somebody else's finalizer holds it":       {leaving("11", "theirs"), leaving("11", "theirs"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

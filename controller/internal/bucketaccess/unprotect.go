@@ -20,9 +20,8 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	}
 	deleted := *w.access.DeletionTimestamp
 	_, err := r.Patch(ctx, w.access, func() { cosiapi.RemoveProtection(w.access) })
-	if err != nil {
-		// What is gone was counted by the write after which it went, which the cache has not seen yet.
-		return step.Done(), client.IgnoreNotFound(err)
+	if client.IgnoreNotFound(err) != nil {
+		return step.Verdict{}, err
 	}
 	r.Deleted(w.DriverName(), deleted, w.access.Status.Conditions)
 	return step.Done(), nil

@@ -23,9 +23,8 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 	}
 	deleted := *w.claim.DeletionTimestamp
 	err := r.write(ctx, w, func() { cosiapi.RemoveProtection(w.claim) })
-	if err != nil {
-		// What is gone was counted by the write after which it went, which the cache has not seen yet.
-		return step.Done(), client.IgnoreNotFound(err)
+	if client.IgnoreNotFound(err) != nil {
+		return step.Verdict{}, err
 	}
 	r.Deleted(w.DriverName(), deleted, w.claim.Status.Conditions)
 	return step.Done(), nil
