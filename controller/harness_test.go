@@ -68,7 +68,7 @@ type system struct {
 // roles. At its end, the test fails if that user was ever refused.
 func newSystem(t *testing.T) *system {
 	t.Helper()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry(), backoff: backoff.Options{Base: never, Max: never}}
 	s.user = "controller-" + s.namespace

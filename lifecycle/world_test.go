@@ -97,12 +97,12 @@ type setup struct {
 	idle bool
 }
 
-// covers states the cases that a test is about. The short run draws a third of
+// covers states the cases that a test is about. The short run draws a fifth of
 // the tests that begin with it.
 func covers(t *testing.T, ids ...string) {
 	t.Helper()
 	cases.Covers(t, ids...)
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 }
 
 // bothWays runs a test with a sidecar that looks at Secrets when o says, as it

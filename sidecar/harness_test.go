@@ -74,7 +74,7 @@ type system struct {
 // or if two calls for one ID ran at once.
 func newSystem(t *testing.T, fake driverfake.Options) *system {
 	t.Helper()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	env := testenv.Start(t, testenv.Options{})
 	s := &system{Env: env, t: t, namespace: env.Namespace(), metrics: prometheus.NewRegistry()}
 	s.user = "system:serviceaccount:" + s.namespace + ":sidecar"

@@ -306,7 +306,7 @@ func TestAKilledCooperStartsAgain(t *testing.T) {
 // TestBadInput starts cooper in ways that cannot work, and reads what it says.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	holder := startUp(t)
 	foreign := t.TempDir()
 	broken := filepath.Join(t.TempDir(), "broken.yaml")

@@ -42,16 +42,16 @@ func Only(tb testing.TB, reason string) {
 	}
 }
 
-// Third skips two of three tests that call it in the short run: seed and name draw which. It skips none that -run asks
+// Drawn skips four of five tests that call it in the short run: seed and name draw which. It skips none that -run asks
 // for, and no row of a table, of which Rows makes a choice.
-func Third(tb testing.TB) {
+func Drawn(tb testing.TB) {
 	tb.Helper()
 	if !Short() || strings.Contains(tb.Name(), "/") || flag.Lookup("test.run").Value.String() != "" {
 		return
 	}
-	if random(tb, Seed(tb)).IntN(3) > 0 {
+	if random(tb, Seed(tb)).IntN(5) > 0 {
 		list(tb, whole)
-		tb.Skip("left to make test-full: a third of these tests is drawn; -run runs any")
+		tb.Skip("left to make test-full: one of five of these tests is drawn; -run runs any")
 	}
 }
 

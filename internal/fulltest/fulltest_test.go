@@ -233,14 +233,14 @@ func TestAThirdOfTheTestsIsDrawn(t *testing.T) {
 		names := map[string]bool{}
 		for i := range 100 {
 			test := &recorder{TB: t, name: fmt.Sprintf("Test%d", i)}
-			if fulltest.Third(test); test.reason == "" {
+			if fulltest.Drawn(test); test.reason == "" {
 				names[test.name] = true
 			}
 		}
 		return names
 	}
 	short := drawn("", "")
-	if len(short) < 20 || len(short) > 50 {
+	if len(short) < 10 || len(short) > 35 {
 		t.Errorf("the short run makes %d of 100", len(short))
 	}
 	if left := listed(t); len(left) != 100-len(short) || slices.ContainsFunc(left, func(name string) bool { return short[name] }) {
@@ -269,7 +269,7 @@ func TestATableThatIsLeftWholeIsTriedWhole(t *testing.T) {
 	}
 	rows := func(name string) (tried int, skipped bool) {
 		test := &recorder{TB: t, name: name}
-		fulltest.Third(test)
+		fulltest.Drawn(test)
 		for range fulltest.Rows(test, table, 1) {
 			tried++
 		}

@@ -241,7 +241,7 @@ func TestCanceledStartStartsNothing(t *testing.T) {
 
 func start(t *testing.T, o controlplane.Options) *controlplane.ControlPlane {
 	t.Helper()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	cp, err := controlplane.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ type flow struct {
 // newFlow starts a system and creates the classes.
 func newFlow(t *testing.T, o system.Options) *flow {
 	t.Helper()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	driver, part := systemtest.NewDriver(t, driverfake.Options{})
 	o.Drivers = []system.Driver{part}
 	f := &flow{System: systemtest.Start(t, o), driver: driver}
@@ -156,7 +156,7 @@ func TestASidecarThatMayWatchSecretsRepairsThem(t *testing.T) {
 
 func TestADriverOfAnotherNameFailsTheStart(t *testing.T) {
 	t.Parallel()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	f := newFlow(t, system.Options{})
 	_, err := system.Start(t.Context(), system.Options{
 		ControlPlane: f.Env.ControlPlane, Namespaces: []string{f.Namespace}, Name: "misnamed",

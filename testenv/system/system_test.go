@@ -139,7 +139,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestASystemOnItsOwnControlPlaneStopsIt(t *testing.T) {
 	t.Parallel()
-	fulltest.Third(t)
+	fulltest.Drawn(t)
 	s, err := system.Start(t.Context(), system.Options{})
 	if err != nil {
 		t.Fatal(err)
