@@ -67,7 +67,7 @@ store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, 
 .PHONY: soak
 soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores
 	@go run ./hack/mutations
-	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag' -count=1 -timeout 12h -v
+	@COOPER_SOAK=1 COOPER_LIFECYCLE_STEPS=$${COOPER_LIFECYCLE_STEPS:-100000} go test ./lifecycle ./sidecar -run 'TestModel|TestCrash|TestKill|TestFaults|TestLag|TestRestoreInEveryOrder' -count=1 -timeout 12h -v
 	@go run ./hack/stores >/dev/null
 	@COOPER_SOAK=1 go test ./drivers/... -run 'TestCrashMatrix|TestOutage' -count=1 -timeout 1h
 	@COOPER_SOAK=1 go test ./fakes/s3fake/... -count=1 -timeout 1h

@@ -29,7 +29,7 @@ func (p *parts) gone(_ context.Context, e event.DeleteEvent, queue workqueue.Typ
 // inherit cleans up behind an access that is gone, as one of its Secrets proves.
 func (p *parts) inherit(access *cosiapi.BucketAccess) {
 	p.departed.Recorded(access)
-	p.accesses.Bell.Ring(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(access)})
+	p.accesses.Trigger.Enqueue(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(access)})
 }
 
 // suspects returns the access that a Secret of our driver was made for, if the cache

@@ -145,7 +145,7 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 	forCalls := func(k kit.Kit) calls.Kit {
 		return calls.Kit{
 			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Given: &calls.IDs{}, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
-			Bell: &calls.Bell{}, StepLimit: o.Driver.deadline + apiTime,
+			Trigger: &calls.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}
 	return &parts{

@@ -88,7 +88,7 @@ func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-"+p.options.Name).
 		For(&cosiapi.Bucket{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(p.twins)).
-		WatchesRawSource(p.buckets.Bell).
+		WatchesRawSource(p.buckets.Trigger).
 		WithOptions(p.buckets.Controller()).
 		Complete(r)
 }
@@ -104,7 +104,7 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 		})).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.rivals)).
 		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.gone}).
-		WatchesRawSource(p.accesses.Bell).
+		WatchesRawSource(p.accesses.Trigger).
 		WithOptions(p.accesses.Controller())
 	if p.options.WatchSecrets {
 		b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -173,8 +173,8 @@ func (p *parts) driverWatcher() manager.Runnable {
 			case <-ctx.Done():
 				return nil
 			case <-changed:
-				p.accesses.Bell.Ring(p.find(ctx)...)
-				p.buckets.Bell.Ring(p.findBuckets(ctx, func(*cosiapi.Bucket) bool { return true })...)
+				p.accesses.Trigger.Enqueue(p.find(ctx)...)
+				p.buckets.Trigger.Enqueue(p.findBuckets(ctx, func(*cosiapi.Bucket) bool { return true })...)
 			}
 		}
 	})

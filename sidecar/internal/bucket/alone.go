@@ -33,7 +33,7 @@ const (
 // server is asked, too.
 func (r *Reconciler) alone(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	if fateOf(b) != remove {
+	if planOf(b) != remove {
 		return step.Next(), nil
 	}
 	keeper, err := r.keeper(ctx, b, r.cached)

@@ -64,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	steps := r.provisioning(b)
-	if fateOf(b) != provision {
+	if planOf(b) != provision {
 		steps = r.deprovisioning()
 	}
 	return kit.Run(ctx, r.Kit.Kit, steps, w)

@@ -10,13 +10,13 @@ import (
 )
 
 // delete establishes that the backend bucket is gone, if that is the Bucket's
-// fate. It runs on a copy that was compared with the API server a moment ago,
+// plan. It runs on a copy that was compared with the API server a moment ago,
 // so that a policy that changed to Retain is honoured until the very end. A
 // bucket that was perhaps never created is deleted, too: its ID is known, and
 // the call that was lost may have created it.
 func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	if fateOf(b) != remove {
+	if planOf(b) != remove {
 		return step.Next(), nil
 	}
 	end, wait := r.begin(w)

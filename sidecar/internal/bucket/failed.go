@@ -26,7 +26,7 @@ func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.V
 	}
 	b, asked := w.bucket, w.State()
 	say, reason, action := calls.ProvisionFailed, events.FailedCreateBucket, "CreateBucket"
-	if fateOf(b) != provision {
+	if planOf(b) != provision {
 		say, reason, action = calls.DeprovisionFailed, events.FailedDeleteBucket, "DeleteBucket"
 	}
 	err = r.RecordStatus(ctx, b, sameOrder, func() {

@@ -16,7 +16,7 @@ import (
 // needs it any more.
 func (r *Reconciler) hold(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	switch fateOf(b) {
+	switch planOf(b) {
 	case release, remove:
 		if !cosiapi.HasProtection(b) {
 			return step.Done(), nil

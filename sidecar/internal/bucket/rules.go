@@ -16,12 +16,12 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
 
-// fate is what becomes of a Bucket.
-type fate int
+// plan is what becomes of a Bucket.
+type plan int
 
 const (
 	// provision: the Bucket is wanted.
-	provision fate = iota
+	provision plan = iota
 	// retain: its claim is gone or going, and the Bucket stays until somebody
 	// deletes it.
 	retain
@@ -33,13 +33,13 @@ const (
 	remove
 )
 
-// fateOf decides between provisioning and the ways to deprovision
+// planOf decides between provisioning and the ways to deprovision
 // (KEP-1979, "Deleting a Bucket").
 //
 // The backend bucket is deleted only when all three agree: the policy says
 // Delete, the Controller's annotation says that the claim is gone, and the
 // Bucket is deleted itself. An imported bucket is never deleted.
-func fateOf(b *cosiapi.Bucket) fate {
+func planOf(b *cosiapi.Bucket) plan {
 	annotated := cosiapi.Released(b)
 	deleting := b.DeletionTimestamp != nil
 	deletes := b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete && b.Spec.ExistingBucketID == ""
@@ -83,7 +83,7 @@ func another(b *cosiapi.Bucket) any {
 func sameOrder(before, now client.Object) bool {
 	was, wasBucket := before.(*cosiapi.Bucket)
 	is, isBucket := now.(*cosiapi.Bucket)
-	if !wasBucket || !isBucket || was.UID != is.UID || !equality.Semantic.DeepEqual(asks(was), asks(is)) || fateOf(was) != fateOf(is) {
+	if !wasBucket || !isBucket || was.UID != is.UID || !equality.Semantic.DeepEqual(asks(was), asks(is)) || planOf(was) != planOf(is) {
 		return false
 	}
 	old, recent := was.Status, is.Status
@@ -123,7 +123,7 @@ func isAnother(other, b *cosiapi.Bucket) bool {
 // be deleted. If both may, each deletes it: all that had it agreed, and to delete
 // what is gone is no error.
 func keeps(other, b *cosiapi.Bucket) bool {
-	return isAnother(other, b) && IDOf(other) == IDOf(b) && fateOf(other) != remove
+	return isAnother(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
 }
 
 // shared returns what a Bucket says while another one keeps its backend bucket.

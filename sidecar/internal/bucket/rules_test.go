@@ -32,7 +32,7 @@ func TestFateOf(t *testing.T) {
 	imported := func(b *cosiapi.Bucket) { b.Spec.ExistingBucketID = "id" }
 	for name, tc := range map[string]struct {
 		is   []func(*cosiapi.Bucket)
-		want fate
+		want plan
 	}{
 		"a Bucket with a claim is provisioned":                              {nil, provision},
 		"a Bucket without a claim is provisioned":                           {[]func(*cosiapi.Bucket){unbound}, provision},
@@ -61,7 +61,7 @@ func TestFateOf(t *testing.T) {
 			for _, change := range tc.is {
 				change(b)
 			}
-			if got := fateOf(b); got != tc.want {
+			if got := planOf(b); got != tc.want {
 				t.Errorf("want %d, got %d", tc.want, got)
 			}
 		})

@@ -84,8 +84,8 @@ type work struct {
 	order order
 	// secrets are the reserved Secrets, in the order of spec.bucketClaims.
 	secrets []*corev1.Secret
-	// flaw is what is wrong with an access that goes on to work all the same.
-	flaw *conditions.Problem
+	// warning is what is wrong with an access that goes on to work all the same.
+	warning *conditions.Problem
 	// wish says that a user may have brought the grant about.
 	wish bool
 	// response is what the driver granted.

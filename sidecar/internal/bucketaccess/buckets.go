@@ -36,7 +36,7 @@ func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error)
 			r.Events.Warn(a, events.FailedGrantAccess, "GrantAccess", p.Message)
 		}
 		if p.Policy == conditions.Degrades {
-			w.flaw = p
+			w.warning = p
 			continue
 		}
 		return step.Wait(fmt.Sprintf("a change of Bucket %q", accessed.BucketName)), r.reportProblem(ctx, w, p)

@@ -253,8 +253,8 @@ func shared(a *cosiapi.BucketAccess) conditions.Change {
 // validated returns what ResourcesValidated says of an access that is granted, or
 // about to be.
 func (w *work) validated() conditions.Change {
-	if w.flaw != nil {
-		return w.flaw.Validated(w.access.Generation)
+	if w.warning != nil {
+		return w.warning.Validated(w.access.Generation)
 	}
 	return conditions.Change{
 		Type: cosiapi.ConditionResourcesValidated, Status: metav1.ConditionTrue, Reason: conditions.SidecarValidated,

@@ -197,7 +197,7 @@ func (s Secrets) leave(ctx context.Context, a *cosiapi.BucketAccess, secret *cor
 	if !stripped(secret) {
 		return nil
 	}
-	err := s.letGo(ctx, secret, a.UID)
+	err := s.releaseStripped(ctx, secret, a.UID)
 	if _, taken := errors.AsType[*TakenError](err); taken || refused(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -295,11 +295,11 @@ func (s Secrets) Look(ctx context.Context, key types.NamespacedName) error {
 // finalizer off that access left nobody who would. If the Secret proves that the
 // access has an account, that is revoked first; otherwise our finalizer comes
 // off, once the Secret is being deleted. For every other Secret it does nothing.
-// For one that says no access, there is letGo. Unless the finalizer is off it
+// For one that says no access, there is releaseStripped. Unless the finalizer is off it
 // returns a *TakenError. last is the access that the Secret may go with, if any.
 func (s Secrets) forceRelease(ctx context.Context, secret *corev1.Secret, last types.UID) error {
 	if Stranded(secret) {
-		return s.letGo(ctx, secret, last)
+		return s.releaseStripped(ctx, secret, last)
 	}
 	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
 	name, uid := madeFor(secret)

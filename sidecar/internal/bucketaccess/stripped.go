@@ -28,13 +28,13 @@ func stripped(secret metav1.Object) bool {
 	return cosiapi.HasProtection(secret) && (name == "" || uid == "")
 }
 
-// letGo takes our finalizer off a stripped Secret, unless somebody else needs it:
+// releaseStripped takes our finalizer off a stripped Secret, unless somebody else needs it:
 // another access that names it, another driver that is said to have written it, or
 // the revocation of an access that is gone, as a record proves. Otherwise it tells
 // nobody anything, and would hold its namespace for ever. last is the access that
 // the Secret may go with, if any. Unless the finalizer is off it returns a
 // *TakenError.
-func (s Secrets) letGo(ctx context.Context, secret *corev1.Secret, last types.UID) error {
+func (s Secrets) releaseStripped(ctx context.Context, secret *corev1.Secret, last types.UID) error {
 	taken := &TakenError{Name: secret.Name, Why: "belongs to " + ownerOf(secret) + " and not to this BucketAccess"}
 	if driver := writer(secret); secret.Type != corev1.SecretTypeOpaque || driver != "" && driver != s.keeper.Driver {
 		return taken

@@ -30,8 +30,8 @@ type Kit struct {
 	Given *IDs
 	// Failures holds the calls that failed.
 	Failures *Failures
-	// Bell starts a reconcile when an ID becomes free.
-	Bell *Bell
+	// Trigger starts a reconcile when an ID becomes free.
+	Trigger *Trigger
 	// StepLimit bounds a step; it must be longer than the deadline of a call.
 	StepLimit time.Duration
 }
@@ -67,7 +67,7 @@ func (k *Kit) Due(_ context.Context, t *Turn) (step.Verdict, error) {
 // what of names runs, it begins nothing: end is nil, and the reconcile starts
 // again when that call has ended.
 func (k *Kit) Begin(t *Turn, call inflight.Call, of string) (end func(), wait step.Verdict) {
-	end = k.InFlight.Try(call, func() { k.Bell.Ring(t.Req) })
+	end = k.InFlight.Try(call, func() { k.Trigger.Enqueue(t.Req) })
 	if end == nil {
 		return nil, step.Wait("the end of another call for " + of)
 	}
