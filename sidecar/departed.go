@@ -14,7 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 )
 
-// gone wakes the reconciler of an access that went without us. The watch has its
+// gone wakes the reconciler of an access that went without our finalizer. The watch has its
 // last state, or, if the watch was interrupted, what the cache had.
 func (p *parts) gone(_ context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	access, ok := e.Object.(*cosiapi.BucketAccess)
@@ -26,8 +26,8 @@ func (p *parts) gone(_ context.Context, e event.DeleteEvent, queue workqueue.Typ
 	}
 }
 
-// inherit cleans up behind an access that is gone, as one of its Secrets proves.
-func (p *parts) inherit(access *cosiapi.BucketAccess) {
+// recorded has the reconciler clean up behind an access that is gone, as one of its Secrets proves.
+func (p *parts) recorded(access *cosiapi.BucketAccess) {
 	p.departed.Recorded(access)
 	p.accesses.Trigger.Enqueue(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(access)})
 }
@@ -39,7 +39,7 @@ func (p *parts) suspects(ctx context.Context, secret client.Object) []reconcile.
 	if !p.options.Scope.Includes(secret.GetNamespace()) {
 		return nil
 	}
-	if bucketaccess.Stranded(secret) { // by an access that nobody knows: one of its name stands for it
+	if bucketaccess.Stranded(secret) { // nothing says of which access: the Secret's own name stands in the request
 		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(secret)}
 		p.departed.Suspect(req, req.NamespacedName)
 		return []reconcile.Request{req}

@@ -170,7 +170,7 @@ func (p *parts) addAccesses() error {
 		Client: p.accesses.Client, Live: p.accesses.Live, Namespace: p.options.Namespace, Driver: p.options.Driver.Name(), Log: p.mgr.GetLogger(),
 	})
 	secrets := bucketaccess.NewSecrets(p.accesses.Client, p.accesses.Live, bucketaccess.Keeper{
-		Driver: p.options.Driver.Name(), Proof: key, Inherit: p.inherit,
+		Driver: p.options.Driver.Name(), Proof: key, Inherit: p.recorded,
 	})
 	return p.watchAccesses(&bucketaccess.Reconciler{
 		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Departed: p.departed,

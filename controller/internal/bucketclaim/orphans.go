@@ -45,8 +45,8 @@ func released(bucket *cosiapi.Bucket) bool {
 	case !cosiapi.Released(bucket):
 		return false
 	case !tied:
-		// By another controller, or from before marks named a Bucket: it may come
-		// from a backup, unless the Bucket is being deleted, which no backup brings.
+		// Another controller marked it, or an older one, whose marks name no Bucket. The
+		// mark may come from a backup, unless the Bucket is being deleted, which no backup brings.
 		return !bucket.DeletionTimestamp.IsZero()
 	}
 	// A Bucket that was marked as one to delete and is not being deleted: we

@@ -18,7 +18,7 @@ import (
 )
 
 // unused holds a claim that is being deleted until no access uses it, and then
-// takes the mark of its accesses off. The annotation is not trusted: only the
+// takes the mark of its accesses off. That mark, an annotation, is not trusted: only the
 // list of accesses in the API server shows one that was created a moment ago.
 func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) {
 	for _, list := range []func(context.Context, *work) ([]cosiapi.BucketAccess, error){r.cachedAccesses, r.liveAccesses} {

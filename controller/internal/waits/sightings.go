@@ -33,8 +33,9 @@ type sighting struct {
 	since, at time.Time
 }
 
-// look reports whether somebody holds the Lease of a driver. After the first look
-// nothing is known: then again is the time until the next one.
+// look reports whether somebody holds the Lease of a driver. If that is not known
+// yet, since nobody was seen to renew it, held is false and again is the time until
+// the next look; if nobody holds it, again is 0.
 func (s *Sightings) look(driver string, lease *coordinationv1.Lease, now time.Time) (held bool, again time.Duration) {
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	if holder == "" || lease.Spec.RenewTime == nil {

@@ -72,7 +72,7 @@ type Plan struct {
 
 // PlanMarks returns what the marks that an account has should come to: as they are, unless there is
 // none or the rotation differs from the one that the last mark was made for. It is for drivers that
-// change all marks of a bucket in one call, and of which GrantDerived is too many.
+// change all marks of a bucket in one call, for which GrantDerived would make too many.
 func PlanMarks(found []Mark, rotation string) Plan {
 	own := slices.Clone(found)
 	slices.SortFunc(own, func(a, b Mark) int {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package drivertest serves a driver for a test, over a real socket and real gRPC, and kills it at
-// every call that it makes. It checks nothing itself; the conformance suite does.
+// every call that the driver makes to its backend. It checks nothing itself; the conformance suite does.
 package drivertest
 
 import (

@@ -12,7 +12,8 @@ import (
 // identify establishes that status.bucketID is stored: phase 1 of a new
 // bucket, or the ID that an administrator gave. The write is refused if the
 // Bucket changed since it was read, for example because it is being deleted. Only
-// an administrator may give a Bucket the ID of another one.
+// an administrator may give a Bucket the ID of another one: unique refuses a
+// driver's.
 func (r *Reconciler) identify(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	if b.Status.BucketID != "" {

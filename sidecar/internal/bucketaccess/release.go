@@ -14,8 +14,8 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// release establishes that the access has no Secret any more, before the
-// backend stops honouring what they hold.
+// release establishes that the Secrets of the access are gone, before the
+// backend stops honouring what they held.
 func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
 	for _, claim := range a.Spec.BucketClaims {

@@ -21,14 +21,14 @@ const (
 )
 
 // containerRights returns what a role lets an identity do with the container's own properties and metadata.
-// A custom role is taken to leave them alone: to have one that does is why an administrator makes it.
+// A custom role is taken to leave them alone, since that is what administrators make one for.
 func containerRights(role string) driverkit.Mode {
 	return map[string]driverkit.Mode{
 		RoleReader: driverkit.ReadOnly, RoleContributor: driverkit.ReadWrite, roleOwner: driverkit.ReadWrite,
 	}[strings.ToLower(role)]
 }
 
-// at returns a role at the container of a bucket. What was asked for keeps its mode, whatever role that means today.
+// at returns a role at the container of a bucket. An access keeps the mode that it was granted with, whatever role the driver has for that mode by now.
 func (m *Manager) at(bucket account.Bucket, role string) grant {
 	return grant{
 		scope: bucket.ResourceID + "/blobServices/default/containers/" + bucket.Name,
