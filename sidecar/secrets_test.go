@@ -124,10 +124,14 @@ func TestSecretOfAccessThatIsGoneIsReleased(t *testing.T) {
 			secret.OwnerReferences, secret.Annotations = nil, map[string]string{"cooper.dev/account": `{"status":{"driverName":"another.example.com"}}`}
 		}, stays: true},
 		"that an access of another driver names": {alter: func(s *system, secret *corev1.Secret) {
-			other := s.access(s.bucket())
+			b := s.bucket()
+			other := s.access(b)
 			other.Spec.BucketClaims[0].AccessSecretName = secret.Name
 			s.Create(other)
-			testenv.ChangeStatus(s.Env, other, func(a *cosiapi.BucketAccess) { a.Status.DriverName = "another.example.com" })
+			testenv.ChangeStatus(s.Env, other, func(a *cosiapi.BucketAccess) {
+				a.Status.DriverName, a.Status.AuthenticationType = "another.example.com", cosiapi.AuthenticationTypeKey
+				a.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: b.Name, BucketID: b.Name, BucketClaimName: b.Spec.BucketClaimRef.Name}}
+			})
 			secret.OwnerReferences = nil
 		}, stays: true},
 	}, 2) {

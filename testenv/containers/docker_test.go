@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 // waitTimeout only delays failures.
@@ -153,7 +155,33 @@ func (s *stack) restart(service string) {
 	container := s.container(service)
 	s.docker("kill", "--signal=KILL", container)
 	s.docker("start", container)
-	s.up()
+	s.healthy()
+}
+
+// healthy waits until every container is healthy. `up --wait` gives up at one that is
+// not, as is one that Docker is about to start again: what lost the control plane for
+// longer than its Lease lasts ends.
+func (s *stack) healthy() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
+	defer cancel()
+	all := strings.Fields(s.compose("ps", "--all", "--quiet"))
+	err := controlplane.Until(ctx, func(ctx context.Context) error {
+		inspect := append([]string{"inspect", "--format", "{{.Name}} {{with .State.Health}}{{.Status}}{{else}}no check{{end}}"}, all...)
+		states, err := run(ctx, nil, "docker", inspect...)
+		if err != nil {
+			return err
+		}
+		for state := range strings.Lines(states) {
+			if state = strings.TrimSpace(state); !strings.HasSuffix(state, " healthy") && !strings.HasSuffix(state, " no check") {
+				return errors.New(state)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // container is the ID of the container of a service.
