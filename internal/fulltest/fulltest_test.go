@@ -221,7 +221,7 @@ func TestWhatIsLeftIsListed(t *testing.T) {
 }
 
 //nolint:paralleltest // it sets variables of the process
-func TestAThirdOfTheTestsIsDrawn(t *testing.T) {
+func TestAFifthOfTheTestsIsDrawn(t *testing.T) {
 	asked := flag.Lookup("test.run").Value
 	before := asked.String()
 	t.Cleanup(func() { _ = asked.Set(before) })
