@@ -19,7 +19,7 @@ type Config struct {
 	// Needed with more than one backend.
 	DefaultBackend string `json:"defaultBackend,omitempty"`
 	// Cluster, if set, is marked on everything that the driver makes, so that the clone of a
-	// cluster, in which all objects have the same UIDs, does not take it for its own.
+	// cluster, in which all objects have the same UIDs, does not take it for its own. Needed with iam.serviceAccounts.
 	Cluster string `json:"cluster,omitempty"`
 	// Backends are the stores, by a name of lower-case letters, digits and '-'. Names are part of
 	// the IDs of what was made there and must not change while it exists.
@@ -110,8 +110,7 @@ type ServiceAccountsConfig struct {
 	// Audience is whom those tokens must be for. Default: sts.amazonaws.com.
 	Audience string `json:"audience,omitempty"`
 	// RolePrefix begins the names of roles, which are <prefix>.<namespace>.<service account>. The
-	// drivers and clusters of one AWS account need different ones. Default: the cluster mark, or
-	// cosi without one.
+	// drivers and clusters of one AWS account need different ones. Default: the cluster mark.
 	RolePrefix string `json:"rolePrefix,omitempty"`
 }
 

@@ -79,6 +79,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a store without accounts and without a key for workloads": {"backends: {a: {type: static, endpoint: 'http://h', credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is needed for type static"}},
 		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is for type static only"}},
 		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
+		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is needed with backends.a.iam.serviceAccounts"}},
 		"two mistakes are both told of":                            {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},
 	}
 	for name, test := range tests {

@@ -70,7 +70,7 @@ func inFile(t *testing.T, config sanity.Config, settings string, keys ...string)
 		settings += ", " + key + ": {accessKeyIDFile: '" + id + "', secretAccessKeyFile: '" + secret + "'}"
 	}
 	for path, text := range map[string]string{
-		id: given["S3_DRIVER_ACCESS_KEY_ID"], secret: given["S3_DRIVER_SECRET_ACCESS_KEY"], file: "backends: {main: {" + settings + "}}",
+		id: given["S3_DRIVER_ACCESS_KEY_ID"], secret: given["S3_DRIVER_SECRET_ACCESS_KEY"], file: "{cluster: " + eksCluster + ", backends: {main: {" + settings + "}}}",
 	} {
 		mustSucceed(t, os.WriteFile(path, []byte(text), 0o600))
 	}

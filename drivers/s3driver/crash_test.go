@@ -23,7 +23,7 @@ import (
 func process(t *testing.T, on target, store credstore.Store, crash *drivertest.Crash) *s3driver.Driver {
 	t.Helper()
 	options := s3driver.Options{
-		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: store,
 	}
 	if crash != nil {

@@ -68,7 +68,7 @@ func TestOutage(t *testing.T) {
 	broken := &outage{}
 	// It is not served: the calls that ask for its health would end the outage sooner.
 	driver, err := s3driver.New(s3driver.Options{
-		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: credstore.NewMemory(), WrapTransport: broken.wrap,
 	})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestDeletionInSeveralCalls(t *testing.T) {
 	on, _ := startFake(t, s3fake.Options{})
 	var timeUp context.CancelFunc
 	driver, err := s3driver.New(s3driver.Options{
-		Config:      s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
+		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
 		Credentials: credstore.NewMemory(),
 		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
 			return transportFunc(func(request *http.Request) (*http.Response, error) {

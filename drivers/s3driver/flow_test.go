@@ -28,7 +28,7 @@ func TestServiceAccountThroughTheSystem(t *testing.T) {
 	c := newCluster(t)
 	name := "s3-" + uuid.NewString()[:8] + ".example.com"
 	driver, err := s3driver.New(s3driver.Options{
-		Config:      s3driver.Config{DriverName: name, Backends: map[string]s3driver.BackendConfig{"main": c.target.backend}},
+		Config:      s3driver.Config{Cluster: eksCluster, DriverName: name, Backends: map[string]s3driver.BackendConfig{"main": c.target.backend}},
 		Credentials: credstore.NewMemory(),
 	})
 	if err != nil {

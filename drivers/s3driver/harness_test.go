@@ -154,7 +154,7 @@ func newWorld(t *testing.T, on target, options worldOptions) *world {
 	if options.store == nil {
 		options.store = credstore.NewMemory()
 	}
-	config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
+	config := s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
 	if options.config != nil {
 		options.config(&config)
 	}

@@ -24,7 +24,7 @@ import (
 func driverOf(t *testing.T, backends map[string]s3driver.BackendConfig) *s3driver.Driver {
 	t.Helper()
 	driver, err := s3driver.New(s3driver.Options{
-		Config:      s3driver.Config{Backends: backends, DefaultBackend: "main"},
+		Config:      s3driver.Config{Cluster: eksCluster, Backends: backends, DefaultBackend: "main"},
 		Credentials: credstore.NewMemory(),
 	})
 	if err != nil {

@@ -208,7 +208,7 @@ func TestTokensOfTheCluster(t *testing.T) {
 	w := newWorld(t, c.target, worldOptions{})
 	bucket, private, account := w.NewBucket(t, nil), w.NewBucket(t, nil), drivertest.NewAccount()
 	shop := c.pod(t, "", "shop")
-	role := "cosi." + shop.namespace + ".shop"
+	role := eksCluster + "." + shop.namespace + ".shop"
 	request := shop.grantRequest(account, readWrite, bucket)
 	if granted := w.MustGrant(t, request); granted.GetCredentials().GetS3() != nil {
 		t.Error("the grant returns a key")
@@ -328,7 +328,7 @@ func TestServiceAccountsThatCannotBeGranted(t *testing.T) {
 		"a role of somebody else": {
 			prepare: func(t *testing.T, on target) {
 				t.Helper()
-				foreignRole(t, on, "cosi.ns.sa")
+				foreignRole(t, on, eksCluster+".ns.sa")
 			},
 			code: codes.AlreadyExists, want: "left alone",
 		},
@@ -403,7 +403,7 @@ func TestRoleNamesThatAreTooLong(t *testing.T) {
 		w.MustGrant(t, pod{namespace: "ns", account: account}.grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	}
 	roles := server.Inventory().Roles
-	if len(roles) != 2 || !strings.HasPrefix(roles[0].Name, "cosi.h-") || len(roles[0].Name) > 64 {
+	if len(roles) != 2 || !strings.HasPrefix(roles[0].Name, eksCluster+".h-") || len(roles[0].Name) > 64 {
 		t.Errorf("roles %+v, want two with hashed names", roles)
 	}
 }

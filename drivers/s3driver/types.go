@@ -136,7 +136,9 @@ func newRoles(driver Config, settings BackendConfig, locks *keylock.Locks, base 
 		Locks:     locks,
 	}
 	if wanted.EKSCluster != "" {
-		roles.PodIdentity = &role.PodIdentity{API: newEKSClient(base, settings), Cluster: wanted.EKSCluster, Driver: driver.DriverName}
+		roles.PodIdentity = &role.PodIdentity{
+			API: newEKSClient(base, settings), Cluster: wanted.EKSCluster, Region: settings.Region, Driver: driver.DriverName,
+		}
 	}
 	if wanted.OIDCProvider != "" {
 		roles.WebIdentity = &role.WebIdentity{Provider: wanted.OIDCProvider, Audience: wanted.Audience}

@@ -40,6 +40,12 @@ func (c Config) validate() []error {
 		problems = append(problems, fmt.Errorf("driverName: %w", err))
 	}
 	problems = append(problems, c.named().Check()...)
+	for name, backend := range c.Backends {
+		if backend.IAM.ServiceAccounts.enabled() && c.Cluster == "" {
+			problems = append(problems, fmt.Errorf("cluster: is needed with backends.%s.iam.serviceAccounts, a name that no other cluster of the AWS account has: "+
+				"without it clusters share the roles of service accounts that have the same name", name))
+		}
+	}
 	for _, name := range c.RemovedBackends {
 		if _, configured := c.Backends[name]; configured {
 			problems = append(problems, fmt.Errorf("removedBackends: %q is one of the backends", name))
@@ -65,7 +71,6 @@ func (b BackendConfig) withDefaults(config Config) BackendConfig {
 			settings.Default(&accounts.EKSEndpoint, b.Endpoint)
 			settings.Default(&accounts.Audience, "sts.amazonaws.com")
 			settings.Default(&accounts.RolePrefix, config.Cluster)
-			settings.Default(&accounts.RolePrefix, "cosi")
 		}
 	}
 	if b.Endpoint == "" {

@@ -17,8 +17,8 @@ import (
 type PodIdentity struct {
 	// API is the client, with the driver's own credentials.
 	API associations
-	// Cluster is the name of the EKS cluster.
-	Cluster string
+	// Cluster is the name of the EKS cluster, Region where it is: another one can have the same name there.
+	Cluster, Region string
 	// Driver is marked on every association.
 	Driver string
 }

@@ -58,8 +58,8 @@ func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.Servic
 	if err != nil {
 		return "", err
 	}
-	if !r.ours(role, of) {
-		return "", driverkit.AlreadyExists("role %s exists and was not made by this driver for service account %s/%s; it is left alone", name, of.Namespace, of.Name)
+	if why := r.notOurs(role, of, trust); why != "" {
+		return "", driverkit.AlreadyExists("role %s exists and is left alone: it %s", name, why)
 	}
 	if role.trust == trust {
 		return role.arn, nil
@@ -70,10 +70,7 @@ func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.Servic
 }
 
 func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAccountRef, trust string) (found, error) {
-	tags := map[string]string{tagDriver: r.Driver, tagServiceAccount: of.Namespace + "/" + of.Name}
-	if r.Cluster != "" {
-		tags[tagCluster] = r.Cluster
-	}
+	tags := map[string]string{tagDriver: r.Driver, tagCluster: r.Cluster, tagServiceAccount: of.Namespace + "/" + of.Name}
 	input := &iam.CreateRoleInput{RoleName: &name, Path: &r.Path, AssumeRolePolicyDocument: &trust}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		input.Tags = append(input.Tags, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})

@@ -37,8 +37,12 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		// Somebody removed it by hand; EKS does not notice that.
 		return r.removeAssociation(ctx, of, name)
 	}
-	if !r.ours(role, of) {
-		return driverkit.FailedPrecondition("role %s does not carry the marks of this driver and of service account %s/%s, so it is not changed; remove it by hand if it is not needed", name, of.Namespace, of.Name)
+	trust, err := r.trust(of)
+	if err != nil {
+		return err
+	}
+	if why := r.notOurs(role, of, trust); why != "" {
+		return driverkit.FailedPrecondition("role %s is not changed; remove it by hand if it is not needed: it %s", name, why)
 	}
 	if err := r.deletePolicy(ctx, name, policyPrefix+request.Name); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -44,7 +45,7 @@ const (
 	maxPolicies = 10240
 )
 
-// Roles manages the roles of one store. API, Driver, Path, Partition, Prefix and Locks are required,
+// Roles manages the roles of one store. API, Driver, Cluster, Path, Partition, Prefix and Locks are required,
 // and PodIdentity, WebIdentity or both.
 type Roles struct {
 	// API is the client, with the driver's own credentials.
@@ -119,8 +120,16 @@ type found struct {
 	tags  map[string]string
 }
 
-func (r *Roles) ours(role found, of driverkit.ServiceAccountRef) bool {
-	return role.tags[tagDriver] == r.Driver && role.tags[tagCluster] == r.Cluster && role.tags[tagServiceAccount] == of.Namespace+"/"+of.Name
+// notOurs says why a role is not ours, with which trust it would be; empty if it is.
+func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string) string {
+	switch {
+	case role.tags[tagDriver] != r.Driver || role.tags[tagCluster] != r.Cluster || role.tags[tagServiceAccount] != of.Namespace+"/"+of.Name:
+		return fmt.Sprintf("does not carry the marks of this driver and of service account %s/%s", of.Namespace, of.Name)
+	case !sameCluster(role.trust, trust):
+		return "trusts the pods of another cluster: two clusters of one AWS account need a different cluster, or iam.serviceAccounts.rolePrefix; " +
+			"if it is this cluster's, whose eksCluster and oidcProvider were both changed, change one of them at a time"
+	}
+	return ""
 }
 
 // read returns a role, and whether it exists.

@@ -5,6 +5,8 @@ package role
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
@@ -31,15 +33,15 @@ func (r *Roles) trust(of driverkit.ServiceAccountRef) (string, error) {
 	document := trustDocument{Version: "2012-10-17"}
 	if r.PodIdentity != nil {
 		// These are the tags that EKS gives to the sessions of pods.
-		document.add("Service", podPrincipal, []string{"sts:AssumeRole", "sts:TagSession"}, map[string]string{
-			"aws:RequestTag/eks-cluster-name":           r.PodIdentity.Cluster,
+		document.add("Service", podPrincipal, []string{"sts:AssumeRole", "sts:TagSession"}, "StringLike", map[string]string{
+			"aws:RequestTag/eks-cluster-arn":            "arn:" + r.Partition + ":eks:" + r.PodIdentity.Region + ":*:cluster/" + r.PodIdentity.Cluster,
 			"aws:RequestTag/kubernetes-namespace":       of.Namespace,
 			"aws:RequestTag/kubernetes-service-account": of.Name,
 		})
 	}
 	if r.WebIdentity != nil {
 		_, issuer, _ := strings.Cut(r.WebIdentity.Provider, ":oidc-provider/")
-		document.add("Federated", r.WebIdentity.Provider, []string{"sts:AssumeRoleWithWebIdentity"}, map[string]string{
+		document.add("Federated", r.WebIdentity.Provider, []string{"sts:AssumeRoleWithWebIdentity"}, "StringEquals", map[string]string{
 			issuer + ":sub": "system:serviceaccount:" + of.Namespace + ":" + of.Name,
 			issuer + ":aud": r.WebIdentity.Audience,
 		})
@@ -51,9 +53,22 @@ func (r *Roles) trust(of driverkit.ServiceAccountRef) (string, error) {
 	return string(text), nil
 }
 
-func (d *trustDocument) add(kind, principal string, actions []string, equals map[string]string) {
+func (d *trustDocument) add(kind, principal string, actions []string, operator string, keys map[string]string) {
 	d.Statement = append(d.Statement, trustStatement{
 		Effect: "Allow", Principal: map[string]string{kind: principal}, Action: actions,
-		Condition: map[string]map[string]string{"StringEquals": equals},
+		Condition: map[string]map[string]string{operator: keys},
+	})
+}
+
+// sameCluster reports whether two trust policies have a statement in common. What a role trusts is what tells clusters
+// apart for certain: its name and marks are as long as they are configured. One way to trust may come or go with the
+// configuration; of a role with none of ours the pods are another cluster's.
+func sameCluster(a, b string) bool {
+	var one, other trustDocument
+	if json.Unmarshal([]byte(a), &one) != nil || json.Unmarshal([]byte(b), &other) != nil {
+		return false
+	}
+	return slices.ContainsFunc(one.Statement, func(found trustStatement) bool {
+		return slices.ContainsFunc(other.Statement, func(own trustStatement) bool { return reflect.DeepEqual(found, own) })
 	})
 }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// The clusters of one AWS account, and what EKS calls them.
+const (
+	blue  = "blue"
+	green = "green"
+)
+
+// oneAccount is a store that two clusters use.
+func oneAccount(t *testing.T) (target, *s3fake.Server) {
+	t.Helper()
+	return startFake(t, s3fake.Options{Clusters: map[string]string{blue: "https://oidc.example.com/blue", green: "https://oidc.example.com/green"}})
+}
+
+// inCluster is a driver of the cluster of that name at EKS, with its mark on what it makes.
+func inCluster(t *testing.T, on target, eks, mark string) *world {
+	t.Helper()
+	on.backend.IAM.ServiceAccounts = s3driver.ServiceAccountsConfig{EKSCluster: eks}
+	return newWorld(t, on, worldOptions{config: func(c *s3driver.Config) { c.Cluster = mark }})
+}
+
+// TestTwoClustersInOneAccount does everything twice, for the same namespace and service account, and takes one of each
+// away.
+func TestTwoClustersInOneAccount(t *testing.T) {
+	t.Parallel()
+	on, server := oneAccount(t)
+	type life struct {
+		*world
+
+		bucket, account, asPod string
+		key                    *cosi.DriverGrantBucketAccessResponse
+	}
+	shop := pod{namespace: "ns", account: "sa"}
+	lives := map[string]life{}
+	for _, name := range []string{blue, green} {
+		one := life{world: inCluster(t, on, name, name), account: drivertest.NewAccount(), asPod: drivertest.NewAccount()}
+		one.bucket = one.NewBucket(t, nil)
+		one.key = one.MustGrant(t, grantRequest(one.account, readWrite, one.bucket))
+		one.MustGrant(t, shop.grantRequest(one.asPod, readWrite, one.bucket))
+		lives[name] = one
+	}
+	whole := server.Inventory()
+	if len(whole.Roles) != 2 || len(whole.Associations) != 2 || len(whole.Users) != 2 {
+		t.Fatalf("roles %v, associations %v, users %v, want two of each", whole.Roles, whole.Associations, whole.Users)
+	}
+	for _, role := range whole.Roles {
+		own, other := lives[blue].bucket, lives[green].bucket
+		if strings.HasPrefix(role.Name, green) {
+			own, other = other, own
+		}
+		if document := text(t, role.Inline); !strings.Contains(document, own) || strings.Contains(document, other) {
+			t.Errorf("role %s has the policies %s, want only %s in them", role.Name, document, own)
+		}
+	}
+	if code := apiCode(t, putObject(t, workload(t, lives[blue].key), lives[green].bucket, "key")); code != "AccessDenied" {
+		t.Errorf("a key of one cluster in a bucket of the other: %q", code)
+	}
+
+	gone, left := lives[blue], lives[green]
+	mustSucceed(t, shop.revoke(t, gone.world, gone.asPod, gone.bucket))
+	mustSucceed(t, gone.revoke(t, gone.account, gone.bucket))
+	mustSucceed(t, gone.Delete(t, gone.bucket, nil))
+	mustSucceed(t, putObject(t, workload(t, left.key), left.bucket, "key"))
+	rest := server.Inventory()
+	if len(rest.Roles) != 1 || !strings.HasPrefix(rest.Roles[0].Name, green) || len(rest.Associations) != 1 || len(rest.Users) != 1 {
+		t.Errorf("left are roles %v, associations %v, users %v, want those of one cluster", rest.Roles, rest.Associations, rest.Users)
+	}
+}
+
+// TestClusterAndItsClone have the same UIDs, and so the same IDs. What one made the other leaves alone.
+func TestClusterAndItsClone(t *testing.T) {
+	t.Parallel()
+	on, server := oneAccount(t)
+	first, clone := inCluster(t, on, blue, blue), inCluster(t, on, blue, green)
+	bucket, account, asPod := first.NewBucket(t, nil), drivertest.NewAccount(), drivertest.NewAccount()
+	shop := pod{namespace: "ns", account: "sa"}
+	key := first.MustGrant(t, grantRequest(account, readWrite, bucket))
+	first.MustGrant(t, shop.grantRequest(asPod, readWrite, bucket))
+	before := server.Inventory()
+
+	_, err := clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	_, err = clone.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, clone.revoke(t, account, bucket), codes.FailedPrecondition, "mark")
+	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	// EKS takes one association of a service account, which is the first one's.
+	_, err = clone.DriverGrantBucketAccess(t.Context(), shop.grantRequest(asPod, readWrite, bucket))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "takes only one")
+	mustSucceed(t, shop.revoke(t, clone, asPod, bucket))
+	if after := server.Inventory(); text(t, before) != text(t, after) {
+		t.Errorf("the clone made %s of %s", text(t, after), text(t, before))
+	}
+	mustSucceed(t, putObject(t, workload(t, key), bucket, "key"))
+}
+
+// TestRolesOfAnotherCluster with the same mark are neither used nor taken over nor removed: whoever changed their trust
+// would give the pods of one cluster the buckets of the other.
+func TestRolesOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	on, server := oneAccount(t)
+	production, development := inCluster(t, on, blue, "main"), inCluster(t, on, green, "main")
+	secret, other := production.NewBucket(t, nil), development.NewBucket(t, nil)
+	shop, asPod := pod{namespace: "ns", account: "sa"}, drivertest.NewAccount()
+	production.MustGrant(t, shop.grantRequest(asPod, readWrite, secret))
+	before := server.Inventory()
+
+	stolen := drivertest.NewAccount()
+	_, err := development.DriverGrantBucketAccess(t.Context(), shop.grantRequest(stolen, readWrite, other))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "another cluster", "rolePrefix")
+	drivertest.WantCode(t, shop.revoke(t, development, stolen, other), codes.FailedPrecondition, "another cluster")
+	drivertest.WantCode(t, shop.revoke(t, development, asPod, secret), codes.FailedPrecondition, "another cluster")
+	if after := server.Inventory(); text(t, before.Roles) != text(t, after.Roles) || len(after.Associations) != 1 {
+		t.Errorf("the other cluster left %s and associations %v of %s", text(t, after.Roles), after.Associations, text(t, before.Roles))
+	}
+	production.MustGrant(t, shop.grantRequest(asPod, readWrite, secret))
+}
+
+// text is a value in a form that is equal for equal values.
+func text(t *testing.T, value any) string {
+	t.Helper()
+	written, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(written)
+}
