@@ -56,9 +56,12 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	if err := backend.check(request.AuthType, asked); err != nil {
 		return driverkit.Access{}, err
 	}
+	if asked.AWSAccount, err = backend.owner.get(ctx); err != nil {
+		return driverkit.Access{}, apierror.Translate("account "+name, err)
+	}
 	access := driverkit.Access{Buckets: map[string]driverkit.BucketInfo{}}
 	for i := range asked.Buckets {
-		region, err := backend.lookUp(ctx, &asked.Buckets[i])
+		region, err := backend.lookUp(ctx, &asked.Buckets[i], asked.AWSAccount)
 		if err != nil {
 			return driverkit.Access{}, apierror.Translate("bucket "+asked.Buckets[i].Name, err)
 		}
@@ -149,7 +152,7 @@ func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Req
 }
 
 // lookUp returns the region of a bucket and completes what only the store knows of it.
-func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket) (string, error) {
+func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket, awsAccount string) (string, error) {
 	region, err := b.buckets.Locate(ctx, wanted.Name)
 	if err != nil || !b.kind.iam {
 		// Elsewhere a key needs no permission of its own, and a policy that names one is refused.
@@ -159,6 +162,6 @@ func (b *backend) lookUp(ctx context.Context, wanted *policy.Bucket) (string, er
 	if err != nil {
 		return region, err
 	}
-	wanted.KMSKey, err = policy.KMSResource(b.config.IAM.Partition, region, key)
+	wanted.KMSKey, err = policy.KMSResource(b.config.IAM.Partition, region, awsAccount, key)
 	return region, err
 }

@@ -9,9 +9,11 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
@@ -329,13 +331,18 @@ func TestQuotaOfMinIO(t *testing.T) {
 func TestEncryptionByAKey(t *testing.T) {
 	t.Parallel()
 	const keyID = "1234abcd-12ab-34cd-56ef-1234567890ab"
-	for name, key := range map[string]string{
-		"by its ID":  keyID,
-		"by its ARN": "arn:aws:kms:us-east-1:000000000000:key/" + keyID,
+	for name, test := range map[string]struct{ key, account string }{
+		"by its ID":          {keyID, ""},
+		"by its ARN":         {"arn:aws:kms:us-east-1:000000000000:key/" + keyID, ""},
+		"by its ID on AWS":   {keyID, "000000000000"},
+		"by its ARN on AWS":  {"arn:aws:kms:us-east-1:000000000000:key/" + keyID, "000000000000"},
+		"of another account": {"arn:aws:kms:us-east-1:111122223333:key/" + keyID, "000000000000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			on, _ := startFake(t, s3fake.Options{})
+			on.backend.AccountID = test.account
+			key := test.key
 			w := newWorld(t, on, worldOptions{})
 			bucket := w.NewBucket(t, map[string]string{"encryption": "SSE-KMS", "kmsKeyID": key})
 			writer := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}, bucket)))
@@ -370,6 +377,49 @@ func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 	}
 	_, err := w.DriverGenerateBucketId(t.Context(), &cosi.DriverGenerateBucketIdRequest{Name: "bc-1", Parameters: map[string]string{"encryption": "SSE-KMS"}})
 	drivertest.WantCode(t, err, codes.InvalidArgument, "kmsKeyID")
+}
+
+// TestKeyOfAnImportedBucket is what the bucket says, which whoever configures it writes. A credential for the bucket uses
+// it for that bucket alone, and what is not the name of one key is refused.
+func TestKeyOfAnImportedBucket(t *testing.T) {
+	t.Parallel()
+	const key = "arn:aws:kms:us-east-1:000000000000:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	on, server := startFake(t, s3fake.Options{})
+	on.backend.AccountID = "000000000000"
+	w := newWorld(t, on, worldOptions{})
+	imported, other := "imported", "somebodys"
+	encrypt := func(bucket, key string) {
+		t.Helper()
+		rule := types.ServerSideEncryptionRule{ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{
+			SSEAlgorithm: types.ServerSideEncryptionAwsKms, KMSMasterKeyID: aws.String(key),
+		}}
+		_, err := w.root().PutBucketEncryption(t.Context(), &s3.PutBucketEncryptionInput{
+			Bucket: &bucket, ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{rule}},
+		})
+		mustSucceed(t, err)
+	}
+	for _, bucket := range []string{imported, other} {
+		_, err := w.root().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket})
+		mustSucceed(t, err)
+		encrypt(bucket, key)
+		mustSucceed(t, putObject(t, w.root(), bucket, "key"))
+	}
+	client := workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), drivertest.Modes{Data: readOnly}, imported)))
+	mustSucceed(t, getObject(t, client, imported, "key"))
+	user := server.Inventory().Users[0]
+	// An administrator, or a policy of that bucket, lets the user read there, too; the key is not theirs to give.
+	admin := iam.New(iam.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	_, err := admin.PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{UserName: &user.Name, PolicyName: aws.String("more"), PolicyDocument: aws.String(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::` + other + `/*"}]}`)})
+	mustSucceed(t, err)
+	if code := apiCode(t, getObject(t, client, other, "key")); code != "AccessDenied" {
+		t.Errorf("the key of the bucket opens objects of another one: %q", code)
+	}
+	for _, pattern := range []string{"arn:aws:kms:us-east-1:000000000000:key/*", "arn:aws:kms:*:*:key/1234abcd-12ab-34cd-56ef-1234567890ab", "arn:aws:s3:::" + other + "/*", "*"} {
+		encrypt(imported, pattern)
+		_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, imported))
+		drivertest.WantCode(t, err, codes.FailedPrecondition, "not the name of a key")
+	}
 }
 
 // TestEncryptionByAnAlias cannot be granted: the key behind an alias can be exchanged.
@@ -417,8 +467,8 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// TestBucketOfAnotherAccount is one that the driver may use, by the bucket's own policy, but whose
-// owner the users are not that it makes. The driver is configured as for AWS, and led to the fake.
+// TestBucketOfAnotherAccount is one that the driver may use, by the bucket's own policy, and that has the name and all
+// marks of one of its own. The driver is configured as for AWS, and led to the fake.
 func TestBucketOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Domains: []string{"s3.us-east-1.amazonaws.com"}})
@@ -441,25 +491,74 @@ func TestBucketOfAnotherAccount(t *testing.T) {
 			return next.RoundTrip(request)
 		})
 	}
-	root := s3Client(on.backend.Endpoint, "us-east-1", on.rootID, on.rootSecret)
-	bucket := "somebodys-bucket"
-	_, err = root.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket})
-	mustSucceed(t, err)
-	get := func(credentials s3driver.CredentialsConfig) error {
-		w := newWorld(t, on, worldOptions{wrap: toTheFake, config: func(c *s3driver.Config) {
+	onAWS := func(credentials s3driver.CredentialsConfig) *world {
+		return newWorld(t, on, worldOptions{wrap: toTheFake, config: func(c *s3driver.Config) {
 			c.Backends["main"] = s3driver.BackendConfig{Type: s3driver.TypeAWS, Credentials: credentials}
 		}})
+	}
+	owner := onAWS(on.backend.Credentials)
+	bucket := owner.NewBucket(t, nil)
+	get := func(w *world) error {
 		_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
 		return err
 	}
-	mustSucceed(t, get(on.backend.Credentials))
-
+	mustSucceed(t, get(owner))
+	mustSucceed(t, putObject(t, owner.root(), bucket, "key"))
 	const everything = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
 	mustSucceed(t, server.ImportUser(s3fake.ImportedUser{Name: "guest", Credentials: guest, Policy: everything, Account: "111122223333"}))
-	asGuest := s3driver.CredentialsConfig{AccessKeyID: guest.AccessKeyID, SecretAccessKey: cosi.NewSecret(guest.SecretAccessKey)}
-	drivertest.WantCode(t, get(asGuest), codes.PermissionDenied)
-	_, err = root.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: aws.String(`{"Version":"2012-10-17","Statement":[` +
+	w := onAWS(s3driver.CredentialsConfig{AccessKeyID: guest.AccessKeyID, SecretAccessKey: cosi.NewSecret(guest.SecretAccessKey)})
+	drivertest.WantCode(t, get(w), codes.AlreadyExists, "another account")
+	_, err = owner.root().PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: aws.String(`{"Version":"2012-10-17","Statement":[` +
 		`{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::111122223333:root"},"Action":"s3:*","Resource":["arn:aws:s3:::` + bucket + `","arn:aws:s3:::` + bucket + `/*"]}]}`)})
 	mustSucceed(t, err)
-	drivertest.WantCode(t, get(asGuest), codes.AlreadyExists, "another account")
+
+	before := server.Inventory()
+	drivertest.WantCode(t, get(w), codes.AlreadyExists, "another account")
+	_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "another account")
+	drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "another account")
+	if after := server.Inventory(); text(t, before) != text(t, after) {
+		t.Errorf("the driver made %s of %s", text(t, after), text(t, before))
+	}
+}
+
+// TestEveryCallNamesTheAccount looks at all that the driver sends about buckets, from their creation to the deletion of
+// one that is not empty, and at the policies that it writes.
+func TestEveryCallNamesTheAccount(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	on.backend.AccountID = "000000000000"
+	var named atomic.Int32
+	w := newWorld(t, on, worldOptions{wrap: func(next http.RoundTripper) http.RoundTripper {
+		return transportFunc(func(request *http.Request) (*http.Response, error) {
+			creates := request.Method == http.MethodPut && request.URL.RawQuery == ""
+			switch {
+			case request.URL.Path == "/" || creates:
+			case request.Header.Get("X-Amz-Expected-Bucket-Owner") == "000000000000":
+				named.Add(1)
+			default:
+				t.Errorf("%s %s does not name the account", request.Method, request.URL)
+			}
+			return next.RoundTrip(request)
+		})
+	}})
+	everything := map[string]string{
+		"versioning": "true", "tags": `{"a":"b"}`, "encryption": "SSE-KMS", "lifecycle": oneRule, "cors": oneOrigin, "deleteNonEmpty": "true",
+	}
+	bucket := w.NewBucket(t, everything)
+	_, err := w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: everything})
+	mustSucceed(t, err)
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
+	mustSucceed(t, putObject(t, workload(t, granted), bucket, "key"))
+	if document := server.Inventory().Users[0].Inline["cosi"]; strings.Count(document, `"Condition":{"StringEquals":{"aws:ResourceAccount":["000000000000"]}}`) != 2 {
+		t.Errorf("the policy is %s, want the account in both statements", document)
+	}
+	_, err = w.root().CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String("upload")})
+	mustSucceed(t, err)
+	mustSucceed(t, w.Delete(t, bucket, everything))
+	if named.Load() < 15 {
+		t.Errorf("only %d calls were looked at", named.Load())
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +19,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -67,9 +71,14 @@ func newHTTPClient(backend BackendConfig) (*awshttp.BuildableClient, error) {
 	}), nil
 }
 
-func newS3Client(base aws.Config, backend BackendConfig) *s3.Client {
+// newS3Client returns a client that takes the buckets of one account for what they are: whoever can make a bucket can
+// give it any name that is free, and any mark.
+func newS3Client(base aws.Config, backend BackendConfig, owner *awsAccount) *s3.Client {
 	return s3.NewFromConfig(base, func(options *s3.Options) {
 		options.UsePathStyle = backend.Addressing == AddressingPath
+		if owner != nil {
+			options.APIOptions = append(options.APIOptions, owner.expect)
+		}
 		if backend.Endpoint == "" {
 			return
 		}
@@ -78,6 +87,66 @@ func newS3Client(base aws.Config, backend BackendConfig) *s3.Client {
 		options.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		options.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
+}
+
+// awsAccount is the account whose buckets are used. Nil is none: the store is not AWS.
+type awsAccount struct {
+	api *sts.Client
+
+	mu     sync.Mutex
+	number string
+}
+
+func newAWSAccount(base aws.Config, backend BackendConfig) *awsAccount {
+	switch {
+	case backend.AccountID != "":
+		return &awsAccount{number: backend.AccountID}
+	case backend.Endpoint == "":
+		return &awsAccount{api: sts.NewFromConfig(base)}
+	default:
+		return nil
+	}
+}
+
+// get returns the number of the account, empty for none. It asks once who the driver is, which needs no right.
+func (a *awsAccount) get(ctx context.Context) (string, error) {
+	if a == nil {
+		return "", nil
+	}
+	a.mu.Lock()
+	known := a.number
+	a.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	out, err := a.api.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.number = aws.ToString(out.Account)
+	return a.number, nil
+}
+
+// expect names the account in every call about a bucket, which fails if it is another's ("Verifying bucket ownership with
+// bucket owner condition"). A new bucket has no owner yet.
+func (a *awsAccount) expect(stack *middleware.Stack) error {
+	name := func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (out middleware.BuildOutput, metadata middleware.Metadata, err error) {
+		request, isHTTP := in.Request.(*smithyhttp.Request)
+		if operation := middleware.GetOperationName(ctx); isHTTP && operation != "CreateBucket" && operation != "ListBuckets" {
+			number, err := a.get(ctx)
+			if err != nil {
+				return out, metadata, err
+			}
+			request.Header.Set("X-Amz-Expected-Bucket-Owner", number)
+		}
+		return next.HandleBuild(ctx, in)
+	}
+	if err := stack.Build.Add(middleware.BuildMiddlewareFunc("ExpectedBucketOwner", name), middleware.After); err != nil {
+		return fmt.Errorf("name the account of buckets: %w", err)
+	}
+	return nil
 }
 
 func newIAMClient(base aws.Config, backend BackendConfig) *iam.Client {

@@ -48,6 +48,10 @@ type BackendConfig struct {
 	Endpoint string `json:"endpoint,omitempty"`
 	// PublicEndpoint is the URL that workloads get, if they reach the store by another one.
 	PublicEndpoint string `json:"publicEndpoint,omitempty"`
+	// AccountID is the number of the AWS account that has the buckets, for type aws: every call and every policy names it,
+	// so that no bucket of another account is used for one of these. Default: that of the driver's own credentials for
+	// AWS, and none with an endpoint, since other stores may not know the like.
+	AccountID string `json:"accountID,omitempty"`
 	// Region of buckets whose class names none. Default: us-east-1.
 	Region string `json:"region,omitempty"`
 	// Addressing is path or virtual. Default: virtual for AWS, path for an endpoint.

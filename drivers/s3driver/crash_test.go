@@ -407,7 +407,7 @@ func verifyGrantedIdentity(t *testing.T, run *run) {
 	t.Helper()
 	want := []string{
 		"association prod/ns/" + run.account, "bucket " + run.bucket,
-		"policy cosi.ns." + run.account + " cosi-" + run.account, "role cosi.ns." + run.account,
+		"policy " + eksCluster + ".ns." + run.account + " cosi-" + run.account, "role " + eksCluster + ".ns." + run.account,
 	}
 	if diff := cmp.Diff(want, ofRun(inventory(t, run.target, run.store), run.names)); diff != "" {
 		t.Errorf("inventory (-want +got):\n%s", diff)

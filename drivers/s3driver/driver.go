@@ -56,6 +56,7 @@ type backend struct {
 	config               BackendConfig
 	kind                 storeType
 	certificateAuthority string
+	owner                *awsAccount
 	buckets              *bucket.Store
 	accounts             accounts
 	// identities is nil if workloads cannot authenticate as their service account.
@@ -110,17 +111,21 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 	if err != nil {
 		return nil, err
 	}
+	owner := newAWSAccount(base, settings)
 	made := &backend{
 		name:                 name,
+		owner:                owner,
 		config:               settings,
 		kind:                 storeTypes()[settings.Type],
 		certificateAuthority: authority,
 		buckets: &bucket.Store{
-			API:      newS3Client(base, settings),
+			API:      newS3Client(base, settings, owner),
 			Region:   settings.Region,
 			Regional: settings.Endpoint == "",
-			Driver:   config.DriverName,
-			Cluster:  config.Cluster,
+
+			ExpectsOwner: owner != nil,
+			Driver:       config.DriverName,
+			Cluster:      config.Cluster,
 		},
 	}
 	if settings.Endpoint != "" {

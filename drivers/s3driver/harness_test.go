@@ -88,7 +88,7 @@ func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) 
 func ourFake(t *testing.T) target {
 	t.Helper()
 	on, _ := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
-	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
 	on.can = []capability{managedPolicies, serviceAccounts}
 	return on
 }

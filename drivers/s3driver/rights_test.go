@@ -53,7 +53,7 @@ func least(t *testing.T, on target) s3driver.CredentialsConfig {
 func TestRightsOfTheDriver(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
-	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
 	on.backend.Credentials = least(t, on)
 	before := server.Inventory()
 	w := newWorld(t, on, worldOptions{})

@@ -47,7 +47,7 @@ func TestBackendsInUse(t *testing.T) {
 			w.MustGrant(t, grantRequest(account, readWrite, bucket))
 			before := server.Inventory()
 
-			config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
+			config := s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
 			two(&config)
 			test.change(&config)
 			driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: store})

@@ -28,6 +28,7 @@ func (c Config) complete() (Config, error) {
 }
 
 var (
+	accountPattern = regexp.MustCompile(`^\d{12}$`)
 	iamPathPattern = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
 
 	oidcProviderPattern = regexp.MustCompile(`^arn:[a-z-]+:iam::\d*:oidc-provider/.+$`)
@@ -115,6 +116,9 @@ func (b BackendConfig) validateAccounts(bad settings.Bad) {
 	// A managed policy is below the path, in one of its own with the user's name.
 	if kind.iam && (!iamPathPattern.MatchString(b.IAM.Path) || len(b.IAM.Path) > 512-names.MaxAccount) {
 		bad("iam.path", "%q must begin and end with '/'", b.IAM.Path)
+	}
+	if b.AccountID != "" && !(kind.iam && accountPattern.MatchString(b.AccountID)) {
+		bad("accountID", "%q must be the 12 digits of an AWS account, and is for type aws only", b.AccountID)
 	}
 	if arn := b.IAM.PermissionsBoundary; arn != "" && !strings.HasPrefix(arn, "arn:") {
 		bad("iam.permissionsBoundary", "%q is not the ARN of a policy", arn)

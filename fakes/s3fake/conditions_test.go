@@ -64,7 +64,11 @@ func TestConditionsOfRequests(t *testing.T) {
 		"nobody has a second factor":              {get("/docs/k"), `"BoolIfExists":{"aws:MultiFactorAuthPresent":"true"}`, `"Bool":{"aws:MultiFactorAuthPresent":"true"}`},
 		"the ARN of the caller":                   {get("/docs/k"), `"ArnLike":{"aws:PrincipalArn":"arn:aws:iam::*:user/caller-*"}`, `"ArnNotLike":{"aws:PrincipalArn":"arn:aws:iam::*:user/caller-*"}`},
 		"two conditions, of which both must hold": {get("/docs/k"), `"Bool":{"aws:SecureTransport":"false"},"StringEquals":{"aws:PrincipalType":"User"}`, `"Bool":{"aws:SecureTransport":"false"},"StringEquals":{"aws:PrincipalType":"Account"}`},
-		"a time": {get("/docs/k"), `"DateLessThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`, `"DateGreaterThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`},
+		"the service that uses a KMS key":         {get("/docs/sealed"), `"StringLikeIfExists":{"kms:ViaService":"s3.*.amazonaws.com"}`, `"StringLikeIfExists":{"kms:ViaService":"ec2.*.amazonaws.com"}`},
+		"the object that a KMS key is used for":   {get("/docs/sealed"), `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":"arn:aws:s3:::docs/*"}`, `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":["arn:aws:s3:::docs","arn:aws:s3:::other/*"]}`},
+		"the bucket that has a key of its own":    {put("/docs/new", kms+"\nX-Amz-Server-Side-Encryption-Bucket-Key-Enabled: true", "x"), `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":"arn:aws:s3:::docs"}`, `"StringLikeIfExists":{"kms:EncryptionContext:aws:s3:arn":"arn:aws:s3:::docs/*"}`},
+		"the account of the bucket":               {get("/docs/k"), `"StringEquals":{"aws:ResourceAccount":"000000000000"}`, `"StringEquals":{"aws:ResourceAccount":"111122223333"}`},
+		"a time":                                  {get("/docs/k"), `"DateLessThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`, `"DateGreaterThan":{"aws:CurrentTime":"2099-01-01T00:00:00Z"}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,6 +92,29 @@ func newWorldLike(t *testing.T) *world {
 	w := newWorld(t)
 	w.send(t, w.Root(), operation{method: http.MethodPut, path: "/docs/tagged", headers: "X-Amz-Tagging: team=a", body: "x"})
 	return w
+}
+
+// TestExpectedBucketOwner names the account that a bucket is to belong to ("Verifying bucket ownership with bucket owner
+// condition" in the Amazon S3 User Guide).
+func TestExpectedBucketOwner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, op := range []operation{
+		{method: http.MethodGet, path: "/docs?location"},
+		{method: http.MethodGet, path: "/docs?tagging"},
+		{method: http.MethodGet, path: "/docs/k"},
+		{method: http.MethodPut, path: "/docs?tagging", body: tagging},
+		{method: http.MethodDelete, path: "/docs"},
+		{method: http.MethodHead, path: "/docs"},
+	} {
+		op.headers = "X-Amz-Expected-Bucket-Owner: 111122223333"
+		if got := w.send(t, w.Root(), op); got.Code != http.StatusForbidden || op.method != http.MethodHead && errorCode(got.Body.Bytes()) != "AccessDenied" {
+			t.Errorf("%s %s of another account: %d %s, want 403 AccessDenied", op.method, op.path, got.Code, got.Body)
+		}
+	}
+	if got := w.send(t, w.Root(), operation{method: http.MethodGet, path: "/docs/k", headers: "X-Amz-Expected-Bucket-Owner: 000000000000"}); got.Code != http.StatusOK {
+		t.Errorf("of its own account: %d %s", got.Code, got.Body)
+	}
 }
 
 // TestResourceOfListBuckets lists the buckets under policies that name all of them, in either way, and under one that

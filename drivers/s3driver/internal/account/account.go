@@ -22,6 +22,8 @@ type Request struct {
 	ID string
 	// Name is the account's name at the store.
 	Name string
+	// AWSAccount is the number of the AWS account that has the buckets; empty for other stores, and before a grant.
+	AWSAccount string
 	// Buckets that the account reaches.
 	Buckets []policy.Bucket
 	// Hash is equal for requests that ask for equal accounts.

@@ -2,8 +2,9 @@
 
 // Package bucket makes, describes and removes the buckets of one store through the S3 API.
 //
-// A bucket is ours if it carries our mark, tags that are written in the same call that creates it.
-// A bucket without the mark is never adopted, changed or removed.
+// A bucket is ours if it carries our mark, tags that are written in the same call that creates it. On AWS it is also in
+// our account, since anybody could give a bucket of theirs the name and the tags.
+// Any other is never adopted, changed or removed.
 package bucket
 
 import (
@@ -32,6 +33,8 @@ type Store struct {
 	// Regional says that a bucket may be in another region than Region, which AWS has and
 	// compatible stores have not.
 	Regional bool
+	// ExpectsOwner says that the client names the AWS account in every call, so that buckets of others are denied.
+	ExpectsOwner bool
 	// Driver and Cluster are marked on every bucket.
 	Driver, Cluster string
 	// PublicAccessBlock says that the store has the switch against public access, or at least refuses
@@ -100,8 +103,11 @@ func (s *Store) writeMark(ctx context.Context, name string, written mark, want p
 // Locate returns the region of an existing bucket, NotFound without one.
 func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 	region, err := s.locate(ctx, name)
-	if isMissing(err) {
+	switch {
+	case isMissing(err):
 		return "", driverkit.NotFound("bucket %s does not exist at the store", name).WithDetail(err)
+	case s.ofAnotherAccount(ctx, name, err):
+		return "", driverkit.AlreadyExists("bucket %s belongs to another account; no access can be granted to it", name).WithDetail(err)
 	}
 	return region, err
 }
@@ -204,6 +210,11 @@ func (s *Store) explainDenial(ctx context.Context, name string, denial error) er
 		return foreign(name).WithDetail(denial)
 	}
 	return denial
+}
+
+// ofAnotherAccount reports whether a call was denied because the bucket is not the account's that it named.
+func (s *Store) ofAnotherAccount(ctx context.Context, name string, denial error) bool {
+	return s.ExpectsOwner && apierror.Denied(denial) && s.isForeign(ctx, name)
 }
 
 // isForeign reports whether the bucket is known not to belong to the driver's account.

@@ -29,6 +29,9 @@ func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 	if err == nil || isMissing(err) {
 		return s.Intents.end(ctx, name)
 	}
+	if s.ofAnotherAccount(ctx, name, err) {
+		return driverkit.FailedPrecondition("bucket %s belongs to another account, so it is not deleted", name).WithDetail(err)
+	}
 	return err
 }
 

@@ -25,10 +25,6 @@ func (s *Store) Describe(ctx context.Context, name string, want params.Bucket) (
 	if err != nil {
 		return "", err
 	}
-	// Of AWS it is documented that all buckets of the account are listed, and no other.
-	if s.Regional && s.isForeign(ctx, name) {
-		return "", driverkit.AlreadyExists("bucket %s belongs to another account, whose policy lets this driver see it; no access can be granted to it", name)
-	}
 	var differences []string
 	if want.Region != "" && want.Region != region {
 		differences = append(differences, "its region is "+region)

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,17 +26,29 @@ type Bucket struct {
 }
 
 // KMSResource returns the ARN by which a policy names the key of a bucket, which the bucket may name
-// by its ID alone. That key is in the bucket's region, and its own policy decides which AWS account
-// it serves. The key of an alias can be exchanged, so a policy cannot name one.
-func KMSResource(partition, region, key string) (string, error) {
+// by its ID alone: that is a key of the AWS account, if it is known. The key of an alias can be exchanged, so a policy
+// cannot name one. Whoever configures a bucket writes the name, and S3 does not look at it: what is more than the name of
+// one key, such as a pattern, is refused.
+func KMSResource(partition, region, account, key string) (string, error) {
 	switch {
+	case key == "":
+		return "", nil
 	case strings.Contains(key, "alias/"):
 		return "", driverkit.FailedPrecondition("the bucket is encrypted with the key of %q, but permissions cannot name an alias; set the ID or ARN of the key as the bucket's default encryption", key)
-	case key == "" || strings.HasPrefix(key, "arn:"):
-		return key, nil
+	case keyID.MatchString(key):
+		return "arn:" + partition + ":kms:" + region + ":" + cmp.Or(account, "*") + ":key/" + key, nil
 	}
-	return "arn:" + partition + ":kms:" + region + ":*:key/" + key, nil
+	if parts := strings.SplitN(key, ":", 6); len(parts) != 6 || parts[1] != partition || parts[2] != "kms" || parts[3] != region ||
+		!keyOwner.MatchString(parts[4]) || !keyID.MatchString(strings.TrimPrefix(parts[5], "key/")) {
+		return "", driverkit.FailedPrecondition("the bucket is encrypted with %q, which is not the name of a key in %s, and permissions for it are not given; set the ID or ARN of a key as the bucket's default encryption", key, region)
+	}
+	return key, nil
 }
+
+var (
+	keyID    = regexp.MustCompile(`^[\w.-]+$`)
+	keyOwner = regexp.MustCompile(`^\d+$`)
+)
 
 type document struct {
 	Version   string      `json:"Version"`
@@ -47,12 +60,20 @@ type statement struct {
 	Effect   string   `json:"Effect"`
 	Action   []string `json:"Action"`
 	Resource []string `json:"Resource"`
+	// Condition has the values that are accepted by operator and key.
+	Condition condition `json:"Condition,omitempty"`
 }
+
+type condition map[string]map[string][]string
 
 // Dialect is how a store differs in its policies.
 type Dialect struct {
 	// Partition is the second part of ARNs, such as "aws".
 	Partition string
+	// Account is the number of the AWS account that has the buckets; empty for a store that knows no such conditions.
+	// With it the policy ends where a bucket is another account's, as one is that was deleted and made again by somebody,
+	// and a key can be used by S3 for objects of these buckets alone.
+	Account string
 	// Without lists actions that the store does not know, and would refuse the document for.
 	Without []string
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
@@ -70,10 +91,10 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 			names = append(names, arn)
 			objects = append(objects, arn+"/*")
 		}
-		doc.allow(dialect.known(group.key.objectActions()), objects)
-		doc.allow(dialect.known(group.key.bucketActions()), names)
+		doc.allow(dialect.known(group.key.objectActions()), objects, dialect.inAccount())
+		doc.allow(dialect.known(group.key.bucketActions()), names, dialect.inAccount())
 	}
-	doc.allowKeys(buckets)
+	doc.allowKeys(dialect, buckets)
 	if len(doc.Statement) > 0 {
 		doc.Statement[0].Sid = dialect.Mark
 	}
@@ -88,15 +109,39 @@ func (d Dialect) known(actions []string) []string {
 	return slices.DeleteFunc(actions, func(action string) bool { return slices.Contains(d.Without, action) })
 }
 
-func (d *document) allow(actions, resources []string) {
+func (d Dialect) inAccount() condition {
+	if d.Account == "" {
+		return nil
+	}
+	return condition{"StringEquals": {"aws:ResourceAccount": {d.Account}}}
+}
+
+// byS3 lets keys be used by S3 in their regions, for the buckets and what is in them: S3 names the object to the key, or
+// the bucket where that has a key of its own ("kms:EncryptionContext" and "kms:ViaService" in the AWS KMS guide).
+func (d Dialect) byS3(buckets []Bucket) condition {
+	if d.Account == "" {
+		return nil
+	}
+	var services, contexts []string
+	for _, bucket := range buckets {
+		// The domain is another one in some partitions. Nobody but AWS can be a caller whose name begins like this.
+		services = append(services, "s3."+strings.Split(bucket.KMSKey, ":")[3]+".amazonaws.com*")
+		arn := "arn:" + d.Partition + ":s3:::" + bucket.Name
+		contexts = append(contexts, arn, arn+"/*")
+	}
+	slices.Sort(services)
+	return condition{"StringLike": {"kms:ViaService": slices.Compact(services), "kms:EncryptionContext:aws:s3:arn": contexts}}
+}
+
+func (d *document) allow(actions, resources []string, when condition) {
 	if len(actions) == 0 || len(resources) == 0 {
 		return
 	}
 	slices.Sort(resources)
-	d.Statement = append(d.Statement, statement{Effect: "Allow", Action: actions, Resource: slices.Compact(resources)})
+	d.Statement = append(d.Statement, statement{Effect: "Allow", Action: actions, Resource: slices.Compact(resources), Condition: when})
 }
 
-func (d *document) allowKeys(buckets []Bucket) {
+func (d *document) allowKeys(dialect Dialect, buckets []Bucket) {
 	encrypted := slices.DeleteFunc(slices.Clone(buckets), func(b Bucket) bool { return b.KMSKey == "" })
 	byActions := groupBy(encrypted, func(b Bucket) string { return strings.Join(b.Access.keyActions(), ",") }, cmp.Compare[string])
 	for _, group := range byActions {
@@ -104,7 +149,7 @@ func (d *document) allowKeys(buckets []Bucket) {
 		for _, bucket := range group.buckets {
 			keys = append(keys, bucket.KMSKey)
 		}
-		d.allow(group.buckets[0].Access.keyActions(), keys)
+		d.allow(group.buckets[0].Access.keyActions(), keys, dialect.byS3(group.buckets))
 	}
 }
 

@@ -152,15 +152,61 @@ func TestBuildAllowsKeysOfEncryptedBuckets(t *testing.T) {
 	}
 }
 
+func TestBuildNamesTheAccountAndTheUseOfKeys(t *testing.T) {
+	t.Parallel()
+	const key = "arn:aws:kms:eu-west-1:111122223333:key/k"
+	text, err := policy.Build(policy.Dialect{Partition: "aws", Account: "111122223333"}, []policy.Bucket{
+		{Name: "a", Access: policy.Access{ObjectData: policy.Read}, KMSKey: key}, {Name: "b", Access: policy.Access{ObjectData: policy.Read}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, times := range map[string]int{
+		`"Condition":{"StringEquals":{"aws:ResourceAccount":["111122223333"]}}`: 2,
+		`"Resource":["` + key + `"],"Condition":{"StringLike":{"kms:EncryptionContext:aws:s3:arn":["arn:aws:s3:::a","arn:aws:s3:::a/*"],"kms:ViaService":["s3.eu-west-1.amazonaws.com*"]}}`: 1,
+	} {
+		if strings.Count(text, want) != times {
+			t.Errorf("want %d times %s in\n%s", times, want, text)
+		}
+	}
+}
+
+func TestKMSResource(t *testing.T) {
+	t.Parallel()
+	const arn = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab"
+	for name, test := range map[string]struct{ account, key, want string }{
+		"none":                              {"1", "", ""},
+		"its ARN":                           {"1", arn, arn},
+		"its ID":                            {"111122223333", "1234abcd-12ab", arn},
+		"its ID, where no account is known": {"", "1234abcd-12ab", "arn:aws:kms:eu-west-1:*:key/1234abcd-12ab"},
+		"an alias":                          {"1", "alias/photos", "refused"},
+		"the ARN of an alias":               {"1", "arn:aws:kms:eu-west-1:111122223333:alias/photos", "refused"},
+		"a pattern of IDs":                  {"1", "*", "refused"},
+		"a pattern of keys":                 {"1", "arn:aws:kms:eu-west-1:111122223333:key/*", "refused"},
+		"a pattern of accounts":             {"1", "arn:aws:kms:eu-west-1:*:key/1234abcd-12ab", "refused"},
+		"a key of another region":           {"1", "arn:aws:kms:eu-west-2:111122223333:key/1234abcd-12ab", "refused"},
+		"what is no key":                    {"1", "arn:aws:s3:::bucket", "refused"},
+		"a variable":                        {"1", "${aws:username}", "refused"},
+	} {
+		got, err := policy.KMSResource("aws", "eu-west-1", test.account, test.key)
+		if err != nil {
+			got = "refused"
+		}
+		if got != test.want {
+			t.Errorf("%s: %q (%v), want %q", name, got, err, test.want)
+		}
+	}
+}
+
 // TestSizes pins what the limits of IAM mean in buckets with names of 39 bytes.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	for count, limit := range map[int]int{15: 2048, 50: 6144} {
+	for count, limit := range map[int]int{13: 2048, 49: 6144} {
 		var buckets []policy.Bucket
 		for i := range count {
 			buckets = append(buckets, policy.Bucket{Name: fmt.Sprintf("bc-%036d", i), Access: policy.Access{ObjectData: readWrite}})
 		}
-		text, err := policy.Build(policy.Dialect{Partition: "aws"}, buckets)
+		text, err := policy.Build(policy.Dialect{Partition: "aws", Account: "111122223333"}, buckets)
 		if err != nil {
 			t.Fatal(err)
 		}

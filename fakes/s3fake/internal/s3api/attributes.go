@@ -113,7 +113,7 @@ func (q *request) encryptionHeaders() (store.Encryption, error) {
 		return e, nil
 	}
 	e.KeyID = q.keyARN(e.KeyID)
-	return e, q.useKey(e.KeyID, "kms:GenerateDataKey")
+	return e, q.useKey(e, "kms:GenerateDataKey")
 }
 
 func (q *request) bucketEncryption() store.Encryption {
@@ -139,7 +139,11 @@ func (q *request) keyARN(id string) string {
 
 // useKey asks for a permission on a KMS key. The AWS managed key of S3 is open to everybody who may use S3 in the
 // account, as its key policy says.
-func (q *request) useKey(arn, action string) error {
+//
+// S3 names the object to the key, or the bucket where that has a key of its own ("Encryption context" in "Using
+// server-side encryption with AWS KMS keys").
+func (q *request) useKey(e store.Encryption, action string) error {
+	arn := e.KeyID
 	_, id, _ := strings.Cut(arn, ":key/")
 	switch {
 	case strings.HasSuffix(arn, ":alias/aws/s3") && (q.principal == nil || !q.principal.Foreign):
@@ -149,6 +153,12 @@ func (q *request) useKey(arn, action string) error {
 	case q.principal == nil:
 		return errAccessDenied
 	}
+	context := q.objectARN()
+	if e.BucketKey {
+		context = q.bucketARN()
+	}
+	q.conditions().Set("kms:ViaService", "s3."+q.Region+".amazonaws.com")
+	q.conditions().Set("kms:EncryptionContext:aws:s3:arn", context)
 	return q.authorize(permission{action, arn})
 }
 

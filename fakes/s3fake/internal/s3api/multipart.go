@@ -131,7 +131,7 @@ func (q *request) decryptParts(u *store.Upload) error {
 	if u.Encryption.KeyID == "" {
 		return nil
 	}
-	return q.useKey(u.Encryption.KeyID, "kms:Decrypt")
+	return q.useKey(u.Encryption, "kms:Decrypt")
 }
 
 // partChecksumFits holds a part's checksum against the upload's: composite uploads need it, and it must be of the

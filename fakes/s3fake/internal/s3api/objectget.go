@@ -133,7 +133,7 @@ func (q *request) decrypt(v *store.Version) error {
 	if q.signed == nil {
 		return errAccessDenied
 	}
-	return q.useKey(v.Encryption.KeyID, "kms:Decrypt")
+	return q.useKey(v.Encryption, "kms:Decrypt")
 }
 
 // overrides are the query parameters that replace headers of a GET response.

@@ -87,7 +87,7 @@ func (r *Roles) Check(request account.Request) error {
 }
 
 func (r *Roles) document(request account.Request) (string, error) {
-	document, err := policy.Build(policy.Dialect{Partition: r.Partition, Mark: mark(request.Hash)}, request.Buckets)
+	document, err := policy.Build(policy.Dialect{Partition: r.Partition, Account: request.AWSAccount, Mark: mark(request.Hash)}, request.Buckets)
 	if err != nil {
 		return "", err
 	}
