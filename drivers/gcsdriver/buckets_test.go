@@ -89,6 +89,11 @@ func TestBucketsOfOthersAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	drivertest.WantCode(t, w.Create(t, forged, map[string]string{"location": "EU"}), codes.AlreadyExists, "left alone")
+	_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: forged})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "another project")
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, forged))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "another project")
+	drivertest.WantCode(t, w.Delete(t, forged, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "another project")
 
 	for name, text := range map[string]string{"www.example.com": "domain", "goog-1": "reserves", "a-google-b": "reserves"} {
 		drivertest.WantCode(t, w.Create(t, name, nil), codes.InvalidArgument, text)

@@ -69,13 +69,26 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 	return s.check(ctx, name, found, want)
 }
 
-// Get returns an existing bucket, NotFound without one.
+// Get returns an existing bucket of the project, NotFound without one.
 func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 	found, err := s.get(ctx, name)
 	if apierror.IsMissing(err) {
 		return nil, driverkit.NotFound("bucket %s does not exist", name).WithDetail(err)
 	}
+	if err == nil {
+		err = s.checkProject(ctx, name, driverkit.AlreadyExists)
+	}
 	return found, err
+}
+
+// checkProject refuses a bucket of another project. Names are free to all, so one of ours that was deleted may be
+// somebody's now, who then would get what is written to it.
+func (s *Store) checkProject(ctx context.Context, name string, refuse func(string, ...any) *driverkit.Error) error {
+	ours, err := s.inProject(ctx, name)
+	if err == nil && !ours {
+		return refuse("bucket %s belongs to another project than %s, and is left alone; configure a backend for that project if it is to be used", name, s.Project)
+	}
+	return err
 }
 
 // get returns the API's own error for a missing bucket.
