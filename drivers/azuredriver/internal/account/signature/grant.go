@@ -43,6 +43,8 @@ func (m *Manager) Grant(ctx context.Context, asked account.Request) (Signature, 
 	if len(policy.Remove(acl.policies, want.Account)) == len(acl.policies) {
 		// Without a policy here, there may be one in another container.
 		err = m.keepRecord(ctx, want.Account, name, want.Permission)
+	} else {
+		err = m.checkRecord(ctx, want.Account, driverkit.AlreadyExists)
 	}
 	if err == nil && !slices.Equal(next, acl.policies) {
 		err = m.change(ctx, name, func(found []policy.Policy) ([]policy.Policy, error) {

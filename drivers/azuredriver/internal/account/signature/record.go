@@ -57,6 +57,16 @@ func (m *Manager) keepRecord(ctx context.Context, account, bucket, permission st
 	return nil
 }
 
+// checkRecord refuses an account that has policies and no record of ours: those of a clone of the cluster, in which all
+// objects have the same UIDs, have the same names.
+func (m *Manager) checkRecord(ctx context.Context, account string, foreign func(string, ...any) *driverkit.Error) error {
+	_, err := m.record(account).GetProperties(ctx, nil)
+	if apierror.Is(err, "BlobNotFound") || apierror.Gone(err) {
+		return foreign("account %s has stored access policies that another cluster or driver made, and that are left alone; remove them by hand if nobody uses them", account)
+	}
+	return err
+}
+
 func (m *Manager) writeRecord(ctx context.Context, account, bucket, permission string) error {
 	_, err := m.record(account).Upload(ctx, streaming.NopCloser(strings.NewReader("")), &blockblob.UploadOptions{
 		Metadata:         map[string]*string{recordBucket: to.Ptr(bucket), recordPermission: to.Ptr(permission)},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
 // Revoke makes sure that the container has no policy of the account, which ends its signatures, and
@@ -18,6 +19,9 @@ func (m *Manager) Revoke(ctx context.Context, name, account string) error {
 		return m.dropRecord(ctx, account)
 	}
 	if err == nil && len(policy.Remove(acl.policies, account)) != len(acl.policies) {
+		if err := m.checkRecord(ctx, account, driverkit.FailedPrecondition); err != nil {
+			return err
+		}
 		err = m.change(ctx, name, func(found []policy.Policy) ([]policy.Policy, error) {
 			return policy.Remove(found, account), nil
 		})
