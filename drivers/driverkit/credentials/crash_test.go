@@ -97,6 +97,9 @@ func capabilities(t *testing.T) map[string]capability {
 	request := func(rotation string) credentials.Request {
 		return credentials.Request{Account: account, Rotation: rotation}
 	}
+	marked := func(rotation string) credentials.MarkedRequest {
+		return credentials.MarkedRequest{Request: request(rotation), Owner: "test.example.com blue", Hash: "h"}
+	}
 	return map[string]capability{
 		"shown once": {
 			func(ctx context.Context, p process, rotation string) (credentials.Credential, error) {
@@ -116,18 +119,18 @@ func capabilities(t *testing.T) map[string]capability {
 		},
 		"readable": {
 			func(ctx context.Context, p process, rotation string) (credentials.Credential, error) {
-				return credentials.GrantReadable(ctx, request(rotation), readable{p})
+				return credentials.GrantReadable(ctx, marked(rotation), readable{p})
 			},
 			func(ctx context.Context, p process) error {
-				return credentials.RevokeReadable(ctx, readable{p}, nil)
+				return credentials.RevokeReadable(ctx, marked(""), readable{p}, nil)
 			},
 		},
 		"derived": {
 			func(ctx context.Context, p process, rotation string) (credentials.Credential, error) {
-				return credentials.GrantDerived(ctx, request(rotation), derived{p, deriver})
+				return credentials.GrantDerived(ctx, marked(rotation), derived{p, deriver})
 			},
 			func(ctx context.Context, p process) error {
-				return credentials.RevokeDerived(ctx, derived{p, deriver}, nil)
+				return credentials.RevokeDerived(ctx, marked(""), derived{p, deriver}, nil)
 			},
 		},
 	}

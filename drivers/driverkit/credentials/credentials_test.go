@@ -35,6 +35,73 @@ func TestSuppliedAccountOfAnotherAccess(t *testing.T) {
 	}
 }
 
+// TestMarkedAccountOfSomebodyElse has an account that another cluster granted, or that is for other buckets, or that
+// somebody made by hand. No key of it is returned, none is made in it, and none is removed.
+func TestMarkedAccountOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	deriver, err := credentials.NewDeriver(credentials.NewSecret(), "test.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := credentials.MarkedRequest{Request: credentials.Request{Account: account}, Owner: "test.example.com blue", Hash: "h1"}
+	otherCluster, otherBuckets := mine, mine
+	otherCluster.Owner, otherBuckets.Hash = "test.example.com green", "h2"
+	type way struct {
+		grant  func(b *backend, r credentials.MarkedRequest) error
+		revoke func(b *backend, r credentials.MarkedRequest) error
+	}
+	for kind, way := range map[string]way{
+		"readable": {
+			func(b *backend, r credentials.MarkedRequest) error {
+				_, err := credentials.GrantReadable(t.Context(), r, readable{process{backend: b}})
+				return err
+			},
+			func(b *backend, r credentials.MarkedRequest) error {
+				return credentials.RevokeReadable(t.Context(), r, readable{process{backend: b}}, nil)
+			},
+		},
+		"derived": {
+			func(b *backend, r credentials.MarkedRequest) error {
+				_, err := credentials.GrantDerived(t.Context(), r, derived{process{backend: b}, deriver})
+				return err
+			},
+			func(b *backend, r credentials.MarkedRequest) error {
+				return credentials.RevokeDerived(t.Context(), r, derived{process{backend: b}, deriver}, nil)
+			},
+		},
+	} {
+		for name, prepare := range map[string]func(*backend) error{
+			"of another cluster": func(b *backend) error { return way.grant(b, otherCluster) },
+			"for other buckets":  func(b *backend) error { return way.grant(b, otherBuckets) },
+			"made by hand":       func(b *backend) error { b.create(); return nil },
+		} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				b := newBackend()
+				if err := prepare(b); err != nil {
+					t.Fatal(err)
+				}
+				before := b.ids()
+				if err := way.grant(b, mine); status.Code(err) != codes.AlreadyExists {
+					t.Errorf("grant: %v, want AlreadyExists", err)
+				}
+				if diff := cmp.Diff(before, b.ids()); diff != "" {
+					t.Errorf("keys (-before +after):\n%s", diff)
+				}
+				if name == "for other buckets" {
+					return // it is this driver's, and may be revoked
+				}
+				if err := way.revoke(b, mine); status.Code(err) != codes.FailedPrecondition {
+					t.Errorf("revoke: %v, want FailedPrecondition", err)
+				}
+				if diff := cmp.Diff(before, b.ids()); diff != "" {
+					t.Errorf("keys (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
 // TestWhatElseBelongsToAnAccount goes before what is stored, so that a failure there can be repeated.
 func TestWhatElseBelongsToAnAccount(t *testing.T) {
 	t.Parallel()

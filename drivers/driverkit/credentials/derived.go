@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -17,7 +18,8 @@ import (
 // driver can tell the secret again: the stored access policies of Azure Blob, which a signature names,
 // or the users of a store that takes a secret from its caller, made from the mark with a Deriver.
 type DerivedKeys interface {
-	// List returns the marks of the account, also of keys that are not complete.
+	// List returns the marks of the account, also of keys that are not complete. Whatever else is in the place of a mark is
+	// among them: it shows that the account is somebody else's.
 	List(ctx context.Context) ([]Mark, error)
 	// Derive returns the credential for a mark, always the same one. It changes nothing.
 	Derive(ctx context.Context, mark Mark) (Credential, error)
@@ -31,12 +33,15 @@ type DerivedKeys interface {
 // the rotation changes. After a rotation exactly the previous credential keeps working.
 //
 // No secret is kept anywhere: the backend has the marks, the driver what turns a mark into a secret.
-func GrantDerived(ctx context.Context, request Request, keys DerivedKeys) (Credential, error) {
+func GrantDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys) (Credential, error) {
 	marks, err := keys.List(ctx)
 	if err != nil {
 		return Credential{}, err
 	}
-	plan := PlanMarks(marks, request.Rotation)
+	plan, err := request.plan(marks)
+	if err != nil {
+		return Credential{}, err
+	}
 	if err := removeAll(ctx, plan.Stale, keys.Remove, nil); err != nil {
 		return Credential{}, err
 	}
@@ -52,10 +57,13 @@ func GrantDerived(ctx context.Context, request Request, keys DerivedKeys) (Crede
 }
 
 // RevokeDerived removes all marks of the account, then what else belongs to it (rest, which may be
-// nil).
-func RevokeDerived(ctx context.Context, keys DerivedKeys, rest func(context.Context) error) error {
+// nil). The account of somebody else is FailedPrecondition.
+func RevokeDerived(ctx context.Context, request MarkedRequest, keys DerivedKeys, rest func(context.Context) error) error {
 	marks, err := keys.List(ctx)
 	if err != nil {
+		return err
+	}
+	if err := request.checkMine(marks, driverkit.FailedPrecondition); err != nil {
 		return err
 	}
 	return removeAll(ctx, marks, keys.Remove, rest)

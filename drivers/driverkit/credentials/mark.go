@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
 const (
-	// rotationDigits is 40 bits in base 32, to tell a changed rotation from the one before.
-	rotationDigits = 8
+	// hashDigits is 40 bits in base 32, to tell a changed rotation from the one before, or another owner.
+	hashDigits = 8
 	// nonceDigits is 50 bits in base 32.
 	nonceDigits = 10
 )
@@ -21,27 +23,79 @@ const (
 // Mark tells the credentials of one account apart at a backend that keeps it with each: in the name
 // of a stored policy, the label of a key, or the key's ID. It is 21 to 31 letters, digits and dots:
 // how many credentials the account had before, a hash of the rotation, and something random, since
-// an account that is revoked and granted again must not have its former credential.
+// an account that is revoked and granted again must not have its former credential. With a MarkedRequest it is 18 longer,
+// and says whose the account is and for what.
 type Mark string
+
+// MarkedRequest is a Request and what marks say of the account, where nothing is stored.
+type MarkedRequest struct {
+	Request
+
+	// Owner is equal for requests of one driver of one cluster, such as the driver's name and the mark of the cluster. The
+	// account of another one is left alone.
+	Owner string
+	// Hash is equal for requests of equal access. The account of another one is AlreadyExists. A revoke has none.
+	Hash string
+}
+
+// checkMine refuses an account with a key that is not the owner's.
+func (r MarkedRequest) checkMine(marks []Mark, refuse func(string, ...any) *driverkit.Error) error {
+	for _, mark := range marks {
+		if parts := mark.parts(); len(parts) != 5 || parts[3] != shortHash(r.Owner) {
+			return refuse("account %s has a key that another driver or cluster made, or somebody by hand; it is left alone", r.Account)
+		}
+	}
+	return nil
+}
+
+// plan is PlanMarks for an account that is the owner's, and for this access.
+func (r MarkedRequest) plan(marks []Mark) (Plan, error) {
+	if err := r.checkMine(marks, driverkit.AlreadyExists); err != nil {
+		return Plan{}, err
+	}
+	for _, mark := range marks {
+		if mark.parts()[4] != shortHash(r.Hash) {
+			return Plan{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", r.Account)
+		}
+	}
+	plan := PlanMarks(marks, r.Rotation)
+	if plan.New {
+		plan.Current = Mark(strings.Join([]string{string(plan.Current), shortHash(r.Owner), shortHash(r.Hash)}, "."))
+	}
+	return plan, nil
+}
 
 // ParseMark returns the mark in a text, and whether it is one.
 func ParseMark(text string) (Mark, bool) {
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 || len(parts[1]) != rotationDigits || len(parts[2]) != nonceDigits {
-		return "", false
+	mark := Mark(text)
+	return mark, mark.parts() != nil
+}
+
+// parts are a number, hash and nonce, and with a MarkedRequest two hashes more; nil of what is no mark.
+func (m Mark) parts() []string {
+	parts := strings.Split(string(m), ".")
+	if len(parts) != 3 && len(parts) != 5 || len(parts[1]) != hashDigits || len(parts[2]) != nonceDigits {
+		return nil
 	}
-	number, err := strconv.Atoi(parts[0])
-	return Mark(text), err == nil && number >= 0 && strconv.Itoa(number) == parts[0]
+	for _, hash := range parts[3:] {
+		if len(hash) != hashDigits {
+			return nil
+		}
+	}
+	if number, err := strconv.Atoi(parts[0]); err != nil || number < 0 || strconv.Itoa(number) != parts[0] {
+		return nil
+	}
+	return parts
 }
 
 func newMark(number int, rotation string) Mark {
 	nonce := strings.ToLower(rand.Text())[:nonceDigits]
-	return Mark(strings.Join([]string{strconv.Itoa(number), rotationHash(rotation), nonce}, "."))
+	return Mark(strings.Join([]string{strconv.Itoa(number), shortHash(rotation), nonce}, "."))
 }
 
-func rotationHash(rotation string) string {
-	sum := sha256.Sum256([]byte(rotation))
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:rotationDigits])
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:hashDigits])
 }
 
 // number returns how many marks the account had before this one.
@@ -55,8 +109,8 @@ func (m Mark) number() int {
 }
 
 func (m Mark) isOf(rotation string) bool {
-	parts := strings.Split(string(m), ".")
-	return len(parts) == 3 && parts[1] == rotationHash(rotation)
+	parts := m.parts()
+	return len(parts) > 1 && parts[1] == shortHash(rotation)
 }
 
 // Plan is what an account's marks should come to.

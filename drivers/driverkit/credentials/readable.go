@@ -2,12 +2,16 @@
 
 package credentials
 
-import "context"
+import (
+	"context"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
 
 // ReadableKeys are the keys of one account at a backend that returns a secret again when it is asked,
 // such as Garage or Ceph RGW.
 type ReadableKeys interface {
-	// List returns the keys of the account that carry a mark. Others are somebody else's.
+	// List returns all keys of the account, those without a mark as well: they show that it is somebody else's.
 	List(ctx context.Context) ([]ReadableKey, error)
 	// Create makes a key with the mark, in one step. Its client must not try again by itself when a
 	// response is lost, unless the backend then returns the key that it has made.
@@ -29,18 +33,19 @@ type ReadableKey struct {
 // The backend is the only place where credentials are: what it has, is the truth. Which key belongs to
 // which rotation stands in the mark that the key was made with, so that a key whose response was lost
 // is found and returned by the next call.
-func GrantReadable(ctx context.Context, request Request, keys ReadableKeys) (Credential, error) {
+func GrantReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys) (Credential, error) {
 	live, err := keys.List(ctx)
 	if err != nil {
 		return Credential{}, err
 	}
 	byMark := map[Mark]Credential{}
-	marks := make([]Mark, 0, len(live))
 	for _, key := range live {
 		byMark[key.Mark] = key.Credential
-		marks = append(marks, key.Mark)
 	}
-	plan := PlanMarks(marks, request.Rotation)
+	plan, err := request.plan(marksOf(live))
+	if err != nil {
+		return Credential{}, err
+	}
 	for _, stale := range plan.Stale {
 		if err := keys.Remove(ctx, byMark[stale].ID); err != nil {
 			return Credential{}, err
@@ -53,12 +58,23 @@ func GrantReadable(ctx context.Context, request Request, keys ReadableKeys) (Cre
 }
 
 // RevokeReadable removes all keys of the account, then what else belongs to it (rest, which may be
-// nil).
-func RevokeReadable(ctx context.Context, keys ReadableKeys, rest func(context.Context) error) error {
+// nil). The account of somebody else is FailedPrecondition.
+func RevokeReadable(ctx context.Context, request MarkedRequest, keys ReadableKeys, rest func(context.Context) error) error {
 	live, err := keys.List(ctx)
 	if err != nil {
 		return err
 	}
+	if err := request.checkMine(marksOf(live), driverkit.FailedPrecondition); err != nil {
+		return err
+	}
 	remove := func(ctx context.Context, key ReadableKey) error { return keys.Remove(ctx, key.ID) }
 	return removeAll(ctx, live, remove, rest)
+}
+
+func marksOf(keys []ReadableKey) []Mark {
+	marks := make([]Mark, 0, len(keys))
+	for _, key := range keys {
+		marks = append(marks, key.Mark)
+	}
+	return marks
 }
