@@ -80,6 +80,16 @@ func (b exampleBackend) MakeBucket(_ context.Context, name string) error {
 	return os.MkdirAll(b.path(name), 0o750)
 }
 
+// TakeName implements sanity.ForeignFixture.
+func (b exampleBackend) TakeName(_ context.Context, id string) error {
+	return os.Mkdir(b.path(id), 0o750)
+}
+
+// FreeName implements sanity.ForeignFixture.
+func (b exampleBackend) FreeName(_ context.Context, id string) error {
+	return os.RemoveAll(b.path(id))
+}
+
 // RemoveBucket implements sanity.Fixture.
 func (b exampleBackend) RemoveBucket(_ context.Context, name string) error {
 	return os.RemoveAll(b.path(name))

@@ -34,8 +34,6 @@ type state struct { // what state.json holds
 	Accounts map[string]account
 }
 
-const endpoint = "http://localhost:9000" // of the store that would serve the objects
-
 type driver struct {
 	root string
 	mu   sync.Mutex // guards state.json; the kit only keeps calls for one ID apart
@@ -54,22 +52,26 @@ func (d *driver) Info() driverkit.Info {
 }
 
 func (d *driver) CreateBucket(_ context.Context, request driverkit.CreateBucketRequest) (driverkit.BucketInfo, error) {
-	return d.info(request.BucketID), d.change(func(s *state) error {
-		if hash, exists := s.Buckets[request.BucketID]; exists && hash != request.Parameters.Hash() {
-			return driverkit.AlreadyExists("bucket %s exists with other parameters", request.BucketID)
+	err := d.change(func(s *state) error {
+		if hash, exists, err := d.look(s, request.BucketID); err != nil || exists && hash != request.Parameters.Hash() {
+			return cmp.Or(err, error(driverkit.AlreadyExists("bucket %s exists with other parameters, or is somebody else's", request.BucketID)))
 		}
 		s.Buckets[request.BucketID] = request.Parameters.Hash()
-		return os.MkdirAll(d.path(request.BucketID), 0o750)
+		return nil
 	})
+	if err == nil { // Whose it is stands in state.json first.
+		err = os.MkdirAll(d.path(request.BucketID), 0o750)
+	}
+	return d.info(request.BucketID), err
 }
 
 func (d *driver) GetBucket(_ context.Context, request driverkit.GetBucketRequest) (driverkit.BucketInfo, error) {
 	return d.info(request.BucketID), d.change(func(s *state) error {
-		_, err := os.Stat(d.path(request.BucketID))
-		if errors.Is(err, fs.ErrNotExist) {
+		hash, exists, err := d.look(s, request.BucketID)
+		if err == nil && !exists {
 			return driverkit.NotFound("bucket %s does not exist", request.BucketID)
 		}
-		if hash, made := s.Buckets[request.BucketID]; made && len(request.Parameters) > 0 && hash != request.Parameters.Hash() {
+		if hash != "" && len(request.Parameters) > 0 && hash != request.Parameters.Hash() {
 			return driverkit.AlreadyExists("bucket %s exists with other parameters", request.BucketID)
 		}
 		return err
@@ -78,6 +80,9 @@ func (d *driver) GetBucket(_ context.Context, request driverkit.GetBucketRequest
 
 func (d *driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketRequest) error {
 	return d.change(func(s *state) error {
+		if hash, exists, err := d.look(s, request.BucketID); err != nil || exists && hash == "" {
+			return cmp.Or(err, error(driverkit.FailedPrecondition("bucket %s is somebody else's; it is left alone", request.BucketID)))
+		}
 		delete(s.Buckets, request.BucketID)
 		if err := os.Remove(d.path(request.BucketID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return driverkit.FailedPrecondition("bucket %s is not empty", request.BucketID).WithDetail(err)
@@ -114,11 +119,19 @@ func (d *driver) RevokeAccess(_ context.Context, request driverkit.RevokeAccessR
 }
 
 func (d *driver) info(bucketID string) driverkit.BucketInfo {
-	return driverkit.BucketInfo{S3: &driverkit.S3Bucket{Name: bucketID, Endpoint: endpoint, Region: "local", Style: driverkit.PathStyle}}
+	return driverkit.BucketInfo{S3: &driverkit.S3Bucket{Name: bucketID, Endpoint: "http://localhost:9000", Region: "local", Style: driverkit.PathStyle}}
 }
 
 func (d *driver) path(bucketID string) string {
 	return filepath.Join(d.root, fmt.Sprintf("bucket-%x", sha256.Sum256([]byte(bucketID))))
+}
+
+// look returns whether a bucket exists, and the hash of its parameters: empty if somebody else made it.
+func (d *driver) look(s *state, bucketID string) (hash string, exists bool, err error) {
+	if _, err = os.Stat(d.path(bucketID)); errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	return s.Buckets[bucketID], true, err
 }
 
 // change applies edit to state.json, all of it or nothing.
