@@ -131,6 +131,22 @@ func deleteCases() []Case {
 				ok(c, c.provisioner.DriverDeleteBucket, request)
 			},
 		},
+		{
+			ID: "BKT-DEL-013", Level: Advice, Needs: []Need{NeedForeignBucket}, Title: "does not delete somebody else's bucket",
+			Rule: advice("A bucket that the driver did not make, such as one of another cluster that has its name, is not the driver's to delete."),
+			Why:  "the KEP does not say whose the bucket is", Fix: "compare the mark of the bucket before deleting it, and return FailedPrecondition",
+			Run: func(c *C) {
+				b := c.generated()
+				fixture, can := c.suite.config.Fixture.(ForeignFixture)
+				if !can {
+					c.notApplicable(noForeignBucket)
+				}
+				c.takeName(fixture, b.id)
+				// The code is not what counts, but that the bucket is still there, and somebody else's.
+				_, _ = try(c.ctx, c, c.provisioner.DriverDeleteBucket, b.delete())
+				refused(c, c.provisioner.DriverCreateBucket, b.create(), codes.AlreadyExists)
+			},
+		},
 	}
 }
 

@@ -76,7 +76,7 @@ func TestBucketsOfOthersStay(t *testing.T) {
 			store := memdriver.NewStore("")
 			outside := memdriver.Outside{Store: store}
 			config := memdriver.Config(store, memdriver.Wide())
-			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide()}
+			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide(), Defects: memdriver.Defects{memdriver.DeletesForeign: true}}
 			config.Limits, config.RunID = small(), "own"
 			config.Focus = func(id string) bool { return id == tc.focus }
 			var book torn
@@ -138,7 +138,7 @@ func TestSweepLeavesWhatNobodyIsSureOf(t *testing.T) {
 				t.Fatal(err)
 			}
 			config := memdriver.Config(store, memdriver.Wide())
-			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide()}
+			config.Launcher = memdriver.Launcher{Store: store, Profile: memdriver.Wide(), Defects: memdriver.Defects{memdriver.DeletesForeign: true}}
 			swept, err := sanity.Sweep(t.Context(), config, strings.NewReader(tc.journal))
 			if err != nil {
 				t.Fatal(err)

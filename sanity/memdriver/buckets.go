@@ -320,6 +320,8 @@ func (d *Driver) remove(s *state, request *cosi.DriverDeleteBucketRequest) error
 		return nil
 	case bucket == nil:
 		return nil
+	case bucket.Owner != ownerDriver && !d.has(DeletesForeign):
+		return status.Errorf(codes.FailedPrecondition, "bucket %s is somebody else's; it is left alone", id)
 	case len(bucket.Policy) > 0 && d.has(LiveAccessIsInternal):
 		return status.Errorf(codes.Internal, "bucket %s is in use", id)
 	case len(bucket.Objects) > 0 && request.GetParameters()[parameterForce] != "true":

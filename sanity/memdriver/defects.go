@@ -91,6 +91,7 @@ const (
 	SecondDeleteFails              Defect = "returns NotFound when a bucket is deleted twice"
 	DeleteAcceptsEmptyID           Defect = "deletes a bucket without an ID"
 	ParsesIDs                      Defect = "refuses to delete an ID it cannot parse"
+	DeletesForeign                 Defect = "deletes a bucket of somebody else"
 	DeletesByPrefix                Defect = "deletes every bucket whose ID begins with the given one"
 	DeleteCache                    Defect = "remembers what it deleted and does not look again"
 	ForgetsOnRestart               Defect = "deletes only buckets this process knows"
