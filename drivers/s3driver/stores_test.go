@@ -337,6 +337,7 @@ func TestBehaviour(t *testing.T) {
 		"an account of other buckets":   testAccountOfOtherBucketsOrModes,
 		"a static bucket that must fit": testStaticBucketMustFitItsParameters,
 		"a foreign bucket":              testForeignBucketIsLeftAlone,
+		"a clone of the cluster":        testClone,
 		"a grant on a missing bucket":   testGrantOnMissingBucketLeavesNoAccount,
 		"a revoke on a missing bucket":  testRevokeAfterTheBucketIsGone,
 		"removal by hand":               testBucketAndUserRemovedByHand,

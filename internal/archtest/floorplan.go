@@ -29,7 +29,7 @@ func floorPlan() map[string]directory {
 		".": {
 			needs: []string{
 				"doc.go", "driver.go", "config.go", "validate.go", "environment.go", "clients.go", "buckets.go", "access.go", "health.go", "calls.go",
-				"harness_test.go", "config_test.go", "buckets_test.go", "access_test.go", "disallowed_test.go", "serviceaccount_test.go", "crash_test.go", "faults_test.go",
+				"harness_test.go", "config_test.go", "buckets_test.go", "access_test.go", "disallowed_test.go", "serviceaccount_test.go", "clusters_test.go", "crash_test.go", "faults_test.go",
 				"health_test.go", "reach_test.go", "rights_test.go", "conformance_test.go", "reference_test.go",
 			},
 			may: []string{"flow_test.go", "tools_test.go"},
