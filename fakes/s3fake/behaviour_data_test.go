@@ -298,8 +298,10 @@ func queryOperations() map[string]operation {
 	assume := query("AssumeRole", "RoleArn=arn:aws:iam::000000000000:role/role", "RoleSessionName=session")
 	assume.actions = "sts:AssumeRole"
 	m["sts:AssumeRole"] = assume
-	whoami := query("GetCallerIdentity")
-	whoami.actions, whoami.open = "", true
-	m["sts:GetCallerIdentity"] = whoami
+	for _, free := range []string{"GetCallerIdentity", "GetSessionToken"} {
+		op := query(free)
+		op.actions, op.open = "", true
+		m["sts:"+free] = op
+	}
 	return m
 }

@@ -34,16 +34,25 @@ func (w *world) as(t *testing.T, c aws.Credentials, op operation) *httptest.Resp
 // assume makes a session.
 func (w *world) assume(t *testing.T, c aws.Credentials, params ...string) aws.Credentials {
 	t.Helper()
-	got := w.as(t, c, query("AssumeRole", params...))
+	return w.session(t, c, "AssumeRole", params...)
+}
+
+// session makes a session by an action of STS.
+func (w *world) session(t *testing.T, c aws.Credentials, action string, params ...string) aws.Credentials {
+	t.Helper()
+	got := w.as(t, c, query(action, params...))
 	var response struct {
-		Key    string `xml:"AssumeRoleResult>Credentials>AccessKeyId"`
-		Secret string `xml:"AssumeRoleResult>Credentials>SecretAccessKey"`
-		Token  string `xml:"AssumeRoleResult>Credentials>SessionToken"`
+		Result struct {
+			Key    string `xml:"Credentials>AccessKeyId"`
+			Secret string `xml:"Credentials>SecretAccessKey"`
+			Token  string `xml:"Credentials>SessionToken"`
+		} `xml:",any"`
 	}
 	if err := xml.Unmarshal(got.Body.Bytes(), &response); err != nil || got.Code != http.StatusOK {
-		t.Fatalf("assume %v: %d %s %v", params, got.Code, got.Body, err)
+		t.Fatalf("%s %v: %d %s %v", action, params, got.Code, got.Body, err)
 	}
-	return aws.Credentials{AccessKeyID: response.Key, SecretAccessKey: response.Secret, SessionToken: response.Token}
+	made := response.Result
+	return aws.Credentials{AccessKeyID: made.Key, SecretAccessKey: made.Secret, SessionToken: made.Token}
 }
 
 // travellers adds a role whose sessions last up to two hours and may do everything, and a user with a policy.
@@ -57,7 +66,7 @@ func (w *world) travellers(t *testing.T, policy string) aws.Credentials {
 			t.Fatalf("%s: %d %s", op.actions, got.Code, got.Body)
 		}
 	}
-	c := s3fake.Credentials{AccessKeyID: "AKIATRAVELLER", SecretAccessKey: "secret"}
+	c := s3fake.Credentials{AccessKeyID: "AKIATRAVELLER000", SecretAccessKey: "secret"}
 	if err := w.ImportUser(s3fake.ImportedUser{Name: "walker", Credentials: c, Policy: policy}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,5 +164,54 @@ func TestSessionsExpire(t *testing.T) {
 		if got := w.as(t, c, op); got.Code != status || errorCode(got.Body.Bytes()) != "ExpiredToken" {
 			t.Errorf("%s: %d %s, want %d ExpiredToken", op.method, got.Code, got.Body, status)
 		}
+	}
+}
+
+// TestSessionsOfUsers has a user make a session of its own, for which no policy is asked, and which outlives its key
+// ("Permissions for GetSessionToken" and "Disabling permissions for temporary security credentials" in the IAM User Guide).
+func TestSessionsOfUsers(t *testing.T) {
+	t.Parallel()
+	const every, noToken = `{"Effect":"Allow","Action":"*","Resource":"*"}`, `{"Effect":"Deny","Action":"sts:*","Resource":"*"}`
+	const noSession = `{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateGreaterThan":{"aws:TokenIssueTime":"1970-01-01T00:00:00Z"}}}`
+	list, read := query("ListUsers"), operation{method: http.MethodGet, path: "/docs/k"}
+	user := "UserName=walker"
+	tests := map[string]struct {
+		policy string
+		// meanwhile is what an administrator does before the session is used.
+		meanwhile []operation
+		use       operation
+		status    int
+		code      string
+	}{
+		"it is denied all of STS":               {every + "," + noToken, nil, read, 200, ""},
+		"its key is deleted":                    {every, []operation{query("DeleteAccessKey", user, "AccessKeyId=AKIATRAVELLER000")}, read, 200, ""},
+		"its policy is deleted":                 {every, []operation{query("DeleteUserPolicy", user, "PolicyName=imported")}, read, 403, "AccessDenied"},
+		"it is denied all that sessions do":     {every + "," + noSession, nil, read, 403, "AccessDenied"},
+		"it is deleted":                         {every, []operation{query("DeleteAccessKey", user, "AccessKeyId=AKIATRAVELLER000"), query("DeleteUserPolicy", user, "PolicyName=imported"), query("DeleteUser", user)}, read, 403, "InvalidAccessKeyId"},
+		"IAM wants a second factor":             {every, nil, list, 403, "InvalidClientTokenId"},
+		"a session does not make another one":   {every, nil, query("GetSessionToken"), 403, "AccessDenied"},
+		"a session says whose it is":            {every, nil, query("GetCallerIdentity"), 200, ""},
+		"a session of a session, for an hour":   {every, nil, query("AssumeRole", "RoleArn="+traveller, "RoleSessionName=session"), 200, ""},
+		"a second factor is not served":         {every, nil, query("GetSessionToken", "SerialNumber=GAHT12345678", "TokenCode=123456"), 403, "AccessDenied"},
+		"its key itself may do what it may not": {every + "," + noSession, nil, query("GetCallerIdentity"), 200, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			own := w.travellers(t, `{"Version":"2012-10-17","Statement":[`+tc.policy+`]}`)
+			session := w.session(t, own, "GetSessionToken", "DurationSeconds=129600")
+			if got := w.as(t, own, read); got.Code != http.StatusOK {
+				t.Fatalf("the key itself: %d %s", got.Code, got.Body)
+			}
+			for _, op := range tc.meanwhile {
+				if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
+					t.Fatalf("%s: %d %s", op.actions, got.Code, got.Body)
+				}
+			}
+			if got := w.as(t, session, tc.use); got.Code != tc.status || errorCode(got.Body.Bytes()) != tc.code {
+				t.Errorf("%d %s, want %d %s", got.Code, got.Body, tc.status, tc.code)
+			}
+		})
 	}
 }

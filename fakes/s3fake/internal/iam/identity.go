@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
@@ -254,6 +255,7 @@ func (p *Principal) Describe(ctx iampolicy.Context) {
 	if p.Session == nil {
 		return
 	}
+	ctx.Set("aws:TokenIssueTime", p.Session.Issued.Format(time.RFC3339))
 	ctx.Set("aws:MultiFactorAuthPresent", "false") // temporary credentials have it, and nobody has a second factor here
 	if p.Session.Provider != "" {
 		ctx.Set("aws:FederatedProvider", p.Session.Provider)
@@ -322,7 +324,7 @@ func tokenless(token string, invalid *awserr.Error) error {
 // Principal resolves an access key that Secret has accepted.
 func (a *Account) Principal(keyID string) (Principal, error) {
 	if keyID == a.RootKey {
-		return Principal{Root: true, ARN: a.RootARN(), ID: a.ID, Type: "Account", AccountID: a.ID}, nil
+		return a.rootPrincipal(), nil
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -336,6 +338,14 @@ func (a *Account) Principal(keyID string) (Principal, error) {
 	if u == nil {
 		return Principal{}, noSuchEntity("The Access Key with id %s cannot be found", keyID)
 	}
+	return a.userPrincipal(u)
+}
+
+func (a *Account) rootPrincipal() Principal {
+	return Principal{Root: true, ARN: a.RootARN(), ID: a.ID, Type: "Account", AccountID: a.ID}
+}
+
+func (a *Account) userPrincipal(u *User) (Principal, error) {
 	p := Principal{ARN: a.UserARN(u), ID: u.ID, Name: u.Name, Type: "User", AccountID: a.ID, Tags: u.Tags}
 	if err := a.attachGroups(&p, u); err != nil {
 		return p, err
@@ -343,10 +353,31 @@ func (a *Account) Principal(keyID string) (Principal, error) {
 	return p, a.attachPolicies(&p, u.Identity)
 }
 
+var errEndedSession = awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")
+
+// ownSession is who uses a session of a user: the user with the policies of now, whatever became of the key that the
+// session was asked for with ("Permissions for GetSessionToken" in the IAM User Guide).
+func (a *Account) ownSession(s *Session) (Principal, error) {
+	p, err := a.rootPrincipal(), error(nil)
+	if s.UserID != a.ID {
+		p, err = Principal{}, error(errEndedSession)
+		for _, u := range a.users {
+			if u.ID == s.UserID {
+				p, err = a.userPrincipal(u)
+			}
+		}
+	}
+	p.Session = s
+	return p, err
+}
+
 func (a *Account) sessionPrincipal(s *Session) (Principal, error) {
+	if s.UserID != "" {
+		return a.ownSession(s)
+	}
 	r := a.roles[fold(s.Role)]
 	if r == nil || r.ID != s.RoleID {
-		return Principal{}, awserr.New(http.StatusForbidden, "InvalidClientTokenId", "The security token included in the request is invalid.")
+		return Principal{}, errEndedSession
 	}
 	p := Principal{
 		ARN: "arn:" + a.Partition + ":sts::" + a.ID + ":assumed-role/" + r.Name + "/" + s.Name,

@@ -121,14 +121,17 @@ type PolicyVersion struct {
 	Created  time.Time `json:"created"`
 }
 
-// Session is a set of temporary credentials of a role.
+// Session is a set of temporary credentials of a role, or of a user.
 type Session struct {
-	KeyID   string    `json:"keyId"`
-	Secret  Secret    `json:"secret"`
-	Token   Secret    `json:"token"`
-	Role    string    `json:"role"`
-	RoleID  string    `json:"roleId"`
-	Name    string    `json:"name"`
+	KeyID  string `json:"keyId"`
+	Secret Secret `json:"secret"`
+	Token  Secret `json:"token"`
+	Role   string `json:"role"`
+	RoleID string `json:"roleId"`
+	Name   string `json:"name"`
+	// UserID is set for a session of a user, which has no role.
+	UserID  string    `json:"userId,omitempty"`
+	Issued  time.Time `json:"issued,omitzero"`
 	Expires time.Time `json:"expires"`
 	// Policies are session policies; each of them must allow.
 	Policies []string `json:"policies,omitempty"`

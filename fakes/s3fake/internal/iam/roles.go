@@ -200,15 +200,18 @@ type NewSession struct {
 	Tags     []Tag
 	Provider string
 	Subject  string
+	// UserID asks for a session of a user in place of a role's.
+	UserID string
 }
 
-// CreateSession issues temporary credentials for a role.
+// CreateSession issues temporary credentials for a role or a user.
 func (a *Account) CreateSession(in NewSession) (Session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := a.Now().UTC().Truncate(time.Second)
 	s := &Session{
-		KeyID: newID("ASIA", 16), Secret: newSecret(), Token: "FwoGZXIvYXdzE" + newSecret() + newSecret(), Role: in.Role.Name, RoleID: in.Role.ID,
-		Name: in.Name, Expires: a.Now().Add(in.Duration).UTC().Truncate(time.Second), Policies: in.Policies, Tags: in.Tags, Provider: in.Provider, Subject: in.Subject,
+		KeyID: newID("ASIA", 16), Secret: newSecret(), Token: "FwoGZXIvYXdzE" + newSecret() + newSecret(), Role: in.Role.Name, RoleID: in.Role.ID, UserID: in.UserID,
+		Name: in.Name, Issued: now, Expires: now.Add(in.Duration), Policies: in.Policies, Tags: in.Tags, Provider: in.Provider, Subject: in.Subject,
 	}
 	if err := a.save(tableSessions, s.KeyID, s); err != nil {
 		return Session{}, err

@@ -143,6 +143,9 @@ func (o operation) namespace() string {
 
 // authorize asks the principal's policies.
 func (c *call) authorize(op operation) error {
+	if p := c.Principal; p != nil && p.Session != nil && p.Session.UserID != "" && op.service == "iam" {
+		return iam.ErrInvalidClientToken // IAM serves sessions of users only with a second factor
+	}
 	if op.open || op.allowed {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 func stsOperations() map[string]operation {
 	return map[string]operation{
 		"GetCallerIdentity":         {service: "sts", allowed: true, run: getCallerIdentity},
+		"GetSessionToken":           {service: "sts", allowed: true, run: getSessionToken},
 		"AssumeRole":                {service: "sts", allowed: true, run: assumeRole},
 		"AssumeRoleWithWebIdentity": {service: "sts", open: true, run: assumeRoleWithWebIdentity},
 	}
@@ -44,9 +45,13 @@ type xmlAssumed struct {
 	ARN           string `xml:"Arn"`
 }
 
+func credentialsOf(s iam.Session) xmlCredentials {
+	return xmlCredentials{s.KeyID, string(s.Secret), string(s.Token), stamp(s.Expires)}
+}
+
 func (c *call) issued(s iam.Session, r iam.Role) (xmlCredentials, xmlAssumed) {
 	arn := "arn:" + c.account.Partition + ":sts::" + c.account.Options.ID + ":assumed-role/" + r.Name + "/" + s.Name
-	return xmlCredentials{s.KeyID, string(s.Secret), string(s.Token), stamp(s.Expires)}, xmlAssumed{r.ID + ":" + s.Name, arn}
+	return credentialsOf(s), xmlAssumed{r.ID + ":" + s.Name, arn}
 }
 
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
@@ -59,7 +64,7 @@ const maxChained = time.Hour
 
 // newSession reads the parameters that all ways of assuming a role share.
 func (c *call) newSession() (iam.NewSession, error) {
-	in := iam.NewSession{Duration: time.Hour}
+	in := iam.NewSession{}
 	arn, err := c.arn("RoleArn")
 	if err != nil {
 		return in, err
@@ -70,18 +75,8 @@ func (c *call) newSession() (iam.NewSession, error) {
 	if !sessionName.MatchString(in.Name) {
 		return in, constraint("roleSessionName", `Member must satisfy regular expression pattern: [\w+=,.@-]*`)
 	}
-	if v := c.Form.Get("DurationSeconds"); v != "" {
-		seconds, err := strconv.Atoi(v)
-		if err != nil {
-			return in, errMalformedInput
-		}
-		if seconds < 900 {
-			return in, constraint("durationSeconds", "Member must have value greater than or equal to 900")
-		}
-		if seconds > 43200 {
-			return in, constraint("durationSeconds", "Member must have value less than or equal to 43200")
-		}
-		in.Duration = time.Duration(seconds) * time.Second
+	if in.Duration, err = c.duration(time.Hour, 43200); err != nil {
+		return in, err
 	}
 	if err := c.sessionPolicies(&in); err != nil {
 		return in, err
@@ -104,6 +99,54 @@ func (c *call) newSession() (iam.NewSession, error) {
 		return in, invalid("The requested DurationSeconds exceeds the MaxSessionDuration set for this role.")
 	}
 	return in, nil
+}
+
+// duration reads how long a session lasts; most is in seconds.
+func (c *call) duration(otherwise time.Duration, most int) (time.Duration, error) {
+	v := c.Form.Get("DurationSeconds")
+	if v == "" {
+		return otherwise, nil
+	}
+	seconds, err := strconv.Atoi(v)
+	switch {
+	case err != nil:
+		return 0, errMalformedInput
+	case seconds < 900:
+		return 0, constraint("durationSeconds", "Member must have value greater than or equal to 900")
+	case seconds > most:
+		return 0, constraint("durationSeconds", "Member must have value less than or equal to %d", most)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// A session of a user lasts 12 hours unless it asks for up to 36; one of root at most one (GetSessionToken in the STS
+// API Reference).
+const (
+	ownSession    = 12 * time.Hour
+	maxOwnSession = 129600
+)
+
+// getSessionToken needs no permission, and no policy can take it away ("Permissions for GetSessionToken" in the IAM User
+// Guide): that the caller is a user is enough.
+func getSessionToken(c *call) (any, error) {
+	if c.Principal.Session != nil {
+		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Cannot call GetSessionToken with session credentials")
+	}
+	if c.Principal.Foreign || c.Form.Has("SerialNumber") || c.Form.Has("TokenCode") {
+		return nil, awserr.New(http.StatusNotImplemented, "NotImplemented", "Sessions of users of other accounts, and those with a second factor, are not served by this fake.")
+	}
+	lasts, err := c.duration(ownSession, maxOwnSession)
+	if err != nil {
+		return nil, err
+	}
+	if c.Principal.Root {
+		lasts = min(lasts, time.Hour)
+	}
+	s, err := c.account.CreateSession(iam.NewSession{UserID: c.Principal.ID, Duration: lasts})
+	if err != nil {
+		return nil, err
+	}
+	return struct{ Credentials xmlCredentials }{credentialsOf(s)}, nil
 }
 
 // maxSessionPolicies is the number of managed policies that a session can be limited by.

@@ -57,6 +57,6 @@ UploadServerCertificate UploadSigningCertificate
 `
 	unservedSTS = `
 AssumeRoleWithSAML AssumeRoot DecodeAuthorizationMessage GetAccessKeyInfo GetDelegatedAccessToken GetFederationToken
-GetSessionToken GetWebIdentityToken
+GetWebIdentityToken
 `
 )
