@@ -66,6 +66,15 @@ type statement struct {
 
 type condition map[string]map[string][]string
 
+// noSessions denies everything to sessions, which alone have a time of issue. It is a date and not Null that asks for it:
+// Ceph RGW reads any Null as true for a key that is absent, and would deny the keys everything.
+func noSessions() statement {
+	return statement{
+		Effect: "Deny", Action: []string{"*"}, Resource: []string{"*"},
+		Condition: condition{"DateGreaterThan": {"aws:TokenIssueTime": {"1970-01-01T00:00:00Z"}}},
+	}
+}
+
 // Dialect is how a store differs in its policies.
 type Dialect struct {
 	// Partition is the second part of ARNs, such as "aws".
@@ -78,6 +87,9 @@ type Dialect struct {
 	Without []string
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
+	// NoSessions denies the account's own sessions everything. AWS gives any user one without asking a policy, and it
+	// outlives the key that it was asked for with.
+	NoSessions bool
 }
 
 // Build returns the policy document, without white space, that allows exactly the given access.
@@ -95,6 +107,9 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 		doc.allow(dialect.known(group.key.bucketActions()), names, dialect.inAccount())
 	}
 	doc.allowKeys(dialect, buckets)
+	if dialect.NoSessions {
+		doc.Statement = append(doc.Statement, noSessions())
+	}
 	if len(doc.Statement) > 0 {
 		doc.Statement[0].Sid = dialect.Mark
 	}

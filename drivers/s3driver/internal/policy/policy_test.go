@@ -215,3 +215,15 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+func TestBuildDeniesSessions(t *testing.T) {
+	t.Parallel()
+	text, err := policy.Build(policy.Dialect{Partition: "aws", NoSessions: true}, []policy.Bucket{{Name: "b", Access: policy.Access{BucketMetadata: policy.Read}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"Effect":"Deny","Action":["*"],"Resource":["*"],"Condition":{"DateGreaterThan":{"aws:TokenIssueTime":["1970-01-01T00:00:00Z"]}}}]}`
+	if !strings.HasSuffix(text, want) {
+		t.Errorf("%s, want it to end in %s", text, want)
+	}
+}

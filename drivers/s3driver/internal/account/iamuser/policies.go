@@ -30,7 +30,7 @@ const (
 
 // document returns the policy of the request, or InvalidArgument if it is too large for IAM.
 func (u *Users) document(request account.Request) (string, error) {
-	document, err := policy.Build(policy.Dialect{Partition: u.Partition, Account: request.AWSAccount}, request.Buckets)
+	document, err := policy.Build(policy.Dialect{Partition: u.Partition, Account: request.AWSAccount, NoSessions: true}, request.Buckets)
 	if err != nil {
 		return "", err
 	}
