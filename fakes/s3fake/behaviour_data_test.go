@@ -119,6 +119,8 @@ func operations() map[string]operation {
 		"GetBucketTagging":                {method: "GET", path: "/docs?tagging", actions: "s3:GetBucketTagging", status: 200},
 		"PutBucketTagging":                {method: "PUT", path: "/docs?tagging", body: tagging, actions: "s3:PutBucketTagging", status: 204},
 		"DeleteBucketTagging":             {method: "DELETE", path: "/docs?tagging", actions: "s3:PutBucketTagging", status: 204},
+		"GetBucketAbac":                   {method: "GET", path: "/docs?abac", actions: "s3:GetBucketAbac", status: 200},
+		"PutBucketAbac":                   {method: "PUT", path: "/docs?abac", body: `<AbacStatus><Status>Enabled</Status></AbacStatus>`, actions: "s3:PutBucketAbac", status: 200},
 		"GetBucketVersioning":             {method: "GET", path: "/docs?versioning", actions: "s3:GetBucketVersioning", status: 200},
 		"PutBucketVersioning":             {method: "PUT", path: "/docs?versioning", body: `<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>`, actions: "s3:PutBucketVersioning", status: 200},
 		"GetPublicAccessBlock":            {method: "GET", path: "/docs?publicAccessBlock", actions: "s3:GetBucketPublicAccessBlock", status: 200},

@@ -32,6 +32,8 @@ type Options struct {
 	Domains []string
 	// OpenBuckets leaves the public access block of new buckets off. AWS has turned it on since April 2023.
 	OpenBuckets bool
+	// Quirks are what compatible stores do and AWS does not. The zero value is AWS.
+	Quirks Quirks
 	// KMSKeys are the IDs or ARNs of the KMS keys that exist; nil accepts any.
 	KMSKeys []string
 	// Issuers fetches keys of web identity token issuers; http.DefaultClient by default.
@@ -40,6 +42,17 @@ type Options struct {
 	Clusters map[string]string
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+}
+
+// Quirks are what compatible stores do and AWS does not.
+type Quirks struct {
+	// ForgetsTags takes the tags of new users and roles and forgets them, as Ceph RGW does with those of users.
+	ForgetsTags bool
+	// LocationOnly refuses the configuration of a new bucket without a LocationConstraint, and ignores the tags in it, as
+	// Ceph RGW does.
+	LocationOnly bool
+	// NoBucketTags serves no tags of buckets, as Garage does not.
+	NoBucketTags bool
 }
 
 // Credentials are an access key pair.

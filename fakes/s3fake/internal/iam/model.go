@@ -160,8 +160,10 @@ type Options struct {
 	// RootKey and RootSecret are the root user's credentials.
 	RootKey    string
 	RootSecret string
-	Journal    journal.Journal
-	Now        func() time.Time
+	// ForgetsTags keeps no tags of users and roles.
+	ForgetsTags bool
+	Journal     journal.Journal
+	Now         func() time.Time
 }
 
 // Account holds everything; its methods are safe for concurrent use.

@@ -40,6 +40,9 @@ func (a *Account) CreateRole(in NewRole) (Role, error) {
 	if in.MaxSession == 0 {
 		in.MaxSession = defaultSessionLimit
 	}
+	if a.ForgetsTags {
+		in.Tags = nil
+	}
 	r := &Role{Identity: Identity{
 		Name: in.Name, Path: in.Path, ID: newID("AROA", 17), Created: a.Now().UTC(), Tags: slices.Clone(in.Tags),
 		Boundary: in.Boundary, Inline: map[string]string{},

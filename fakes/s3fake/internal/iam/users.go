@@ -27,6 +27,9 @@ func (a *Account) CreateUser(in NewUser) (User, error) {
 	if err := a.boundaryExists(in.Boundary); err != nil {
 		return User{}, err
 	}
+	if a.ForgetsTags {
+		in.Tags = nil
+	}
 	u := &User{Identity: Identity{
 		Name: in.Name, Path: in.Path, ID: newID("AIDA", 17), Created: a.Now().UTC(),
 		Tags: slices.Clone(in.Tags), Boundary: in.Boundary, Inline: map[string]string{},

@@ -33,6 +33,9 @@ type Options struct {
 	Domains []string
 	// OpenBuckets leaves the public access block of new buckets off, as it was before April 2023.
 	OpenBuckets bool
+	// LocationOnly refuses a CreateBucketConfiguration without a LocationConstraint and ignores its tags; NoBucketTags
+	// does not serve tags of buckets.
+	LocationOnly, NoBucketTags bool
 	// KMSKeys are the IDs of the keys that exist; nil accepts every key ID.
 	KMSKeys []string
 	Now     func() time.Time

@@ -85,6 +85,12 @@ func (q *request) readCreateBody() (createBody, error) {
 	if err != nil {
 		return body, err
 	}
+	if q.LocationOnly && len(raw) > 0 && body.Location == "" {
+		return body, invalidArgument("", "", "")
+	}
+	if q.LocationOnly || q.NoBucketTags {
+		body.Tags = nil
+	}
 	switch {
 	case body.Location == "" && q.Region != "us-east-1" && len(raw) > 0 && strings.Contains(string(raw), "<LocationConstraint"):
 		return body, errMalformedXML

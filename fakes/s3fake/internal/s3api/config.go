@@ -25,6 +25,7 @@ const (
 	configMinimum     = "lifecycleMinimumSize"
 	configCORS        = "cors"
 	configLock        = "object-lock"
+	configABAC        = "abac"
 )
 
 const ownerEnforced = "BucketOwnerEnforced"
@@ -47,9 +48,12 @@ func configOperations() map[string]*operation {
 		"DELETE bucket policy":    op("DeleteBucketPolicy", "s3:DeleteBucketPolicy", removed(configPolicy)),
 		"GET bucket policyStatus": op("GetBucketPolicyStatus", "s3:GetBucketPolicyStatus", (*request).getPolicyStatus),
 
-		"GET bucket tagging":    op("GetBucketTagging", "s3:GetBucketTagging", stored(configTagging, errNoTags)),
-		"PUT bucket tagging":    op("PutBucketTagging", "s3:PutBucketTagging", (*request).putBucketTagging),
-		"DELETE bucket tagging": op("DeleteBucketTagging", "s3:PutBucketTagging", removed(configTagging)),
+		"GET bucket tagging":    op("GetBucketTagging", "s3:GetBucketTagging", taggable(stored(configTagging, errNoTags))),
+		"PUT bucket tagging":    op("PutBucketTagging", "s3:PutBucketTagging", taggable(writable((*request).putBucketTagging))),
+		"DELETE bucket tagging": op("DeleteBucketTagging", "s3:PutBucketTagging", taggable(writable(removed(configTagging)))),
+
+		"GET bucket abac": op("GetBucketAbac", "s3:GetBucketAbac", (*request).getABAC),
+		"PUT bucket abac": op("PutBucketAbac", "s3:PutBucketAbac", (*request).putABAC),
 
 		"GET bucket versioning": op("GetBucketVersioning", "s3:GetBucketVersioning", (*request).getVersioning),
 		"PUT bucket versioning": op("PutBucketVersioning", "s3:PutBucketVersioning", (*request).putVersioning),

@@ -166,7 +166,7 @@ func nothing(*request) ([]permission, error) { return nil, nil }
 var unserved = []string{
 	"accelerate", "analytics", "inventory", "logging", "metrics", "notification", "replication", "requestPayment", "website",
 	"intelligent-tiering", "metadataTable", "metadataConfiguration", "metadataInventoryTable", "metadataJournalTable",
-	"metadataAnnotationTable", "annotation", "session", "abac", "torrent", "restore", "select", "renameObject", "append",
+	"metadataAnnotationTable", "annotation", "session", "torrent", "restore", "select", "renameObject", "append",
 }
 
 func unservedName(method, scope, sub string) string {

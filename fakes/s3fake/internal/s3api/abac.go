@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3api
+
+import (
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
+
+const enabled = "Enabled"
+
+// abacBody is AbacStatus.
+type abacBody struct {
+	Status string `xml:"Status"`
+}
+
+func (q *request) getABAC() error {
+	status := "Disabled"
+	if q.state.Config[configABAC] != nil {
+		status = enabled
+	}
+	return q.send(newDocument("AbacStatus").text("Status", status))
+}
+
+func (q *request) putABAC() error {
+	var body abacBody
+	if err := q.readXML(&body); err != nil {
+		return err
+	}
+	var config []byte
+	switch body.Status {
+	case enabled:
+		config = []byte(enabled)
+	case "Disabled":
+	default:
+		return errMalformedXML
+	}
+	if err := q.setConfig(configABAC, config); err != nil {
+		return err
+	}
+	return q.status(http.StatusOK)
+}
+
+// writable refuses to change the tags of a bucket that are for access control: that is for TagResource of S3 Control, which
+// is not served ("Enabling ABAC in general purpose buckets" in the Amazon S3 User Guide). What the error is, is not
+// documented.
+func writable(run func(*request) error) func(*request) error {
+	return func(q *request) error {
+		if q.state.Config[configABAC] != nil {
+			return awserr.New(http.StatusBadRequest, "InvalidRequest", "ABAC is enabled for this bucket: use TagResource and UntagResource.")
+		}
+		return run(q)
+	}
+}
+
+// taggable is for a store that may have no tags of buckets.
+func taggable(run func(*request) error) func(*request) error {
+	return func(q *request) error {
+		if q.NoBucketTags {
+			return notImplemented("tagging", "Tags of buckets are not served by this store.")
+		}
+		return run(q)
+	}
+}
