@@ -126,11 +126,8 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 			ExpectsOwner: owner != nil,
 			Driver:       config.DriverName,
 			Cluster:      config.Cluster,
+			Notes:        bucket.Notes{Store: store, Backend: name},
 		},
-	}
-	if settings.Endpoint != "" {
-		// Of AWS it is documented that bucket and tags are made as one.
-		made.buckets.Intents = &bucket.Intents{Store: store, Backend: name}
 	}
 	made.kind.equip(made, parts{driver: config, store: store, base: base})
 	if settings.IAM.ServiceAccounts.enabled() {

@@ -15,13 +15,13 @@ import (
 func TestQuirks(t *testing.T) {
 	t.Parallel()
 	create := func(inside string) operation {
-		return operation{method: http.MethodPut, path: "/b", body: "<CreateBucketConfiguration>" + inside + "</CreateBucketConfiguration>"}
+		return operation{method: http.MethodPut, path: "/box", body: "<CreateBucketConfiguration>" + inside + "</CreateBucketConfiguration>"}
 	}
-	plain := operation{method: http.MethodPut, path: "/b"}
+	plain := operation{method: http.MethodPut, path: "/box"}
 	const tags = `<Tags><Tag><Key>a</Key><Value>b</Value></Tag></Tags>`
 	user := query("CreateUser", "UserName=u", "Tags.member.1.Key=a", "Tags.member.1.Value=b")
-	readTags, writeTags := operation{method: http.MethodGet, path: "/b?tagging"}, operation{method: http.MethodPut, path: "/b?tagging", body: tagging}
-	abac := operation{method: http.MethodPut, path: "/b?abac", body: `<AbacStatus><Status>Enabled</Status></AbacStatus>`}
+	readTags, writeTags := operation{method: http.MethodGet, path: "/box?tagging"}, operation{method: http.MethodPut, path: "/box?tagging", body: tagging}
+	abac := operation{method: http.MethodPut, path: "/box?abac", body: `<AbacStatus><Status>Enabled</Status></AbacStatus>`}
 	tests := map[string]struct {
 		quirks s3fake.Quirks
 		before []operation
@@ -37,7 +37,7 @@ func TestQuirks(t *testing.T) {
 		"no tags of buckets":                    {s3fake.Quirks{NoBucketTags: true}, []operation{plain}, writeTags, 501, "NotImplemented", ""},
 		"tags for access control are read":      {s3fake.Quirks{}, []operation{create(tags), abac}, readTags, 200, "", "<Key>a</Key>"},
 		"tags for access control are not set":   {s3fake.Quirks{}, []operation{plain, abac}, writeTags, 400, "InvalidRequest", "TagResource"},
-		"tags for access control are announced": {s3fake.Quirks{}, []operation{plain, abac}, operation{method: http.MethodGet, path: "/b?abac"}, 200, "", "Enabled"},
+		"tags for access control are announced": {s3fake.Quirks{}, []operation{plain, abac}, operation{method: http.MethodGet, path: "/box?abac"}, 200, "", "Enabled"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

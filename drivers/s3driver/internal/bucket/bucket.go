@@ -42,8 +42,8 @@ type Store struct {
 	PublicAccessBlock bool
 	// TagsAtCreation says that the store takes the mark in the call that creates a bucket.
 	TagsAtCreation bool
-	// Intents is set for a store that does not, or that does not create bucket and mark as one.
-	Intents *Intents
+	// Notes are of what buckets cannot tell themselves.
+	Notes Notes
 	// Quotas is set for a store that limits the size of buckets.
 	Quotas Quotas
 }
@@ -74,30 +74,51 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) (st
 	if mark.ready() {
 		return region, nil
 	}
-	if err := s.keepIntent(ctx, name, mark, want); err != nil {
+	if err := s.settleMark(ctx, name, mark, want); err != nil {
 		return "", err
 	}
 	return region, s.configure(ctx, name, want)
 }
 
-// keepIntent writes the mark that an intent stands for, and then forgets the intent.
-func (s *Store) keepIntent(ctx context.Context, name string, found mark, want params.Bucket) error {
-	if s.Intents == nil {
-		return nil
+// settleMark writes the mark that was noted before the bucket was made, and then forgets the note, if the bucket takes it.
+func (s *Store) settleMark(ctx context.Context, name string, found mark, want params.Bucket) error {
+	switch {
+	case found.noted:
+		return s.writeMark(ctx, name, s.markFor(want), want)
+	case s.Regional:
+		return nil // nothing was noted
+	default:
+		return s.Notes.forget(ctx, name)
 	}
-	if found.intended {
-		if err := s.writeMark(ctx, name, s.markFor(want), want); err != nil {
-			return err
-		}
-	}
-	return s.Intents.end(ctx, name)
 }
 
+// writeMark writes the mark of a bucket: as its tags or, where they cannot be written, as a note.
 func (s *Store) writeMark(ctx context.Context, name string, written mark, want params.Bucket) error {
+	region := inRegion(s.regionOf(want))
 	_, err := s.API.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{
 		Bucket: &name, Tagging: &types.Tagging{TagSet: written.tags(want.Tags)},
-	}, inRegion(s.regionOf(want)))
+	}, region)
+	switch {
+	case err == nil && written.ready():
+		return nil // settleMark has forgotten the note
+	case err == nil:
+		return s.Notes.forget(ctx, name)
+	case apierror.Unsupported(err) && len(want.Tags) > 0:
+		return driverkit.InvalidArgument("the store has no tags of buckets: bucket %s cannot have the parameter tags", name).WithDetail(err)
+	case apierror.Unsupported(err) || s.tagsControlAccess(ctx, name, region):
+		return s.Notes.keep(ctx, name, written)
+	}
 	return err
+}
+
+// tagsControlAccess reports whether an administrator has enabled ABAC for the bucket. AWS then does not take its tags by
+// PutBucketTagging any more; those that it was made with stay.
+func (s *Store) tagsControlAccess(ctx context.Context, name string, region func(*s3.Options)) bool {
+	if !s.TagsAtCreation {
+		return false
+	}
+	out, err := s.API.GetBucketAbac(ctx, &s3.GetBucketAbacInput{Bucket: &name}, region)
+	return err == nil && out.AbacStatus != nil && out.AbacStatus.Status == types.BucketAbacStatusEnabled
 }
 
 // Locate returns the region of an existing bucket, NotFound without one.
@@ -146,8 +167,11 @@ func (s *Store) regionOf(want params.Bucket) string {
 func (s *Store) create(ctx context.Context, name string, want params.Bucket) (mark, error) {
 	region := s.regionOf(want)
 	input := &s3.CreateBucketInput{Bucket: &name}
-	if err := s.Intents.begin(ctx, name); err != nil {
-		return mark{}, err
+	if !s.Regional {
+		// Of AWS alone it is documented that bucket and tags are made as one.
+		if err := s.Notes.keep(ctx, name, s.markFor(want)); err != nil {
+			return mark{}, err
+		}
 	}
 	if s.TagsAtCreation {
 		input.CreateBucketConfiguration = &types.CreateBucketConfiguration{Tags: s.markFor(want).tags(want.Tags)}
@@ -165,6 +189,13 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 		input.ObjectLockEnabledForBucket = aws.Bool(true)
 	}
 	_, err := s.API.CreateBucket(ctx, input, inRegion(region))
+	if !s.Regional && input.CreateBucketConfiguration != nil && apierror.Is(err, "InvalidArgument", "MalformedXML", "NotImplemented") {
+		// Ceph RGW takes no tags here, and the note is enough.
+		if input.CreateBucketConfiguration.Tags = nil; region == classicRegion {
+			input.CreateBucketConfiguration = nil
+		}
+		_, err = s.API.CreateBucket(ctx, input, inRegion(region))
+	}
 	switch {
 	case err == nil, apierror.Is(err, "BucketAlreadyOwnedByYou"):
 		return s.readMark(ctx, name, region)
@@ -181,8 +212,8 @@ func (s *Store) readMark(ctx context.Context, name, region string) (mark, error)
 	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
 	switch {
 	case err == nil:
-		return parseMark(out.TagSet), nil
-	case apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError"):
+		return s.completeMark(ctx, name, parseMark(out.TagSet))
+	case apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") || apierror.Unsupported(err):
 		return s.missingMark(ctx, name, region)
 	case apierror.Header(err, "X-Amz-Bucket-Region") != "" && apierror.Header(err, "X-Amz-Bucket-Region") != region && !isMissing(err):
 		return mark{}, driverkit.AlreadyExists("bucket %s exists in another region than %s", name, region).WithDetail(err)
@@ -192,17 +223,30 @@ func (s *Store) readMark(ctx context.Context, name, region string) (mark, error)
 	return mark{}, err
 }
 
-// missingMark returns what a bucket without tags is: one that we were about to make, somebody else's,
+// completeMark adds to the mark of a bucket of ours what may be noted: that it is complete.
+func (s *Store) completeMark(ctx context.Context, name string, found mark) (mark, error) {
+	if found.ready() || found.driver != s.Driver || found.cluster != s.Cluster {
+		return found, nil
+	}
+	state, _, err := s.Notes.read(ctx, name)
+	if state.params == found.params && state.ready() {
+		found.state = stateReady
+	}
+	return found, err
+}
+
+// missingMark returns what a bucket without tags is: one of ours that could not be marked, or not yet, somebody else's,
 // or none at all, since some stores say of a bucket they do not have that it has no tags.
 func (s *Store) missingMark(ctx context.Context, name, region string) (mark, error) {
 	if _, err := s.API.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &name}, inRegion(region)); err != nil {
 		return mark{}, err
 	}
-	intended, err := s.Intents.has(ctx, name)
-	if err != nil || !intended {
+	noted, exists, err := s.Notes.read(ctx, name)
+	if err != nil || !exists {
 		return mark{}, err
 	}
-	return mark{driver: s.Driver, cluster: s.Cluster, intended: true}, nil
+	noted.driver, noted.cluster, noted.noted = s.Driver, s.Cluster, true
+	return noted, nil
 }
 
 func (s *Store) explainDenial(ctx context.Context, name string, denial error) error {
@@ -231,7 +275,7 @@ func (s *Store) checkMark(name string, found mark, want params.Bucket) error {
 	switch {
 	case found.driver != ours.driver || found.cluster != ours.cluster:
 		return foreign(name)
-	case found.params != ours.params && !found.intended:
+	case found.params != ours.params:
 		return driverkit.AlreadyExists("bucket %s exists with other parameters than these", name)
 	}
 	return nil
@@ -263,8 +307,8 @@ const stateReady = "ready"
 // mark is what the driver writes on its buckets.
 type mark struct {
 	driver, cluster, params, state string
-	// intended stands for a mark that a store could not take yet.
-	intended bool
+	// noted says that the bucket itself does not carry it.
+	noted bool
 }
 
 func (s *Store) markFor(want params.Bucket) mark {

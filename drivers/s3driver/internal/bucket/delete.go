@@ -27,7 +27,7 @@ func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 		err = s.remove(ctx, name, region, nonEmpty)
 	}
 	if err == nil || isMissing(err) {
-		return s.Intents.end(ctx, name)
+		return s.Notes.forget(ctx, name)
 	}
 	if s.ofAnotherAccount(ctx, name, err) {
 		return driverkit.FailedPrecondition("bucket %s belongs to another account, so it is not deleted", name).WithDetail(err)

@@ -189,7 +189,7 @@ func (s *Store) compareTags(ctx context.Context, name, region string, want param
 		return nil, nil
 	}
 	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
-	if apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") {
+	if apierror.Is(err, "NoSuchTagSet", "NoSuchTagSetError") || apierror.Unsupported(err) {
 		return []string{"it has no tags"}, nil
 	}
 	if err != nil {

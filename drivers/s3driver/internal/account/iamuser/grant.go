@@ -72,9 +72,27 @@ func (u *Users) createUser(ctx context.Context, request account.Request, storeID
 	if u.Boundary != "" {
 		input.PermissionsBoundary = &u.Boundary
 	}
-	out, err := u.API.CreateUser(ctx, input)
-	if err != nil {
+	if _, err := u.API.CreateUser(ctx, input); err != nil {
 		return user{}, err
 	}
-	return user{arn: aws.ToString(out.User.Arn), tags: tags, isNew: true}, nil
+	return u.readBack(ctx, request.Name)
+}
+
+// readBack returns the user that was made just now, or removes it: at a store that forgets its marks nobody could revoke
+// a key of it.
+func (u *Users) readBack(ctx context.Context, name string) (user, error) {
+	made, exists, err := u.readUser(ctx, name)
+	switch {
+	case err != nil:
+		return user{}, err
+	case !exists:
+		return user{}, driverkit.Unavailable("the store does not show user %s yet; the driver tries again", name)
+	case len(made.tags) > 0:
+		made.isNew = true
+		return made, nil
+	}
+	if _, err := u.API.DeleteUser(ctx, &iam.DeleteUserInput{UserName: &name}); err != nil {
+		return user{}, err
+	}
+	return user{}, account.ForgetsTags("users")
 }

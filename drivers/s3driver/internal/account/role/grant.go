@@ -78,11 +78,28 @@ func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAcc
 	if r.Boundary != "" {
 		input.PermissionsBoundary = &r.Boundary
 	}
-	out, err := r.API.CreateRole(ctx, input)
-	if err != nil {
+	if _, err := r.API.CreateRole(ctx, input); err != nil {
 		return found{}, err
 	}
-	return found{arn: aws.ToString(out.Role.Arn), trust: trust, tags: tags}, nil
+	return r.readBack(ctx, name)
+}
+
+// readBack returns the role that was made just now, or removes it: at a store that forgets its marks nobody could revoke
+// an access of it.
+func (r *Roles) readBack(ctx context.Context, name string) (found, error) {
+	made, exists, err := r.read(ctx, name)
+	switch {
+	case err != nil:
+		return found{}, err
+	case !exists:
+		return found{}, driverkit.Unavailable("the store does not show role %s yet; the driver tries again", name)
+	case len(made.tags) > 0:
+		return made, nil
+	}
+	if _, err := r.API.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name}); err != nil {
+		return found{}, err
+	}
+	return found{}, account.ForgetsTags("roles")
 }
 
 // putPolicy gives the role the policy of one access, unless the access was granted otherwise before.

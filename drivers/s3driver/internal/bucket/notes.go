@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bucket
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+// Notes remember the marks of buckets that cannot carry them: not yet, because the store does not create a bucket and its
+// mark as one, or not at all. A bucket without a mark is ours if we were about to make it.
+type Notes struct {
+	// Store keeps the notes beside the credentials.
+	Store credstore.Store
+	// Backend keeps those of several stores apart.
+	Backend string
+}
+
+const (
+	noteState  = "state"
+	noteParams = "params"
+)
+
+// name has a '/', which no account ID of this driver has.
+func (n Notes) name(bucket string) string { return "bucket/" + n.Backend + "/" + bucket }
+
+// keep notes the mark, unless it is noted.
+func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
+	entry, err := n.Store.Get(ctx, n.name(bucket))
+	if err != nil && !errors.Is(err, credstore.ErrNotFound) {
+		return unusable(err)
+	}
+	notes := map[string]string{noteState: marked.state, noteParams: marked.params}
+	if maps.Equal(entry.Notes, notes) {
+		return nil
+	}
+	entry.Account, entry.Notes = n.name(bucket), notes
+	_, err = n.Store.Put(ctx, entry)
+	return unusable(err)
+}
+
+// read returns the state and the parameters of the mark, and whether there is a note.
+func (n Notes) read(ctx context.Context, bucket string) (mark, bool, error) {
+	entry, err := n.Store.Get(ctx, n.name(bucket))
+	if errors.Is(err, credstore.ErrNotFound) {
+		return mark{}, false, nil
+	}
+	return mark{state: entry.Notes[noteState], params: entry.Notes[noteParams]}, err == nil, unusable(err)
+}
+
+// forget removes the note, when the bucket has its mark or is gone.
+func (n Notes) forget(ctx context.Context, bucket string) error {
+	return unusable(n.Store.Delete(ctx, n.name(bucket)))
+}
+
+func unusable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return driverkit.Unavailable("the credential store cannot be used").WithDetail(err)
+}

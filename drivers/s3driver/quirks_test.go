@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// TestStoreThatForgetsTags is Ceph RGW, whose IAM takes the marks of a user and does not keep them: what is made there could
+// never be revoked, so that nothing is.
+func TestStoreThatForgetsTags(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{ForgetsTags: true}, Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	w := newWorld(t, on, worldOptions{})
+	bucket, shop := w.NewBucket(t, nil), pod{namespace: "ns", account: "sa"}
+	for range 2 {
+		for _, request := range []*cosi.DriverGrantBucketAccessRequest{
+			grantRequest(drivertest.NewAccount(), readWrite, bucket), shop.grantRequest(drivertest.NewAccount(), readWrite, bucket),
+		} {
+			_, err := w.DriverGrantBucketAccess(t.Context(), request)
+			drivertest.WantCode(t, err, codes.FailedPrecondition, "does not keep the tags", "type static")
+		}
+	}
+	if left := server.Inventory(); len(left.Users)+len(left.Roles)+len(left.Associations) != 0 {
+		t.Errorf("left are users %v, roles %v, associations %v", left.Users, left.Roles, left.Associations)
+	}
+}
+
+// TestStoreThatTakesNoTagsWithABucket is Ceph RGW, too.
+func TestStoreThatTakesNoTagsWithABucket(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{LocationOnly: true}})
+	w := newWorld(t, on, worldOptions{})
+	livesWithItsMark(t, w, map[string]string{"tags": `{"team":"a"}`})
+}
+
+// TestStoreWithoutTagsOfBuckets is Garage.
+func TestStoreWithoutTagsOfBuckets(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []s3driver.BackendType{s3driver.TypeStatic, s3driver.TypeAWS} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			on, server := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{NoBucketTags: true}})
+			if on.backend.Type = kind; kind == s3driver.TypeStatic {
+				on.backend.Workloads = on.backend.Credentials
+			}
+			w := newWorld(t, on, worldOptions{})
+			livesWithItsMark(t, w, map[string]string{"versioning": "true"})
+			if kind == s3driver.TypeStatic {
+				request := grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil))
+				request.Parameters = map[string]string{"acceptSharedCredential": "true"}
+				mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, request)), request.GetBuckets()[0].GetBucketId(), "key"))
+			}
+			tagged := map[string]string{"tags": `{"team":"a"}`}
+			_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-tagged", Parameters: tagged})
+			drivertest.WantCode(t, err, codes.InvalidArgument, "no tags of buckets", "tags")
+			mustSucceed(t, w.Delete(t, "bc-tagged", tagged))
+			if held := server.Inventory().Buckets; len(held) > 1 {
+				t.Errorf("left are the buckets %v", held)
+			}
+		})
+	}
+}
+
+// TestBucketWithABAC has an administrator enable tags for access control before a bucket is complete, and then again after:
+// from then on AWS refuses PutBucketTagging.
+func TestBucketWithABAC(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	on.backend.Credentials = least(t, on)
+	w := newWorld(t, on, worldOptions{})
+	request := &cosi.DriverCreateBucketRequest{BucketId: "bc-abac", Parameters: map[string]string{"tags": `{"team":"a"}`}}
+	mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "PutBucketTagging", Code: "SlowDown", Status: http.StatusServiceUnavailable}))
+	_, err := w.DriverCreateBucket(t.Context(), request)
+	drivertest.WantCode(t, err, codes.ResourceExhausted)
+	server.Faults.Clear()
+	_, err = w.root().PutBucketAbac(t.Context(), &s3.PutBucketAbacInput{Bucket: &request.BucketId, AbacStatus: &types.AbacStatus{Status: types.BucketAbacStatusEnabled}})
+	mustSucceed(t, err)
+	livesWithItsMark(t, w, request.GetParameters(), request.GetBucketId())
+}
+
+// livesWithItsMark creates a bucket again and again, also by a driver that was started again, and finds that it stays as an
+// administrator changed it, that it is not taken for one with other parameters, and that it goes.
+func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name ...string) {
+	t.Helper()
+	bucket := strings.Join(append(name, "bc-marked")[:1], "")
+	for range 2 {
+		w.mustCreate(t, bucket, parameters)
+	}
+	cors := &s3.PutBucketCorsInput{Bucket: &bucket, CORSConfiguration: &types.CORSConfiguration{CORSRules: []types.CORSRule{{AllowedMethods: []string{"GET"}, AllowedOrigins: []string{"*"}}}}}
+	_, err := w.root().PutBucketCors(t.Context(), cors)
+	mustSucceed(t, err)
+	again := newWorld(t, w.target, worldOptions{store: w.store})
+	again.mustCreate(t, bucket, parameters)
+	if _, err := w.root().GetBucketCors(t.Context(), &s3.GetBucketCorsInput{Bucket: &bucket}); err != nil {
+		t.Errorf("what the administrator changed: %v", err)
+	}
+	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"cors": oneOrigin}})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "other parameters")
+	foreign := "somebody-elses"
+	_, err = w.root().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &foreign})
+	mustSucceed(t, err)
+	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: foreign, Parameters: parameters})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, again.Delete(t, foreign, parameters), codes.FailedPrecondition, "mark")
+	_, err = w.root().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &foreign})
+	mustSucceed(t, err)
+	mustSucceed(t, again.Delete(t, bucket, parameters))
+	w.mustCreate(t, bucket, map[string]string{"cors": oneOrigin})
+	mustSucceed(t, again.Delete(t, bucket, nil))
+}
