@@ -5,6 +5,7 @@ package s3driver_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -356,5 +357,33 @@ func rotationEndsSessions(t *testing.T, on target, session func(*sts.Client) (*s
 	})
 	if code := apiCode(t, getObject(t, thief, bucket, "key")); code != "AccessDenied" {
 		t.Errorf("after two rotations, a session of the first key reads: %q", code)
+	}
+}
+
+// TestRepeatedGrantWritesNothing has the accesses of an account granted again, as their sidecar does every day.
+func TestRepeatedGrantWritesNothing(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	w := newWorld(t, on, worldOptions{})
+	var buckets []string
+	for range 16 {
+		buckets = append(buckets, w.NewBucket(t, nil))
+	}
+	shop := pod{namespace: "ns", account: "sa"}
+	for name, request := range map[string]*cosi.DriverGrantBucketAccessRequest{
+		"a policy in a user":    grantRequest(drivertest.NewAccount(), readWrite, buckets[0]),
+		"a policy of its own":   grantRequest(drivertest.NewAccount(), readWrite, buckets...),
+		"the role of a service": shop.grantRequest(drivertest.NewAccount(), readWrite, buckets[0]),
+	} {
+		w.MustGrant(t, request)
+		server.ForgetCalls()
+		w.MustGrant(t, request)
+		for _, call := range server.Calls() {
+			_, action, _ := strings.Cut(call.Operation, ":")
+			if reads := strings.HasPrefix(action, "Get") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Describe"); action != "" && !reads {
+				t.Errorf("%s: granted again, it calls %s", name, call.Operation)
+			}
+		}
 	}
 }

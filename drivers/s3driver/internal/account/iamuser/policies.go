@@ -4,6 +4,7 @@ package iamuser
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,27 +43,65 @@ func (u *Users) document(request account.Request) (string, error) {
 }
 
 // putPolicy gives the user exactly this policy: inline while it is small enough, managed otherwise. The other kind goes:
-// it is of a time when the policy had another size, and may allow the use of a key that a bucket has no more.
+// it is of a time when the policy had another size, and may allow the use of a key that a bucket has no more. What is so
+// already is not written again: IAM takes few calls, and a write takes a while to reach all of AWS.
 func (u *Users) putPolicy(ctx context.Context, name string, found user, document string) error {
-	inline := len(document) <= maxInlinePolicy
-	if !inline {
-		if err := u.putManagedPolicy(ctx, name, found, document); err != nil {
-			return err
-		}
-	} else if _, err := u.API.PutUserPolicy(ctx, &iam.PutUserPolicyInput{
-		UserName: &name, PolicyName: aws.String(policyName), PolicyDocument: &document,
-	}); err != nil {
+	has, err := u.readPolicies(ctx, name, found)
+	if err != nil {
 		return err
 	}
+	inline := len(document) <= maxInlinePolicy
 	switch {
-	case found.isNew:
-		return nil
-	case inline:
+	case inline && has.inline != document:
+		_, err = u.API.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName), PolicyDocument: &document})
+	case !inline && has.managed:
+		err = u.updateManagedPolicy(ctx, u.policyARN(name, found), document)
+	case !inline:
+		err = u.putManagedPolicy(ctx, name, found, document)
+	}
+	switch {
+	case err != nil:
+		return err
+	case inline && has.managed:
 		return u.dropManagedPolicy(ctx, name, u.policyARN(name, found))
-	default:
-		_, err := u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
+	case !inline && has.inline != "":
+		_, err = u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
 		return unlessMissing(err)
 	}
+	return nil
+}
+
+// policies are those of a user that are the driver's.
+type policies struct {
+	// inline is the document, empty without one.
+	inline string
+	// managed says that the managed policy is attached.
+	managed bool
+}
+
+func (u *Users) readPolicies(ctx context.Context, name string, found user) (policies, error) {
+	var has policies
+	if found.isNew {
+		return has, nil
+	}
+	out, err := u.API.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
+	switch {
+	case err == nil:
+		if has.inline, err = url.QueryUnescape(aws.ToString(out.PolicyDocument)); err != nil {
+			return has, fmt.Errorf("read the policy of user %s: %w", name, err)
+		}
+	case unlessUnknown(err) != nil:
+		return has, err
+	}
+	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return has, unlessUnknown(err)
+		}
+		has.managed = has.managed || slices.ContainsFunc(page.AttachedPolicies, func(p types.AttachedPolicy) bool { return u.isOurs(aws.ToString(p.PolicyArn), name) })
+	}
+	return has, nil
 }
 
 // dropManagedPolicy removes the user's own managed policy, if it has one. What an interrupted call has left of it is
