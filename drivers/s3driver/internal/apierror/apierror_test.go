@@ -107,3 +107,19 @@ func TestDetailIsForTheLog(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotas has every quota of AWS that an access or a bucket can meet say which it is, and what to do.
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"CreateUser/LimitExceeded": "IAM users", "CreateAccessKey/LimitExceeded": "access keys", "CreatePolicy/LimitExceeded": "managed policies",
+		"AttachUserPolicy/LimitExceeded": "managed policies", "CreateRole/LimitExceeded": "IAM roles", "CreateBucket/TooManyBuckets": "buckets",
+		"CreatePodIdentityAssociation/ResourceLimitExceededException": "Pod Identity associations",
+	} {
+		operation, code, _ := strings.Cut(call, "/")
+		err := apierror.Translate("account a", answer(operation, code, http.StatusConflict))
+		if text := status.Convert(err).Message(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(text, want) || !strings.Contains(text, "administrator has to") {
+			t.Errorf("%s is %v: %s", call, status.Code(err), text)
+		}
+	}
+}

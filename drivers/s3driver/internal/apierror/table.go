@@ -14,6 +14,26 @@ var noCluster = backenderror.Meaning{
 	Text: "EKS does not know the cluster; an administrator has to correct iam.serviceAccounts in the driver's configuration",
 }
 
+// quota is the meaning of an error that says that there are as many of something as one may have.
+func quota(text string) backenderror.Meaning {
+	return backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: text}
+}
+
+// The quotas of "IAM and AWS STS quotas", of "Bucket quotas" and of "Amazon EKS service quotas".
+var (
+	tooManyUsers = quota("the AWS account has all the IAM users that one can have (5000, which AWS does not raise), and every access with a key needs one; " +
+		"an administrator has to remove users, to use another AWS account as a second backend, or to use authentication type ServiceAccount")
+	tooManyKeys     = quota("its IAM user has all the access keys that one can have (two), of which one is not in the driver's credential store; an administrator has to delete keys that nobody uses")
+	tooManyPolicies = quota("the AWS account has all the managed policies that its quota allows (1500 unless it was raised), and an access to more than about 14 buckets needs one; " +
+		"an administrator has to raise the quota \"Customer managed policies in an AWS account\", or users have to ask for fewer buckets in one access")
+	tooManyAttached = quota("its IAM user has all the managed policies that its quota allows (10 unless it was raised); an administrator has to detach those that nobody needs")
+	tooManyRoles    = quota("the AWS account has all the IAM roles that its quota allows (1000 unless it was raised), and every service account with an access needs one; " +
+		"an administrator has to raise the quota \"Roles per account\", or to remove roles")
+	tooManyBuckets = quota("the AWS account has all the buckets that its quota allows (10000 unless it was raised); an administrator has to raise the quota \"General purpose buckets\", or to remove buckets")
+	tooManyPods    = quota("the EKS cluster has all the Pod Identity associations that one can have (5000), and every service account with an access needs one; " +
+		"an administrator has to remove associations, or to configure oidcProvider in place of eksCluster")
+)
+
 var table = backenderror.Table{
 	Backend: "the store", Read: read, Codes: byCode, Operations: byOperation,
 	// What is missing may be anything, not only the subject of the call.
@@ -132,6 +152,14 @@ var byOperation = withValueCodes(map[string]backenderror.Meaning{
 	"CreatePodIdentityAssociation/InvalidParameter": backenderror.Settling,
 	"CreatePodIdentityAssociation/InvalidRequest":   backenderror.Settling,
 	"ListPodIdentityAssociations/ResourceNotFound":  noCluster,
+
+	"CreateUser/LimitExceeded":                           tooManyUsers,
+	"CreateAccessKey/LimitExceeded":                      tooManyKeys,
+	"CreatePolicy/LimitExceeded":                         tooManyPolicies,
+	"AttachUserPolicy/LimitExceeded":                     tooManyAttached,
+	"CreateRole/LimitExceeded":                           tooManyRoles,
+	"CreateBucket/TooManyBuckets":                        tooManyBuckets,
+	"CreatePodIdentityAssociation/ResourceLimitExceeded": tooManyPods,
 })
 
 func withValueCodes(rules map[string]backenderror.Meaning) map[string]backenderror.Meaning {
