@@ -184,7 +184,7 @@ func newEKSClient(base aws.Config, backend BackendConfig) *eks.Client {
 func (c CredentialsConfig) provider() aws.CredentialsProvider {
 	switch {
 	case c.AccessKeyIDFile != "":
-		return fileCredentials{idFile: c.AccessKeyIDFile, secretFile: c.SecretAccessKeyFile}
+		return fileCredentials{idFile: c.AccessKeyIDFile, secretFile: c.SecretAccessKeyFile, tokenFile: c.SessionTokenFile}
 	case c.AccessKeyID != "":
 		fixed := aws.Credentials{AccessKeyID: c.AccessKeyID, SecretAccessKey: c.SecretAccessKey.Reveal(), Source: "configuration"}
 		return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return fixed, nil })
@@ -193,10 +193,10 @@ func (c CredentialsConfig) provider() aws.CredentialsProvider {
 	}
 }
 
-// fileCredentials reads a key pair from two files, such as those of a mounted Secret. The SDK asks
-// again when what it was given expires.
+// fileCredentials reads a key pair from two files, such as those of a mounted Secret, and a session token from a third,
+// if it has a name. The SDK asks again when what it was given expires.
 type fileCredentials struct {
-	idFile, secretFile string
+	idFile, secretFile, tokenFile string
 }
 
 // Retrieve implements aws.CredentialsProvider.
@@ -209,8 +209,14 @@ func (f fileCredentials) Retrieve(context.Context) (aws.Credentials, error) {
 	if err != nil {
 		return aws.Credentials{}, err
 	}
+	token := ""
+	if f.tokenFile != "" {
+		if token, err = readLine(f.tokenFile); err != nil {
+			return aws.Credentials{}, err
+		}
+	}
 	return aws.Credentials{
-		AccessKeyID: id, SecretAccessKey: secret, Source: f.idFile, CanExpire: true, Expires: time.Now().Add(credentialsAge),
+		AccessKeyID: id, SecretAccessKey: secret, SessionToken: token, Source: f.idFile, CanExpire: true, Expires: time.Now().Add(credentialsAge),
 	}, nil
 }
 

@@ -69,13 +69,16 @@ type BackendConfig struct {
 	Workloads CredentialsConfig `json:"workloads,omitzero"`
 }
 
-// CredentialsConfig says where the driver's own credential at a store is. Both files are read again
+// CredentialsConfig says where the driver's own credential at a store is. The files are read again
 // when they change.
 type CredentialsConfig struct {
 	// AccessKeyIDFile holds the access key ID.
 	AccessKeyIDFile string `json:"accessKeyIDFile,omitempty"`
 	// SecretAccessKeyFile holds the secret key.
 	SecretAccessKeyFile string `json:"secretAccessKeyFile,omitempty"`
+	// SessionTokenFile holds the session token of temporary credentials, which whoever renews them writes before they
+	// end.
+	SessionTokenFile string `json:"sessionTokenFile,omitempty"`
 	// AccessKeyID is the access key ID itself, for programs and environment variables.
 	AccessKeyID string `json:"-"`
 	// SecretAccessKey is the secret key itself.
@@ -89,7 +92,7 @@ type IAMConfig struct {
 	// Region is what calls of the IAM API at an endpoint of one's own are signed for. Default: where
 	// the partition has its IAM, us-east-1 for aws.
 	Region string `json:"region,omitempty"`
-	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: aws.
+	// Partition is the second part of ARNs: aws, aws-cn, aws-us-gov. Default: that of the region, aws for an endpoint of one's own.
 	Partition string `json:"partition,omitempty"`
 	// Path groups the users, so that the driver's own rights can be limited to it. Default:
 	// /cosi/<driver name>/.

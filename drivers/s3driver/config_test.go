@@ -80,6 +80,8 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is for type static only"}},
 		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is needed with backends.a.iam.serviceAccounts"}},
+		"a session token without a key":                            {"backends: {a: {type: aws, credentials: {sessionTokenFile: /token}}}", []string{"backends.a.credentials: sessionTokenFile needs"}},
+		"a session for workloads":                                  {"backends: {a: {type: static, endpoint: 'http://127.0.0.1', credentials: &k {accessKeyIDFile: /id, secretAccessKeyFile: /key, sessionTokenFile: /token}, workloads: *k}}", []string{"backends.a.workloads.sessionTokenFile"}},
 		"two mistakes are both told of":                            {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},
 	}
 	for name, test := range tests {
@@ -213,5 +215,20 @@ backends:
 				t.Errorf("the driver accepts it: %t (%v), want %t", err == nil, err, test.want)
 			}
 		})
+	}
+}
+
+func TestPartitionOfTheRegion(t *testing.T) {
+	t.Parallel()
+	for settings, want := range map[string]string{
+		"region: eu-central-1": "aws", "region: cn-north-1": "aws-cn", "region: us-gov-east-1": "aws-us-gov", "region: cn-lab, endpoint: 'https://s3.lab.example.com'": "aws",
+	} {
+		config, err := s3driver.Format().Parse([]byte("backends: {a: {type: aws, " + settings + "}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.Backends["a"].IAM.Partition; got != want {
+			t.Errorf("%s: partition %q, want %q", settings, got, want)
+		}
 	}
 }

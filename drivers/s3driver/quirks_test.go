@@ -4,11 +4,15 @@ package s3driver_test
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -121,4 +125,43 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	mustSucceed(t, again.Delete(t, bucket, parameters))
 	w.mustCreate(t, bucket, map[string]string{"cors": oneOrigin})
 	mustSucceed(t, again.Delete(t, bucket, nil))
+}
+
+// TestPartitions is AWS in China, with names of its own.
+func TestPartitions(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{Partition: "aws-cn"})
+	on.backend.IAM.Partition = "aws-cn"
+	w := newWorld(t, on, worldOptions{})
+	var buckets []string
+	for range 16 {
+		buckets = append(buckets, w.NewBucket(t, nil))
+	}
+	for _, account := range [][]string{buckets[:1], buckets} {
+		request := grantRequest(drivertest.NewAccount(), readWrite, account...)
+		for range 2 {
+			mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, request)), buckets[0], "key"))
+		}
+		mustSucceed(t, w.revoke(t, request.GetAccountId(), account...))
+	}
+}
+
+// TestTemporaryCredentials has the driver itself use a session, from three files that somebody renews.
+func TestTemporaryCredentials(t *testing.T) {
+	t.Parallel()
+	on, server := startFake(t, s3fake.Options{})
+	directory := t.TempDir()
+	files := s3driver.CredentialsConfig{
+		AccessKeyIDFile: filepath.Join(directory, "id"), SecretAccessKeyFile: filepath.Join(directory, "secret"), SessionTokenFile: filepath.Join(directory, "token"),
+	}
+	security := sts.New(sts.Options{BaseEndpoint: aws.String(server.URL()), Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret)})
+	made, err := security.GetSessionToken(t.Context(), &sts.GetSessionTokenInput{})
+	mustSucceed(t, err)
+	for path, text := range map[string]*string{
+		files.AccessKeyIDFile: made.Credentials.AccessKeyId, files.SecretAccessKeyFile: made.Credentials.SecretAccessKey, files.SessionTokenFile: made.Credentials.SessionToken,
+	} {
+		mustSucceed(t, os.WriteFile(path, []byte(*text+"\n"), 0o600))
+	}
+	on.backend.Credentials = files
+	newWorld(t, on, worldOptions{}).NewBucket(t, nil)
 }

@@ -27,6 +27,16 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
+// partitionOf returns the partition of AWS that a region is in.
+func partitionOf(region string) string {
+	for _, partition := range []string{"aws-cn", "aws-us-gov"} {
+		if strings.HasPrefix(region, strings.TrimPrefix(partition, "aws-")+"-") {
+			return partition
+		}
+	}
+	return "aws"
+}
+
 var (
 	accountPattern = regexp.MustCompile(`^\d{12}$`)
 	iamPathPattern = regexp.MustCompile(`^/([[:graph:]]*/)?$`)
@@ -65,6 +75,9 @@ func (b BackendConfig) withDefaults(config Config) BackendConfig {
 	if !storeTypes()[b.Type].iam {
 		settings.Default(&b.AdminEndpoint, b.Endpoint)
 	} else {
+		if b.Endpoint == "" {
+			settings.Default(&b.IAM.Partition, partitionOf(b.Region))
+		}
 		settings.Default(&b.IAM.Partition, "aws")
 		settings.Default(&b.IAM.Path, "/cosi/"+config.DriverName+"/")
 		settings.Default(&b.IAM.Endpoint, b.Endpoint)
@@ -136,6 +149,9 @@ func (b BackendConfig) validateWorkloads(kind storeType, bad settings.Bad) {
 	if err := b.Workloads.check(); err != nil {
 		bad("workloads", "%v", err)
 	}
+	if b.Workloads.SessionTokenFile != "" {
+		bad("workloads.sessionTokenFile", "is for the driver's own credentials: workloads get a key that does not end")
+	}
 }
 
 // validate checks how pods get a role.
@@ -159,6 +175,8 @@ func (c CredentialsConfig) check() error {
 	switch {
 	case (c.AccessKeyIDFile == "") != (c.SecretAccessKeyFile == ""):
 		return errors.New("accessKeyIDFile and secretAccessKeyFile need each other")
+	case c.SessionTokenFile != "" && c.AccessKeyIDFile == "":
+		return errors.New("sessionTokenFile needs accessKeyIDFile and secretAccessKeyFile")
 	case (c.AccessKeyID == "") != c.SecretAccessKey.IsZero():
 		return errors.New("the access key ID and the secret key need each other")
 	case c.AccessKeyID != "" && c.AccessKeyIDFile != "":

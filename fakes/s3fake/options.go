@@ -16,6 +16,8 @@ type Options struct {
 	Region string
 	// AccountID is the 12-digit account; 000000000000 by default.
 	AccountID string
+	// Partition is the second part of ARNs; aws by default.
+	Partition string
 	// RootAccessKeyID and RootSecretAccessKey are the account's root credentials. Both are invented when empty and
 	// can be read with Server.Root.
 	RootAccessKeyID     string
@@ -76,6 +78,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.AccountID == "" {
 		o.AccountID = "000000000000"
+	}
+	if o.Partition == "" {
+		o.Partition = "aws"
 	}
 	if o.BodyThreshold == 0 {
 		o.BodyThreshold = 256 << 10

@@ -3,6 +3,7 @@
 package s3fake
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -121,10 +122,13 @@ func (q *query) respond(requestID string) ([]byte, error) {
 	return q.server.iam.Serve(iamapi.Request{Form: q.form, Principal: q.principal, RequestID: requestID, Context: q.conditions(), Now: q.server.options.Now()})
 }
 
-// authenticate verifies the signature. IAM is global and signed for us-east-1; STS is also regional.
+// iamRegions are where partitions other than aws have their one IAM.
+var iamRegions = map[string]string{"aws-cn": "cn-north-1", "aws-us-gov": "us-gov-west-1"}
+
+// authenticate verifies the signature. IAM is global and signed for one region of its partition; STS is also regional.
 func (q *query) authenticate() error {
 	s := q.server
-	region := "us-east-1"
+	region := cmp.Or(iamRegions[s.options.Partition], "us-east-1")
 	switch q.service {
 	case "sts":
 		region = ""

@@ -75,7 +75,7 @@ func (s *Server) open() error {
 	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Blobs: s.backing.Bodies, Now: s.now}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
-	s.account, err = iam.New(iam.Options{ID: o.AccountID, Partition: "aws", RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, ForgetsTags: o.Quirks.ForgetsTags, Journal: s.backing.Journal, Now: o.Now})
+	s.account, err = iam.New(iam.Options{ID: o.AccountID, Partition: o.Partition, RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, ForgetsTags: o.Quirks.ForgetsTags, Journal: s.backing.Journal, Now: o.Now})
 	if err != nil {
 		return fmt.Errorf("open the account: %w", err)
 	}
