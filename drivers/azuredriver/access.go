@@ -39,7 +39,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 			return driverkit.Access{}, err
 		}
 		access.Buckets[bucket.ID] = backend.info()
-		access.Credential.CertificateAuthority = backend.certificateAuthority
+		access.Credential.CertificateAuthority = backend.authorities.PEM()
 	}
 	if request.AuthType == driverkit.ServiceAccount {
 		return access, d.grantIdentity(ctx, asked)

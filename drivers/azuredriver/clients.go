@@ -4,8 +4,6 @@ package azuredriver
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/http"
 	"os"
@@ -39,31 +37,19 @@ const (
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func clientOptions(caFile string, wrap wrapTransport) (azcore.ClientOptions, error) {
-	transport, err := newTransport(caFile)
-	if err != nil {
-		return azcore.ClientOptions{}, err
-	}
+func clientOptions(authorities *driverkit.Authorities, wrap wrapTransport) azcore.ClientOptions {
 	return azcore.ClientOptions{
 		Retry:     policy.RetryOptions{MaxRetries: maxRetries, RetryDelay: firstRetry, MaxRetryDelay: longestRetry},
 		Telemetry: policy.TelemetryOptions{ApplicationID: applicationID},
-		Transport: &http.Client{Transport: wrap(transport), CheckRedirect: noRedirect},
-	}, nil
+		Transport: &http.Client{Transport: wrap(newTransport(authorities)), CheckRedirect: noRedirect},
+	}
 }
 
 // noRedirect keeps signed requests from going elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func newTransport(caFile string) (http.RoundTripper, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	pem, err := driverkit.CertificateAuthorities(caFile)
-	if err != nil || pem == "" {
-		return transport, err
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(pem))
-	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-	return transport, nil
+func newTransport(authorities *driverkit.Authorities) http.RoundTripper {
+	return authorities.Transport(http.DefaultTransport.(*http.Transport).Clone())
 }
 
 // newIdentity returns who the driver is for Microsoft Entra. It makes no call.
@@ -121,10 +107,11 @@ func (a *application) current() (*azidentity.ClientSecretCredential, error) {
 
 // login prepares calls to Azure Resource Manager by credentials of the driver's own. It makes none.
 func (m ManagementConfig) login(credentials CredentialsConfig, wrap wrapTransport) (azcore.TokenCredential, *arm.ClientOptions, error) {
-	options, err := clientOptions(m.CAFile, wrap)
+	authorities, err := driverkit.OpenAuthorities(m.CAFile)
 	if err != nil {
 		return nil, nil, err
 	}
+	options := clientOptions(authorities, wrap)
 	login, err := newIdentity(credentials, options)
 	if err != nil {
 		return nil, nil, err

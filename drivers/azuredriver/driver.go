@@ -53,9 +53,9 @@ const managementBackend = "management"
 
 // backend is one configured storage account.
 type backend struct {
-	name                 string
-	config               BackendConfig
-	certificateAuthority string
+	name        string
+	config      BackendConfig
+	authorities *driverkit.Authorities
 	// key is nil for an account that does not accept its keys.
 	key        *signature.SharedKey
 	buckets    *bucket.Store
@@ -102,7 +102,7 @@ func New(options Options) (*Driver, error) {
 
 func newBackend(config Config, name string, options Options, wrapper func(backend string) wrapTransport) (*backend, error) {
 	settings := config.Backends[name]
-	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
+	authorities, err := driverkit.OpenAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +114,9 @@ func newBackend(config Config, name string, options Options, wrapper func(backen
 	if listed != nil {
 		wrap = func(next http.RoundTripper) http.RoundTripper { return listed.Watch(wrapper(name)(next)) }
 	}
-	client, err := clientOptions(settings.CAFile, wrap)
-	if err != nil {
-		return nil, err
-	}
+	client := clientOptions(authorities, wrap)
 	made := &backend{
-		name: name, config: settings, certificateAuthority: authority,
+		name: name, config: settings, authorities: authorities,
 		buckets:    &bucket.Store{Driver: config.DriverName, Cluster: config.Cluster},
 		signatures: &signature.Manager{Driver: config.DriverName, Cluster: config.Cluster, Records: config.RecordsContainer, Now: options.Now},
 	}
@@ -162,7 +159,7 @@ func (d *Driver) revision() string {
 		if backend.key != nil {
 			fingerprint = backend.key.Fingerprint()
 		}
-		all[name] = visible{backend.config.publicURL(name), backend.certificateAuthority, fingerprint}
+		all[name] = visible{backend.config.publicURL(name), backend.authorities.PEM(), fingerprint}
 	}
 	revision, err := driverkit.Digest(all)
 	if err != nil {

@@ -52,7 +52,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 	if err != nil {
 		return driverkit.Access{}, apierror.Translate("account "+name, err)
 	}
-	access.Credential = driverkit.Credential{GCS: &credential, CertificateAuthority: backend.certificateAuthority}
+	access.Credential = driverkit.Credential{GCS: &credential, CertificateAuthority: backend.authorities.PEM()}
 	return access, nil
 }
 

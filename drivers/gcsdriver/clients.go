@@ -5,8 +5,6 @@ package gcsdriver
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +21,7 @@ import (
 	"google.golang.org/api/option"
 	storage "google.golang.org/api/storage/v1"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
 )
 
@@ -41,8 +40,8 @@ type clients struct {
 
 // newClients makes the clients. From the network up, a request is sent through what wrap makes of
 // the transport, repeated, and given a token, which is asked for in the same way.
-func newClients(ctx context.Context, settings BackendConfig, authority string, wrap wrapTransport) (clients, error) {
-	transport := wrap(newTransport(authority))
+func newClients(ctx context.Context, settings BackendConfig, authorities *driverkit.Authorities, wrap wrapTransport) (clients, error) {
+	transport := wrap(newTransport(authorities))
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: transport, Timeout: tokenTimeout})
 	client := &http.Client{Transport: call.Retry{Next: transport}}
 	if !settings.WithoutAccounts {
@@ -67,7 +66,7 @@ func clientOptions(client *http.Client, endpoint, path string) []option.ClientOp
 	return options
 }
 
-func newTransport(authority string) http.RoundTripper {
+func newTransport(authorities *driverkit.Authorities) http.RoundTripper {
 	base, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return http.DefaultTransport
@@ -75,12 +74,7 @@ func newTransport(authority string) http.RoundTripper {
 	own := base.Clone()
 	// Many calls go to one host at a time.
 	own.MaxIdleConnsPerHost = 64
-	if authority != "" {
-		roots := x509.NewCertPool()
-		roots.AppendCertsFromPEM([]byte(authority))
-		own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
-	}
-	return own
+	return authorities.Transport(own)
 }
 
 // newTokens returns the driver's own tokens, from a file or from where Google's clients look by

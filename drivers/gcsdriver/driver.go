@@ -39,7 +39,6 @@ type Options struct {
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
 type Driver struct {
 	config   Config
-	revision string
 	backends driverkit.Backends[*backend]
 }
 
@@ -52,13 +51,13 @@ var (
 
 // backend is one configured project.
 type backend struct {
-	name                 string
-	config               BackendConfig
-	certificateAuthority string
-	roles                policy.Roles
-	buckets              *bucket.Store
-	accounts             *serviceaccount.Accounts
-	principals           *principal.Principals
+	name        string
+	config      BackendConfig
+	authorities *driverkit.Authorities
+	roles       policy.Roles
+	buckets     *bucket.Store
+	accounts    *serviceaccount.Accounts
+	principals  *principal.Principals
 }
 
 // New makes a driver. It makes no calls: an endpoint that is down does not keep the driver from
@@ -72,9 +71,6 @@ func New(options Options) (*Driver, error) {
 		return nil, errors.New("make the GCS driver: it needs a credential store")
 	}
 	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}}
-	if driver.revision, err = config.revision(); err != nil {
-		return nil, err
-	}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
 		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
 	})
@@ -100,11 +96,11 @@ func New(options Options) (*Driver, error) {
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
 func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, wrap wrapTransport) (*backend, error) {
-	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
+	authorities, err := driverkit.OpenAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := newClients(context.Background(), settings, authority, wrap)
+	clients, err := newClients(context.Background(), settings, authorities, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +109,10 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 		Store: store, Driver: config.DriverName, Cluster: config.Cluster,
 	}
 	return &backend{
-		name:                 name,
-		config:               settings,
-		certificateAuthority: authority,
-		roles:                settings.Roles.table().Defaults(),
+		name:        name,
+		config:      settings,
+		authorities: authorities,
+		roles:       settings.Roles.table().Defaults(),
 		buckets: &bucket.Store{
 			API: clients.storage, Project: settings.Project, Location: settings.Location,
 			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts,
@@ -136,7 +132,7 @@ func (d *Driver) Info() driverkit.Info {
 	}
 	return driverkit.Info{
 		Name:                 d.config.DriverName,
-		Revision:             d.revision,
+		Revision:             d.revision(),
 		Protocols:            []driverkit.Protocol{driverkit.GCS},
 		AuthTypes:            authTypes,
 		MultiBucket:          authTypes,
@@ -149,20 +145,20 @@ func (d *Driver) Info() driverkit.Info {
 
 // revision changes with what appears in responses: projects and certificate authorities. The roles are
 // in it too, so that their change reaches the accesses that exist.
-func (c Config) revision() (string, error) {
+func (d *Driver) revision() string {
 	type visible struct {
 		Project, Authority string
 		Roles              RolesConfig
 	}
 	all := map[string]visible{}
-	for name, backend := range c.Backends {
-		authority, err := driverkit.CertificateAuthorities(backend.CAFile)
-		if err != nil {
-			return "", fmt.Errorf("backend %s: %w", name, err)
-		}
-		all[name] = visible{backend.Project, authority, backend.Roles}
+	for name, made := range d.backends.ByName {
+		all[name] = visible{made.config.Project, made.authorities.PEM(), made.config.Roles}
 	}
-	return driverkit.Digest(all)
+	revision, err := driverkit.Digest(all)
+	if err != nil {
+		return ""
+	}
+	return revision
 }
 
 // info describes a bucket of the backend.

@@ -76,7 +76,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 
 // grant returns the credential; without a key for those who authenticate as their service account.
 func (b *backend) grant(ctx context.Context, authType driverkit.AuthType, asked account.Request) (driverkit.Credential, error) {
-	granted := driverkit.Credential{CertificateAuthority: b.certificateAuthority}
+	granted := driverkit.Credential{CertificateAuthority: b.authorities.PEM()}
 	if authType == driverkit.ServiceAccount {
 		return granted, b.identities.Grant(ctx, asked)
 	}

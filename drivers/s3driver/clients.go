@@ -31,15 +31,13 @@ const credentialsAge = 30 * time.Second
 
 // newAWSConfig returns the SDK's configuration for one backend. The SDK's environment and profile
 // files are used only by a backend without credentials of its own.
-func newAWSConfig(ctx context.Context, backend BackendConfig, wrap wrapTransport) (aws.Config, error) {
-	client, err := newHTTPClient(backend)
-	if err != nil {
-		return aws.Config{}, err
-	}
+func newAWSConfig(ctx context.Context, backend BackendConfig, authorities *driverkit.Authorities, wrap wrapTransport) (aws.Config, error) {
+	client := newHTTPClient(authorities)
 	result := aws.Config{Region: backend.Region, HTTPClient: client}
 	if provider := backend.Credentials.provider(); provider != nil {
 		result.Credentials = provider
 	} else {
+		var err error
 		// A buildable client is what the SDK needs in order to honour AWS_CA_BUNDLE.
 		result, err = config.LoadDefaultConfig(ctx, config.WithRegion(backend.Region), config.WithHTTPClient(client))
 		if err != nil {
@@ -47,7 +45,7 @@ func newAWSConfig(ctx context.Context, backend BackendConfig, wrap wrapTransport
 		}
 	}
 	if buildable, ok := result.HTTPClient.(*awshttp.BuildableClient); ok {
-		result.HTTPClient = &http.Client{Transport: wrap(buildable.GetTransport()), CheckRedirect: noRedirect}
+		result.HTTPClient = &http.Client{Transport: wrap(authorities.Transport(buildable.GetTransport())), CheckRedirect: noRedirect}
 	}
 	return result, nil
 }
@@ -55,11 +53,12 @@ func newAWSConfig(ctx context.Context, backend BackendConfig, wrap wrapTransport
 // noRedirect leaves redirects to the SDK, which has to sign again.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func newHTTPClient(backend BackendConfig) (*awshttp.BuildableClient, error) {
+// newHTTPClient is for what the SDK asks for credentials.
+func newHTTPClient(authorities *driverkit.Authorities) *awshttp.BuildableClient {
 	client := awshttp.NewBuildableClient()
-	pem, err := driverkit.CertificateAuthorities(backend.CAFile)
-	if err != nil || pem == "" {
-		return client, err
+	pem := authorities.PEM()
+	if pem == "" {
+		return client
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(pem))
@@ -68,7 +67,7 @@ func newHTTPClient(backend BackendConfig) (*awshttp.BuildableClient, error) {
 			transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
 		transport.TLSClientConfig.RootCAs = roots
-	}), nil
+	})
 }
 
 // newS3Client returns a client that takes the buckets of one account for what they are: whoever can make a bucket can

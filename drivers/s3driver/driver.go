@@ -38,7 +38,6 @@ type Options struct {
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
 type Driver struct {
 	config   Config
-	revision string
 	backends driverkit.Backends[*backend]
 	usage    *usage
 }
@@ -52,13 +51,13 @@ var (
 
 // backend is one configured store.
 type backend struct {
-	name                 string
-	config               BackendConfig
-	kind                 storeType
-	certificateAuthority string
-	owner                *awsAccount
-	buckets              *bucket.Store
-	accounts             accounts
+	name        string
+	config      BackendConfig
+	kind        storeType
+	authorities *driverkit.Authorities
+	owner       *awsAccount
+	buckets     *bucket.Store
+	accounts    accounts
 	// identities is nil if workloads cannot authenticate as their service account.
 	identities *role.Roles
 }
@@ -74,9 +73,6 @@ func New(options Options) (*Driver, error) {
 		return nil, errors.New("make the S3 driver: it needs a credential store")
 	}
 	driver := &Driver{config: config, backends: driverkit.Backends[*backend]{Default: config.DefaultBackend, ByName: map[string]*backend{}}, usage: &usage{store: options.Credentials, config: config}}
-	if driver.revision, err = config.revision(); err != nil {
-		return nil, err
-	}
 	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
 		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
 	})
@@ -103,21 +99,21 @@ func New(options Options) (*Driver, error) {
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
 func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, locks *keylock.Locks, wrap wrapTransport) (*backend, error) {
-	base, err := newAWSConfig(context.Background(), settings, wrap)
+	authorities, err := driverkit.OpenAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	authority, err := driverkit.CertificateAuthorities(settings.CAFile)
+	base, err := newAWSConfig(context.Background(), settings, authorities, wrap)
 	if err != nil {
 		return nil, err
 	}
 	owner := newAWSAccount(base, settings)
 	made := &backend{
-		name:                 name,
-		owner:                owner,
-		config:               settings,
-		kind:                 storeTypes()[settings.Type],
-		certificateAuthority: authority,
+		name:        name,
+		owner:       owner,
+		config:      settings,
+		kind:        storeTypes()[settings.Type],
+		authorities: authorities,
 		buckets: &bucket.Store{
 			API:      newS3Client(base, settings, owner),
 			Region:   settings.Region,
@@ -150,7 +146,7 @@ func (d *Driver) authTypes() []driverkit.AuthType {
 func (d *Driver) Info() driverkit.Info {
 	return driverkit.Info{
 		Name:                 d.config.DriverName,
-		Revision:             d.revision,
+		Revision:             d.revision(),
 		Protocols:            []driverkit.Protocol{driverkit.S3},
 		AuthTypes:            d.authTypes(),
 		MultiBucket:          d.authTypes(),
@@ -162,17 +158,18 @@ func (d *Driver) Info() driverkit.Info {
 }
 
 // revision changes with what appears in responses: endpoints, regions, addressing and authorities.
-func (c Config) revision() (string, error) {
+func (d *Driver) revision() string {
 	type visible struct{ Endpoint, Region, Addressing, Authority string }
 	all := map[string]visible{}
-	for name, backend := range c.Backends {
-		authority, err := driverkit.CertificateAuthorities(backend.CAFile)
-		if err != nil {
-			return "", fmt.Errorf("backend %s: %w", name, err)
-		}
-		all[name] = visible{backend.publicEndpoint(backend.Region), backend.Region, string(backend.Addressing), authority}
+	for name, made := range d.backends.ByName {
+		backend := made.config
+		all[name] = visible{backend.publicEndpoint(backend.Region), backend.Region, string(backend.Addressing), made.authorities.PEM()}
 	}
-	return driverkit.Digest(all)
+	revision, err := driverkit.Digest(all)
+	if err != nil {
+		return ""
+	}
+	return revision
 }
 
 // info describes a bucket of the backend.

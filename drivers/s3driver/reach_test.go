@@ -184,3 +184,28 @@ func testWrongLogin(t *testing.T, on target) {
 		drivertest.WantCode(t, err, codes.Unauthenticated, "credentials")
 	}
 }
+
+// TestCAFileIsReadAgain has the authority of a store renewed under a driver that runs: it trusts the new one, and tells its
+// sidecar to grant again, so that workloads get it, too.
+func TestCAFileIsReadAgain(t *testing.T) {
+	t.Parallel()
+	server, trusted := selfSigned(t)
+	_, file := selfSigned(t)
+	on, _ := startFake(t, s3fake.Options{TLS: server})
+	on.backend.CAFile = file
+	w := newWorld(t, on, worldOptions{})
+	before, err := w.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})
+	mustSucceed(t, err)
+	renewed, err := os.ReadFile(trusted)
+	mustSucceed(t, err)
+	mustSucceed(t, os.WriteFile(file, renewed, 0o600))
+	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)))
+	if got := granted.GetCredentials().GetCertificateAuthority(); got != string(renewed) {
+		t.Errorf("workloads get\n%s", got)
+	}
+	after, err := w.DriverGetInfo(t.Context(), &cosi.DriverGetInfoRequest{})
+	mustSucceed(t, err)
+	if before.GetRevision() == after.GetRevision() {
+		t.Error("the sidecar is not told")
+	}
+}
