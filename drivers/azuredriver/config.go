@@ -70,6 +70,9 @@ type BackendConfig struct {
 	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
 	// them too. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
+	// of this host need no such word.
+	Insecure bool `json:"insecure,omitempty"`
 	// ResourceID is the storage account's ID at Azure Resource Manager:
 	// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>. It is
 	// needed for authentication type ServiceAccount and for accountKeyName.

@@ -17,7 +17,7 @@ const EnvironmentPrefix = "AZURE_DRIVER_"
 // variables that describe a driver with one storage account.
 func Format() settings.Format[Config, BackendConfig] {
 	return settings.Format[Config, BackendConfig]{
-		Backend: "storage account", Variables: variables(), Complete: Config.complete,
+		Backend: "storage account", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
 		Single: single,
 	}
 }
@@ -52,6 +52,10 @@ func variables() []settings.Variable[Config, BackendConfig] {
 		{
 			Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the Blob service for workloads, if it is another.",
 			Set: func(_ *Config, a *BackendConfig, v string) { a.PublicEndpoint = v },
+		},
+		{
+			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Set: func(_ *Config, a *BackendConfig, v string) { a.Insecure = v == "true" },
 		},
 		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, a *BackendConfig, v string) { a.CAFile = v }},
 		{Name: EnvironmentPrefix + "RESOURCE_ID", Description: "ID of the storage account at Azure Resource Manager.", Set: func(_ *Config, a *BackendConfig, v string) { a.ResourceID = v }},

@@ -89,7 +89,7 @@ var (
 
 func (b BackendConfig) validate(bad settings.Bad) {
 	b.validateAddress(bad)
-	settings.CheckReach(bad, "https://blob.example.com", b.CAFile, map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint})
+	b.reach().Check(bad, "https://blob.example.com")
 	if err := b.Credentials.check(b.Signing); err != nil {
 		bad("credentials", "%v", err)
 	}
@@ -102,6 +102,19 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	if b.Signing == SigningUserDelegation && strings.HasPrefix(b.Endpoint, "http://") {
 		bad("endpoint", "%s has no TLS, without which Azure takes no tokens of Microsoft Entra", b.Endpoint)
 	}
+}
+
+// reach is how the backends are reached, by their names.
+func (c Config) reach() map[string]settings.Reach {
+	all := map[string]settings.Reach{}
+	for name, backend := range c.Backends {
+		all[name] = backend.reach()
+	}
+	return all
+}
+
+func (b BackendConfig) reach() settings.Reach {
+	return settings.Reach{CAFile: b.CAFile, Insecure: b.Insecure, Endpoints: map[string]string{"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint}}
 }
 
 func (b BackendConfig) validateAddress(bad settings.Bad) {

@@ -44,6 +44,9 @@ type BackendConfig struct {
 	// CAFile is a PEM file with the certificates that may have signed those of the endpoints.
 	// Workloads get them too. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
+	// of this host need no such word.
+	Insecure bool `json:"insecure,omitempty"`
 	// WithoutAccounts is for an emulator that knows neither accounts nor labels, such as
 	// fake-gcs-server: the driver sends no credentials, takes a bucket without labels for its own, and
 	// refuses accesses. Needs an endpoint. Never set it for a store that others use.

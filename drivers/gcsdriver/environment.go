@@ -15,7 +15,7 @@ const environmentBackend = "default"
 // variables that describe a driver with one backend.
 func Format() settings.Format[Config, BackendConfig] {
 	return settings.Format[Config, BackendConfig]{
-		Backend: "backend", Variables: variables(), Complete: Config.complete,
+		Backend: "backend", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
 		Single: func(config *Config, backend BackendConfig) error {
 			config.DefaultBackend = environmentBackend
 			config.Backends = map[string]BackendConfig{environmentBackend: backend}
@@ -36,6 +36,10 @@ func variables() []settings.Variable[Config, BackendConfig] {
 		},
 		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage; unset means Google's.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
 		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it is another than the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAMEndpoint = v }},
+		{
+			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.Insecure = v == "true" },
+		},
 		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoints.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
 		{
 			Name: EnvironmentPrefix + "WITHOUT_ACCOUNTS", Description: "true for an emulator that knows neither accounts nor labels, such as fake-gcs-server.",

@@ -73,7 +73,7 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	if !locationPattern.MatchString(b.Location) {
 		bad("location", "%q is not a location such as EU or EUROPE-WEST1", b.Location)
 	}
-	settings.CheckReach(bad, "https://storage.googleapis.com", b.CAFile, map[string]string{"endpoint": b.Endpoint, "iamEndpoint": b.IAMEndpoint})
+	b.reach().Check(bad, "https://storage.googleapis.com")
 	b.WorkloadIdentity.validate(bad)
 	if b.WithoutAccounts && (b.Endpoint == "" || b.CredentialsFile != "" || b.WorkloadIdentity.Pool != "") {
 		bad("withoutAccounts", "is for emulators: it needs an endpoint, and neither credentialsFile nor workloadIdentity")
@@ -82,6 +82,19 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	for _, role := range slices.Sorted(maps.Keys(wrong)) {
 		bad("roles."+role, "%v", wrong[role])
 	}
+}
+
+// reach is how the backends are reached, by their names.
+func (c Config) reach() map[string]settings.Reach {
+	all := map[string]settings.Reach{}
+	for name, backend := range c.Backends {
+		all[name] = backend.reach()
+	}
+	return all
+}
+
+func (b BackendConfig) reach() settings.Reach {
+	return settings.Reach{CAFile: b.CAFile, Insecure: b.Insecure, Endpoints: map[string]string{"endpoint": b.Endpoint, "iamEndpoint": b.IAMEndpoint}}
 }
 
 func (w WorkloadIdentityConfig) validate(bad settings.Bad) {

@@ -107,8 +107,8 @@ func newDriver(t *testing.T) *s3driver.Driver {
 	config, err := s3driver.Format().Parse([]byte(`
 defaultBackend: main
 backends:
-  main: {type: aws, endpoint: "http://main.invalid"}
-  lab: {type: aws, endpoint: "http://lab.invalid", region: lab-1}
+  main: {type: aws, endpoint: "https://main.invalid"}
+  lab: {type: aws, endpoint: "https://lab.invalid", region: lab-1}
   cloud: {type: aws}
 `))
 	if err != nil {

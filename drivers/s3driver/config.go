@@ -59,6 +59,9 @@ type BackendConfig struct {
 	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Workloads get
 	// them too. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
+	// of this host need no such word.
+	Insecure bool `json:"insecure,omitempty"`
 	// Credentials are the driver's own. Default: what the AWS SDK finds in its environment.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 	// IAM configures the accounts of type aws.

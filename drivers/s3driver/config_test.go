@@ -191,9 +191,9 @@ backends:
   aws:
     type: aws
     iam: {path: /teams/, permissionsBoundary: 'arn:aws:iam::1:policy/b', serviceAccounts: {eksCluster: prod, rolePrefix: blue}}
-  minio: {type: minio, endpoint: 'http://minio:9000', adminEndpoint: 'http://minio:9001', credentials: &key {accessKeyIDFile: /id, secretAccessKeyFile: /secret}}
-  versitygw: {type: versitygw, endpoint: 'http://vgw:7070', publicEndpoint: 'https://s3.example.com', credentials: *key}
-  static: {type: static, endpoint: 'http://garage:3900', region: garage, addressing: virtual, credentials: *key, workloads: *key}
+  minio: {type: minio, insecure: true, endpoint: 'http://minio:9000', adminEndpoint: 'http://minio:9001', credentials: &key {accessKeyIDFile: /id, secretAccessKeyFile: /secret}}
+  versitygw: {type: versitygw, insecure: true, endpoint: 'http://vgw:7070', publicEndpoint: 'https://s3.example.com', credentials: *key}
+  static: {type: static, insecure: true, endpoint: 'http://garage:3900', region: garage, addressing: virtual, credentials: *key, workloads: *key}
 `, true},
 		"no backends":              {"driverName: s3.example.com", false},
 		"a backend without a type": {"backends: {a: {endpoint: 'http://h'}}", false},

@@ -18,7 +18,7 @@ const environmentBackend = "default"
 // variables that describe a driver with one backend.
 func Format() settings.Format[Config, BackendConfig] {
 	return settings.Format[Config, BackendConfig]{
-		Backend: "backend", Variables: variables(), Complete: Config.complete,
+		Backend: "backend", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
 		Single: func(config *Config, backend BackendConfig) error {
 			if backend.Type == "" {
 				backend.Type = TypeAWS
@@ -40,6 +40,10 @@ func variables() []settings.Variable[Config, BackendConfig] {
 		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it is another than the store's.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAM.Endpoint = v }},
 		{Name: EnvironmentPrefix + "REGION", Description: "Region of the store.", Set: func(_ *Config, b *BackendConfig, v string) { b.Region = v }},
 		{Name: EnvironmentPrefix + "ADDRESSING", Description: "path or virtual.", Set: func(_ *Config, b *BackendConfig, v string) { b.Addressing = Addressing(v) }},
+		{
+			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.Insecure = v == "true" },
+		},
 		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
 		{Name: EnvironmentPrefix + "ACCESS_KEY_ID", Description: "Access key ID of the driver itself.", Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.AccessKeyID = v }},
 		{

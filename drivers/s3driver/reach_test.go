@@ -86,7 +86,7 @@ func TestVirtualAddressing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	on.backend.Endpoint, on.backend.Addressing = "http://s3.example.com", s3driver.AddressingVirtual
+	on.backend.Endpoint, on.backend.Addressing, on.backend.Insecure = "http://s3.example.com", s3driver.AddressingVirtual, true
 	var mu sync.Mutex
 	hosts := map[string]bool{}
 	// The names of the test are in no DNS.

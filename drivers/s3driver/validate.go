@@ -100,10 +100,23 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
 		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
 	}
-	settings.CheckReach(bad, "https://s3.example.com", b.CAFile, map[string]string{
+	b.reach().Check(bad, "https://s3.example.com")
+}
+
+// reach is how the backends are reached, by their names.
+func (c Config) reach() map[string]settings.Reach {
+	all := map[string]settings.Reach{}
+	for name, backend := range c.Backends {
+		all[name] = backend.reach()
+	}
+	return all
+}
+
+func (b BackendConfig) reach() settings.Reach {
+	return settings.Reach{CAFile: b.CAFile, Insecure: b.Insecure, Endpoints: map[string]string{
 		"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "adminEndpoint": b.AdminEndpoint,
 		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
-	})
+	}}
 }
 
 // validateAccounts checks what the type needs and what only it may have.

@@ -5,6 +5,8 @@ package settings
 import (
 	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -35,18 +37,54 @@ func Complete[B any](parent string, backends map[string]B, defaults func(B) B, c
 	return complete, problems
 }
 
-// CheckReach checks how a backend is reached: its endpoints, by their fields, of which one has the name endpoint, and
-// the certificate authorities in its caFile. The example is an endpoint as it should be.
-func CheckReach(bad Bad, example, caFile string, endpoints map[string]string) {
-	for _, field := range slices.Sorted(maps.Keys(endpoints)) {
-		if err := driverkit.CheckEndpoint(endpoints[field], example); err != nil {
+// Reach is how a backend is reached.
+type Reach struct {
+	// Endpoints are URLs by their fields, of which one has the name endpoint.
+	Endpoints map[string]string
+	// CAFile has the certificate authorities.
+	CAFile string
+	// Insecure accepts endpoints without TLS at other hosts than this one.
+	Insecure bool
+}
+
+// Check checks how a backend is reached. The example is an endpoint as it should be.
+func (r Reach) Check(bad Bad, example string) {
+	for _, field := range slices.Sorted(maps.Keys(r.Endpoints)) {
+		if err := driverkit.CheckEndpoint(r.Endpoints[field], example); err != nil {
 			bad(field, "%v", err)
 		}
 	}
-	if endpoint := endpoints["endpoint"]; caFile != "" && strings.HasPrefix(endpoint, "http://") {
+	plain := r.Plain()
+	for _, field := range slices.Sorted(maps.Keys(plain)) {
+		if !r.Insecure && !loopback(plain[field]) {
+			bad(field, "%s has no TLS, so that what is in keys, tokens and objects can be read and changed on the way: use https, or accept that by insecure: true", plain[field])
+		}
+	}
+	if endpoint := r.Endpoints["endpoint"]; r.CAFile != "" && strings.HasPrefix(endpoint, "http://") {
 		bad("caFile", "is set, but the endpoint %s has no TLS", endpoint)
 	}
-	if _, err := driverkit.CertificateAuthorities(caFile); err != nil {
+	if _, err := driverkit.CertificateAuthorities(r.CAFile); err != nil {
 		bad("caFile", "%v", err)
 	}
+}
+
+// Plain are the endpoints without TLS. One that another field takes from endpoint by default is named once.
+func (r Reach) Plain() map[string]string {
+	plain := map[string]string{}
+	for field, endpoint := range r.Endpoints {
+		if strings.HasPrefix(endpoint, "http://") && driverkit.CheckEndpoint(endpoint, "") == nil && (field == "endpoint" || endpoint != r.Endpoints["endpoint"]) {
+			plain[field] = endpoint
+		}
+	}
+	return plain
+}
+
+// loopback reports whether a URL stays on this host.
+func loopback(endpoint string) bool {
+	parsed, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	host := parsed.Hostname()
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }

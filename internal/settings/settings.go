@@ -21,6 +21,8 @@ type Format[C, B any] struct {
 	Variables []Variable[C, B]
 	// Single makes the backend the only one of the configuration.
 	Single func(config *C, backend B) error
+	// Reach tells how each backend of a complete configuration is reached, by its name.
+	Reach func(C) map[string]Reach
 	// Complete fills in defaults and then returns everything that is wrong, each with its field.
 	Complete func(C) (C, error)
 }

@@ -25,6 +25,7 @@ func (s *S3Store) Driver() Driver {
 			"S3_DRIVER_NAME":              S3DriverName,
 			"S3_DRIVER_TYPE":              s.kind,
 			"S3_DRIVER_REGION":            region,
+			"S3_DRIVER_INSECURE":          "true",
 			"S3_DRIVER_ENDPOINT":          s.NetworkURL(),
 			"S3_DRIVER_PUBLIC_ENDPOINT":   s.URL(),
 			"S3_DRIVER_ACCESS_KEY_ID":     rootKey,
@@ -41,6 +42,7 @@ func (s *AzureStore) Driver() Driver {
 			"AZURE_DRIVER_NAME":            AzureDriverName,
 			"AZURE_DRIVER_ACCOUNT":         azurefake.DefaultAccount,
 			"AZURE_DRIVER_ACCOUNT_KEY":     azureKey,
+			"AZURE_DRIVER_INSECURE":        "true",
 			"AZURE_DRIVER_ENDPOINT":        s.NetworkURL(),
 			"AZURE_DRIVER_PUBLIC_ENDPOINT": s.URL(),
 		},
@@ -56,6 +58,7 @@ func (s *GCSStore) Driver() Driver {
 			"COOPER_CREDENTIAL_STORE": "directory:" + keptCredentials,
 			"GCS_DRIVER_NAME":         GCSDriverName,
 			"GCS_DRIVER_PROJECT":      s.ProjectID(),
+			"GCS_DRIVER_INSECURE":     "true",
 			"GCS_DRIVER_ENDPOINT":     s.NetworkURL(),
 		},
 	}

@@ -68,6 +68,7 @@ func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) in
 			if err != nil {
 				return err
 			}
+			warn(ctx, log, p.Format, config)
 			driver, err := p.New(ctx, config, &options)
 			if err != nil {
 				return err
@@ -75,4 +76,17 @@ func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) in
 			return driverkit.Serve(ctx, driver, options)
 		},
 	}, args, stdout, stderr)
+}
+
+// warn says which endpoints have no TLS.
+func warn[C, B any](ctx context.Context, log *slog.Logger, format settings.Format[C, B], config C) {
+	if format.Reach == nil {
+		return
+	}
+	for name, reach := range format.Reach(config) {
+		for field, endpoint := range reach.Plain() {
+			log.WarnContext(ctx, "an endpoint has no TLS: keys, tokens and objects can be read and changed on the way",
+				"backend", name, "field", field, "endpoint", endpoint)
+		}
+	}
 }

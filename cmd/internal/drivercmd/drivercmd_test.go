@@ -58,6 +58,9 @@ func program() drivercmd.Program[nothing, nothing] {
 			Variables: []settings.Variable[nothing, nothing]{{Name: "FILES_SIZE", Description: "And that is all."}},
 			Single:    func(*nothing, nothing) error { return nil },
 			Complete:  func(nothing) (nothing, error) { return nothing{}, nil },
+			Reach: func(nothing) map[string]settings.Reach {
+				return map[string]settings.Reach{"main": {Endpoints: map[string]string{"endpoint": "http://127.0.0.1:9000"}}}
+			},
 		},
 		Flags: func(f *pflag.FlagSet) { f.StringVar(&d.outage, "outage", "", "file that stands for an outage") },
 		New: func(_ context.Context, _ nothing, o *driverkit.Options) (driverkit.Driver, error) {
@@ -102,6 +105,8 @@ func TestADriverServes(t *testing.T) {
 			}
 			if got := process.Output(); !strings.Contains(got, `"msg":"made"`) {
 				t.Errorf("the log is not JSON:\n%s", got)
+			} else if !strings.Contains(got, `has no TLS`) || !strings.Contains(got, `"endpoint":"http://127.0.0.1:9000"`) {
+				t.Errorf("the log does not say that the endpoint has no TLS:\n%s", got)
 			}
 		})
 	}

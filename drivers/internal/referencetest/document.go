@@ -147,6 +147,8 @@ func (d Document) describe(kind reflect.Type, comments map[string]string) []fiel
 			described.schema = object(described.fields)
 		case reflect.Slice:
 			described.schema = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
+		case reflect.Bool:
+			described.schema = map[string]any{"type": "boolean"}
 		default:
 			described.schema = map[string]any{"type": "string"}
 		}
