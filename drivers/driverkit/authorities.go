@@ -56,7 +56,7 @@ type trusting struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *trusting) RoundTrip(request *http.Request) (*http.Response, error) {
-	return t.now().RoundTrip(request) //nolint:wrapcheck // it is in front of the transport that returns the error
+	return t.now().RoundTrip(request)
 }
 
 // CloseIdleConnections is what http.Client asks of a transport.

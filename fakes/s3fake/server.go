@@ -75,11 +75,17 @@ func (s *Server) open() error {
 	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Blobs: s.backing.Bodies, Now: s.now}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
-	s.account, err = iam.New(iam.Options{ID: o.AccountID, Partition: o.Partition, RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, ForgetsTags: o.Quirks.ForgetsTags, Journal: s.backing.Journal, Now: o.Now})
+	s.account, err = iam.New(iam.Options{
+		ID: o.AccountID, Partition: o.Partition, RootKey: o.RootAccessKeyID, RootSecret: o.RootSecretAccessKey, ForgetsTags: o.Quirks.ForgetsTags,
+		Journal: s.backing.Journal, Now: o.Now,
+	})
 	if err != nil {
 		return fmt.Errorf("open the account: %w", err)
 	}
-	s.s3 = s3api.New(s3api.Options{Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets, LocationOnly: o.Quirks.LocationOnly, NoBucketTags: o.Quirks.NoBucketTags, KMSKeys: o.KMSKeys, Now: o.Now})
+	s.s3 = s3api.New(s3api.Options{
+		Store: s.store, Account: s.account, Region: o.Region, Domains: o.Domains, OpenBuckets: o.OpenBuckets,
+		LocationOnly: o.Quirks.LocationOnly, NoBucketTags: o.Quirks.NoBucketTags, KMSKeys: o.KMSKeys, Now: o.Now,
+	})
 	tokens := &iamapi.TokenVerifier{Client: o.Issuers, Now: o.Now}
 	s.iam = iamapi.New(s.account, tokens)
 	s.eks, err = eksapi.New(eksapi.Options{Account: s.account, Journal: s.backing.Journal, Region: o.Region, Clusters: o.Clusters, Tokens: tokens, Now: o.Now})

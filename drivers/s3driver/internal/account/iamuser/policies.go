@@ -85,13 +85,13 @@ func (u *Users) readPolicies(ctx context.Context, name string, found user) (poli
 		return has, nil
 	}
 	out, err := u.API.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
-	switch {
-	case err == nil:
+	if unlessUnknown(err) != nil {
+		return has, err
+	}
+	if err == nil {
 		if has.inline, err = url.QueryUnescape(aws.ToString(out.PolicyDocument)); err != nil {
 			return has, fmt.Errorf("read the policy of user %s: %w", name, err)
 		}
-	case unlessUnknown(err) != nil:
-		return has, err
 	}
 	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
 	for pages.HasMorePages() {
