@@ -36,6 +36,8 @@ type Options struct {
 	Deletion time.Duration
 	// Issuers fetches the keys of issuers of federated tokens; http.DefaultClient by default.
 	Issuers *http.Client
+	// Past keeps how everything was, which reads under a fault rule with the effect stale return.
+	Past bool
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -55,6 +57,14 @@ func (a Account) String() string { return a.Name + ":[redacted]" }
 
 // GoString implements fmt.GoStringer without the key.
 func (a Account) GoString() string { return a.String() }
+
+// past is the clock of what is kept, nil if nothing is.
+func (o Options) past() func() time.Time {
+	if !o.Past {
+		return nil
+	}
+	return o.Now
+}
 
 func (o Options) withDefaults() Options {
 	if o.Address == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/management"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/calls"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // exchange is a call whose operation is known, whatever service it is for.
@@ -34,7 +35,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Ms-Request-Id", requestID)
 	w.Header().Set("Server", "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0")
 	w.Header().Set("Date", s.now().Format(http.TimeFormat))
-	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Past: s.backing.Past, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
+		past, err := s.before(was)
+		if err != nil {
+			return nil, err
+		}
+		return handling{past.exchange(r, requestID)}, nil
+	}}
 	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
 		x := s.exchange(r, requestID)
 		return handling{x}, []string{x.describe().principal}

@@ -11,8 +11,8 @@
 // account's, AddPrincipal makes an application with a secret for logins. Clients send tokens over HTTPS only: give
 // Options.TLS for them (SelfSigned).
 //
-// All methods may be called concurrently. Nothing is eventually consistent: keys, policies and role assignments count
-// at once. A call that the service has and the fake lacks returns 501 NotImplemented and does nothing.
+// All methods may be called concurrently. Nothing is eventually consistent, so that keys, policies and role assignments
+// count at once, unless a fault rule makes reads stale (Options.Past). A call that the service has and the fake lacks returns 501 NotImplemented and does nothing.
 package azurefake
 
 import (
@@ -31,6 +31,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
@@ -62,10 +63,16 @@ func New(o Options) (*Server, error) {
 
 func (s *Server) open() error {
 	var err error
-	s.backing, err = backing.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold})
+	s.backing, err = backing.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()})
 	if err != nil {
 		return err
 	}
+	return s.load()
+}
+
+// load makes what the backing describes.
+func (s *Server) load() error {
+	var err error
 	o := s.options
 	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Bodies: s.backing.Bodies, Now: s.now, Deletion: o.Deletion}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
@@ -80,7 +87,7 @@ func (s *Server) open() error {
 	}
 	s.management = management.New(management.Options{Directory: s.directory, Subscription: o.Subscription, Group: o.ResourceGroup})
 	s.blobs = blobapi.New(blobapi.Options{Store: s.store, Directory: s.directory, Domains: o.Domains, Resource: s.ResourceID, Versioning: o.Versioning, Now: s.now})
-	s.Faults.Know(Operations())
+	s.Faults.Know(Operations(), s.backing.Past != nil)
 	return nil
 }
 
@@ -88,6 +95,12 @@ func (s *Server) open() error {
 // service, those of Azure Resource Manager as in the SDK, and those of the login as "login:Name".
 func Operations() []string {
 	return slices.Concat(access.Operations(), management.Operations(), []string{"login:Discover", "login:Token"})
+}
+
+// before is the server as it was, which the journal describes. It needs no Close.
+func (s *Server) before(was journal.Journal) (*Server, error) {
+	past := &Server{options: s.options, backing: s.backing.Before(was)}
+	return past, past.load()
 }
 
 // now is the store's clock: the service keeps tenths of microseconds.

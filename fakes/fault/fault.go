@@ -36,6 +36,9 @@ const (
 	DropAfter Effect = "dropAfter"
 	// Delay only waits for Latency.
 	Delay Effect = "delay"
+	// Stale responds to a read as it would have been responded to before: without what the last Lag calls changed, and
+	// without what was changed within LagTime. It matches no other calls.
+	Stale Effect = "stale"
 )
 
 // Rule matches calls and says what happens to them. An empty matcher matches everything.
@@ -64,6 +67,9 @@ type Rule struct {
 	Message string `json:"message,omitempty"`
 	// Latency delays the call before anything else, as a Go duration such as 250ms.
 	Latency Duration `json:"latency,omitempty"`
+	// Lag is how many calls a stale read is behind, LagTime how much time; with both it is behind by both.
+	Lag     int      `json:"lag,omitempty"`
+	LagTime Duration `json:"lagTime,omitempty"`
 }
 
 // Duration is a time.Duration that reads "250ms" from YAML and JSON.
@@ -73,11 +79,11 @@ type Duration time.Duration
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := yaml.Unmarshal(b, &text); err != nil {
-		return fmt.Errorf("a latency is a duration such as 250ms: %w", err)
+		return fmt.Errorf("latency and lagTime are durations such as 250ms: %w", err)
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil || v < 0 {
-		return fmt.Errorf("latency %q is not a duration such as 250ms", text)
+		return fmt.Errorf("%q is not a duration such as 250ms", text)
 	}
 	*d = Duration(v)
 	return nil
@@ -106,14 +112,16 @@ func ParsePlan(raw []byte) (Plan, error) {
 func (p Plan) Validate() error {
 	for i, r := range p.Rules {
 		switch {
-		case !slices.Contains([]Effect{"", Fail, FailAfter, Drop, DropAfter, Delay}, r.Effect):
-			return fmt.Errorf("fault rule %d: effect %q is not one of fail, failAfter, drop, dropAfter, delay", i+1, r.Effect)
+		case !slices.Contains([]Effect{"", Fail, FailAfter, Drop, DropAfter, Delay, Stale}, r.Effect):
+			return fmt.Errorf("fault rule %d: effect %q is not one of fail, failAfter, drop, dropAfter, delay, stale", i+1, r.Effect)
 		case (r.Effect == "" || r.Effect == Fail || r.Effect == FailAfter) && r.Code == "":
 			return fmt.Errorf("fault rule %d: effect %s needs a code", i+1, cmp.Or(r.Effect, Fail))
 		case r.Effect == Delay && r.Latency == 0:
 			return fmt.Errorf("fault rule %d: effect delay needs a latency", i+1)
-		case r.Nth < 0 || r.After < 0 || r.Times < 0:
-			return fmt.Errorf("fault rule %d: nth, after and times cannot be negative", i+1)
+		case (r.Effect == Stale) != (r.Lag > 0 || r.LagTime > 0):
+			return fmt.Errorf("fault rule %d: effect stale needs a lag or a lagTime, and no other effect has one", i+1)
+		case r.Nth < 0 || r.After < 0 || r.Times < 0 || r.Lag < 0:
+			return fmt.Errorf("fault rule %d: nth, after, times and lag cannot be negative", i+1)
 		case r.Nth > 0 && (r.After > 0 || r.Times > 0):
 			return fmt.Errorf("fault rule %d: nth cannot be combined with after or times", i+1)
 		}
@@ -127,6 +135,8 @@ type Subject struct {
 	Resource  string
 	// Principals are the names of the caller that rules may use.
 	Principals []string
+	// Read says that the call changes nothing.
+	Read bool
 }
 
 // Injector holds the plan in force. The zero value injects nothing and is ready to use.
@@ -134,14 +144,16 @@ type Injector struct {
 	mu         sync.Mutex
 	rules      []*active
 	operations []string
+	past       bool
 }
 
-// Know tells the injector the names of all operations of its fake. From then on, Set and Add refuse a rule for an
-// operation that matches none of them: it would never hit, and a test that waits for its fault would pass for nothing.
-func (i *Injector) Know(operations []string) {
+// Know tells the injector the names of all operations of its fake, and whether the fake keeps the past that stale reads
+// return. From then on, Set and Add refuse a rule that would never hit: a test that waits for its fault would pass for
+// nothing.
+func (i *Injector) Know(operations []string, past bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.operations = operations
+	i.operations, i.past = operations, past
 }
 
 // check reports the first rule that cannot work here. The caller holds the lock.
@@ -153,6 +165,9 @@ func (i *Injector) check(p Plan) error {
 		known := func(operation string) bool { return glob(r.Operation, operation) }
 		if len(i.operations) > 0 && !slices.ContainsFunc(i.operations, known) {
 			return fmt.Errorf("fault rule %d: operation %q matches no operation of this fake; did you mean %q?", n+1, r.Operation, nearest(r.Operation, i.operations))
+		}
+		if len(i.operations) > 0 && r.Effect == Stale && !i.past {
+			return fmt.Errorf("fault rule %d: this fake does not keep the past that effect stale returns; start it with --past, or with the option Past in Go", n+1)
 		}
 	}
 	return nil
@@ -254,7 +269,7 @@ func (i *Injector) Decide(s Subject) *Rule {
 }
 
 func (r *active) matches(s Subject) bool {
-	return glob(r.Operation, s.Operation) && glob(r.Resource, s.Resource) &&
+	return (s.Read || r.Effect != Stale) && glob(r.Operation, s.Operation) && glob(r.Resource, s.Resource) &&
 		(r.Principal == "" || slices.ContainsFunc(s.Principals, func(p string) bool { return glob(r.Principal, p) }))
 }
 

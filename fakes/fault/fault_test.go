@@ -30,6 +30,7 @@ func TestRulesHit(t *testing.T) {
 		"the second that matches":             {fault.Rule{Operation: "PutObject", Nth: 2, Code: "x"}, []fault.Subject{put, {}, put}, []int{3}},
 		"all but the first two":               {fault.Rule{After: 2, Code: "x"}, []fault.Subject{put, put, put, put}, []int{3, 4}},
 		"twice":                               {fault.Rule{Times: 2, Code: "x"}, []fault.Subject{put, put, put}, []int{1, 2}},
+		"only reads, if it is a stale one":    {fault.Rule{Effect: fault.Stale, Lag: 1}, []fault.Subject{put, {Operation: "GetObject", Read: true}}, []int{2}},
 		"twice after the first":               {fault.Rule{After: 1, Times: 2, Code: "x"}, []fault.Subject{put, put, put, put}, []int{2, 3}},
 		"a pattern with a star in the middle": {fault.Rule{Operation: "Put*ct", Code: "x"}, []fault.Subject{put, {Operation: "PutObjectTagging"}}, []int{1}},
 	}
@@ -84,6 +85,9 @@ func TestParsePlan(t *testing.T) {
 		"a field that does not exist": {"rules: [{operations: x}]", nil, "operations"},
 		"an effect that is none":      {"rules: [{effect: explode}]", nil, `effect "explode" is not one of`},
 		"an error without a code":     {"rules: [{effect: failAfter}]", nil, "effect failAfter needs a code"},
+		"a read that lags":            {"rules: [{operation: 'Get*', effect: stale, lag: 3, lagTime: 2s}]", []fault.Rule{{Operation: "Get*", Effect: fault.Stale, Lag: 3, LagTime: fault.Duration(2 * time.Second)}}, ""},
+		"a stale read without a lag":  {"rules: [{effect: stale}]", nil, "effect stale needs a lag"},
+		"a lag of another effect":     {"rules: [{effect: drop, lag: 1}]", nil, "no other effect has one"},
 		"a delay without a latency":   {"rules: [{effect: delay}]", nil, "delay needs a latency"},
 		"a negative count":            {"rules: [{effect: drop, after: -1}]", nil, "cannot be negative"},
 		"nth with times":              {"rules: [{effect: drop, nth: 1, times: 1}]", nil, "nth cannot be combined"},
@@ -148,7 +152,7 @@ func TestRecorderIsBounded(t *testing.T) {
 func TestRulesForOperationsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	var faults fault.Injector
-	faults.Know([]string{"GetObject", "PutObject", "PutObjectTagging", "iam:CreateUser"})
+	faults.Know([]string{"GetObject", "PutObject", "PutObjectTagging", "iam:CreateUser"}, false)
 	for _, operation := range []string{"", "*", "PutObject", "Put*", "iam:*", "?etObject"} {
 		if err := faults.Set(fault.Plan{Rules: []fault.Rule{{Operation: operation, Code: "SlowDown"}}}); err != nil {
 			t.Errorf("%q: %v", operation, err)
@@ -165,6 +169,10 @@ func TestRulesForOperationsThatNobodyServes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q matches no operation of this fake; did you mean %q?", operation, meant)) {
 			t.Errorf("%q: %v", operation, err)
 		}
+	}
+	stale := fault.Rule{Operation: "Get*", Effect: fault.Stale, Lag: 1}
+	if err := faults.Add(stale); err == nil || !strings.Contains(err.Error(), "--past") {
+		t.Errorf("a stale read without a past: %v", err)
 	}
 	if rules := faults.Plan().Rules; len(rules) != 2 {
 		t.Errorf("a rule that was refused is in force: %+v", rules)

@@ -29,6 +29,8 @@ type Options struct {
 	TLS *tls.Config
 	// Issuers fetches the keys of the pools' issuers; http.DefaultClient by default.
 	Issuers *http.Client
+	// Past keeps how everything was, which reads under a fault rule with the effect stale return.
+	Past bool
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -55,6 +57,14 @@ type Pool struct {
 	// Audiences are the accepted aud values; by default the provider's full name, with or without https:, and for a
 	// pool of GKE the pool's ID.
 	Audiences []string
+}
+
+// past is the clock of what is kept, nil if nothing is.
+func (o Options) past() func() time.Time {
+	if !o.Past {
+		return nil
+	}
+	return o.Now
 }
 
 func (o Options) withDefaults() Options {

@@ -29,7 +29,7 @@
 //
 // A new server has no buckets and one service account per project, AdminEmail, that may do everything there. All
 // methods may be called concurrently. Nothing is eventually consistent: keys, bindings and states count at once. Delays
-// of propagation are for Faults. A call that Google has and the fake lacks returns 501 and does nothing.
+// of propagation are for Faults, and so are stale reads (Options.Past). A call that Google has and the fake lacks returns 501 and does nothing.
 package gcsfake
 
 import (
@@ -44,6 +44,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/store"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/selfsigned"
 )
 
@@ -73,10 +74,16 @@ func New(o Options) (*Server, error) {
 
 func (s *Server) open() error {
 	var err error
-	s.backing, err = backing.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold})
+	s.backing, err = backing.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()})
 	if err != nil {
 		return err
 	}
+	return s.load()
+}
+
+// load makes what the backing describes.
+func (s *Server) load() error {
+	var err error
 	o := s.options
 	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Bodies: s.backing.Bodies, Now: s.now}); err != nil {
 		return fmt.Errorf("open the store: %w", err)
@@ -98,9 +105,15 @@ func (s *Server) open() error {
 			return err
 		}
 	}
-	s.Faults.Know(Operations())
+	s.Faults.Know(Operations(), s.backing.Past != nil)
 	s.api = rest.New(rest.Options{Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now})
 	return nil
+}
+
+// before is the server as it was, which the journal describes. It needs no Close.
+func (s *Server) before(was journal.Journal) (*Server, error) {
+	past := &Server{options: s.options, backing: s.backing.Before(was)}
+	return past, past.load()
 }
 
 // now is the store's clock: the API shows milliseconds.

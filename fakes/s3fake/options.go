@@ -42,6 +42,8 @@ type Options struct {
 	Issuers *http.Client
 	// Clusters maps the EKS clusters that exist to the issuers of their service account tokens.
 	Clusters map[string]string
+	// Past keeps how everything was, which reads under a fault rule with the effect stale return.
+	Past bool
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -68,6 +70,14 @@ func (c Credentials) String() string { return c.AccessKeyID + ":[redacted]" }
 
 // GoString implements fmt.GoStringer without the secret.
 func (c Credentials) GoString() string { return c.String() }
+
+// past is the clock of what is kept, nil if nothing is.
+func (o Options) past() func() time.Time {
+	if !o.Past {
+		return nil
+	}
+	return o.Now
+}
 
 func (o Options) withDefaults() Options {
 	if o.Address == "" {

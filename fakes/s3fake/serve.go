@@ -12,6 +12,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/calls"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
 )
@@ -36,7 +37,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amz-Request-Id", requestID)
 	w.Header().Set("X-Amz-Id-2", requestID+"cooper")
 	w.Header().Set("Server", "AmazonS3")
-	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now}
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Past: s.backing.Past, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
+		past, err := s.before(was)
+		if err != nil {
+			return nil, err
+		}
+		return handling{past.exchange(r), requestID}, nil
+	}}
 	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
 		return handling{s.exchange(r), requestID}, []string{accessKeyOf(r), s.userOf(accessKeyOf(r))}
 	})

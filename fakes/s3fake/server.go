@@ -10,8 +10,9 @@
 // buckets path-style unless Options.Domains has a host name for them. A new server holds nothing but its account, whose
 // root credentials (Root) may do everything; users, roles and policies are made through its IAM, as with AWS.
 //
-// All methods may be called concurrently. Nothing is eventually consistent: keys and policies count at once. A
-// call that AWS has and the fake lacks returns 501 NotImplemented and does nothing.
+// All methods may be called concurrently. Nothing is eventually consistent, so that keys and policies count at once,
+// unless a fault rule makes reads stale (Options.Past). A call that AWS has and the fake lacks returns 501
+// NotImplemented and does nothing.
 package s3fake
 
 import (
@@ -25,6 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
@@ -62,12 +64,18 @@ func New(o Options) (*Server, error) {
 func (s *Server) open() error {
 	var err error
 	s.backing, err = backing.Open(backing.Options{
-		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold,
+		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past(),
 		Small: func() (blob.Small, error) { return smallbodies.New(s3mem.New()) },
 	})
 	if err != nil {
 		return err
 	}
+	return s.load()
+}
+
+// load makes what the backing describes.
+func (s *Server) load() error {
+	var err error
 	if err := s.openRoot(); err != nil {
 		return err
 	}
@@ -92,8 +100,14 @@ func (s *Server) open() error {
 	if err != nil {
 		return fmt.Errorf("open EKS: %w", err)
 	}
-	s.Faults.Know(s.Operations())
+	s.Faults.Know(s.Operations(), s.backing.Past != nil)
 	return nil
+}
+
+// before is the server as it was, which the journal describes. It needs no Close.
+func (s *Server) before(was journal.Journal) (*Server, error) {
+	past := &Server{options: s.options, backing: s.backing.Before(was)}
+	return past, past.load()
 }
 
 // now is the store's clock: S3 keeps milliseconds.

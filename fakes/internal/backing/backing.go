@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -22,6 +23,8 @@ type Options struct {
 	// Small makes what keeps bodies up to BodyThreshold bytes in memory; nil means blob.Memory.
 	Small         func() (blob.Small, error)
 	BodyThreshold int64
+	// Past remembers how everything was by this clock; nil means that nothing is remembered.
+	Past func() time.Time
 }
 
 // A Backing is open until Close. The zero value is closed.
@@ -29,6 +32,8 @@ type Backing struct {
 	// Journal takes changes, and Bodies the contents of objects.
 	Journal journal.Journal
 	Bodies  *blob.Store
+	// Past is the Journal if it remembers; nil otherwise.
+	Past *journal.Past
 	// scratch is the directory for large bodies of a fake in memory.
 	scratch string
 }
@@ -38,6 +43,10 @@ func Open(o Options) (Backing, error) {
 	b := Backing{Journal: journal.Discard{}}
 	if err := b.open(o); err != nil {
 		return Backing{}, errors.Join(err, b.Close())
+	}
+	if o.Past != nil {
+		b.Past = journal.NewPast(b.Journal, o.Past)
+		b.Journal = b.Past
 	}
 	return b, nil
 }
@@ -65,6 +74,11 @@ func (b *Backing) open(o Options) error {
 	}
 	b.Bodies, err = blob.New(dir, small, o.BodyThreshold)
 	return err
+}
+
+// Before is what is kept as it was, which the journal describes. It needs no Close.
+func (b *Backing) Before(was journal.Journal) Backing {
+	return Backing{Journal: was, Bodies: b.Bodies.View()}
 }
 
 // Close releases everything. What is in Options.Dir stays. A second call does nothing.

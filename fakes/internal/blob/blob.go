@@ -43,6 +43,8 @@ type Store struct {
 	dir       string
 	threshold int64
 	buffers   sync.Pool
+	// view says that nothing is removed.
+	view bool
 
 	mu     sync.Mutex
 	pins   map[ID]int
@@ -64,6 +66,11 @@ func New(dir string, small Small, threshold int64) (*Store, error) {
 		small: small, dir: dir, threshold: threshold, pins: map[ID]int{}, doomed: map[ID]bool{},
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}, nil
+}
+
+// View returns a store that reads the same bodies and removes none.
+func (s *Store) View() *Store {
+	return &Store{small: s.small, dir: s.dir, threshold: s.threshold, view: true, pins: map[ID]int{}, doomed: map[ID]bool{}}
 }
 
 func (s *Store) path(id ID) string {
@@ -217,6 +224,9 @@ func (s *Store) Delete(ids ...ID) {
 }
 
 func (s *Store) remove(id ID) {
+	if s.view {
+		return
+	}
 	if s.small != nil {
 		if _, ok, _ := s.small.Get(id, 0, 0); ok {
 			_ = s.small.Delete(id) // memory only: nothing to repair
@@ -260,6 +270,9 @@ func (s *Store) Read(w io.Writer, id ID, offset, length int64) error {
 // Sweep removes the files of bodies that keep does not know and everything half written: what a killed process
 // left behind.
 func (s *Store) Sweep(keep func(ID) bool) error {
+	if s.view {
+		return nil
+	}
 	incoming, err := filepath.Glob(filepath.Join(s.dir, "incoming", "*"))
 	if err != nil {
 		return fmt.Errorf("list unfinished bodies: %w", err)

@@ -4,10 +4,15 @@
 package calls
 
 import (
+	"bytes"
+	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
 // Exchange is a call whose operation is known, whatever service it is for.
@@ -28,7 +33,14 @@ type Desk struct {
 	Faults   *fault.Injector
 	Recorder *fault.Recorder
 	Now      func() time.Time
+	// Past is what stale reads return; nil if the fake does not keep it.
+	Past *journal.Past
+	// Before begins a call at the fake as it was, which that journal describes.
+	Before func(was journal.Journal, r *http.Request) (Exchange, error)
 }
+
+// maxBody is how much of a body is kept for a stale read; no read has more.
+const maxBody = 1 << 20
 
 // Handle leads a call through the fake: begin makes its exchange once it is recorded and before anything is decided,
 // and returns whom a rule may call its principal, verified or not. The handler panics with http.ErrAbortHandler when a
@@ -36,6 +48,8 @@ type Desk struct {
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID
+	d.Past.Call()
+	again := d.keepBody(r)
 	x, principals := begin()
 	seen := &statusWriter{ResponseWriter: w}
 	defer func() {
@@ -45,7 +59,7 @@ func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, b
 		d.Recorder.End(call, d.Now())
 	}()
 	is := x.Describe()
-	rule := d.Faults.Decide(fault.Subject{Operation: is.Operation, Resource: is.Resource, Principals: principals})
+	rule := d.Faults.Decide(fault.Subject{Operation: is.Operation, Resource: is.Resource, Principals: principals, Read: reads(r.Method, is.Operation)})
 	if rule == nil {
 		call.Code = x.Serve(seen)
 		return
@@ -55,7 +69,49 @@ func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, b
 		call.Performed = false
 		panic(http.ErrAbortHandler)
 	}
+	if rule.Effect == fault.Stale {
+		call.Code = d.serveStale(seen, again(), rule)
+		return
+	}
 	inject(x, seen, &call, rule)
+}
+
+// keepBody lets a request be served a second time, by the one that the returned function returns.
+func (d Desk) keepBody(r *http.Request) (again func() *http.Request) {
+	if d.Past == nil || r.Body == nil {
+		return func() *http.Request { return r }
+	}
+	body := r.Body
+	// An error is met again by whoever reads on.
+	kept, _ := io.ReadAll(io.LimitReader(body, maxBody))
+	r.Body = readCloser{io.MultiReader(bytes.NewReader(kept), body), body}
+	return func() *http.Request {
+		second := r.Clone(r.Context())
+		second.Body = io.NopCloser(bytes.NewReader(kept))
+		return second
+	}
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// serveStale responds from the fake as it was when the rule says.
+func (d Desk) serveStale(w http.ResponseWriter, r *http.Request, rule *fault.Rule) string {
+	x, err := d.Before(d.Past.Before(rule.Lag, d.Now().Add(-time.Duration(rule.LagTime))), r)
+	if err != nil {
+		http.Error(w, "the past cannot be read: "+err.Error(), http.StatusInternalServerError)
+		return "InternalError"
+	}
+	return x.Serve(w)
+}
+
+// reads reports whether a call changes nothing: by its method or, where calls of all kinds are POST, by its name.
+func reads(method, operation string) bool {
+	name := strings.ToLower(operation[strings.LastIndexAny(operation, ":.")+1:])
+	return method == http.MethodGet || method == http.MethodHead ||
+		slices.ContainsFunc([]string{"get", "list", "describe"}, func(verb string) bool { return strings.HasPrefix(name, verb) })
 }
 
 func inject(x Exchange, w http.ResponseWriter, call *fault.Call, rule *fault.Rule) {

@@ -51,6 +51,8 @@ type Flags struct {
 	Data string
 	// Faults is the path of a fault plan in YAML, "" for none.
 	Faults string
+	// Past keeps how everything was, for fault rules with the effect stale.
+	Past bool
 	// TLS serves HTTPS with a certificate of a CA made for it, whose certificate goes to CAFile.
 	TLS    bool
 	CAFile string
@@ -68,6 +70,7 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 takes a free one")
 	flags.StringVar(&f.Data, "data", "", "directory that keeps all state; without it everything is in memory")
 	flags.StringVar(&f.Faults, "faults", "", "fault plan in YAML")
+	flags.BoolVar(&f.Past, "past", false, "keep how everything was, which fault rules with the effect stale return")
 	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a CA made for it")
 	flags.StringVar(&f.CAFile, "ca-file", "", "where --tls writes the CA's certificate (default ca.pem in --data, or a temporary file)")
 	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "further host names or IP addresses for the certificate of --tls")

@@ -35,7 +35,7 @@ type File struct {
 	mu     sync.Mutex
 	file   *os.File
 	lock   *os.File
-	tables map[string]map[string]json.RawMessage
+	tables tables
 }
 
 type marker struct {
@@ -53,7 +53,7 @@ func Open(dir, program string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{lock: lock, tables: map[string]map[string]json.RawMessage{}}
+	f := &File{lock: lock, tables: tables{}}
 	if err := f.load(dir); err != nil {
 		return nil, errors.Join(err, release(lock))
 	}
@@ -151,25 +151,10 @@ func (f *File) read(r io.Reader) (total int, end int64, err error) {
 			}
 			return total, end, fmt.Errorf("the journal is damaged at byte %d; restore the data directory from a copy", end)
 		}
-		for _, rec := range records {
-			f.apply(rec)
-		}
+		f.tables.apply(records)
 		total += len(records)
 		end += int64(len(line))
 	}
-}
-
-func (f *File) apply(r Record) {
-	t := f.tables[r.Table]
-	if t == nil {
-		t = map[string]json.RawMessage{}
-		f.tables[r.Table] = t
-	}
-	if r.Value == nil {
-		delete(t, r.Key)
-		return
-	}
-	t[r.Key] = r.Value
 }
 
 // compact rewrites the journal with live values only and swaps it in atomically.
