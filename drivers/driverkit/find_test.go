@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driverkit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+// TestFind has a read that finds something, or fails, at the read with that number.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("failure")
+	for name, test := range map[string]struct {
+		foundAt, failsAt, reads int
+		exists                  bool
+		err                     error
+	}{
+		"what is there is read once":           {1, 0, 1, true, nil},
+		"what is seen later is found":          {3, 0, 3, true, nil},
+		"what is missing each time is missing": {4, 0, 3, false, nil},
+		"a failure is not read again":          {3, 2, 2, false, failure},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reads := 0
+			read, exists, err := driverkit.Find(t.Context(), driverkit.Pauses{0, 0}, func(context.Context) (int, bool, error) {
+				if reads++; reads == test.failsAt {
+					return 0, false, failure
+				}
+				return reads, reads == test.foundAt, nil
+			})
+			if reads != test.reads || exists != test.exists || !errors.Is(err, test.err) || exists && read != test.foundAt {
+				t.Errorf("after %d reads %d, %v, %v; want %+v", reads, read, exists, err, test)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, exists, err := driverkit.Find(ctx, nil, func(context.Context) (int, bool, error) {
+		cancel()
+		return 0, false, nil
+	})
+	if exists || !errors.Is(err, context.Canceled) {
+		t.Errorf("when the call ends meanwhile: %v, %v", exists, err)
+	}
+	missing := errors.New("missing")
+	if _, err := driverkit.Reread(t.Context(), driverkit.Pauses{0}, func(err error) bool { return errors.Is(err, missing) }, func(context.Context) (int, error) {
+		return 0, missing
+	}); !errors.Is(err, missing) {
+		t.Errorf("what stays missing: %v", err)
+	}
+}
