@@ -16,15 +16,22 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// process makes a driver as a new process has it. Without a crash it lives for ever.
-func process(t *testing.T, on target, store credstore.Store, crash *drivertest.Crash) *s3driver.Driver {
+// process makes a driver as a new process has it, with a sidecar. Without a crash it lives for ever.
+func process(t *testing.T, on target, store credstore.Store, crash *drivertest.Crash) driverkit.Driver {
+	t.Helper()
+	return drivertest.Settled{Driver: bare(t, on, store, crash)}
+}
+
+func bare(t *testing.T, on target, store credstore.Store, crash *drivertest.Crash) driverkit.Driver {
 	t.Helper()
 	options := s3driver.Options{
 		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
-		Credentials: store,
+		Credentials: store, Pauses: driverkit.Pauses{0, 0},
 	}
 	if crash != nil {
 		options.Credentials = crash.Store(store)
@@ -40,9 +47,9 @@ func process(t *testing.T, on target, store credstore.Store, crash *drivertest.C
 // scenario is one RPC of the matrix.
 type scenario struct {
 	// prepare makes what the RPC needs.
-	prepare func(t *testing.T, driver *s3driver.Driver, names names)
+	prepare func(t *testing.T, driver driverkit.Driver, names names)
 	// call is the RPC.
-	call func(ctx context.Context, driver *s3driver.Driver, names names) error
+	call func(ctx context.Context, driver driverkit.Driver, names names) error
 	// verify looks at the outcome and removes everything.
 	verify func(t *testing.T, run *run)
 	// needs is what not every store has.
@@ -72,7 +79,7 @@ type run struct {
 
 	target target
 	store  *credstore.Memory
-	driver *s3driver.Driver
+	driver driverkit.Driver
 }
 
 // TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
@@ -97,7 +104,8 @@ func TestCrashMatrix(t *testing.T) {
 		"grant service account":  {prepare: prepareBucket, call: callGrantIdentity, verify: verifyGrantedIdentity, needs: serviceAccounts},
 		"revoke service account": {prepare: prepareIdentity, call: callRevokeIdentity, verify: verifyRevoked, needs: serviceAccounts},
 	}
-	onEveryTarget(t, func(t *testing.T, on target) {
+	try := func(t *testing.T, on target) {
+		t.Helper()
 		for name, scenario := range scenarios {
 			if scenario.needs != "" && !slices.Contains(on.can, scenario.needs) {
 				continue
@@ -105,7 +113,32 @@ func TestCrashMatrix(t *testing.T) {
 			// One after the other, since each compares the whole inventory.
 			t.Run(name, func(t *testing.T) { runMatrix(t, on, scenario) })
 		}
-	})
+	}
+	onEveryTarget(t, try)
+	for name, rules := range staleReads() {
+		t.Run("our fake, "+name, func(t *testing.T) {
+			t.Parallel()
+			on, server := ourServer(t, s3fake.Options{Past: true})
+			mustSucceed(t, server.Faults.Add(rules...))
+			try(t, on)
+		})
+	}
+}
+
+// staleReads are lags of each kind of read by two calls: so long that a killed process has changed what the next one does
+// not see, and as short as the reads that driverkit.Find makes.
+func staleReads() map[string][]fault.Rule {
+	rules := map[string][]fault.Rule{}
+	for kind, operations := range map[string][]string{
+		"with lagging IAM":      {"iam:Get*", "eks:Describe*"},
+		"with lagging listings": {"iam:List*", "eks:List*", "ListObject*", "ListMultipart*"},
+		"with lagging policies": {"GetBucket*", "HeadBucket"},
+	} {
+		for _, operation := range operations {
+			rules[kind] = append(rules[kind], fault.Rule{Operation: operation, Effect: fault.Stale, Lag: 2})
+		}
+	}
+	return rules
 }
 
 func runMatrix(t *testing.T, on target, scenario scenario) {
@@ -141,16 +174,16 @@ func runCell(t *testing.T, on target, scenario scenario, crash *drivertest.Crash
 	}
 }
 
-func nothing(*testing.T, *s3driver.Driver, names) {}
+func nothing(*testing.T, driverkit.Driver, names) {}
 
-func prepareBucket(t *testing.T, driver *s3driver.Driver, names names) {
+func prepareBucket(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	if err := callCreate(t.Context(), driver, names); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func prepareGranted(t *testing.T, driver *s3driver.Driver, names names) {
+func prepareGranted(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareBucket(t, driver, names)
 	if err := callGrant("")(t.Context(), driver, names); err != nil {
@@ -158,7 +191,7 @@ func prepareGranted(t *testing.T, driver *s3driver.Driver, names names) {
 	}
 }
 
-func prepareRotated(t *testing.T, driver *s3driver.Driver, names names) {
+func prepareRotated(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareGranted(t, driver, names)
 	if err := callGrant("r0")(t.Context(), driver, names); err != nil {
@@ -166,7 +199,7 @@ func prepareRotated(t *testing.T, driver *s3driver.Driver, names names) {
 	}
 }
 
-func prepareData(t *testing.T, driver *s3driver.Driver, names names) {
+func prepareData(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareGranted(t, driver, names)
 	access, err := driver.GrantAccess(t.Context(), grantOf(names, ""))
@@ -189,17 +222,17 @@ func prepareData(t *testing.T, driver *s3driver.Driver, names names) {
 
 var crashParameters = driverkit.Values{"versioning": "true", "tags": `{"team":"a"}`, "deleteNonEmpty": "true"}
 
-func callCreate(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callCreate(ctx context.Context, driver driverkit.Driver, names names) error {
 	_, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
 	return err
 }
 
-func callGet(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callGet(ctx context.Context, driver driverkit.Driver, names names) error {
 	_, err := driver.GetBucket(ctx, driverkit.GetBucketRequest{BucketID: names.bucket, Parameters: driverkit.Values{"versioning": "true"}})
 	return err
 }
 
-func callDelete(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callDelete(ctx context.Context, driver driverkit.Driver, names names) error {
 	return driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
 }
 
@@ -210,14 +243,14 @@ func grantOf(names names, rotation string) driverkit.GrantAccessRequest {
 	}}
 }
 
-func callGrant(rotation string) func(context.Context, *s3driver.Driver, names) error {
-	return func(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callGrant(rotation string) func(context.Context, driverkit.Driver, names) error {
+	return func(ctx context.Context, driver driverkit.Driver, names names) error {
 		_, err := driver.GrantAccess(ctx, grantOf(names, rotation))
 		return err
 	}
 }
 
-func callRevoke(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callRevoke(ctx context.Context, driver driverkit.Driver, names names) error {
 	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
 		AccountID: names.account, Protocol: driverkit.S3, AuthType: driverkit.Key, BucketIDs: []string{names.bucket},
 	})
@@ -316,15 +349,15 @@ func bucketsOf(names names) []string {
 	return []string{names.bucket, names.bucket + "-2", names.bucket + "-3"}
 }
 
-func prepareMany(t *testing.T, driver *s3driver.Driver, run names) {
+func prepareMany(t *testing.T, driver driverkit.Driver, run names) {
 	t.Helper()
 	for _, bucket := range bucketsOf(run) {
 		prepareBucket(t, driver, names{bucket: bucket})
 	}
 }
 
-func prepareGrantedMany(request request) func(*testing.T, *s3driver.Driver, names) {
-	return func(t *testing.T, driver *s3driver.Driver, names names) {
+func prepareGrantedMany(request request) func(*testing.T, driverkit.Driver, names) {
+	return func(t *testing.T, driver driverkit.Driver, names names) {
 		t.Helper()
 		prepareMany(t, driver, names)
 		if err := callGrantMany(request)(t.Context(), driver, names); err != nil {
@@ -333,8 +366,8 @@ func prepareGrantedMany(request request) func(*testing.T, *s3driver.Driver, name
 	}
 }
 
-func callGrantMany(request request) func(context.Context, *s3driver.Driver, names) error {
-	return func(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callGrantMany(request request) func(context.Context, driverkit.Driver, names) error {
+	return func(ctx context.Context, driver driverkit.Driver, names names) error {
 		_, err := driver.GrantAccess(ctx, request(names))
 		return err
 	}
@@ -381,21 +414,21 @@ func identityOf(names names) driverkit.ServiceAccountRef {
 	return driverkit.ServiceAccountRef{Namespace: "ns", Name: names.account}
 }
 
-func callGrantIdentity(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callGrantIdentity(ctx context.Context, driver driverkit.Driver, names names) error {
 	request := grantOf(names, "")
 	request.AuthType, request.ServiceAccount = driverkit.ServiceAccount, identityOf(names)
 	_, err := driver.GrantAccess(ctx, request)
 	return err
 }
 
-func callRevokeIdentity(ctx context.Context, driver *s3driver.Driver, names names) error {
+func callRevokeIdentity(ctx context.Context, driver driverkit.Driver, names names) error {
 	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
 		AccountID: names.account, Protocol: driverkit.S3, AuthType: driverkit.ServiceAccount,
 		ServiceAccount: identityOf(names), BucketIDs: []string{names.bucket},
 	})
 }
 
-func prepareIdentity(t *testing.T, driver *s3driver.Driver, names names) {
+func prepareIdentity(t *testing.T, driver driverkit.Driver, names names) {
 	t.Helper()
 	prepareBucket(t, driver, names)
 	if err := callGrantIdentity(t.Context(), driver, names); err != nil {

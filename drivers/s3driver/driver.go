@@ -33,6 +33,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// TracerProvider gets a span for each call to a store. Default OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
+	// Pauses are those before something counts as missing at a store. Default those of driverkit.Find.
+	Pauses driverkit.Pauses
 }
 
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
@@ -69,6 +71,7 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.Config = config
 	if options.Credentials == nil {
 		return nil, errors.New("make the S3 driver: it needs a credential store")
 	}
@@ -80,14 +83,14 @@ func New(options Options) (*Driver, error) {
 		return nil, err
 	}
 	locks := &keylock.Locks{}
-	for name, settings := range config.Backends {
+	for name := range config.Backends {
 		wrap := func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
 				next = options.WrapTransport(next)
 			}
 			return calls.Wrap(name, next)
 		}
-		made, err := newBackend(config, name, settings, options.Credentials, locks, wrap)
+		made, err := newBackend(options, name, locks, wrap)
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
 		}
@@ -98,7 +101,8 @@ func New(options Options) (*Driver, error) {
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, locks *keylock.Locks, wrap wrapTransport) (*backend, error) {
+func newBackend(options Options, name string, locks *keylock.Locks, wrap wrapTransport) (*backend, error) {
+	config, settings := options.Config, options.Config.Backends[name]
 	authorities, err := driverkit.OpenAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
@@ -122,12 +126,14 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 			ExpectsOwner: owner != nil,
 			Driver:       config.DriverName,
 			Cluster:      config.Cluster,
-			Notes:        bucket.Notes{Store: store, Backend: name},
+			Notes:        bucket.Notes{Store: options.Credentials, Backend: name},
+			Pauses:       options.Pauses,
 		},
 	}
-	made.kind.equip(made, parts{driver: config, store: store, base: base})
+	all := parts{driver: config, store: options.Credentials, base: base, pauses: options.Pauses}
+	made.kind.equip(made, all)
 	if settings.IAM.ServiceAccounts.enabled() {
-		made.identities = newRoles(config, settings, locks, base)
+		made.identities = newRoles(all, settings, locks)
 	}
 	return made, nil
 }

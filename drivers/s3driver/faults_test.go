@@ -77,7 +77,7 @@ func TestOutage(t *testing.T) {
 	life := names{bucket: "bc-" + drivertest.NewAccount(), account: drivertest.NewAccount()}
 	for _, step := range []struct {
 		name string
-		call func(context.Context, *s3driver.Driver, names) error
+		call func(context.Context, driverkit.Driver, names) error
 	}{{"create", callCreate}, {"grant", callGrant("")}, {"revoke", callRevoke}, {"delete", callDelete}} {
 		broken.begin()
 		refused := 0

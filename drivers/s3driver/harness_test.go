@@ -87,10 +87,17 @@ func (f transportFunc) RoundTrip(request *http.Request) (*http.Response, error) 
 // ourFake is the fake of this repository: S3 and IAM on one port.
 func ourFake(t *testing.T) target {
 	t.Helper()
-	on, _ := startFake(t, s3fake.Options{Clusters: map[string]string{eksCluster: "https://oidc.example.com/id"}})
+	on, _ := ourServer(t, s3fake.Options{})
+	return on
+}
+
+func ourServer(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
+	t.Helper()
+	options.Clusters = map[string]string{eksCluster: "https://oidc.example.com/id"}
+	on, server := startFake(t, options)
 	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
 	on.can = []capability{managedPolicies, serviceAccounts}
-	return on
+	return on, server
 }
 
 // startFake returns the fake itself too, for tests that inject faults or look into it.
@@ -158,7 +165,7 @@ func newWorld(t *testing.T, on target, options worldOptions) *world {
 	if options.config != nil {
 		options.config(&config)
 	}
-	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap})
+	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap, Pauses: driverkit.Pauses{0, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,6 +115,7 @@ func TestRemovedByHand(t *testing.T) {
 	if _, err := client.DeleteAccessKey(t.Context(), &iam.DeleteAccessKeyInput{UserName: &account, AccessKeyId: &first}); err != nil {
 		t.Fatal(err)
 	}
+	drivertest.Age(t, w.store, account)
 	if err := putObject(t, workload(t, w.MustGrant(t, request)), bucket, "key"); err != nil {
 		t.Errorf("after the key was removed: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
@@ -53,6 +54,7 @@ type parts struct {
 	driver Config
 	store  credentials.Store
 	base   aws.Config
+	pauses driverkit.Pauses
 }
 
 func storeTypes() map[BackendType]storeType {
@@ -97,6 +99,7 @@ func equipAWS(b *backend, p parts) {
 		Path:      b.config.IAM.Path,
 		Boundary:  b.config.IAM.PermissionsBoundary,
 		Partition: b.config.IAM.Partition,
+		Pauses:    p.pauses,
 	}
 }
 
@@ -123,21 +126,22 @@ func newAdminClient(settings BackendConfig, base aws.Config) *adminapi.Client {
 }
 
 // newRoles makes what gives workloads a role, so that they authenticate as their service account.
-func newRoles(driver Config, settings BackendConfig, locks *keylock.Locks, base aws.Config) *role.Roles {
+func newRoles(p parts, settings BackendConfig, locks *keylock.Locks) *role.Roles {
 	wanted := settings.IAM.ServiceAccounts
 	roles := &role.Roles{
-		API:       newIAMClient(base, settings),
-		Driver:    driver.DriverName,
-		Cluster:   driver.Cluster,
+		API:       newIAMClient(p.base, settings),
+		Driver:    p.driver.DriverName,
+		Cluster:   p.driver.Cluster,
 		Path:      settings.IAM.Path,
 		Prefix:    wanted.RolePrefix,
 		Boundary:  settings.IAM.PermissionsBoundary,
 		Partition: settings.IAM.Partition,
 		Locks:     locks,
+		Pauses:    p.pauses,
 	}
 	if wanted.EKSCluster != "" {
 		roles.PodIdentity = &role.PodIdentity{
-			API: newEKSClient(base, settings), Cluster: wanted.EKSCluster, Region: settings.Region, Driver: driver.DriverName,
+			API: newEKSClient(p.base, settings), Cluster: wanted.EKSCluster, Region: settings.Region, Driver: p.driver.DriverName, Pauses: p.pauses,
 		}
 	}
 	if wanted.OIDCProvider != "" {

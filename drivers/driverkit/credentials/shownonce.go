@@ -5,6 +5,7 @@ package credentials
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -13,7 +14,8 @@ import (
 // such as AWS IAM, HMAC keys of Google Cloud Storage, or a key API that takes no secret. The backend
 // must have room for two keys of an account.
 type ShownOnceKeys interface {
-	// List returns all keys of the account.
+	// List returns all keys of the account. It may lag behind: keys that the store knows are removed whether they are
+	// listed or not, and one that was made a moment ago need not be listed to be used.
 	List(ctx context.Context) ([]ShownOnceKey, error)
 	// Create makes a key. Its client must not try again by itself when a response is lost.
 	Create(ctx context.Context) (Credential, error)
@@ -27,6 +29,12 @@ type ShownOnceKey struct {
 	// Active is false if an administrator switched the key off.
 	Active bool
 }
+
+// Young is how long a key need not be listed to be used: no list may lag longer.
+const Young = 5 * time.Minute
+
+// NoteMade is the note of an entry that says when the current key was made.
+const NoteMade = "made"
 
 // GrantShownOnce returns the credential of the account, and makes one only if there is none, if it
 // was removed at the backend, or if the rotation differs from the last grant's. After a rotation
@@ -52,10 +60,16 @@ func GrantShownOnce(ctx context.Context, store Store, request Request, keys Show
 		return Credential{}, driverkit.FailedPrecondition(
 			"key %s of account %s was made inactive at the store; activate it, or delete it to have a new one made", entry.Current.ID, request.Account)
 	}
-	if current >= 0 && entry.Rotation == request.Rotation {
+	lives := current >= 0 || !request.New && isYoung(entry)
+	if lives && entry.Rotation == request.Rotation {
 		return entry.Current, nil
 	}
-	return createShownOnce(ctx, store, entry, request.Rotation, keys, current >= 0)
+	return createShownOnce(ctx, store, entry, request.Rotation, keys, lives)
+}
+
+func isYoung(entry Entry) bool {
+	made, err := time.Parse(time.RFC3339, entry.Notes[NoteMade])
+	return err == nil && time.Since(made) < Young
 }
 
 // createShownOnce makes room for one key, makes it, stores it and returns it.
@@ -74,6 +88,7 @@ func createShownOnce(ctx context.Context, store Store, entry Entry, rotation str
 		entry.Previous = &previous
 	}
 	entry.Current, entry.Rotation = made, rotation
+	entry.Notes = map[string]string{NoteMade: time.Now().UTC().Format(time.RFC3339)}
 	stored, err := store.Put(ctx, entry)
 	if err != nil {
 		return Credential{}, StoreError(entry.Account, err)
@@ -99,13 +114,31 @@ func removeUnknown(ctx context.Context, keys ShownOnceKeys, live []ShownOnceKey,
 // RevokeShownOnce removes all keys of the account, then what else belongs to it (rest, which may be
 // nil), and what is stored last, so that a repeated call still knows everything.
 func RevokeShownOnce(ctx context.Context, store Store, account string, keys ShownOnceKeys, rest func(context.Context) error) error {
-	live, err := keys.List(ctx)
+	ids, err := ShownOnceIDs(ctx, store, account, keys)
 	if err != nil {
 		return err
 	}
-	remove := func(ctx context.Context, key ShownOnceKey) error { return keys.Delete(ctx, key.ID) }
-	if err := removeAll(ctx, live, remove, rest); err != nil {
+	if err := removeAll(ctx, ids, keys.Delete, rest); err != nil {
 		return err
 	}
 	return forget(ctx, store, account)
+}
+
+// ShownOnceIDs returns the IDs of all keys of the account: those that the store knows, whatever a list says, and those
+// that are listed besides.
+func ShownOnceIDs(ctx context.Context, store Store, account string, keys ShownOnceKeys) ([]string, error) {
+	ids, err := StoredIDs(ctx, store, account)
+	if err != nil {
+		return nil, err
+	}
+	live, err := keys.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range live {
+		if !slices.Contains(ids, key.ID) {
+			ids = append(ids, key.ID)
+		}
+	}
+	return ids, nil
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -22,6 +23,7 @@ type shop struct {
 	keys    []credentials.ShownOnceKey
 	made    int
 	failure error
+	deleted []string
 }
 
 func (s *shop) List(context.Context) ([]credentials.ShownOnceKey, error) {
@@ -39,6 +41,7 @@ func (s *shop) Create(context.Context) (credentials.Credential, error) {
 }
 
 func (s *shop) Delete(_ context.Context, id string) error {
+	s.deleted = append(s.deleted, id)
 	s.keys = slices.DeleteFunc(s.keys, func(k credentials.ShownOnceKey) bool { return k.ID == id })
 	return nil
 }
@@ -121,6 +124,7 @@ func TestKeyRemovedByHandIsReplaced(t *testing.T) {
 	store, keys := credentials.NewMemory(), &shop{}
 	first := grant(t, store, keys, "")
 	second := grant(t, store, keys, "r1")
+	drivertest.Age(t, store, account)
 	keys.keys = slices.DeleteFunc(keys.keys, func(k credentials.ShownOnceKey) bool { return k.ID == second })
 	third := grant(t, store, keys, "r1")
 	if diff := cmp.Diff([]string{first, third}, keys.ids()); diff != "" {
@@ -128,6 +132,47 @@ func TestKeyRemovedByHandIsReplaced(t *testing.T) {
 	}
 	if again := grant(t, store, keys, "r1"); again != third {
 		t.Errorf("repeated grant returns %s, want %s", again, third)
+	}
+}
+
+// TestKeysAndAListThatLags has a list without the key that was made last.
+func TestKeysAndAListThatLags(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(t *testing.T, store credentials.Store, keys *shop, delivered string){
+		"a grant returns the delivered key": func(t *testing.T, store credentials.Store, keys *shop, delivered string) {
+			t.Helper()
+			if again := grant(t, store, keys, ""); again != delivered {
+				t.Errorf("another key %s than the delivered %s", again, delivered)
+			}
+		},
+		"a rotation keeps the delivered key": func(t *testing.T, store credentials.Store, keys *shop, delivered string) {
+			t.Helper()
+			grant(t, store, keys, "r1")
+			if entry, err := store.Get(t.Context(), account); err != nil || entry.Previous == nil || entry.Previous.ID != delivered {
+				t.Errorf("stored %v, %v, want the delivered key as the previous one", entry, err)
+			}
+		},
+		"an account that was made again has a new key": func(t *testing.T, store credentials.Store, keys *shop, delivered string) {
+			t.Helper()
+			made, err := credentials.GrantShownOnce(t.Context(), store, credentials.Request{Account: account, New: true}, keys)
+			if err != nil || made.ID == delivered {
+				t.Errorf("key %s, %v", made.ID, err)
+			}
+		},
+		"a revoke removes the delivered key": func(t *testing.T, store credentials.Store, keys *shop, delivered string) {
+			t.Helper()
+			if err := credentials.RevokeShownOnce(t.Context(), store, account, keys, nil); err != nil || !slices.Contains(keys.deleted, delivered) {
+				t.Errorf("deleted are %v, %v", keys.deleted, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, keys := credentials.NewMemory(), &shop{}
+			delivered := grant(t, store, keys, "")
+			keys.keys = nil
+			test(t, store, keys, delivered)
+		})
 	}
 }
 

@@ -74,6 +74,8 @@ type Request struct {
 	Account string
 	// Rotation asks for another credential when it differs from the last one.
 	Rotation string
+	// New says that this call made the account, so that it has no keys, whatever the store knows.
+	New bool
 }
 
 // StoreError returns what a failure of the store means for the call about an account.

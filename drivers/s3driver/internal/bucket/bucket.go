@@ -46,6 +46,8 @@ type Store struct {
 	Notes Notes
 	// Quotas is set for a store that limits the size of buckets.
 	Quotas Quotas
+	// Pauses are those before a bucket counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // Quotas limits the size of buckets.
@@ -123,7 +125,7 @@ func (s *Store) tagsControlAccess(ctx context.Context, name string, region func(
 
 // Locate returns the region of an existing bucket, NotFound without one.
 func (s *Store) Locate(ctx context.Context, name string) (string, error) {
-	region, err := s.locate(ctx, name)
+	region, err := driverkit.Reread(ctx, s.Pauses, isMissing, func(ctx context.Context) (string, error) { return s.locate(ctx, name) })
 	switch {
 	case isMissing(err):
 		return "", driverkit.NotFound("bucket %s does not exist at the store", name).WithDetail(err)
@@ -198,11 +200,20 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 	}
 	switch {
 	case err == nil, apierror.Is(err, "BucketAlreadyOwnedByYou"):
-		return s.readMark(ctx, name, region)
+		return s.findMark(ctx, name, region)
 	case apierror.Is(err, "BucketAlreadyExists"):
 		return mark{}, foreign(name).WithDetail(err)
 	}
 	return mark{}, err
+}
+
+// findMark reads the mark of a bucket that was just made, or was there already.
+func (s *Store) findMark(ctx context.Context, name, region string) (mark, error) {
+	found, err := driverkit.Reread(ctx, s.Pauses, isMissing, func(ctx context.Context) (mark, error) { return s.readMark(ctx, name, region) })
+	if isMissing(err) {
+		return mark{}, driverkit.Unavailable("bucket %s exists, but not everywhere yet; the driver tries again", name).WithDetail(err)
+	}
+	return found, err
 }
 
 // readMark reads the mark of an existing bucket. Whether an unreadable bucket is somebody else's or
@@ -263,11 +274,14 @@ func (s *Store) ofAnotherAccount(ctx context.Context, name string, denial error)
 
 // isForeign reports whether the bucket is known not to belong to the driver's account.
 func (s *Store) isForeign(ctx context.Context, name string) bool {
-	out, err := s.API.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: &name})
-	if err != nil {
-		return false
-	}
-	return !slices.ContainsFunc(out.Buckets, func(own types.Bucket) bool { return aws.ToString(own.Name) == name })
+	_, own, err := driverkit.Find(ctx, s.Pauses, func(ctx context.Context) (*s3.ListBucketsOutput, bool, error) {
+		out, err := s.API.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: &name})
+		if err != nil {
+			return nil, false, err
+		}
+		return out, slices.ContainsFunc(out.Buckets, func(own types.Bucket) bool { return aws.ToString(own.Name) == name }), nil
+	})
+	return err == nil && !own
 }
 
 func (s *Store) checkMark(name string, found mark, want params.Bucket) error {

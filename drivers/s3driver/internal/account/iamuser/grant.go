@@ -32,10 +32,17 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	if err := u.putPolicy(ctx, request.Name, found, document); err != nil {
+	err = u.putPolicy(ctx, request.Name, found, document)
+	if apierror.Is(err, "NoSuchEntity") && !found.isNew {
+		// A user that was removed a moment ago is still seen.
+		if made, failure := u.createUser(ctx, request, storeID); failure == nil {
+			found, err = made, u.putPolicy(ctx, request.Name, made, document)
+		}
+	}
+	if err != nil {
 		return credentials.Credential{}, err
 	}
-	asked := credentials.Request{Account: request.ID, Rotation: request.Rotation}
+	asked := credentials.Request{Account: request.ID, Rotation: request.Rotation, New: found.isNew}
 	return credentials.GrantShownOnce(ctx, u.Store, asked, keysOf{u.API, request.Name})
 }
 
@@ -45,7 +52,9 @@ func (u *Users) ensureUser(ctx context.Context, request account.Request, storeID
 	if err == nil && !exists {
 		found, err = u.createUser(ctx, request, storeID)
 		if apierror.Is(err, "EntityAlreadyExists") {
-			found, _, err = u.readUser(ctx, request.Name)
+			if found, exists, err = u.findUser(ctx, request.Name); err == nil && !exists {
+				return user{}, driverkit.Unavailable("user %s exists, but not everywhere yet; the driver tries again", request.Name)
+			}
 		}
 	}
 	if err != nil {
@@ -81,7 +90,7 @@ func (u *Users) createUser(ctx context.Context, request account.Request, storeID
 // readBack returns the user that was made just now, or removes it: at a store that forgets its marks nobody could revoke
 // a key of it.
 func (u *Users) readBack(ctx context.Context, name string) (user, error) {
-	made, exists, err := u.readUser(ctx, name)
+	made, exists, err := u.findUser(ctx, name)
 	switch {
 	case err != nil:
 		return user{}, err

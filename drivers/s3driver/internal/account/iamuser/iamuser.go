@@ -30,7 +30,7 @@ const (
 	tagParams  = "cosi-params"
 )
 
-// Users manages the users of one store. All fields but Cluster and Boundary are required.
+// Users manages the users of one store. All fields but Cluster, Boundary and Pauses are required.
 type Users struct {
 	// API is the client, with the driver's own credentials.
 	API *iam.Client
@@ -44,6 +44,8 @@ type Users struct {
 	Boundary string
 	// Partition is the second part of ARNs.
 	Partition string
+	// Pauses are those before a user counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // Check returns InvalidArgument if no policy can express the request. It makes no calls.
@@ -58,6 +60,11 @@ type user struct {
 	tags map[string]string
 	// isNew says that it was made by this call, and has nothing yet.
 	isNew bool
+}
+
+// findUser is readUser that reads again while there is none.
+func (u *Users) findUser(ctx context.Context, name string) (user, bool, error) {
+	return driverkit.Find(ctx, u.Pauses, func(ctx context.Context) (user, bool, error) { return u.readUser(ctx, name) })
 }
 
 // readUser returns a user, and whether it exists.

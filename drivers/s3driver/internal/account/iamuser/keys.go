@@ -19,14 +19,14 @@ type keysOf struct {
 	user string
 }
 
-// List implements credentials.ShownOnceKeys.
+// List implements credentials.ShownOnceKeys. A user that is not seen yet has no keys that are.
 func (k keysOf) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 	var keys []credentials.ShownOnceKey
 	pages := iam.NewListAccessKeysPaginator(k.api, &iam.ListAccessKeysInput{UserName: &k.user})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, err
+			return nil, unlessMissing(err)
 		}
 		for _, key := range page.AccessKeyMetadata {
 			keys = append(keys, credentials.ShownOnceKey{ID: aws.ToString(key.AccessKeyId), Active: key.Status == types.StatusTypeActive})
@@ -47,6 +47,10 @@ func (k keysOf) Create(ctx context.Context) (credentials.Credential, error) {
 
 // Delete implements credentials.ShownOnceKeys.
 func (k keysOf) Delete(ctx context.Context, id string) error {
+	return unlessMissing(k.remove(ctx, id))
+}
+
+func (k keysOf) remove(ctx context.Context, id string) error {
 	_, err := k.api.DeleteAccessKey(ctx, &iam.DeleteAccessKeyInput{UserName: &k.user, AccessKeyId: &id})
-	return unlessMissing(err)
+	return err
 }

@@ -17,18 +17,24 @@ import (
 // that the access ends even if a later step fails; the stored credential goes last, so that a
 // repeated Revoke still finds everything.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
-	found, exists, err := u.readUser(ctx, request.Name)
+	found, exists, err := u.findUser(ctx, request.Name)
 	if err != nil {
 		return err
 	}
-	rest := func(ctx context.Context) error { return u.deleteStrayPolicies(ctx, request.Name) }
+	keys := &revocable{keysOf: keysOf{u.API, request.Name}, exists: exists}
+	rest := func(ctx context.Context) error {
+		if keys.deleted {
+			return driverkit.Unavailable("user %s had a key, and is not seen yet; the driver tries again", request.Name)
+		}
+		return u.deleteStrayPolicies(ctx, request.Name)
+	}
 	if exists {
 		if err := u.checkRevocable(ctx, request.Name, found); err != nil {
 			return err
 		}
 		rest = func(ctx context.Context) error { return u.removeUser(ctx, request.Name) }
 	}
-	return credentials.RevokeShownOnce(ctx, u.Store, request.ID, revocable{keysOf{u.API, request.Name}, exists}, rest)
+	return credentials.RevokeShownOnce(ctx, u.Store, request.ID, keys, rest)
 }
 
 // revocable are the keys of a user that may not exist, or not any more.
@@ -36,15 +42,23 @@ type revocable struct {
 	keysOf
 
 	exists bool
+	// deleted says that there was one.
+	deleted bool
 }
 
 // List implements credentials.ShownOnceKeys.
-func (r revocable) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+func (r *revocable) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
 	if !r.exists {
 		return nil, nil
 	}
-	keys, err := r.keysOf.List(ctx)
-	return keys, unlessMissing(err)
+	return r.keysOf.List(ctx)
+}
+
+// Delete implements credentials.ShownOnceKeys.
+func (r *revocable) Delete(ctx context.Context, id string) error {
+	err := r.keysOf.remove(ctx, id)
+	r.deleted = r.deleted || err == nil
+	return unlessMissing(err)
 }
 
 func (u *Users) checkRevocable(ctx context.Context, name string, found user) error {

@@ -21,6 +21,8 @@ type PodIdentity struct {
 	Cluster, Region string
 	// Driver is marked on every association.
 	Driver string
+	// Pauses are those before an association counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // association is one that exists.
@@ -37,7 +39,7 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 		if !apierror.Is(err, "ResourceInUse") {
 			return err
 		}
-		existing, exists, err = p.find(ctx, of)
+		existing, exists, err = p.findAgain(ctx, of)
 	}
 	switch {
 	case err != nil:
@@ -49,6 +51,11 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 			of.Namespace, of.Name, existing.roleARN, existing.id)
 	}
 	return nil
+}
+
+// findAgain is find that looks again while there is none.
+func (p *PodIdentity) findAgain(ctx context.Context, of driverkit.ServiceAccountRef) (association, bool, error) {
+	return driverkit.Find(ctx, p.Pauses, func(ctx context.Context) (association, bool, error) { return p.find(ctx, of) })
 }
 
 // find returns the association of a service account, and whether there is one.
@@ -65,6 +72,9 @@ func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) 
 			out, err := p.API.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{
 				ClusterName: &p.Cluster, AssociationId: listed.AssociationId,
 			})
+			if apierror.Is(err, "ResourceNotFound") {
+				continue // it is listed, and gone
+			}
 			if err != nil {
 				return association{}, false, err
 			}
@@ -77,7 +87,7 @@ func (p *PodIdentity) find(ctx context.Context, of driverkit.ServiceAccountRef) 
 // remove removes the association of the service account with our role, whose ARN ends as given.
 // Others are left alone.
 func (p *PodIdentity) remove(ctx context.Context, of driverkit.ServiceAccountRef, suffix string) error {
-	existing, exists, err := p.find(ctx, of)
+	existing, exists, err := p.findAgain(ctx, of)
 	if err != nil || !exists || !strings.HasSuffix(existing.roleARN, suffix) {
 		return err
 	}

@@ -52,7 +52,9 @@ func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.Servic
 	if err == nil && !exists {
 		role, err = r.create(ctx, name, of, trust)
 		if apierror.Is(err, "EntityAlreadyExists") {
-			role, _, err = r.read(ctx, name)
+			if role, exists, err = r.find(ctx, name); err == nil && !exists {
+				return "", driverkit.Unavailable("role %s exists, but not everywhere yet; the driver tries again", name)
+			}
 		}
 	}
 	if err != nil {
@@ -87,7 +89,7 @@ func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAcc
 // readBack returns the role that was made just now, or removes it: at a store that forgets its marks nobody could revoke
 // an access of it.
 func (r *Roles) readBack(ctx context.Context, name string) (found, error) {
-	made, exists, err := r.read(ctx, name)
+	made, exists, err := r.find(ctx, name)
 	switch {
 	case err != nil:
 		return found{}, err

@@ -29,7 +29,7 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	defer unlock()
-	role, exists, err := r.read(ctx, name)
+	role, exists, err := r.find(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	for _, left := range policies {
-		if strings.HasPrefix(left, policyPrefix) {
+		if strings.HasPrefix(left, policyPrefix) && left != policyPrefix+request.Name {
 			return nil
 		}
 	}
@@ -66,11 +66,9 @@ func (r *Roles) removeAssociation(ctx context.Context, of driverkit.ServiceAccou
 	return r.PodIdentity.remove(ctx, of, ":role"+r.Path+name)
 }
 
-// removeRole removes what an administrator added too, since a role cannot be deleted otherwise.
+// removeRole removes what an administrator added too, since a role cannot be deleted otherwise. The association goes
+// last: IAM refuses to delete a role with a policy that was not listed, which may be that of another access.
 func (r *Roles) removeRole(ctx context.Context, name string, of driverkit.ServiceAccountRef, policies []string) error {
-	if err := r.removeAssociation(ctx, of, name); err != nil {
-		return err
-	}
 	for _, added := range policies {
 		if err := r.deletePolicy(ctx, name, added); err != nil {
 			return err
@@ -80,7 +78,10 @@ func (r *Roles) removeRole(ctx context.Context, name string, of driverkit.Servic
 		return err
 	}
 	_, err := r.API.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
-	return unlessMissing(err)
+	if err := unlessMissing(err); err != nil {
+		return err
+	}
+	return r.removeAssociation(ctx, of, name)
 }
 
 // policies lists the names of all inline policies.

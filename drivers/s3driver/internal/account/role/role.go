@@ -67,6 +67,8 @@ type Roles struct {
 	// Locks keeps calls about one role apart: the kit keeps only those of one access apart, and the
 	// accesses of a service account share its role.
 	Locks *keylock.Locks
+	// Pauses are those before something counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // WebIdentity describes the tokens that roles trust.
@@ -130,6 +132,11 @@ func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string
 			"if it is this cluster's, whose eksCluster and oidcProvider were both changed, change one of them at a time"
 	}
 	return ""
+}
+
+// find is read that reads again while there is none.
+func (r *Roles) find(ctx context.Context, name string) (found, bool, error) {
+	return driverkit.Find(ctx, r.Pauses, func(ctx context.Context) (found, bool, error) { return r.read(ctx, name) })
 }
 
 // read returns a role, and whether it exists.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+)
+
+// long is a lag of more calls than a test makes.
+const long = 1000
+
+// TestLaggingReads has reads that see nothing of what the test did, until the lag ends.
+func TestLaggingReads(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]func(t *testing.T, run lagRun, server *s3fake.Server){
+		"a revoke that does not see the user ends the access": func(t *testing.T, run lagRun, server *s3fake.Server) {
+			t.Helper()
+			access, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, ""))
+			mustSucceed(t, err)
+			lagging(t, server, "iam:GetUser")
+			err = callRevoke(t.Context(), run.driver, run.names)
+			if code := apiCode(t, putObject(t, clientOf(access, run.bucket), run.bucket, "key")); code != "InvalidAccessKeyId" {
+				t.Errorf("the revoke returned %v, and with its key an object can be written: %q", err, code)
+			}
+			if code := status.Code(err); code != codes.Unavailable {
+				t.Errorf("a revoke that took a key from a user that is said to be missing: %v, want Unavailable", err)
+			}
+		},
+		"a key that is not listed is kept": func(t *testing.T, run lagRun, server *s3fake.Server) {
+			t.Helper()
+			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "iam:CreateAccessKey", Code: "LimitExceeded", Times: 1}))
+			if err := callGrant("")(t.Context(), run.driver, run.names); err == nil {
+				t.Error("a grant without a key")
+			}
+			run.clock.advance(2 * time.Minute)
+			delivered, err := run.driver.GrantAccess(t.Context(), grantOf(run.names, ""))
+			mustSucceed(t, err)
+			// The user is seen, and its key is not.
+			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "iam:ListAccessKeys", Effect: fault.Stale, LagTime: fault.Duration(time.Minute)}))
+			mustSucceed(t, callGrant("")(t.Context(), run.driver, run.names))
+			server.Faults.Clear()
+			mustSucceed(t, callGrant("")(t.Context(), run.driver, run.names))
+			mustSucceed(t, putObject(t, clientOf(delivered, run.bucket), run.bucket, "key"))
+		},
+		"one's own user is not taken for foreign": func(t *testing.T, run lagRun, server *s3fake.Server) {
+			t.Helper()
+			lagging(t, server, "iam:GetUser", fault.Rule{Operation: "iam:CreateUser", Effect: fault.DropAfter, Times: 1})
+			if err := callGrant("")(t.Context(), run.driver, run.names); status.Code(err) != codes.Unavailable {
+				t.Errorf("a grant that does not see its own user: %v, want Unavailable", err)
+			}
+			server.Faults.Clear()
+			mustSucceed(t, callGrant("")(t.Context(), run.driver, run.names))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := &clock{}
+			on, server := startFake(t, s3fake.Options{Past: true, Now: clock.Now})
+			store := credstore.NewMemory()
+			run := lagRun{&run{names: names{bucket: "bc-" + uuid.NewString(), account: drivertest.NewAccount()}, target: on, store: store, driver: bare(t, on, store, nil)}, clock}
+			prepareBucket(t, run.driver, run.names)
+			test(t, run, server)
+			server.Faults.Clear()
+			mustSucceed(t, callRevoke(t.Context(), run.driver, run.names))
+			mustSucceed(t, run.driver.DeleteBucket(t.Context(), driverkit.DeleteBucketRequest{BucketID: run.bucket, Parameters: crashParameters}))
+			if held := server.Inventory(); len(held.Users)+len(held.Buckets)+len(store.Accounts()) != 1 {
+				t.Errorf("left are %+v and %v, want only the record of the backends", held, store.Accounts())
+			}
+		})
+	}
+}
+
+// lagRun is a run on a fake with a clock of its own.
+type lagRun struct {
+	*run
+
+	clock *clock
+}
+
+// clock is one that the test sets forward.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
+
+// lagging lets reads of one kind see nothing of what calls did.
+func lagging(t *testing.T, server *s3fake.Server, operation string, more ...fault.Rule) {
+	t.Helper()
+	mustSucceed(t, server.Faults.Add(append(more, fault.Rule{Operation: operation, Effect: fault.Stale, Lag: long})...))
+}
