@@ -17,16 +17,22 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 )
 
-// process makes a driver as a new process has it. Without a crash it lives for ever.
-func process(t *testing.T, on google, store credstore.Store, crash *drivertest.Crash) *gcsdriver.Driver {
+// process makes a driver as a new process has it, with a sidecar. Without a crash it lives for ever.
+func process(t *testing.T, on google, store credstore.Store, crash *drivertest.Crash) driverkit.Driver {
+	t.Helper()
+	return drivertest.Settled{Driver: bare(t, on, store, crash)}
+}
+
+func bare(t *testing.T, on google, store credstore.Store, crash *drivertest.Crash) driverkit.Driver {
 	t.Helper()
 	options := gcsdriver.Options{
 		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": on.backend()}},
-		Credentials: store,
+		Credentials: store, Pauses: driverkit.Pauses{0, 0},
 	}
 	if crash != nil {
 		options.Credentials = crash.Store(store)
@@ -53,7 +59,7 @@ func (e exceptTokens) RoundTrip(request *http.Request) (*http.Response, error) {
 type names struct{ bucket, account, host, credentials string }
 
 // step is a call of a driver that a cell makes.
-type step func(ctx context.Context, driver *gcsdriver.Driver, names names) error
+type step func(ctx context.Context, driver driverkit.Driver, names names) error
 
 // scenario is one RPC of the matrix.
 type scenario struct {
@@ -75,7 +81,7 @@ type run struct {
 
 	google google
 	store  *credstore.Memory
-	driver *gcsdriver.Driver
+	driver driverkit.Driver
 }
 
 // TestCrashMatrix kills the driver at every call of every RPC and lets the next process go on.
@@ -97,6 +103,23 @@ func TestCrashMatrix(t *testing.T) {
 			t.Parallel()
 			runMatrix(t, startGoogle(t, gcsfake.Options{}), scenario)
 		})
+		for kind, operations := range map[string][]string{
+			"with lagging IAM":      {"iam.*.get", "storage.projects.hmacKeys.get", "storage.buckets.get"},
+			"with lagging listings": {"iam.*.list", "storage.*.list"},
+			"with lagging policies": {"storage.buckets.getIamPolicy"},
+		} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				on := startGoogle(t, gcsfake.Options{Past: true})
+				for _, operation := range operations {
+					// By as many calls as driverkit.Find reads again.
+					if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, Lag: 2}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				runMatrix(t, on, scenario)
+			})
+		}
 	}
 }
 
@@ -133,7 +156,7 @@ func runCell(t *testing.T, on google, scenario scenario, crash *drivertest.Crash
 	}
 }
 
-func mustRun(t *testing.T, driver *gcsdriver.Driver, names names, steps []step) {
+func mustRun(t *testing.T, driver driverkit.Driver, names names, steps []step) {
 	t.Helper()
 	for _, one := range steps {
 		if err := one(t.Context(), driver, names); err != nil {
@@ -144,12 +167,12 @@ func mustRun(t *testing.T, driver *gcsdriver.Driver, names names, steps []step) 
 
 var crashParameters = driverkit.Values{"versioning": "true", "deleteNonEmpty": "true"}
 
-func callCreate(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+func callCreate(ctx context.Context, driver driverkit.Driver, names names) error {
 	_, err := driver.CreateBucket(ctx, driverkit.CreateBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
 	return err
 }
 
-func callDelete(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+func callDelete(ctx context.Context, driver driverkit.Driver, names names) error {
 	return driver.DeleteBucket(ctx, driverkit.DeleteBucketRequest{BucketID: names.bucket, Parameters: crashParameters})
 }
 
@@ -161,13 +184,13 @@ func grantOf(names names, rotation string) driverkit.GrantAccessRequest {
 }
 
 func callGrant(rotation string) step {
-	return func(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+	return func(ctx context.Context, driver driverkit.Driver, names names) error {
 		_, err := driver.GrantAccess(ctx, grantOf(names, rotation))
 		return err
 	}
 }
 
-func callRevoke(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+func callRevoke(ctx context.Context, driver driverkit.Driver, names names) error {
 	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
 		AccountID: names.account, Protocol: driverkit.GCS, AuthType: driverkit.Key, BucketIDs: []string{names.bucket},
 		Parameters: driverkit.Values{"credentials": names.credentials},
@@ -176,21 +199,21 @@ func callRevoke(ctx context.Context, driver *gcsdriver.Driver, names names) erro
 
 var workload = driverkit.ServiceAccountRef{Namespace: "team", Name: "app"}
 
-func callGrantWorkload(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+func callGrantWorkload(ctx context.Context, driver driverkit.Driver, names names) error {
 	request := grantOf(names, "")
 	request.AuthType, request.ServiceAccount, request.Parameters = driverkit.ServiceAccount, workload, nil
 	_, err := driver.GrantAccess(ctx, request)
 	return err
 }
 
-func callRevokeWorkload(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+func callRevokeWorkload(ctx context.Context, driver driverkit.Driver, names names) error {
 	return driver.RevokeAccess(ctx, driverkit.RevokeAccessRequest{
 		AccountID: names.account, Protocol: driverkit.GCS, AuthType: driverkit.ServiceAccount, ServiceAccount: workload, BucketIDs: []string{names.bucket},
 	})
 }
 
 // putData writes by a credential that is gone afterwards.
-func putData(ctx context.Context, driver *gcsdriver.Driver, names names) error {
+func putData(ctx context.Context, driver driverkit.Driver, names names) error {
 	access, err := driver.GrantAccess(ctx, grantOf(names, ""))
 	if err != nil {
 		return err

@@ -34,6 +34,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// TracerProvider gets a span for each call to Google. Default OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
+	// Pauses are those before something counts as missing at Google. Default those of driverkit.Find.
+	Pauses driverkit.Pauses
 }
 
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
@@ -67,6 +69,7 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the GCS driver: %w", err)
 	}
+	options.Config = config
 	if options.Credentials == nil {
 		return nil, errors.New("make the GCS driver: it needs a credential store")
 	}
@@ -77,14 +80,14 @@ func New(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, settings := range config.Backends {
+	for name := range config.Backends {
 		wrap := func(next http.RoundTripper) http.RoundTripper {
 			if options.WrapTransport != nil {
 				next = options.WrapTransport(next)
 			}
 			return calls.Wrap(name, next)
 		}
-		made, err := newBackend(config, name, settings, options.Credentials, wrap)
+		made, err := newBackend(options, name, wrap)
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
 		}
@@ -95,7 +98,8 @@ func New(options Options) (*Driver, error) {
 
 type wrapTransport func(http.RoundTripper) http.RoundTripper
 
-func newBackend(config Config, name string, settings BackendConfig, store credentials.Store, wrap wrapTransport) (*backend, error) {
+func newBackend(options Options, name string, wrap wrapTransport) (*backend, error) {
+	config, settings := options.Config, options.Config.Backends[name]
 	authorities, err := driverkit.OpenAuthorities(settings.CAFile)
 	if err != nil {
 		return nil, err
@@ -106,7 +110,7 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 	}
 	project := &account.Project{
 		ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: bucket.NewPolicyEditor(clients.storage),
-		Store: store, Driver: config.DriverName, Cluster: config.Cluster,
+		Store: options.Credentials, Driver: config.DriverName, Cluster: config.Cluster, Pauses: options.Pauses,
 	}
 	return &backend{
 		name:        name,
@@ -115,7 +119,7 @@ func newBackend(config Config, name string, settings BackendConfig, store creden
 		roles:       settings.Roles.table().Defaults(),
 		buckets: &bucket.Store{
 			API: clients.storage, Project: settings.Project, Location: settings.Location,
-			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts,
+			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts, Pauses: options.Pauses,
 		},
 		accounts:   &serviceaccount.Accounts{Project: project},
 		principals: &principal.Principals{Project: project},

@@ -110,7 +110,7 @@ func newWorld(t *testing.T, on google, options worldOptions) *world {
 	if options.config != nil {
 		options.config(&config)
 	}
-	driver, err := gcsdriver.New(gcsdriver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap})
+	driver, err := gcsdriver.New(gcsdriver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap, Pauses: driverkit.Pauses{0, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ type Bucket struct {
 	Roles []string
 }
 
-// Project is one project as this package needs it. All fields but Cluster are required.
+// Project is one project as this package needs it. All fields but Cluster and Pauses are required.
 type Project struct {
 	// ID is the project's.
 	ID string
@@ -59,13 +59,17 @@ type Project struct {
 	Store credstore.Store
 	// Driver and Cluster are marked on everything that is made.
 	Driver, Cluster string
+	// Pauses are those before something counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // Edit changes the policy of every bucket. A bucket that is gone has no policy that grants anything:
 // it is passed over where that is asked.
 func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
 	for _, bucket := range buckets {
-		err := p.Policies.Edit(ctx, bucket.Name, func(current *storage.Policy) (bool, error) { return change(current, bucket) })
+		_, err := driverkit.Reread(ctx, p.Pauses, apierror.IsMissing, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, p.Policies.Edit(ctx, bucket.Name, func(current *storage.Policy) (bool, error) { return change(current, bucket) })
+		})
 		if apierror.IsMissing(err) {
 			if skipMissing {
 				continue

@@ -39,6 +39,8 @@ type Store struct {
 	Driver, Cluster string
 	// Unmarked takes buckets without any label for ours, where none keeps labels.
 	Unmarked bool
+	// Pauses are those before a bucket counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // Ensure makes sure that the bucket exists as asked. It can be repeated after a failure at any point:
@@ -71,7 +73,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 
 // Get returns an existing bucket of the project, NotFound without one.
 func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
-	found, err := s.get(ctx, name)
+	found, err := s.find(ctx, name)
 	if apierror.IsMissing(err) {
 		return nil, driverkit.NotFound("bucket %s does not exist", name).WithDetail(err)
 	}
@@ -89,6 +91,11 @@ func (s *Store) checkProject(ctx context.Context, name string, refuse func(strin
 		return refuse("bucket %s belongs to another project than %s, and is left alone; configure a backend for that project if it is to be used", name, s.Project)
 	}
 	return err
+}
+
+// find is get that reads again while the bucket is missing.
+func (s *Store) find(ctx context.Context, name string) (*storage.Bucket, error) {
+	return driverkit.Reread(ctx, s.Pauses, apierror.IsMissing, func(ctx context.Context) (*storage.Bucket, error) { return s.get(ctx, name) })
 }
 
 // get returns the API's own error for a missing bucket.
@@ -180,14 +187,14 @@ func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, w
 
 // inProject reports whether our project has the bucket.
 func (s *Store) inProject(ctx context.Context, name string) (bool, error) {
-	page, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
-		// Names are in order, so the one that is nothing but the prefix is the first.
-		return s.API.Buckets.List(s.Project).Prefix(name).MaxResults(1).Context(ctx).Do()
+	_, ours, err := driverkit.Find(ctx, s.Pauses, func(ctx context.Context) (*storage.Buckets, bool, error) {
+		page, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
+			// Names are in order, so the one that is nothing but the prefix is the first.
+			return s.API.Buckets.List(s.Project).Prefix(name).MaxResults(1).Context(ctx).Do()
+		})
+		return page, err == nil && len(page.Items) > 0 && page.Items[0].Name == name, err
 	})
-	if err != nil {
-		return false, err
-	}
-	return len(page.Items) > 0 && page.Items[0].Name == name, nil
+	return ours, err
 }
 
 // explainDenial tells somebody else's bucket, which is terminal, from one of ours that the driver may

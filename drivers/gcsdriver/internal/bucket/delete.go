@@ -24,7 +24,7 @@ type nothing struct{}
 // nonEmpty allows emptying it, old versions included; retention and holds are never bypassed. What was
 // removed before a failure stays removed, so that repeated calls come to an end.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
-	found, err := s.get(ctx, name)
+	found, err := s.find(ctx, name)
 	if err != nil {
 		return unlessMissing(err)
 	}

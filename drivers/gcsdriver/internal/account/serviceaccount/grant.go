@@ -26,7 +26,7 @@ func (a *Accounts) Grant(ctx context.Context, request account.Request) (driverki
 	if err != nil {
 		return driverkit.GCSCredential{}, credentials.StoreError(request.ID, err)
 	}
-	found, err := a.ensureServiceAccount(ctx, request, storeID)
+	found, isNew, err := a.ensureServiceAccount(ctx, request, storeID)
 	if err != nil {
 		return driverkit.GCSCredential{}, err
 	}
@@ -36,21 +36,21 @@ func (a *Accounts) Grant(ctx context.Context, request account.Request) (driverki
 	if err != nil {
 		return driverkit.GCSCredential{}, err
 	}
-	return a.keys(ctx, request, found)
+	return a.keys(ctx, request, found, isNew)
 }
 
 // keys returns the keys that are asked for.
-func (a *Accounts) keys(ctx context.Context, request account.Request, of *iam.ServiceAccount) (driverkit.GCSCredential, error) {
+func (a *Accounts) keys(ctx context.Context, request account.Request, of *iam.ServiceAccount, isNew bool) (driverkit.GCSCredential, error) {
 	var credential driverkit.GCSCredential
 	if request.Credentials.WantsHMAC() {
-		pair, err := credentials.GrantShownOnce(ctx, a.Store, credentials.Request{Account: request.ID, Rotation: request.Rotation}, hmacKeys{a, of.Email})
+		pair, err := credentials.GrantShownOnce(ctx, a.Store, credentials.Request{Account: request.ID, Rotation: request.Rotation, New: isNew}, hmacKeys{a, of.Email})
 		if err != nil {
 			return driverkit.GCSCredential{}, err
 		}
 		credential.AccessID, credential.AccessSecret = pair.ID, pair.Secret
 	}
 	if request.Credentials.WantsJSON() {
-		key, err := credentials.GrantShownOnce(ctx, a.Store, credentials.Request{Account: jsonEntry(request.ID), Rotation: request.Rotation}, jsonKeys{a, of.Email})
+		key, err := credentials.GrantShownOnce(ctx, a.Store, credentials.Request{Account: jsonEntry(request.ID), Rotation: request.Rotation, New: isNew}, jsonKeys{a, of.Email})
 		if err != nil {
 			return driverkit.GCSCredential{}, err
 		}
@@ -65,33 +65,35 @@ func (a *Accounts) keys(ctx context.Context, request account.Request, of *iam.Se
 func jsonEntry(id string) string { return id + "/json" }
 
 // ensureServiceAccount makes the service account with its mark, or checks the mark of the one that
-// exists.
-func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Request, storeID string) (*iam.ServiceAccount, error) {
+// exists. isNew says that this call made it.
+func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Request, storeID string) (found *iam.ServiceAccount, isNew bool, err error) {
 	want := mark{account: request.ID, hash: request.Hash, store: storeID, owner: a.Owner()}
 	email := a.email(request.Name)
 	found, exists, err := a.readServiceAccount(ctx, email)
 	if err == nil && !exists {
-		found, err = a.createServiceAccount(ctx, request, want)
+		if found, err = a.createServiceAccount(ctx, request, want); err == nil {
+			return found, true, nil
+		}
 		if apierror.Is(err, http.StatusConflict) {
-			if found, exists, err = a.readServiceAccount(ctx, email); err == nil && !exists {
-				return nil, driverkit.Unavailable("service account %s exists, but not everywhere yet; the driver tries again", email)
+			if found, exists, err = a.findServiceAccount(ctx, email); err == nil && !exists {
+				return nil, false, driverkit.Unavailable("service account %s exists, but not everywhere yet; the driver tries again", email)
 			}
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	switch is := parseMark(found.Description); {
 	case is.owner != want.owner || is.account != want.account:
-		return nil, driverkit.AlreadyExists("service account %s exists and was not made by this driver for this account; it is left alone", email)
+		return nil, false, driverkit.AlreadyExists("service account %s exists and was not made by this driver for this account; it is left alone", email)
 	case is.store != want.store:
-		return nil, checkStore(found, is, storeID)
+		return nil, false, checkStore(found, is, storeID)
 	case is.hash != want.hash:
-		return nil, account.Differs(request.ID)
+		return nil, false, account.Differs(request.ID)
 	case found.Disabled:
-		return nil, driverkit.FailedPrecondition("service account %s was disabled; enable it, or revoke the access", email)
+		return nil, false, driverkit.FailedPrecondition("service account %s was disabled; enable it, or revoke the access", email)
 	}
-	return found, nil
+	return found, false, nil
 }
 
 func (a *Accounts) createServiceAccount(ctx context.Context, request account.Request, marked mark) (*iam.ServiceAccount, error) {

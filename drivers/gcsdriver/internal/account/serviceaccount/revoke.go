@@ -4,6 +4,8 @@ package serviceaccount
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	iam "google.golang.org/api/iam/v1"
 	storage "google.golang.org/api/storage/v1"
@@ -12,7 +14,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/call"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
 )
 
@@ -21,24 +22,22 @@ import (
 // removed yet; what is stored goes last, so that a repeated call still finds everything.
 func (a *Accounts) Revoke(ctx context.Context, request account.Request) error {
 	email := a.email(request.Name)
-	found, exists, err := a.readServiceAccount(ctx, email)
+	found, exists, err := a.findServiceAccount(ctx, email)
+	if err == nil && exists {
+		err = a.checkRevocable(ctx, request, found)
+	}
 	if err != nil {
 		return err
 	}
-	var keysLeft error
-	if exists {
-		if err := a.checkRevocable(ctx, request, found); err != nil {
-			return err
-		}
-		keysLeft = a.removeKeys(ctx, email, request.Credentials)
-	}
+	known, keysLeft := a.removeKeys(ctx, email, request, exists)
 	err = a.Edit(ctx, request.Buckets, true, func(current *storage.Policy, _ account.Bucket) (bool, error) {
 		return policy.Remove(current, "serviceAccount:"+email), nil
 	})
 	if err := first(keysLeft, err); err != nil {
 		return err
 	}
-	if exists {
+	// Only an account that was ours has keys in the store: then Google has the last word on whether it is there.
+	if exists || known {
 		if err := a.deleteServiceAccount(ctx, email); err != nil {
 			return err
 		}
@@ -47,23 +46,38 @@ func (a *Accounts) Revoke(ctx context.Context, request account.Request) error {
 }
 
 // removeKeys removes the keys: all of them are tried, since one that is inactive already can take
-// minutes until it can be deleted, and the others must not work so long. It removes those of the service account itself only if the class asked for some:
+// minutes until it can be deleted, and the others must not work so long; known says whether there were any. It removes those of the service account itself only if the class asked for some:
 // they end with it, and a driver for HMAC keys alone need not have the right to list them.
-func (a *Accounts) removeKeys(ctx context.Context, email string, asked params.Credentials) (left error) {
-	kinds := []credentials.ShownOnceKeys{hmacKeys{a, email}}
-	if asked.WantsJSON() {
-		kinds = append(kinds, jsonKeys{a, email})
+func (a *Accounts) removeKeys(ctx context.Context, email string, request account.Request, exists bool) (known bool, left error) {
+	kinds := map[string]credentials.ShownOnceKeys{request.ID: hmacKeys{a, email}}
+	if request.Credentials.WantsJSON() {
+		kinds[jsonEntry(request.ID)] = jsonKeys{a, email}
 	}
-	for _, keys := range kinds {
-		live, err := keys.List(ctx)
-		if err != nil {
-			return first(left, account.UnlessMissing(err))
-		}
-		for _, key := range live {
-			left = first(left, keys.Delete(ctx, key.ID))
+	for _, entry := range slices.Sorted(maps.Keys(kinds)) {
+		ids, err := credentials.ShownOnceIDs(ctx, a.Store, entry, revocable{kinds[entry], exists})
+		left = first(left, err)
+		known = known || len(ids) > 0
+		for _, id := range ids {
+			left = first(left, kinds[entry].Delete(ctx, id))
 		}
 	}
-	return left
+	return known, left
+}
+
+// revocable are the keys of a service account that may not exist, or not any more.
+type revocable struct {
+	credentials.ShownOnceKeys
+
+	exists bool
+}
+
+// List implements credentials.ShownOnceKeys.
+func (r revocable) List(ctx context.Context) ([]credentials.ShownOnceKey, error) {
+	if !r.exists {
+		return nil, nil
+	}
+	keys, err := r.ShownOnceKeys.List(ctx)
+	return keys, account.UnlessMissing(err)
 }
 
 // first returns the first error, nil if there is none.

@@ -22,6 +22,13 @@ type Accounts struct {
 	*account.Project
 }
 
+// findServiceAccount is readServiceAccount that reads again while there is none.
+func (a *Accounts) findServiceAccount(ctx context.Context, email string) (*iam.ServiceAccount, bool, error) {
+	return driverkit.Find(ctx, a.Pauses, func(ctx context.Context) (*iam.ServiceAccount, bool, error) {
+		return a.readServiceAccount(ctx, email)
+	})
+}
+
 // readServiceAccount returns a service account, and whether it exists.
 func (a *Accounts) readServiceAccount(ctx context.Context, email string) (*iam.ServiceAccount, bool, error) {
 	found, err := call.Do(ctx, call.IAM, "projects.serviceAccounts.get", func(ctx context.Context) (*iam.ServiceAccount, error) {
