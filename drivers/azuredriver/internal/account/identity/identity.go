@@ -37,7 +37,7 @@ const (
 	tagAccess  = "cosi_access"
 )
 
-// Manager makes and removes identities. All fields but Cluster are required.
+// Manager makes and removes identities. All fields but Cluster and Pauses are required.
 type Manager struct {
 	Identities  *armmsi.UserAssignedIdentitiesClient
 	Federated   *armmsi.FederatedIdentityCredentialsClient
@@ -52,6 +52,8 @@ type Manager struct {
 	Roles map[driverkit.Mode]string
 	// Scopes are the resource IDs of all storage accounts.
 	Scopes []string
+	// Pauses are those before an identity counts as missing.
+	Pauses driverkit.Pauses
 }
 
 // Check refuses what a service account cannot have. It makes no calls.

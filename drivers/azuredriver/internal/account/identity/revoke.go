@@ -7,13 +7,18 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
+
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
 // Revoke makes sure that the access has no role and no identity. Only IDs and names of the request are set; its buckets
 // need not exist.
 func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
-	found, err := m.Identities.Get(ctx, m.Group, granted.ID, nil)
+	found, err := driverkit.Reread(ctx, m.Pauses, gone, func(ctx context.Context) (armmsi.UserAssignedIdentitiesClientGetResponse, error) {
+		return m.Identities.Get(ctx, m.Group, granted.ID, nil)
+	})
 	if gone(err) {
 		return m.unassign(ctx, m.possible(granted))
 	}
@@ -27,6 +32,12 @@ func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
 	present, err := m.assignments(ctx, principal)
 	if err != nil {
 		return err
+	}
+	// What the list leaves out has a name of its own, too.
+	for _, one := range m.possible(granted) {
+		if !slices.ContainsFunc(present, func(listed assigned) bool { return listed.name == one.name }) {
+			present = append(present, one)
+		}
 	}
 	if err := m.unassign(ctx, present); err != nil {
 		return err
