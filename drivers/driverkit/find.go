@@ -11,7 +11,7 @@ import (
 type Pauses []time.Duration
 
 // Find reads again what a read did not find, as often as there are pauses: reads of clouds lag behind their writes, so
-// that "missing" is final only when it repeats (ADR 0030). It is for where a call would end at "missing", such as a
+// that "missing" is final only when it repeats (ADR 0033). It is for where a call would end at "missing", such as a
 // revoke, and not for where something is made then: making it finds out whether it is there.
 func Find[T any](ctx context.Context, pauses Pauses, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
 	if pauses == nil {
