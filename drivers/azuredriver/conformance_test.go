@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -15,6 +16,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/internal/conformancetest"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
@@ -23,8 +25,25 @@ import (
 // TestConformance holds the built command against the conformance suite, with keys and with service accounts.
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	testConformance(t, "cosi-driver-azure on azurefake, with keys and service accounts")
+}
+
+// TestConformanceWithLaggingReads is that with reads of Azure Resource Manager that lag.
+func TestConformanceWithLaggingReads(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "the same without a lag")
+	var lag []fault.Rule
+	for _, kind := range []string{"UserAssigned*", "Federated*", "Role*"} {
+		lag = append(lag, fault.Rule{Operation: kind, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)})
+	}
+	testConformance(t, "cosi-driver-azure on azurefake, with lagging reads", lag...)
+}
+
+func testConformance(t *testing.T, section string, lag ...fault.Rule) {
+	t.Helper()
 	// Names of the suite's buckets come again at once, so that deletions do not take their time.
-	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	f := startFederation(t, azurefake.Options{Deletion: -1, Past: len(lag) > 0}, "https://issuer.example.com")
+	wantNoError(t, f.server.Faults.Add(lag...))
 	key, _ := f.server.Keys(mainAccount)
 	config := conformance(t, key)
 	login := f.config.ServiceAccounts
@@ -37,11 +56,11 @@ func TestConformance(t *testing.T) {
 	)
 	config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 	config.Inventory = func(context.Context) ([]sanity.Resource, error) { return resources(f.server), nil }
-	config.Backend = faulty{f.server}
+	config.Backend = faulty{f.server, lag}
 	root, err := service.NewClientWithSharedKeyCredential(f.server.AccountURL(mainAccount), sharedKey(t, key), &service.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: f.trusted}})
 	wantNoError(t, err)
 	config.Fixture = fixture{root}
-	conformancetest.Test(t, "cosi-driver-azure on azurefake, with keys and service accounts", config)
+	conformancetest.Test(t, section, config)
 }
 
 // conformance is what runs on any service have in common.
@@ -63,7 +82,11 @@ func conformance(t *testing.T, key string) sanity.Config {
 }
 
 // faulty is the fake's own way to fail.
-type faulty struct{ server *azurefake.Server }
+type faulty struct {
+	server *azurefake.Server
+	// always are the rules that stay.
+	always []fault.Rule
+}
 
 func (faulty) Can(what sanity.Fault) bool {
 	return what == sanity.BackendDown || what == sanity.LoginRefused
@@ -74,12 +97,11 @@ func (f faulty) Break(_ context.Context, what sanity.Fault) error {
 	if what == sanity.LoginRefused {
 		rule = fault.Rule{Name: string(what), Effect: fault.Fail, Code: "AuthenticationFailed", Status: http.StatusForbidden}
 	}
-	return f.server.Faults.Add(rule)
+	return f.server.Faults.Set(fault.Plan{Rules: append([]fault.Rule{rule}, f.always...)})
 }
 
 func (f faulty) Mend(context.Context, sanity.Fault) error {
-	f.server.Faults.Clear()
-	return nil
+	return f.server.Faults.Set(fault.Plan{Rules: f.always})
 }
 
 func resources(server *azurefake.Server) []sanity.Resource {

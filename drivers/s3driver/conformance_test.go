@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/conformancetest"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -39,6 +42,17 @@ func TestConformance(t *testing.T) {
 		config := inFile(t, conformance(t, ourFake(t), binary), "type: aws, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
 		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with service accounts", config)
+	})
+	t.Run("our fake, with lagging reads", func(t *testing.T) {
+		t.Parallel()
+		fulltest.Only(t, "the same without a lag")
+		on, server := ourServer(t, s3fake.Options{Past: true})
+		for _, operation := range []string{"iam:Get*", "iam:List*", "eks:*"} {
+			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)}))
+		}
+		config := inFile(t, conformance(t, on, binary), "type: aws, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
+		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
+		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with lagging reads", config)
 	})
 	t.Run("our fake, with one key for all", func(t *testing.T) {
 		t.Parallel()
