@@ -74,11 +74,11 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 // Get returns an existing bucket of the project, NotFound without one.
 func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 	found, err := s.find(ctx, name)
-	if apierror.IsMissing(err) {
-		return nil, driverkit.NotFound("bucket %s does not exist", name).WithDetail(err)
-	}
 	if err == nil {
 		err = s.checkProject(ctx, name, driverkit.AlreadyExists)
+	}
+	if apierror.IsMissing(err) {
+		return nil, driverkit.NotFound("bucket %s does not exist", name).WithDetail(err)
 	}
 	return found, err
 }
@@ -87,7 +87,11 @@ func (s *Store) Get(ctx context.Context, name string) (*storage.Bucket, error) {
 // somebody's now, who then would get what is written to it.
 func (s *Store) checkProject(ctx context.Context, name string, refuse func(string, ...any) *driverkit.Error) error {
 	ours, err := s.inProject(ctx, name)
-	if err == nil && !ours {
+	if err != nil || ours {
+		return err
+	}
+	// A bucket that was deleted a moment ago may still have been seen, and by now is not.
+	if _, err = s.get(ctx, name); err == nil {
 		return refuse("bucket %s belongs to another project than %s, and is left alone; configure a backend for that project if it is to be used", name, s.Project)
 	}
 	return err

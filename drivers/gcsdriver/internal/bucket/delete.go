@@ -32,7 +32,7 @@ func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
 		return driverkit.FailedPrecondition("bucket %s does not carry the mark of this driver, so it is not deleted; delete it by hand if it is not needed", name)
 	}
 	if err := s.checkProject(ctx, name, driverkit.FailedPrecondition); err != nil {
-		return err
+		return unlessMissing(err)
 	}
 	err = s.remove(ctx, name)
 	if !apierror.Is(err, http.StatusConflict) {
