@@ -39,6 +39,34 @@ func TestLaggingReads(t *testing.T) {
 			}
 			mustRun(t, driver, names, []step{callRevoke})
 		},
+		"a revoke that still sees the key that another one removed": func(t *testing.T, on google, driver driverkit.Driver, names names) {
+			t.Helper()
+			mustRun(t, driver, names, []step{callGrant(""), callRevoke})
+			// As many calls as lead from the deletion of the key to the second look at its state.
+			behind(t, on, "iam.projects.serviceAccounts.get", 8)
+			behind(t, on, "storage.projects.hmacKeys.*", 8)
+			mustRun(t, driver, names, []step{callRevoke})
+		},
+		"a grant that still sees the service account that was revoked makes another": func(t *testing.T, on google, driver driverkit.Driver, names names) {
+			t.Helper()
+			mustRun(t, driver, names, []step{callGrant(""), callRevoke})
+			behind(t, on, "iam.projects.serviceAccounts.get", 4)
+			mustRun(t, driver, names, []step{callGrant("")})
+			on.Faults.Clear()
+			if held := on.Inventory().Accounts; len(held) != 1 || len(held[0].HMAC) != 1 {
+				t.Errorf("accounts are %+v", held)
+			}
+			mustRun(t, driver, names, []step{callRevoke})
+		},
+		"a creation that does not see the bucket of another one returns it": func(t *testing.T, on google, driver driverkit.Driver, names names) {
+			t.Helper()
+			names.bucket = "bc-" + uuid.NewString()
+			mustRun(t, driver, names, []step{callCreate})
+			behind(t, on, "storage.buckets.get", 3)
+			mustRun(t, driver, names, []step{callCreate})
+			on.Faults.Clear()
+			mustRun(t, driver, names, []step{callDelete})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +87,19 @@ func TestLaggingReads(t *testing.T) {
 // lagging lets reads of one kind see nothing of the last hour.
 func lagging(t *testing.T, on google, operation string) {
 	t.Helper()
-	if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(time.Hour)}); err != nil {
+	stale(t, on, fault.Rule{Operation: operation, LagTime: fault.Duration(time.Hour)})
+}
+
+// behind lets reads of one kind see nothing of the last calls.
+func behind(t *testing.T, on google, operation string, calls int) {
+	t.Helper()
+	stale(t, on, fault.Rule{Operation: operation, Lag: calls})
+}
+
+func stale(t *testing.T, on google, rule fault.Rule) {
+	t.Helper()
+	rule.Effect = fault.Stale
+	if err := on.Faults.Add(rule); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -57,7 +57,7 @@ func (s *Store) Ensure(ctx context.Context, name string, want params.Bucket) err
 			return err
 		}
 		// The name was taken in between, maybe by a call of ours whose response was lost.
-		found, err = s.get(ctx, name)
+		found, err = s.find(ctx, name)
 		if apierror.IsMissing(err) {
 			return driverkit.Aborted("bucket %s was deleted while it was being made; the driver tries again", name).WithDetail(err)
 		}

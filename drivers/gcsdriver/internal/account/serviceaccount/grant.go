@@ -70,14 +70,23 @@ func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Req
 	want := mark{account: request.ID, hash: request.Hash, store: storeID, owner: a.Owner()}
 	email := a.email(request.Name)
 	found, exists, err := a.readServiceAccount(ctx, email)
-	if err == nil && !exists {
-		if found, err = a.createServiceAccount(ctx, request, want); err == nil {
-			return found, true, nil
-		}
-		if apierror.Is(err, http.StatusConflict) {
+	known := false
+	if err == nil && exists {
+		known, err = a.known(ctx, request.ID)
+	}
+	// One of which nothing is stored may have been removed a moment ago. Making it tells.
+	if err == nil && !known {
+		made, refusal := a.createServiceAccount(ctx, request, want)
+		switch {
+		case refusal == nil:
+			return made, true, nil
+		case exists:
+		case apierror.Is(refusal, http.StatusConflict):
 			if found, exists, err = a.findServiceAccount(ctx, email); err == nil && !exists {
 				return nil, false, driverkit.Unavailable("service account %s exists, but not everywhere yet; the driver tries again", email)
 			}
+		default:
+			err = refusal
 		}
 	}
 	if err != nil {
@@ -94,6 +103,16 @@ func (a *Accounts) ensureServiceAccount(ctx context.Context, request account.Req
 		return nil, false, driverkit.FailedPrecondition("service account %s was disabled; enable it, or revoke the access", email)
 	}
 	return found, false, nil
+}
+
+// known reports whether the store has keys of the account.
+func (a *Accounts) known(ctx context.Context, id string) (bool, error) {
+	for _, entry := range []string{id, jsonEntry(id)} {
+		if ids, err := credentials.StoredIDs(ctx, a.Store, entry); err != nil || len(ids) > 0 {
+			return len(ids) > 0, err
+		}
+	}
+	return false, nil
 }
 
 func (a *Accounts) createServiceAccount(ctx context.Context, request account.Request, marked mark) (*iam.ServiceAccount, error) {

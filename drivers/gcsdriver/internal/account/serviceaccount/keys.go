@@ -122,15 +122,21 @@ func whyNoKey(ctx context.Context, keys credentials.ShownOnceKeys, kind, email s
 }
 
 // unlessDeleted passes over a refused change of a key that is deleted already, which Google remembers
-// for a while.
+// for a while. Reads may lag behind the deletion.
 func (k hmacKeys) unlessDeleted(ctx context.Context, id string, refusal error) error {
-	found, err := call.Do(ctx, call.Storage, "projects.hmacKeys.get", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
-		return k.api().Get(k.accounts.ID, id).Context(ctx).Do()
+	_, deleted, err := driverkit.Find(ctx, k.accounts.Pauses, func(ctx context.Context) (*storage.HmacKeyMetadata, bool, error) {
+		found, err := call.Do(ctx, call.Storage, "projects.hmacKeys.get", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
+			return k.api().Get(k.accounts.ID, id).Context(ctx).Do()
+		})
+		if apierror.IsMissing(err) {
+			return nil, true, nil
+		}
+		return found, err == nil && found.State == stateDeleted, err
 	})
-	if err == nil && found.State != stateDeleted {
-		return refusal
+	if err == nil && !deleted {
+		return driverkit.Unavailable("HMAC key %s cannot be made inactive, and is not shown as deleted yet; the driver tries again", id).WithDetail(refusal)
 	}
-	return account.UnlessMissing(err)
+	return err
 }
 
 func stillActive(err error) bool {
