@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/storage"
 	"google.golang.org/api/iterator"
 
+	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/conformancetest"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
@@ -21,6 +23,24 @@ import (
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
+
+// TestConformanceWithLaggingReads is TestConformance with reads that lag of what is not documented to be consistent at
+// Google: service accounts and keys. Buckets and their lists are.
+func TestConformanceWithLaggingReads(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "the same without a lag")
+	on := startGoogle(t, gcsfake.Options{Past: true})
+	for _, operation := range []string{"iam.*.get", "iam.*.list", "storage.projects.hmacKeys.*"} {
+		if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := conformance(t, on, sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs"))
+	config.Params.Access = map[string]string{"credentials": "hmac"}
+	// What is missing takes a second and a half to be so, in calls that are made one after the other.
+	config.Limits = sanity.Limits{Repeats: 3, Operations: 40, Concurrency: 8, Parallel: 16}
+	conformancetest.Test(t, "cosi-driver-gcs on gcsfake, with lagging reads", config)
+}
 
 // TestConformance holds the built command against the conformance suite, with each kind of keys.
 func TestConformance(t *testing.T) {

@@ -34,6 +34,7 @@ func targets() []string {
 		"cosi-driver-azure on azurefake, with lagging reads",
 		"cosi-driver-gcs on gcsfake, with HMAC keys",
 		"cosi-driver-gcs on gcsfake, with JSON keys",
+		"cosi-driver-gcs on gcsfake, with lagging reads",
 		"drivers/driverkit/example",
 		"fakes/driverfake",
 		"memdriver: wide.memory.example.com",
