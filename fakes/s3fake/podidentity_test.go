@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go"
+	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 )
@@ -126,5 +129,63 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 			}
 			f.canOnlyList(t, got.Credentials.AccessKeyID, got.Credentials.SecretAccessKey, got.Credentials.SessionToken)
 		})
+	}
+}
+
+// TestConditionsOnWhatIsGiven limits what somebody may give to others: the boundary that a user has already, and the service
+// and the cluster that a role goes to ("Delegating responsibility to others using permissions boundaries" and "Granting a
+// user permissions to pass a role to an AWS service" in the IAM User Guide).
+func TestConditionsOnWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{Clusters: map[string]string{"dev": "https://oidc.example.com"}})
+	admin, document := f.iam(f.Root()), aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"}]}`)
+	bound, err := admin.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("bound"), PolicyDocument: document})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for user, boundary := range map[string]*string{"bounded": bound.Policy.Arn, "free": nil} {
+		if _, err := admin.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &user, PermissionsBoundary: boundary}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	role, err := admin.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("r"), AssumeRolePolicyDocument: &trust})
+	if err != nil {
+		t.Fatal(err)
+	}
+	under := func(actions, condition string) s3fake.Credentials {
+		return f.user(t, uuid.NewString(), `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"eks:*","Resource":"*"},`+
+			`{"Effect":"Allow","Action":"`+actions+`","Resource":"*","Condition":{`+condition+`}}]}`)
+	}
+	put := func(user string) func(caller s3fake.Credentials) error {
+		return func(caller s3fake.Credentials) error {
+			_, err := f.iam(caller).PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{UserName: &user, PolicyName: aws.String("p"), PolicyDocument: document})
+			return err
+		}
+	}
+	bind := func(caller s3fake.Credentials) error {
+		_, err := eks.NewFromConfig(f.config(caller)).CreatePodIdentityAssociation(t.Context(), &eks.CreatePodIdentityAssociationInput{
+			ClusterName: aws.String("dev"), Namespace: aws.String("ns"), ServiceAccount: aws.String(uuid.NewString()), RoleArn: role.Role.Arn,
+		})
+		return err
+	}
+	bounded := `"StringEquals":{"iam:PermissionsBoundary":"` + *bound.Policy.Arn + `"}`
+	tests := map[string]struct {
+		caller s3fake.Credentials
+		try    func(s3fake.Credentials) error
+		want   string
+	}{
+		"a policy for a user with the boundary":   {under("iam:PutUserPolicy", bounded), put("bounded"), ""},
+		"a policy for a user without it":          {under("iam:PutUserPolicy", bounded), put("free"), "AccessDenied"},
+		"a role to pods":                          {under("iam:PassRole", `"StringEquals":{"iam:PassedToService":"pods.eks.amazonaws.com"}`), bind, ""},
+		"a role to another service":               {under("iam:PassRole", `"StringEquals":{"iam:PassedToService":"lambda.amazonaws.com"}`), bind, "AccessDeniedException"},
+		"a role to pods of the cluster":           {under("iam:PassRole", `"ArnLike":{"iam:AssociatedResourceArn":"arn:aws:eks:*:*:cluster/dev"}`), bind, ""},
+		"a role to pods of another than that one": {under("iam:PassRole", `"ArnLike":{"iam:AssociatedResourceArn":"arn:aws:eks:*:*:cluster/x"}`), bind, "AccessDeniedException"},
+	}
+	for name, tc := range tests {
+		var refused smithy.APIError
+		if err := tc.try(tc.caller); tc.want == "" && err != nil || tc.want != "" && (!errors.As(err, &refused) || refused.ErrorCode() != tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
 	}
 }

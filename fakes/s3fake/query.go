@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -169,15 +170,20 @@ func (q *query) conditions() iampolicy.Context {
 			ctx.Set(key, v)
 		}
 	}
-	q.tagConditions(ctx)
+	q.targetConditions(ctx)
 	if q.principal != nil {
 		q.principal.Describe(ctx)
 	}
 	return ctx
 }
 
-// tagConditions adds the tags of the request and those of the user or role that it is about.
-func (q *query) tagConditions(ctx iampolicy.Context) {
+// boundedActions are those that are asked about the boundary that their user or role has; those that make one or set its
+// boundary are asked about the one in the request ("Delegating responsibility to others using permissions boundaries" in
+// the IAM User Guide).
+var boundedActions = regexp.MustCompile(`^(Attach|Detach|Put|Delete)(User|Role)Policy$|^Delete(User|Role)PermissionsBoundary$`)
+
+// targetConditions adds the tags of the request, and the tags and the boundary of the user or role that it is about.
+func (q *query) targetConditions(ctx iampolicy.Context) {
 	var keys []string
 	for i := 1; ; i++ {
 		key := "Tags.member." + strconv.Itoa(i) + "."
@@ -192,6 +198,9 @@ func (q *query) tagConditions(ctx iampolicy.Context) {
 		target, err := q.server.account.Identity(kind, q.form.Get(param))
 		if err != nil {
 			continue
+		}
+		if target.Boundary != "" && boundedActions.MatchString(q.form.Get("Action")) {
+			ctx.Set("iam:PermissionsBoundary", target.Boundary)
 		}
 		for _, t := range target.Tags {
 			ctx.Set("aws:ResourceTag/"+t.Key, t.Value)

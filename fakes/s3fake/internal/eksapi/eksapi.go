@@ -180,7 +180,11 @@ func (a *API) create(r Request, cluster string) (any, error) {
 	if !ok {
 		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "Role provided in the request does not exist.")
 	}
-	if err := a.authorize(r, "iam:PassRole", in.RoleARN); err != nil {
+	passed := r
+	passed.Context = maps.Clone(r.Context)
+	passed.Context.Set("iam:PassedToService", servicePrincipal)
+	passed.Context.Set("iam:AssociatedResourceArn", a.arn("cluster/"+cluster))
+	if err := a.authorize(passed, "iam:PassRole", in.RoleARN); err != nil {
 		return nil, err
 	}
 	if !trusts(role, in.RoleARN, r.Context, a.sessionTags(cluster, in.Namespace, in.ServiceAccount)) {
