@@ -36,10 +36,12 @@ func TestConformance(t *testing.T) {
 		}
 		conformancetest.Test(t, section, conformance(t, on, binary))
 	})
-	t.Run("our fake, with service accounts", func(t *testing.T) {
+	t.Run("our fake, with service accounts and the documented rights", func(t *testing.T) {
 		t.Parallel()
 		fulltest.Only(t, "the same with keys")
-		config := inFile(t, conformance(t, ourFake(t), binary), "type: aws, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
+		on := least(t, ourFake(t), "cosi-sanity-")
+		config := inFile(t, conformance(t, on, binary), "type: aws, accountID: '000000000000', "+
+			"iam: {permissionsBoundary: '"+on.backend.IAM.PermissionsBoundary+"', serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
 		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with service accounts", config)
 	})
@@ -101,8 +103,8 @@ func conformance(t *testing.T, on target, binary string) sanity.Config {
 		"S3_DRIVER_TYPE=" + string(on.backend.Type),
 		"S3_DRIVER_ENDPOINT=" + broken.URL,
 		"S3_DRIVER_PUBLIC_ENDPOINT=" + on.backend.Endpoint,
-		"S3_DRIVER_ACCESS_KEY_ID=" + on.rootID,
-		"S3_DRIVER_SECRET_ACCESS_KEY=" + on.rootSecret,
+		"S3_DRIVER_ACCESS_KEY_ID=" + on.backend.Credentials.AccessKeyID,
+		"S3_DRIVER_SECRET_ACCESS_KEY=" + on.backend.Credentials.SecretAccessKey.Reveal(),
 		"COOPER_CREDENTIAL_STORE=directory:" + t.TempDir(),
 		"COOPER_LOG_LEVEL=debug",
 	}

@@ -84,7 +84,7 @@ func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 func TestBucketWithABAC(t *testing.T) {
 	t.Parallel()
 	on, server := startFake(t, s3fake.Options{})
-	on.backend.Credentials = least(t, on)
+	on = least(t, on, "bc-")
 	w := newWorld(t, on, worldOptions{})
 	request := &cosi.DriverCreateBucketRequest{BucketId: "bc-abac", Parameters: map[string]string{"tags": `{"team":"a"}`}}
 	mustSucceed(t, server.Faults.Add(fault.Rule{Operation: "PutBucketTagging", Code: "SlowDown", Status: http.StatusServiceUnavailable}))
