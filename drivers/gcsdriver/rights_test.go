@@ -4,11 +4,16 @@ package gcsdriver_test
 
 import (
 	"encoding/base64"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
+	"cloud.google.com/go/storage"
 	"golang.org/x/oauth2"
+	"google.golang.org/api/cloudresourcemanager/v1"
 	iam "google.golang.org/api/iam/v1"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc/codes"
@@ -18,28 +23,41 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 )
 
+// home is the project of the driver's own account: that of its buckets has no account with rights elsewhere.
+const home = "cosi-home"
+
+// startProjects is Google Cloud as docs/howto/gcs.md asks for it, with a project of somebody else.
+func startProjects(t *testing.T) google {
+	t.Helper()
+	return startGoogle(t, gcsfake.Options{Projects: []gcsfake.Project{{ID: gcsfake.DefaultProject}, {ID: home}, {ID: "company"}}})
+}
+
 // rights are the roles that docs/howto/gcs.md asks for.
-var rights = []string{"roles/storage.admin", "roles/storage.hmacKeyAdmin", "roles/iam.serviceAccountAdmin", "roles/iam.serviceAccountKeyAdmin"}
+func rights(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "gcs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(roles/[^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		roles = append(roles, row[1])
+	}
+	return roles
+}
 
 // ownAccount makes a service account for a driver, with roles on the project, and returns a file with its key.
 func ownAccount(t *testing.T, on google, roles ...string) string {
 	t.Helper()
-	email, err := on.NewAccount("", "cosi-driver")
+	email, err := on.NewAccount(home, "cosi-driver")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := on.Grant("", "serviceAccount:"+email, roles...); err != nil {
 		t.Fatal(err)
 	}
-	token, err := on.Token(on.AdminEmail(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := iam.NewService(t.Context(), option.WithEndpoint(on.URL()+"/"), option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := service.Projects.ServiceAccounts.Keys.Create("projects/-/serviceAccounts/"+email, &iam.CreateServiceAccountKeyRequest{}).Context(t.Context()).Do()
+	service := accountsOf(t, on, on.AdminEmail(home))
+	made, err := service.Keys.Create("projects/-/serviceAccounts/"+email, &iam.CreateServiceAccountKeyRequest{}).Context(t.Context()).Do()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +72,38 @@ func ownAccount(t *testing.T, on google, roles ...string) string {
 	return file
 }
 
+func mustSucceed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tokenOf is how clients prove to be a service account.
+func tokenOf(t *testing.T, on google, email string) option.ClientOption {
+	t.Helper()
+	token, err := on.Token(email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token}))
+}
+
+func accountsOf(t *testing.T, on google, email string) *iam.ProjectsServiceAccountsService {
+	t.Helper()
+	service, err := iam.NewService(t.Context(), option.WithEndpoint(on.URL()+"/"), tokenOf(t, on, email))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service.Projects.ServiceAccounts
+}
+
 // TestRights does everything with the roles that the documentation names, and finds that each of them is needed.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	with := func(t *testing.T, roles ...string) *world {
 		t.Helper()
-		on := startGoogle(t, gcsfake.Options{})
+		on := startProjects(t)
 		file := ownAccount(t, on, roles...)
 		return newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
 			backend := c.Backends["main"]
@@ -69,7 +113,7 @@ func TestRights(t *testing.T) {
 	}
 	t.Run("all of them", func(t *testing.T) {
 		t.Parallel()
-		w := with(t, rights...)
+		w := with(t, rights(t)...)
 		bucket := w.NewBucket(t, map[string]string{"deleteNonEmpty": "true"})
 		request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 		request.Parameters = map[string]string{"credentials": "both"}
@@ -85,18 +129,84 @@ func TestRights(t *testing.T) {
 		drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.OK)
 	})
-	for i, missing := range rights {
+	for i, missing := range rights(t) {
 		t.Run("without "+missing, func(t *testing.T) {
 			t.Parallel()
-			w := with(t, append(append([]string(nil), rights[:i]...), rights[i+1:]...)...)
+			w := with(t, slices.Delete(rights(t), i, i+1)...)
 			bucket := drivertest.NewAccount()
 			err := w.Create(t, bucket, nil)
 			if err == nil {
 				request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 				request.Parameters = map[string]string{"credentials": "both"}
-				_, err = w.DriverGrantBucketAccess(t.Context(), request)
+				if _, err = w.DriverGrantBucketAccess(t.Context(), request); err == nil {
+					err = w.Revoke(t, request)
+				}
 			}
 			drivertest.WantCode(t, err, codes.PermissionDenied)
 		})
+	}
+}
+
+// TestRightsEndAtTheProject has whoever got hold of the driver's account try to get more than its project.
+func TestRightsEndAtTheProject(t *testing.T) {
+	t.Parallel()
+	on := startProjects(t)
+	ownAccount(t, on, rights(t)...)
+	inside, err := on.NewAccount("", "access-1")
+	mustSucceed(t, err)
+	outside, err := on.NewAccount("company", "payroll")
+	mustSucceed(t, err)
+	foreign := client(t, on.URL(), tokenOf(t, on, on.AdminEmail("company"))).Bucket("company-data")
+	mustSucceed(t, foreign.Create(t.Context(), "company", nil))
+
+	me := "cosi-driver@" + home + ".iam.gserviceaccount.com"
+	own, accounts := client(t, on.URL(), tokenOf(t, on, me)), accountsOf(t, on, me)
+	projects, err := cloudresourcemanager.NewService(t.Context(), option.WithEndpoint(on.URL()+"/"), tokenOf(t, on, me))
+	mustSucceed(t, err)
+	const anyProject = "projects/-/serviceAccounts/"
+	tries := map[string]func() error{
+		"to own the project": func() error {
+			_, err := projects.Projects.SetIamPolicy(on.ProjectID(), &cloudresourcemanager.SetIamPolicyRequest{Policy: &cloudresourcemanager.Policy{
+				Bindings: []*cloudresourcemanager.Binding{{Role: "roles/owner", Members: []string{"serviceAccount:" + me}}},
+			}}).Context(t.Context()).Do()
+			return err
+		},
+		"tokens of an account without a key": func() error {
+			_, err := accounts.SetIamPolicy(anyProject+inside, &iam.SetIamPolicyRequest{Policy: &iam.Policy{
+				Bindings: []*iam.Binding{{Role: "roles/iam.serviceAccountTokenCreator", Members: []string{"serviceAccount:" + me}}},
+			}}).Context(t.Context()).Do()
+			return err
+		},
+		"to disable an account": func() error {
+			_, err := accounts.Disable(anyProject+inside, &iam.DisableServiceAccountRequest{}).Context(t.Context()).Do()
+			return err
+		},
+		"a key of somebody's account": func() error {
+			_, err := accounts.Keys.Create(anyProject+outside, &iam.CreateServiceAccountKeyRequest{}).Context(t.Context()).Do()
+			return err
+		},
+		"an HMAC key of somebody's account": func() error {
+			_, err := own.CreateHMACKey(t.Context(), "company", outside)
+			return err
+		},
+		"somebody's account away": func() error {
+			_, err := accounts.Delete(anyProject + outside).Context(t.Context()).Do()
+			return err
+		},
+		"an account in another project": func() error {
+			_, err := accounts.Create("projects/company", &iam.CreateServiceAccountRequest{AccountId: "ba-2000"}).Context(t.Context()).Do()
+			return err
+		},
+		"a bucket in another project": func() error { return own.Bucket("bc-2").Create(t.Context(), "company", nil) },
+		"somebody's bucket away":      func() error { return own.Bucket("company-data").Delete(t.Context()) },
+		"to change somebody's bucket": func() error {
+			_, err := own.Bucket("company-data").Update(t.Context(), storage.BucketAttrsToUpdate{VersioningEnabled: true})
+			return err
+		},
+	}
+	for name, try := range tries {
+		if status := httpStatus(try()); status != http.StatusForbidden {
+			t.Errorf("%s: %d, want it refused", name, status)
+		}
 	}
 }
