@@ -125,7 +125,7 @@ func (m ManagementConfig) login(credentials CredentialsConfig, wrap wrapTranspor
 }
 
 // newIdentities makes what gives service accounts access; nil if the configuration does not have it.
-func newIdentities(config Config, pauses driverkit.Pauses, wrap wrapTransport) (*identity.Manager, error) {
+func newIdentities(config Config, wrap wrapTransport) (*identity.Manager, error) {
 	s := config.ServiceAccounts
 	if !s.enabled() {
 		return nil, nil //nolint:nilnil // absent is a configuration, not an error
@@ -137,7 +137,7 @@ func newIdentities(config Config, pauses driverkit.Pauses, wrap wrapTransport) (
 	made := &identity.Manager{
 		Subscription: s.SubscriptionID, Group: s.ResourceGroup, Location: s.Location, Issuer: s.Issuer, Audience: s.Audience,
 		Driver: config.DriverName, Cluster: config.Cluster, Roles: s.Roles.table(), Scopes: resourceIDs(config.Backends),
-		Pauses: pauses,
+		ReadLag: config.Management.ReadLag.Duration(),
 	}
 	if made.Identities, err = armmsi.NewUserAssignedIdentitiesClient(s.SubscriptionID, credential, management); err != nil {
 		return nil, fmt.Errorf("make the client for identities: %w", err)

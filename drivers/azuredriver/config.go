@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -165,6 +166,10 @@ type ManagementConfig struct {
 	Audience string `json:"audience,omitempty"`
 	// CAFile is a PEM file with the certificates that may have signed the endpoint's. Default: the system's.
 	CAFile string `json:"caFile,omitempty"`
+	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
+	// that time before it counts as missing. Default: 1.5s at Azure, whose endpoints begin with
+	// https://management., and none at another, since emulators read what they wrote.
+	ReadLag settings.ReadLag `json:"readLag,omitempty"`
 }
 
 // table returns the roles that are set.

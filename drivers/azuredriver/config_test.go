@@ -85,6 +85,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a role by its name":                 {federated("issuer: 'https://i', roles: {writeOnly: Writer}"), []string{`"Writer"`, "UUID"}},
 		"a key for identities":               {federated("issuer: 'https://i', credentials: {accountKeyFile: /key}"), []string{"not for Azure Resource Manager"}},
 		"a management endpoint without TLS":  {"{management: {endpoint: 'http://m'}, accounts: {abc: {credentials: {accountKeyName: key1}}}}", []string{"management.endpoint", "accounts.abc.resourceID: is needed"}},
+		"a lag of management that is none":   {"{management: {readLag: long}, accounts: {abc: {credentials: {accountKeyName: key1}}}}", []string{"management.readLag"}},
 		"a management endpoint for nothing":  {"{management: {endpoint: 'https://m'}, accounts: {abc: {credentials: {accountKeyFile: /key}}}}", []string{"management: is for"}},
 		"the name of a key beside a key":     {"accounts: {abc: {credentials: {accountKeyFile: /key, accountKeyName: key1}}}", []string{"either itself or by accountKeyName"}},
 		"the name of a key that is none":     {"accounts: {abc: {credentials: {accountKeyName: primary}}}", []string{`"primary"`, "key1, key2"}},
@@ -178,7 +179,7 @@ func TestServiceAccountsFromEnvironment(t *testing.T) {
 		if diff := cmp.Diff(want, got.ServiceAccounts); diff != "" {
 			t.Errorf("%s: service accounts (-want +got):\n%s", name, diff)
 		}
-		public := azuredriver.ManagementConfig{Endpoint: "https://management.azure.com", Audience: "https://management.azure.com"}
+		public := azuredriver.ManagementConfig{Endpoint: "https://management.azure.com", Audience: "https://management.azure.com", ReadLag: "1.5s"}
 		if diff := cmp.Diff(public, got.Management); diff != "" {
 			t.Errorf("%s: management (-want +got):\n%s", name, diff)
 		}

@@ -54,6 +54,9 @@ func testConformance(t *testing.T, section string, lag ...fault.Rule) {
 		"AZURE_DRIVER_CLIENT_ID="+login.Credentials.ClientID, "AZURE_DRIVER_CLIENT_SECRET_FILE="+login.Credentials.ClientSecretFile,
 		"AZURE_DRIVER_AUTHORITY="+login.Credentials.Authority,
 	)
+	if len(lag) > 0 {
+		config.Environment = append(config.Environment, "AZURE_DRIVER_READ_LAG=600ms")
+	}
 	config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 	config.Inventory = func(context.Context) ([]sanity.Resource, error) { return resources(f.server), nil }
 	config.Backend = faulty{f.server, lag}

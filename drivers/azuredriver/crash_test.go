@@ -180,7 +180,7 @@ type identityCell struct {
 
 func (c *identityCell) process(t *testing.T, crash *drivertest.Crash) driverkit.Driver {
 	t.Helper()
-	options := azuredriver.Options{Config: c.config, Pauses: driverkit.Pauses{0, 0}}
+	options := azuredriver.Options{Config: c.config}
 	if crash != nil {
 		options.WrapTransport = crash.Wrap
 	}
@@ -244,6 +244,7 @@ func runIdentityCell(t *testing.T, crash *drivertest.Crash, stale string, grante
 		buckets:    []string{"bc-" + uuid.NewString(), "bc-" + uuid.NewString()}, account: drivertest.NewAccount(),
 	}
 	if stale != "" {
+		c.config.Management.ReadLag = "1ms"
 		// By as many calls as driverkit.Find reads again. The Blob service promises that its reads do not lag.
 		wantNoError(t, c.server.Faults.Add(fault.Rule{Operation: stale, Effect: fault.Stale, Lag: 2}))
 	}

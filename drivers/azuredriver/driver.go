@@ -31,8 +31,6 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Pauses are those before something counts as missing at Azure Resource Manager. Default those of driverkit.Find.
-	Pauses driverkit.Pauses
 }
 
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
@@ -89,7 +87,7 @@ func New(options Options) (*Driver, error) {
 			return calls.Wrap(name, next)
 		}
 	}
-	if driver.identities, err = newIdentities(config, options.Pauses, wrapper(managementBackend)); err != nil {
+	if driver.identities, err = newIdentities(config, wrapper(managementBackend)); err != nil {
 		return nil, fmt.Errorf("service accounts: %w", err)
 	}
 	for name := range config.Backends {

@@ -77,6 +77,10 @@ func variables() []settings.Variable[Config, BackendConfig] {
 			Name: EnvironmentPrefix + "MANAGEMENT_ENDPOINT", Description: "URL of Azure Resource Manager; unset means Azure's public cloud.",
 			Set: func(c *Config, _ *BackendConfig, v string) { c.Management.Endpoint = v },
 		},
+		{
+			Name: EnvironmentPrefix + "READ_LAG", Description: "How long what was written may be missing from reads of Azure Resource Manager, such as 1.5s.",
+			Set: func(c *Config, _ *BackendConfig, v string) { c.Management.ReadLag = settings.ReadLag(v) },
+		},
 	}
 }
 

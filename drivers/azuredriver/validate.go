@@ -257,6 +257,9 @@ func resourceIDs(accounts map[string]BackendConfig) []string {
 func (m ManagementConfig) withDefaults() ManagementConfig {
 	settings.Default(&m.Endpoint, DefaultManagement)
 	settings.Default(&m.Audience, DefaultManagement)
+	if strings.HasPrefix(m.Endpoint, "https://management.") {
+		settings.Default(&m.ReadLag, settings.CloudReadLag)
+	}
 	return m
 }
 
@@ -269,13 +272,17 @@ func (m ManagementConfig) validate(used bool) []error {
 		return nil
 	}
 	var problems []error
+	bad := func(field, format string, args ...any) {
+		problems = append(problems, fmt.Errorf("management."+field+": "+format, args...))
+	}
+	m.ReadLag.Check(bad)
 	if !strings.HasPrefix(m.Endpoint, "https://") {
-		problems = append(problems, fmt.Errorf("management.endpoint: %q is not an https URL", m.Endpoint))
+		bad("endpoint", "%q is not an https URL", m.Endpoint)
 	} else if err := driverkit.CheckEndpoint(m.Endpoint, DefaultManagement); err != nil {
-		problems = append(problems, fmt.Errorf("management.endpoint: %w", err))
+		bad("endpoint", "%w", err)
 	}
 	if _, err := driverkit.CertificateAuthorities(m.CAFile); err != nil {
-		problems = append(problems, fmt.Errorf("management.caFile: %w", err))
+		bad("caFile", "%w", err)
 	}
 	return problems
 }

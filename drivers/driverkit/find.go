@@ -7,35 +7,26 @@ import (
 	"time"
 )
 
-// Pauses are those between the reads of Find; nil means half a second and a second.
-type Pauses []time.Duration
-
-// Find reads again what a read did not find, as often as there are pauses: reads of clouds lag behind their writes, so
-// that "missing" is final only when it repeats (ADR 0033). It is for where a call would end at "missing", such as a
-// revoke, and not for where something is made then: making it finds out whether it is there.
-func Find[T any](ctx context.Context, pauses Pauses, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
-	if pauses == nil {
-		pauses = Pauses{time.Second / 2, time.Second}
-	}
-	for _, pause := range pauses {
-		if found, exists, err = read(ctx); exists || err != nil {
-			return found, exists, err
-		}
-		timer := time.NewTimer(pause)
+// Find reads again, twice within the lag, what a read did not find: reads of clouds lag behind their writes, so that
+// "missing" is final only when it repeats (ADR 0033). It is for where a call would end at "missing", such as a revoke,
+// and not for where something is made then: making it finds out whether it is there. Without a lag it reads once.
+func Find[T any](ctx context.Context, lag time.Duration, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
+	found, exists, err = read(ctx)
+	for part := time.Duration(1); part <= 2 && lag > 0 && !exists && err == nil; part++ {
 		select {
-		case <-timer.C:
+		case <-time.After(part * lag / 3):
 		case <-ctx.Done():
-			timer.Stop()
 			return found, false, ctx.Err()
 		}
+		found, exists, err = read(ctx)
 	}
-	return read(ctx)
+	return found, exists, err
 }
 
 // Reread is Find for a read that says by its error what is missing; if it stays so, that is the error.
-func Reread[T any](ctx context.Context, pauses Pauses, missing func(error) bool, read func(context.Context) (T, error)) (T, error) {
+func Reread[T any](ctx context.Context, lag time.Duration, missing func(error) bool, read func(context.Context) (T, error)) (T, error) {
 	var last error
-	found, _, err := Find(ctx, pauses, func(ctx context.Context) (found T, exists bool, err error) {
+	found, _, err := Find(ctx, lag, func(ctx context.Context) (found T, exists bool, err error) {
 		if found, last = read(ctx); missing(last) {
 			return found, false, nil
 		}

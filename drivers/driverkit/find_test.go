@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -15,19 +16,21 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	failure := errors.New("failure")
 	for name, test := range map[string]struct {
+		lag                     time.Duration
 		foundAt, failsAt, reads int
 		exists                  bool
 		err                     error
 	}{
-		"what is there is read once":           {1, 0, 1, true, nil},
-		"what is seen later is found":          {3, 0, 3, true, nil},
-		"what is missing each time is missing": {4, 0, 3, false, nil},
-		"a failure is not read again":          {3, 2, 2, false, failure},
+		"what is there is read once":           {1, 1, 0, 1, true, nil},
+		"what is seen later is found":          {1, 3, 0, 3, true, nil},
+		"what is missing each time is missing": {1, 4, 0, 3, false, nil},
+		"a failure is not read again":          {1, 3, 2, 2, false, failure},
+		"without a lag it is read once":        {0, 2, 0, 1, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reads := 0
-			read, exists, err := driverkit.Find(t.Context(), driverkit.Pauses{0, 0}, func(context.Context) (int, bool, error) {
+			read, exists, err := driverkit.Find(t.Context(), test.lag, func(context.Context) (int, bool, error) {
 				if reads++; reads == test.failsAt {
 					return 0, false, failure
 				}
@@ -39,7 +42,7 @@ func TestFind(t *testing.T) {
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, exists, err := driverkit.Find(ctx, nil, func(context.Context) (int, bool, error) {
+	_, exists, err := driverkit.Find(ctx, time.Hour, func(context.Context) (int, bool, error) {
 		cancel()
 		return 0, false, nil
 	})
@@ -47,7 +50,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("when the call ends meanwhile: %v, %v", exists, err)
 	}
 	missing := errors.New("missing")
-	if _, err := driverkit.Reread(t.Context(), driverkit.Pauses{0}, func(err error) bool { return errors.Is(err, missing) }, func(context.Context) (int, error) {
+	if _, err := driverkit.Reread(t.Context(), 1, func(err error) bool { return errors.Is(err, missing) }, func(context.Context) (int, error) {
 		return 0, missing
 	}); !errors.Is(err, missing) {
 		t.Errorf("what stays missing: %v", err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver/internal/policy"
+	"github.com/cooper-cosi/cooper/internal/settings"
 )
 
 // DefaultName is the driver's name unless the configuration gives another.
@@ -47,6 +48,10 @@ type BackendConfig struct {
 	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
 	// of this host need no such word.
 	Insecure bool `json:"insecure,omitempty"`
+	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
+	// that time before it counts as missing. Default: 1.5s at Google, none with an endpoint, since emulators read what
+	// they wrote: set it with an endpoint of Google.
+	ReadLag settings.ReadLag `json:"readLag,omitempty"`
 	// WithoutAccounts is for an emulator that knows neither accounts nor labels, such as
 	// fake-gcs-server: the driver sends no credentials, takes a bucket without labels for its own, and
 	// refuses accesses. Needs an endpoint. Never set it for a store that others use.

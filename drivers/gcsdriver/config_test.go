@@ -25,7 +25,7 @@ func TestParseConfigFillsInDefaults(t *testing.T) {
 			"backends: {main: {project: example}}",
 			gcsdriver.Config{
 				DriverName: "gcs.cooper.dev", DefaultBackend: "main",
-				Backends: map[string]gcsdriver.BackendConfig{"main": {Project: "example", Location: "US"}},
+				Backends: map[string]gcsdriver.BackendConfig{"main": {Project: "example", Location: "US", ReadLag: "1.5s"}},
 			},
 		},
 		"several projects": {
@@ -71,6 +71,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 	}
 	tests := map[string]struct{ text, want string }{
 		"no backend":                     {"{}", "backends: at least one"},
+		"a lag that is too long":         {"backends: {a: {project: example, readLag: 1m}}", "backends.a.readLag"},
 		"an unknown field":               {"backends: {a: {project: example, region: x}}", "backends.a.region: there is no such field"},
 		"several without a default":      {"backends: {a: {project: example}, b: {project: example}}", "defaultBackend: is needed"},
 		"an unknown default":             {"{defaultBackend: c, backends: {a: {project: example}}}", `"c" is not one of the backends`},
@@ -112,9 +113,9 @@ func TestConfigFromEnvironment(t *testing.T) {
 	if _, err := gcsdriver.Format().FromEnvironment(lookup); err == nil || !strings.Contains(err.Error(), "backends.default.project") {
 		t.Errorf("without a project: %v", err)
 	}
-	values["GCS_DRIVER_PROJECT"], values["GCS_DRIVER_ENDPOINT"], values["GCS_DRIVER_LOCATION"] = "example", "http://localhost:1 ", "EU"
+	values["GCS_DRIVER_PROJECT"], values["GCS_DRIVER_ENDPOINT"], values["GCS_DRIVER_READ_LAG"] = "example", "http://localhost:1 ", "2s"
 	got, err := gcsdriver.Format().FromEnvironment(lookup)
-	want := gcsdriver.BackendConfig{Project: "example", Endpoint: "http://localhost:1", IAMEndpoint: "http://localhost:1", Location: "EU"}
+	want := gcsdriver.BackendConfig{Project: "example", Endpoint: "http://localhost:1", IAMEndpoint: "http://localhost:1", Location: "US", ReadLag: "2s"}
 	if diff := cmp.Diff(want, got.Backends["default"]); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}

@@ -36,8 +36,9 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 		}
 	}
 	config := conformance(t, on, sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs"))
+	config.Environment = append(config.Environment, "GCS_DRIVER_READ_LAG=600ms")
 	config.Params.Access = map[string]string{"credentials": "hmac"}
-	// What is missing takes a second and a half to be so, in calls that are made one after the other.
+	// What is missing takes that long to be so, in calls that are made one after the other.
 	config.Limits = sanity.Limits{Repeats: 3, Operations: 40, Concurrency: 8, Parallel: 16}
 	conformancetest.Test(t, "cosi-driver-gcs on gcsfake, with lagging reads", config)
 }

@@ -32,7 +32,7 @@ func bare(t *testing.T, on google, store credstore.Store, crash *drivertest.Cras
 	t.Helper()
 	options := gcsdriver.Options{
 		Config:      gcsdriver.Config{Backends: map[string]gcsdriver.BackendConfig{"main": on.backend()}},
-		Credentials: store, Pauses: driverkit.Pauses{0, 0},
+		Credentials: store,
 	}
 	if crash != nil {
 		options.Credentials = crash.Store(store)
@@ -111,6 +111,7 @@ func TestCrashMatrix(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
 				on := startGoogle(t, gcsfake.Options{Past: true})
+				on.readLag = "1ms"
 				for _, operation := range operations {
 					// By as many calls as driverkit.Find reads again.
 					if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, Lag: 2}); err != nil {

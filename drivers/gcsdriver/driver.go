@@ -34,8 +34,6 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// TracerProvider gets a span for each call to Google. Default OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
-	// Pauses are those before something counts as missing at Google. Default those of driverkit.Find.
-	Pauses driverkit.Pauses
 }
 
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
@@ -110,7 +108,7 @@ func newBackend(options Options, name string, wrap wrapTransport) (*backend, err
 	}
 	project := &account.Project{
 		ID: settings.Project, IAM: clients.iam, Storage: clients.storage, Policies: bucket.NewPolicyEditor(clients.storage),
-		Store: options.Credentials, Driver: config.DriverName, Cluster: config.Cluster, Pauses: options.Pauses,
+		Store: options.Credentials, Driver: config.DriverName, Cluster: config.Cluster, ReadLag: settings.ReadLag.Duration(),
 	}
 	return &backend{
 		name:        name,
@@ -119,7 +117,7 @@ func newBackend(options Options, name string, wrap wrapTransport) (*backend, err
 		roles:       settings.Roles.table().Defaults(),
 		buckets: &bucket.Store{
 			API: clients.storage, Project: settings.Project, Location: settings.Location,
-			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts, Pauses: options.Pauses,
+			Driver: config.DriverName, Cluster: config.Cluster, Unmarked: settings.WithoutAccounts, ReadLag: settings.ReadLag.Duration(),
 		},
 		accounts:   &serviceaccount.Accounts{Project: project},
 		principals: &principal.Principals{Project: project},

@@ -26,6 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -38,6 +39,8 @@ type google struct {
 
 	// keyFile has the administrator's credentials, which the driver uses too.
 	keyFile string
+	// readLag is set where reads lag.
+	readLag settings.ReadLag
 }
 
 func startGoogle(t *testing.T, options gcsfake.Options) google {
@@ -51,13 +54,13 @@ func startGoogle(t *testing.T, options gcsfake.Options) google {
 	if err := os.WriteFile(file, key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return google{server, file}
+	return google{Server: server, keyFile: file}
 }
 
 // backend is the configuration of a driver on the fake.
 func (g google) backend() gcsdriver.BackendConfig {
 	return gcsdriver.BackendConfig{
-		Project: g.ProjectID(), Endpoint: g.URL(), CredentialsFile: g.keyFile,
+		Project: g.ProjectID(), Endpoint: g.URL(), CredentialsFile: g.keyFile, ReadLag: g.readLag,
 		WorkloadIdentity: gcsdriver.WorkloadIdentityConfig{
 			Pool: "projects/" + g.ProjectNumber("") + "/locations/global/workloadIdentityPools/" + pool,
 		},
@@ -110,7 +113,7 @@ func newWorld(t *testing.T, on google, options worldOptions) *world {
 	if options.config != nil {
 		options.config(&config)
 	}
-	driver, err := gcsdriver.New(gcsdriver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap, Pauses: driverkit.Pauses{0, 0}})
+	driver, err := gcsdriver.New(gcsdriver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap})
 	if err != nil {
 		t.Fatal(err)
 	}

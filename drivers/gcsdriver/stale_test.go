@@ -71,6 +71,7 @@ func TestLaggingReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			on, store := startGoogle(t, gcsfake.Options{Past: true}), credstore.NewMemory()
+			on.readLag = "1ms"
 			names := names{bucket: "bc-" + uuid.NewString(), account: drivertest.NewAccount(), credentials: "hmac"}
 			driver := bare(t, on, store, nil)
 			mustRun(t, driver, names, []step{callCreate})

@@ -56,6 +56,9 @@ func (c Config) named() driverkit.Backends[BackendConfig] {
 func (b BackendConfig) withDefaults() BackendConfig {
 	settings.Default(&b.Location, "US")
 	settings.Default(&b.IAMEndpoint, b.Endpoint)
+	if b.Endpoint == "" {
+		settings.Default(&b.ReadLag, settings.CloudReadLag)
+	}
 	switch {
 	case b.WorkloadIdentity.Pool == "":
 	case strings.HasSuffix(b.WorkloadIdentity.Pool, ".svc.id.goog"):
@@ -73,6 +76,7 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	if !locationPattern.MatchString(b.Location) {
 		bad("location", "%q is not a location such as EU or EUROPE-WEST1", b.Location)
 	}
+	b.ReadLag.Check(bad)
 	b.reach().Check(bad, "https://storage.googleapis.com")
 	b.WorkloadIdentity.validate(bad)
 	if b.WithoutAccounts && (b.Endpoint == "" || b.CredentialsFile != "" || b.WorkloadIdentity.Pool != "") {

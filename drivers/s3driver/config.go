@@ -5,6 +5,7 @@ package s3driver
 import (
 	"strings"
 
+	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -62,6 +63,10 @@ type BackendConfig struct {
 	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
 	// of this host need no such word.
 	Insecure bool `json:"insecure,omitempty"`
+	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
+	// that time before it counts as missing. Default: 1.5s at AWS, none with an endpoint, since other stores read what
+	// they wrote: set it with an endpoint of AWS.
+	ReadLag settings.ReadLag `json:"readLag,omitempty"`
 	// Credentials are the driver's own. Default: what the AWS SDK finds in its environment.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 	// IAM configures the accounts of type aws.

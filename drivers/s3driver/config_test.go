@@ -37,7 +37,7 @@ defaultBackend: main
 	want := s3driver.Config{
 		DriverName: "s3.cooper.dev", DefaultBackend: "main",
 		Backends: map[string]s3driver.BackendConfig{
-			"main": {Type: "aws", Region: "us-east-1", Addressing: "virtual", IAM: s3driver.IAMConfig{Partition: "aws", Path: path}},
+			"main": {Type: "aws", Region: "us-east-1", Addressing: "virtual", ReadLag: "1.5s", IAM: s3driver.IAMConfig{Partition: "aws", Path: path}},
 			"lab": {
 				Type: "aws", Endpoint: "http://localhost:9000", Region: "eu-west-1", Addressing: "path",
 				IAM: s3driver.IAMConfig{Endpoint: "http://localhost:9000", Partition: "aws", Path: path},
@@ -80,6 +80,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a key for workloads where each access has its own":        {"backends: {a: {type: aws, workloads: {accessKeyIDFile: /id, secretAccessKeyFile: /key}}}", []string{"backends.a.workloads: is for type static only"}},
 		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is needed with backends.a.iam.serviceAccounts"}},
+		"a lag before the write":                                   {"backends: {a: {type: aws, readLag: -1s}}", []string{`backends.a.readLag: "-1s"`}},
 		"a session token without a key":                            {"backends: {a: {type: aws, credentials: {sessionTokenFile: /token}}}", []string{"backends.a.credentials: sessionTokenFile needs"}},
 		"a session for workloads":                                  {"backends: {a: {type: static, endpoint: 'http://127.0.0.1', credentials: &k {accessKeyIDFile: /id, secretAccessKeyFile: /key, sessionTokenFile: /token}, workloads: *k}}", []string{"backends.a.workloads.sessionTokenFile"}},
 		"two mistakes are both told of":                            {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},
@@ -107,7 +108,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 	t.Parallel()
 	variables := map[string]string{
 		"S3_DRIVER_ENDPOINT": "https://s3.example.com", "S3_DRIVER_REGION": "lab", "S3_DRIVER_NAME": "s3.example.com",
-		"S3_DRIVER_ACCESS_KEY_ID": "id", "S3_DRIVER_SECRET_ACCESS_KEY": "secret", "S3_DRIVER_ADDRESSING": "virtual",
+		"S3_DRIVER_ACCESS_KEY_ID": "id", "S3_DRIVER_SECRET_ACCESS_KEY": "secret", "S3_DRIVER_ADDRESSING": "virtual", "S3_DRIVER_READ_LAG": "2s",
 	}
 	lookup := func(name string) (string, bool) { value, set := variables[name]; return value, set }
 	got, err := s3driver.Format().FromEnvironment(lookup)
@@ -116,7 +117,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 	}
 	backend := got.Backends[got.DefaultBackend]
 	want := s3driver.BackendConfig{
-		Type: "aws", Endpoint: "https://s3.example.com", Region: "lab", Addressing: "virtual",
+		Type: "aws", Endpoint: "https://s3.example.com", Region: "lab", Addressing: "virtual", ReadLag: "2s",
 		Credentials: s3driver.CredentialsConfig{AccessKeyID: "id", SecretAccessKey: cosi.NewSecret("secret")},
 		IAM:         s3driver.IAMConfig{Endpoint: "https://s3.example.com", Partition: "aws", Path: "/cosi/s3.example.com/"},
 	}

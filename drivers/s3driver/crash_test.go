@@ -31,7 +31,7 @@ func bare(t *testing.T, on target, store credstore.Store, crash *drivertest.Cras
 	t.Helper()
 	options := s3driver.Options{
 		Config:      s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}},
-		Credentials: store, Pauses: driverkit.Pauses{0, 0},
+		Credentials: store,
 	}
 	if crash != nil {
 		options.Credentials = crash.Store(store)
@@ -119,6 +119,7 @@ func TestCrashMatrix(t *testing.T) {
 		t.Run("our fake, "+name, func(t *testing.T) {
 			t.Parallel()
 			on, server := ourServer(t, s3fake.Options{Past: true})
+			on.backend.ReadLag = "1ms"
 			mustSucceed(t, server.Faults.Add(rules...))
 			try(t, on)
 		})

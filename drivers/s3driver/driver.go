@@ -33,8 +33,6 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// TracerProvider gets a span for each call to a store. Default OpenTelemetry's global provider.
 	TracerProvider trace.TracerProvider
-	// Pauses are those before something counts as missing at a store. Default those of driverkit.Find.
-	Pauses driverkit.Pauses
 }
 
 // Driver implements driverkit.Driver and driverkit.IDGenerator.
@@ -127,10 +125,10 @@ func newBackend(options Options, name string, locks *keylock.Locks, wrap wrapTra
 			Driver:       config.DriverName,
 			Cluster:      config.Cluster,
 			Notes:        bucket.Notes{Store: options.Credentials, Backend: name},
-			Pauses:       options.Pauses,
+			ReadLag:      settings.ReadLag.Duration(),
 		},
 	}
-	all := parts{driver: config, store: options.Credentials, base: base, pauses: options.Pauses}
+	all := parts{driver: config, store: options.Credentials, base: base}
 	made.kind.equip(made, all)
 	if settings.IAM.ServiceAccounts.enabled() {
 		made.identities = newRoles(all, settings, locks)

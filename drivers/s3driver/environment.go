@@ -44,6 +44,10 @@ func variables() []settings.Variable[Config, BackendConfig] {
 			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
 			Set: func(_ *Config, b *BackendConfig, v string) { b.Insecure = v == "true" },
 		},
+		{
+			Name: EnvironmentPrefix + "READ_LAG", Description: "How long what was written may be missing from reads, such as 1.5s.",
+			Set: func(_ *Config, b *BackendConfig, v string) { b.ReadLag = settings.ReadLag(v) },
+		},
 		{Name: EnvironmentPrefix + "CA_FILE", Description: "PEM file with the certificate authorities of the endpoint.", Set: func(_ *Config, b *BackendConfig, v string) { b.CAFile = v }},
 		{Name: EnvironmentPrefix + "ACCESS_KEY_ID", Description: "Access key ID of the driver itself.", Set: func(_ *Config, b *BackendConfig, v string) { b.Credentials.AccessKeyID = v }},
 		{

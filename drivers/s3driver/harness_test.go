@@ -165,7 +165,7 @@ func newWorld(t *testing.T, on target, options worldOptions) *world {
 	if options.config != nil {
 		options.config(&config)
 	}
-	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap, Pauses: driverkit.Pauses{0, 0}})
+	driver, err := s3driver.New(s3driver.Options{Config: config, Credentials: options.store, WrapTransport: options.wrap})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,6 +68,7 @@ func TestLaggingReads(t *testing.T) {
 			t.Parallel()
 			clock := &clock{}
 			on, server := startFake(t, s3fake.Options{Past: true, Now: clock.Now})
+			on.backend.ReadLag = "1ms"
 			store := credstore.NewMemory()
 			run := lagRun{&run{names: names{bucket: "bc-" + uuid.NewString(), account: drivertest.NewAccount()}, target: on, store: store, driver: bare(t, on, store, nil)}, clock}
 			prepareBucket(t, run.driver, run.names)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
@@ -54,7 +53,6 @@ type parts struct {
 	driver Config
 	store  credentials.Store
 	base   aws.Config
-	pauses driverkit.Pauses
 }
 
 func storeTypes() map[BackendType]storeType {
@@ -99,7 +97,7 @@ func equipAWS(b *backend, p parts) {
 		Path:      b.config.IAM.Path,
 		Boundary:  b.config.IAM.PermissionsBoundary,
 		Partition: b.config.IAM.Partition,
-		Pauses:    p.pauses,
+		ReadLag:   b.config.ReadLag.Duration(),
 	}
 }
 
@@ -137,11 +135,11 @@ func newRoles(p parts, settings BackendConfig, locks *keylock.Locks) *role.Roles
 		Boundary:  settings.IAM.PermissionsBoundary,
 		Partition: settings.IAM.Partition,
 		Locks:     locks,
-		Pauses:    p.pauses,
+		ReadLag:   settings.ReadLag.Duration(),
 	}
 	if wanted.EKSCluster != "" {
 		roles.PodIdentity = &role.PodIdentity{
-			API: newEKSClient(p.base, settings), Cluster: wanted.EKSCluster, Region: settings.Region, Driver: p.driver.DriverName, Pauses: p.pauses,
+			API: newEKSClient(p.base, settings), Cluster: wanted.EKSCluster, Region: settings.Region, Driver: p.driver.DriverName, ReadLag: roles.ReadLag,
 		}
 	}
 	if wanted.OIDCProvider != "" {

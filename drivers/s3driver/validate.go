@@ -88,6 +88,7 @@ func (b BackendConfig) withDefaults(config Config) BackendConfig {
 		}
 	}
 	if b.Endpoint == "" {
+		settings.Default(&b.ReadLag, settings.CloudReadLag)
 		settings.Default(&b.Addressing, AddressingVirtual)
 	}
 	settings.Default(&b.Addressing, AddressingPath)
@@ -100,6 +101,7 @@ func (b BackendConfig) validate(bad settings.Bad) {
 	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
 		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
 	}
+	b.ReadLag.Check(bad)
 	b.reach().Check(bad, "https://s3.example.com")
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
@@ -21,6 +22,29 @@ func Default[T ~string](field *T, value T) {
 	if *field == "" {
 		*field = value
 	}
+}
+
+// ReadLag is a duration such as 1.5s: how long what was written may be missing from reads. Empty is none.
+type ReadLag string
+
+// CloudReadLag is that of a cloud (ADR 0033).
+const CloudReadLag ReadLag = "1.5s"
+
+// longestReadLag bounds how long a call waits for what is missing.
+const longestReadLag = 10 * time.Second
+
+// Check says what is wrong with the field readLag.
+func (l ReadLag) Check(bad Bad) {
+	lag, err := time.ParseDuration(string(l))
+	if l != "" && (err != nil || lag < 0 || lag > longestReadLag) {
+		bad("readLag", "%q is not a duration such as %s, from 0s to %s", l, CloudReadLag, longestReadLag)
+	}
+}
+
+// Duration returns one that was checked.
+func (l ReadLag) Duration() time.Duration {
+	lag, _ := time.ParseDuration(string(l))
+	return lag
 }
 
 // Complete returns the backends with what defaults fills in, and everything that check then says is wrong with them, by

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	iam "google.golang.org/api/iam/v1"
 	storage "google.golang.org/api/storage/v1"
@@ -46,7 +47,7 @@ type Bucket struct {
 	Roles []string
 }
 
-// Project is one project as this package needs it. All fields but Cluster and Pauses are required.
+// Project is one project as this package needs it. All fields but Cluster and ReadLag are required.
 type Project struct {
 	// ID is the project's.
 	ID string
@@ -59,15 +60,15 @@ type Project struct {
 	Store credstore.Store
 	// Driver and Cluster are marked on everything that is made.
 	Driver, Cluster string
-	// Pauses are those before something counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // Edit changes the policy of every bucket. A bucket that is gone has no policy that grants anything:
 // it is passed over where that is asked.
 func (p *Project) Edit(ctx context.Context, buckets []Bucket, skipMissing bool, change func(*storage.Policy, Bucket) (bool, error)) error {
 	for _, bucket := range buckets {
-		_, err := driverkit.Reread(ctx, p.Pauses, apierror.IsMissing, func(ctx context.Context) (struct{}, error) {
+		_, err := driverkit.Reread(ctx, p.ReadLag, apierror.IsMissing, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, p.Policies.Edit(ctx, bucket.Name, func(current *storage.Policy) (bool, error) { return change(current, bucket) })
 		})
 		if apierror.IsMissing(err) {

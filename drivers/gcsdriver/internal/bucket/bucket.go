@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"time"
 
 	storage "google.golang.org/api/storage/v1"
 
@@ -39,8 +40,8 @@ type Store struct {
 	Driver, Cluster string
 	// Unmarked takes buckets without any label for ours, where none keeps labels.
 	Unmarked bool
-	// Pauses are those before a bucket counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // Ensure makes sure that the bucket exists as asked. It can be repeated after a failure at any point:
@@ -99,7 +100,7 @@ func (s *Store) checkProject(ctx context.Context, name string, refuse func(strin
 
 // find is get that reads again while the bucket is missing.
 func (s *Store) find(ctx context.Context, name string) (*storage.Bucket, error) {
-	return driverkit.Reread(ctx, s.Pauses, apierror.IsMissing, func(ctx context.Context) (*storage.Bucket, error) { return s.get(ctx, name) })
+	return driverkit.Reread(ctx, s.ReadLag, apierror.IsMissing, func(ctx context.Context) (*storage.Bucket, error) { return s.get(ctx, name) })
 }
 
 // get returns the API's own error for a missing bucket.
@@ -191,7 +192,7 @@ func (s *Store) check(ctx context.Context, name string, found *storage.Bucket, w
 
 // inProject reports whether our project has the bucket.
 func (s *Store) inProject(ctx context.Context, name string) (bool, error) {
-	_, ours, err := driverkit.Find(ctx, s.Pauses, func(ctx context.Context) (*storage.Buckets, bool, error) {
+	_, ours, err := driverkit.Find(ctx, s.ReadLag, func(ctx context.Context) (*storage.Buckets, bool, error) {
 		page, err := call.Do(ctx, call.Storage, "buckets.list", func(ctx context.Context) (*storage.Buckets, error) {
 			// Names are in order, so the one that is nothing but the prefix is the first.
 			return s.API.Buckets.List(s.Project).Prefix(name).MaxResults(1).Context(ctx).Do()

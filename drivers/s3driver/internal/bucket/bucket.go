@@ -10,6 +10,7 @@ package bucket
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -46,8 +47,8 @@ type Store struct {
 	Notes Notes
 	// Quotas is set for a store that limits the size of buckets.
 	Quotas Quotas
-	// Pauses are those before a bucket counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // Quotas limits the size of buckets.
@@ -125,7 +126,7 @@ func (s *Store) tagsControlAccess(ctx context.Context, name string, region func(
 
 // Locate returns the region of an existing bucket, NotFound without one.
 func (s *Store) Locate(ctx context.Context, name string) (string, error) {
-	region, err := driverkit.Reread(ctx, s.Pauses, isMissing, func(ctx context.Context) (string, error) { return s.locate(ctx, name) })
+	region, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (string, error) { return s.locate(ctx, name) })
 	switch {
 	case isMissing(err):
 		return "", driverkit.NotFound("bucket %s does not exist at the store", name).WithDetail(err)
@@ -209,7 +210,7 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 
 // findMark reads the mark of a bucket that was just made, or was there already.
 func (s *Store) findMark(ctx context.Context, name, region string) (mark, error) {
-	found, err := driverkit.Reread(ctx, s.Pauses, isMissing, func(ctx context.Context) (mark, error) { return s.readMark(ctx, name, region) })
+	found, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (mark, error) { return s.readMark(ctx, name, region) })
 	if isMissing(err) {
 		return mark{}, driverkit.Unavailable("bucket %s exists, but not everywhere yet; the driver tries again", name).WithDetail(err)
 	}
@@ -274,7 +275,7 @@ func (s *Store) ofAnotherAccount(ctx context.Context, name string, denial error)
 
 // isForeign reports whether the bucket is known not to belong to the driver's account.
 func (s *Store) isForeign(ctx context.Context, name string) bool {
-	_, own, err := driverkit.Find(ctx, s.Pauses, func(ctx context.Context) (*s3.ListBucketsOutput, bool, error) {
+	_, own, err := driverkit.Find(ctx, s.ReadLag, func(ctx context.Context) (*s3.ListBucketsOutput, bool, error) {
 		out, err := s.API.ListBuckets(ctx, &s3.ListBucketsInput{Prefix: &name})
 		if err != nil {
 			return nil, false, err

@@ -19,7 +19,7 @@ import (
 // is never bypassed. What was removed before a failure stays removed, so that repeated calls come
 // to an end.
 func (s *Store) Delete(ctx context.Context, name string, nonEmpty bool) error {
-	region, err := driverkit.Reread(ctx, s.Pauses, isMissing, func(ctx context.Context) (string, error) {
+	region, err := driverkit.Reread(ctx, s.ReadLag, isMissing, func(ctx context.Context) (string, error) {
 		region, err := s.locate(ctx, name)
 		if err == nil {
 			err = s.checkOwner(ctx, name, region)

@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
@@ -37,7 +38,7 @@ const (
 	tagAccess  = "cosi_access"
 )
 
-// Manager makes and removes identities. All fields but Cluster and Pauses are required.
+// Manager makes and removes identities. All fields but Cluster and ReadLag are required.
 type Manager struct {
 	Identities  *armmsi.UserAssignedIdentitiesClient
 	Federated   *armmsi.FederatedIdentityCredentialsClient
@@ -52,8 +53,8 @@ type Manager struct {
 	Roles map[driverkit.Mode]string
 	// Scopes are the resource IDs of all storage accounts.
 	Scopes []string
-	// Pauses are those before an identity counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // Check refuses what a service account cannot have. It makes no calls.

@@ -16,7 +16,7 @@ import (
 // Revoke makes sure that the access has no role and no identity. Only IDs and names of the request are set; its buckets
 // need not exist.
 func (m *Manager) Revoke(ctx context.Context, granted account.Request) error {
-	found, err := driverkit.Reread(ctx, m.Pauses, gone, func(ctx context.Context) (armmsi.UserAssignedIdentitiesClientGetResponse, error) {
+	found, err := driverkit.Reread(ctx, m.ReadLag, gone, func(ctx context.Context) (armmsi.UserAssignedIdentitiesClientGetResponse, error) {
 		return m.Identities.Get(ctx, m.Group, granted.ID, nil)
 	})
 	if gone(err) {

@@ -124,7 +124,7 @@ func whyNoKey(ctx context.Context, keys credentials.ShownOnceKeys, kind, email s
 // unlessDeleted passes over a refused change of a key that is deleted already, which Google remembers
 // for a while. Reads may lag behind the deletion.
 func (k hmacKeys) unlessDeleted(ctx context.Context, id string, refusal error) error {
-	_, deleted, err := driverkit.Find(ctx, k.accounts.Pauses, func(ctx context.Context) (*storage.HmacKeyMetadata, bool, error) {
+	_, deleted, err := driverkit.Find(ctx, k.accounts.ReadLag, func(ctx context.Context) (*storage.HmacKeyMetadata, bool, error) {
 		found, err := call.Do(ctx, call.Storage, "projects.hmacKeys.get", func(ctx context.Context) (*storage.HmacKeyMetadata, error) {
 			return k.api().Get(k.accounts.ID, id).Context(ctx).Do()
 		})

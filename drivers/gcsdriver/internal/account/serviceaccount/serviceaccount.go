@@ -24,7 +24,7 @@ type Accounts struct {
 
 // findServiceAccount is readServiceAccount that reads again while there is none.
 func (a *Accounts) findServiceAccount(ctx context.Context, email string) (*iam.ServiceAccount, bool, error) {
-	return driverkit.Find(ctx, a.Pauses, func(ctx context.Context) (*iam.ServiceAccount, bool, error) {
+	return driverkit.Find(ctx, a.ReadLag, func(ctx context.Context) (*iam.ServiceAccount, bool, error) {
 		return a.readServiceAccount(ctx, email)
 	})
 }

@@ -6,6 +6,7 @@ package iamuser
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -30,7 +31,7 @@ const (
 	tagParams  = "cosi-params"
 )
 
-// Users manages the users of one store. All fields but Cluster, Boundary and Pauses are required.
+// Users manages the users of one store. All fields but Cluster, Boundary and ReadLag are required.
 type Users struct {
 	// API is the client, with the driver's own credentials.
 	API *iam.Client
@@ -44,8 +45,8 @@ type Users struct {
 	Boundary string
 	// Partition is the second part of ARNs.
 	Partition string
-	// Pauses are those before a user counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // Check returns InvalidArgument if no policy can express the request. It makes no calls.
@@ -64,7 +65,7 @@ type user struct {
 
 // findUser is readUser that reads again while there is none.
 func (u *Users) findUser(ctx context.Context, name string) (user, bool, error) {
-	return driverkit.Find(ctx, u.Pauses, func(ctx context.Context) (user, bool, error) { return u.readUser(ctx, name) })
+	return driverkit.Find(ctx, u.ReadLag, func(ctx context.Context) (user, bool, error) { return u.readUser(ctx, name) })
 }
 
 // readUser returns a user, and whether it exists.

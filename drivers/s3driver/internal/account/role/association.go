@@ -5,6 +5,7 @@ package role
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -21,8 +22,8 @@ type PodIdentity struct {
 	Cluster, Region string
 	// Driver is marked on every association.
 	Driver string
-	// Pauses are those before an association counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // association is one that exists.
@@ -55,7 +56,7 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 
 // findAgain is find that looks again while there is none.
 func (p *PodIdentity) findAgain(ctx context.Context, of driverkit.ServiceAccountRef) (association, bool, error) {
-	return driverkit.Find(ctx, p.Pauses, func(ctx context.Context) (association, bool, error) { return p.find(ctx, of) })
+	return driverkit.Find(ctx, p.ReadLag, func(ctx context.Context) (association, bool, error) { return p.find(ctx, of) })
 }
 
 // find returns the association of a service account, and whether there is one.

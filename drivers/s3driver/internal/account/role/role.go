@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -67,8 +68,8 @@ type Roles struct {
 	// Locks keeps calls about one role apart: the kit keeps only those of one access apart, and the
 	// accesses of a service account share its role.
 	Locks *keylock.Locks
-	// Pauses are those before something counts as missing.
-	Pauses driverkit.Pauses
+	// ReadLag is how long what was written may be missing from reads.
+	ReadLag time.Duration
 }
 
 // WebIdentity describes the tokens that roles trust.
@@ -136,7 +137,7 @@ func (r *Roles) notOurs(role found, of driverkit.ServiceAccountRef, trust string
 
 // find is read that reads again while there is none.
 func (r *Roles) find(ctx context.Context, name string) (found, bool, error) {
-	return driverkit.Find(ctx, r.Pauses, func(ctx context.Context) (found, bool, error) { return r.read(ctx, name) })
+	return driverkit.Find(ctx, r.ReadLag, func(ctx context.Context) (found, bool, error) { return r.read(ctx, name) })
 }
 
 // read returns a role, and whether it exists.
