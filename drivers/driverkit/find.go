@@ -12,9 +12,12 @@ import (
 // and not for where something is made then: making it finds out whether it is there. Without a lag it reads once.
 func Find[T any](ctx context.Context, lag time.Duration, read func(context.Context) (T, bool, error)) (found T, exists bool, err error) {
 	found, exists, err = read(ctx)
-	for part := time.Duration(1); part <= 2 && lag > 0 && !exists && err == nil; part++ {
+	for _, pause := range []time.Duration{lag / 3, lag - lag/3} {
+		if exists || err != nil || lag == 0 {
+			break
+		}
 		select {
-		case <-time.After(part * lag / 3):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return found, false, ctx.Err()
 		}

@@ -114,7 +114,7 @@ func livesWithItsMark(t *testing.T, w *world, parameters map[string]string, name
 	}
 	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"cors": oneOrigin}})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "other parameters")
-	foreign := "somebody-elses"
+	foreign := "bc-somebody-elses"
 	_, err = w.root().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &foreign})
 	mustSucceed(t, err)
 	_, err = again.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: foreign, Parameters: parameters})
