@@ -212,6 +212,9 @@ func (d *Driver) DriverDeleteBucket(
 			return status.Errorf(codes.FailedPrecondition, "bucket %s holds %d objects; empty it, or set the class parameter "+
 				`deleteNonEmpty to "true"`, found.ID, len(found.Objects))
 		}
+		if found.Foreign {
+			return status.Errorf(codes.FailedPrecondition, "bucket %s belongs to somebody else; it is left alone", found.ID)
+		}
 		delete(b.Buckets, request.GetBucketId())
 		return nil
 	})
