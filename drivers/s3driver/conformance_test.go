@@ -52,7 +52,7 @@ func TestConformance(t *testing.T) {
 		for _, operation := range []string{"iam:Get*", "iam:List*", "eks:*"} {
 			mustSucceed(t, server.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)}))
 		}
-		config := inFile(t, conformance(t, on, binary), "type: aws, readLag: 600ms, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
+		config := inFile(t, conformance(t, on, binary), "type: aws, readLag: 1.5s, iam: {serviceAccounts: {eksCluster: "+eksCluster+"}}", "credentials")
 		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with lagging reads", config)
 	})
