@@ -38,6 +38,9 @@ func secretOf(credentials *cosi.CredentialInfo) string {
 func (s *state) try(attempt sanity.Attempt) sanity.Outcome {
 	bucket, exists := s.Buckets[attempt.BucketID]
 	account, known := s.account(secretOf(attempt.Credentials))
+	if found := s.Accounts[account]; found != nil {
+		found.Used = true
+	}
 	public := exists && attempt.Credentials == nil && bucket.Public
 	switch {
 	case !known && !public:

@@ -149,6 +149,7 @@ const (
 	KeepsAllKeys                   Defect = "drops no key when it rotates"
 	RevokeKeepsKeys                Defect = "returns OK to a revoke and revokes nothing"
 	RevokeForgetsKeys              Defect = "removes the account and leaves its keys"
+	RevokeMissesNew                Defect = "misses an account that was never used when it revokes it"
 	RevokeKeepsPolicy              Defect = "leaves the account in the policies of buckets"
 	UnknownAccountFails            Defect = "returns Internal for an account it does not know"
 	UngrantedAccountFails          Defect = "returns Internal for an account that was never granted"

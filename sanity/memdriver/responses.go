@@ -103,6 +103,8 @@ func (d *Driver) disallow(s *state, request *cosi.DriverRevokeBucketAccessReques
 	id := request.GetAccountId()
 	generated := d.recall("generated " + id)
 	switch account := s.Accounts[id]; {
+	case account != nil && !account.Used && d.has(RevokeMissesNew):
+		return nil
 	case account == nil && d.has(UnknownAccountFails) && !generated:
 		return status.Errorf(codes.Internal, "account %s does not exist", id)
 	case account == nil && d.has(UngrantedAccountFails) && generated:

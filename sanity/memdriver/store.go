@@ -56,6 +56,8 @@ type accountState struct {
 	// Current and Previous are key IDs.
 	Current  string `json:"current"`
 	Previous string `json:"previous"`
+	// Used says that a key of the account was tried.
+	Used bool `json:"used"`
 }
 
 // keyState is a live key, by its ID.
