@@ -19,9 +19,9 @@ import (
 	"github.com/cooper-cosi/cooper/lifecycle/cases"
 )
 
-// A defect is a mistake made on purpose, which the lifecycle tests must find. It is
-// a file in patches/: a header, an empty line, and the mistake as `git diff -U2`
-// writes it.
+// A defect is a mistake made on purpose, which the lifecycle tests must find, or one
+// test of the drivers. It is a file in patches/: a header, an empty line, and the
+// mistake as `git diff -U2` writes it.
 type defect struct {
 	// Name says what is wrong (the header's Defect).
 	Name string
@@ -30,6 +30,9 @@ type defect struct {
 	// Crash is the flow of lifecycle/flows_test.go whose crash points must find it,
 	// too; empty is none.
 	Crash string
+	// Package and Test are of a defect of the drivers, which has no cases: where the
+	// test is that must fail, and its name (the header's Test).
+	Package, Test string
 
 	// patch is the file, and changed are the files that it changes, both relative
 	// to the module.
@@ -70,7 +73,11 @@ func read(root, path string) (defect, error) {
 	if d.patch, err = filepath.Rel(root, path); err != nil {
 		return defect{}, err
 	}
+	d.Package, d.Test, _ = strings.Cut(message.Header.Get("Test"), " ")
 	for id := range strings.SplitSeq(message.Header.Get("Cases"), ", ") {
+		if d.Test != "" {
+			break
+		}
 		if !cases.Known(id) {
 			return defect{}, fmt.Errorf("header Cases: there is no case %q in lifecycle/cases", id)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,6 +43,9 @@ func TestEveryDefectFitsTheCode(t *testing.T) {
 		for _, id := range d.Cases {
 			covered[id] = true
 		}
+		if name, _, _ := strings.Cut(d.Test, "/"); name != "" && !hasTest(t, d.Package, name) {
+			t.Errorf("%s: there is no %s in %s", d.patch, name, d.Package)
+		}
 	}
 	for _, c := range cases.All() {
 		if !covered[c.ID] {
@@ -51,6 +55,19 @@ func TestEveryDefectFitsTheCode(t *testing.T) {
 	if _, err := patternsOf("../..", ds); err != nil {
 		t.Error(err)
 	}
+}
+
+// hasTest reports whether a package has a test of that name.
+func hasTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		source, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(source, []byte("func "+name+"("))
+	})
 }
 
 // TestThePageShowsEveryDefect fails when a case or a defect came, went or was called

@@ -5,12 +5,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,6 +27,9 @@ type outcome struct {
 	Cases []string
 }
 
+// packageOf returns the package whose tests must find the defect.
+func (d defect) packageOf() string { return cmp.Or(d.Package, "./lifecycle") }
+
 // patternsOf returns patterns of the tests that must find the defects.
 func patternsOf(root string, ds []defect) ([]string, error) {
 	tests, err := cases.Tests(filepath.Join(root, "lifecycle"))
@@ -33,6 +38,9 @@ func patternsOf(root string, ds []defect) ([]string, error) {
 	}
 	var patterns []string
 	for _, d := range ds {
+		if d.Test != "" {
+			patterns = append(patterns, "^"+strings.ReplaceAll(regexp.QuoteMeta(d.Test), "/", "$/^")+"$")
+		}
 		for _, id := range d.Cases {
 			if tests[id] == nil {
 				return nil, fmt.Errorf("%s: no test in lifecycle covers case %s", d.patch, id)
@@ -49,14 +57,14 @@ func patternsOf(root string, ds []defect) ([]string, error) {
 	return slices.Compact(patterns), nil
 }
 
-// test runs the tests that must find the defects. It fails if none ran.
+// test runs the tests that must find the defects, which are of one package. It fails if none ran.
 func test(ctx context.Context, root, overlay, wait string, ds []defect) (outcome, error) {
 	patterns, err := patternsOf(root, ds)
 	if err != nil {
 		return outcome{}, err
 	}
 	command := exec.CommandContext(ctx, "go", "test", "-json", "-vet=off", "-count=1", "-parallel=8", "-timeout=20m",
-		"-overlay="+overlay, "-run="+strings.Join(patterns, "|"), "./lifecycle")
+		"-overlay="+overlay, "-run="+strings.Join(patterns, "|"), ds[0].packageOf())
 	command.Dir = root
 	command.Env = append(os.Environ(), "COOPER_LIFECYCLE_PATIENCE="+wait, "COOPER_SOAK=1")
 	output, failure := command.Output()
