@@ -20,13 +20,15 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/oidc"
 )
 
-// Principal is an application of the directory that can log in with a secret.
+// Principal is an application of the directory that can log in with a secret, or a person.
 type Principal struct {
 	Name string
 	// ObjectID is what roles are assigned to, ClientID what logs in. Both are UUIDs and invented when empty.
 	ObjectID, ClientID string
 	// Secret is the client secret; invented when empty.
 	Secret string
+	// User makes it a person.
+	User bool
 }
 
 // String implements fmt.Stringer without the secret.
@@ -42,7 +44,7 @@ func (s *Server) AddPrincipal(p Principal) (Principal, error) {
 			*field = uuid.NewString()
 		}
 	}
-	err := s.directory.PutPrincipal(access.Principal{ObjectID: p.ObjectID, ClientID: p.ClientID, Name: p.Name, Secret: p.Secret})
+	err := s.directory.PutPrincipal(access.Principal{ObjectID: p.ObjectID, ClientID: p.ClientID, Name: p.Name, Secret: p.Secret, User: p.User})
 	if err != nil {
 		return p, fmt.Errorf("add principal %s: %w", p.Name, err)
 	}
@@ -68,10 +70,21 @@ func (s *Server) Federate(objectID, issuer, subject string, audiences ...string)
 // Assign gives a principal a built-in role by its name, such as Storage Blob Data Reader, at a resource ID and
 // everything below. It returns the ID of the assignment.
 func (s *Server) Assign(objectID, role, scope string) (string, error) {
+	return s.AssignWhen(objectID, role, scope, "")
+}
+
+// AssignWhen is Assign with a condition, in the language of Azure's role assignment conditions.
+func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, error) {
+	if condition != "" {
+		if _, err := access.Holds(condition, "", nil); err != nil {
+			return "", fmt.Errorf("assign %s: %w", role, err)
+		}
+	}
+	principal, _ := s.directory.Principal(objectID)
 	for _, known := range s.directory.Roles() {
 		if known.Name == role {
 			id := uuid.NewString()
-			err := s.directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, Role: known.ID, Scope: scope})
+			err := s.directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, User: principal.User, Role: known.ID, Scope: scope, Condition: condition})
 			if err != nil {
 				return "", fmt.Errorf("assign %s: %w", role, err)
 			}

@@ -186,7 +186,11 @@ func TestIdentitiesAndFederatedCredentials(t *testing.T) {
 	_, err = identities.CreateOrUpdate(t.Context(), group, "other", armmsi.Identity{}, nil)
 	wantCode(t, "no location", err, "LocationRequired")
 	_, err = identities.CreateOrUpdate(t.Context(), "nowhere", "app", anIdentity(), nil)
-	wantCode(t, "another resource group", err, "ResourceNotFound")
+	wantCode(t, "another resource group", err, "AuthorizationFailed")
+	wide := must[string](t)(s.Assign(c.ObjectID, "Managed Identity Contributor", "/subscriptions/"+s.SubscriptionID()))
+	_, err = identities.CreateOrUpdate(t.Context(), "nowhere", "app", anIdentity(), nil)
+	wantCode(t, "one that is not there", err, "ResourceGroupNotFound")
+	wantCode(t, "clean up", s.Unassign(wide), "")
 
 	for what, test := range map[string]struct {
 		name  string
@@ -257,6 +261,8 @@ func TestAssignmentsOfManagementHoldForBlobs(t *testing.T) {
 	wantCode(t, "write elsewhere", upload(t.Context(), app.container(t, "two"), "x", "text"), "AuthorizationPermissionMismatch")
 
 	other := s.caller(t)
+	person, limited := s.assignment(other.ObjectID, readerRole), s.assignment(other.ObjectID, readerRole)
+	person.Properties.PrincipalType, limited.Properties.Condition = to.Ptr(armauthorization.PrincipalTypeUser), to.Ptr("ActionMatches")
 	for what, test := range map[string]struct {
 		scope, name string
 		asked       armauthorization.RoleAssignmentCreateParameters
@@ -269,6 +275,8 @@ func TestAssignmentsOfManagementHoldForBlobs(t *testing.T) {
 		"nobody":                      {scope, uuid.NewString(), s.assignment(uuid.NewString(), contributorRole), "PrincipalNotFound"},
 		"a role that is not there":    {scope, uuid.NewString(), s.assignment(app.ObjectID, uuid.NewString()), "RoleDefinitionDoesNotExist"},
 		"a name that is no UUID":      {scope, "mine", s.assignment(app.ObjectID, readerRole), "InvalidRoleAssignmentId"},
+		"an application as a person":  {scope, uuid.NewString(), person, "UnmatchedPrincipalType"},
+		"a condition that is none":    {scope, uuid.NewString(), limited, "InvalidRoleAssignmentCondition"},
 		"no properties":               {scope, uuid.NewString(), armauthorization.RoleAssignmentCreateParameters{}, "InvalidRequestContent"},
 	} {
 		_, err := assignments.Create(t.Context(), test.scope, test.name, test.asked, nil)

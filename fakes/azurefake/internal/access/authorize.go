@@ -170,9 +170,9 @@ func (c *Caller) byRole(op Operation, anyOf string) error {
 	action, resource := needs(op).action, c.target.resource()
 	switch {
 	case action == "":
-	case c.directory.Allowed(c.ObjectID, action, resource):
+	case c.directory.Allowed(c.ObjectID, action, resource, nil):
 		return nil
-	case anyOf == "" && adds(op) && c.directory.Allowed(c.ObjectID, actionAdd, resource):
+	case anyOf == "" && adds(op) && c.directory.Allowed(c.ObjectID, actionAdd, resource, nil):
 		return nil
 	}
 	return azerr.PermissionMismatch

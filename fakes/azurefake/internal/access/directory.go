@@ -39,7 +39,7 @@ type Account struct {
 	DelegationEpoch int `json:"delegationEpoch,omitzero"`
 }
 
-// Principal is an application or a managed identity of the directory.
+// Principal is an application, a managed identity or a person of the directory.
 type Principal struct {
 	// ObjectID is what roles are assigned to, ClientID what the principal logs in as. Both are UUIDs.
 	ObjectID string `json:"objectId"`
@@ -47,6 +47,8 @@ type Principal struct {
 	Name     string `json:"name"`
 	// Secret is the client secret, "" for a principal that cannot log in with one.
 	Secret string `json:"secret,omitempty"`
+	// User makes it a person.
+	User bool `json:"user,omitempty"`
 	// Identity is what makes the principal a user-assigned managed identity; nil for an application.
 	Identity *Identity `json:"identity,omitempty"`
 	// Federated are the tokens of other issuers that log it in, by the name of the credential.
@@ -77,6 +79,10 @@ type Assignment struct {
 	Role string `json:"role"`
 	// Scope is the resource ID under which the role holds.
 	Scope string `json:"scope"`
+	// User reports whether the principal was a person when it got the role.
+	User bool `json:"user,omitempty"`
+	// Condition limits what the role allows; empty for none.
+	Condition string `json:"condition,omitempty"`
 }
 
 // tenant is what identifies the directory.

@@ -136,12 +136,17 @@ func (d *Directory) RemoveRole(id string) error {
 	return nil
 }
 
-// Allowed reports whether a role of the principal at or above the resource has the action.
-func (d *Directory) Allowed(objectID, action, resource string) bool {
+// Allowed reports whether a role of the principal at or above the resource has the action. Its condition, if it has one, is
+// asked about the attributes.
+func (d *Directory) Allowed(objectID, action, resource string, about Attributes) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, a := range d.assignments {
-		if a.PrincipalID == objectID && Under(resource, a.Scope) && d.roleAllows(a.Role, action) {
+		if a.PrincipalID != objectID || !Under(resource, a.Scope) || !d.roleAllows(a.Role, action) {
+			continue
+		}
+		// One that cannot be evaluated allows nothing.
+		if holds, err := Holds(a.Condition, action, about); a.Condition == "" || err == nil && holds {
 			return true
 		}
 	}

@@ -10,18 +10,21 @@
 package management
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"maps"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/fake"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
@@ -109,15 +112,43 @@ func (c *Call) refused() *azerr.Error {
 	if c.r.URL.Query().Get("api-version") == "" {
 		return azerr.New(http.StatusBadRequest, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests.")
 	}
-	if !c.allowed(c.route.action, c.route.scope) {
+	if !c.api.options.Directory.Allowed(c.principal.ObjectID, c.route.action, c.route.scope, c.attributes()) {
 		return azerr.New(http.StatusForbidden, "AuthorizationFailed", "The client '"+c.Caller+"' with object id '"+c.principal.ObjectID+
 			"' does not have authorization to perform action '"+c.route.action+"' over scope '"+c.route.scope+"' or the scope is invalid.")
+	}
+	if !c.api.exists(c.r.URL.Path) {
+		return azerr.New(http.StatusNotFound, "ResourceGroupNotFound", "The subscription or the resource group of '"+c.r.URL.Path+"' could not be found.")
 	}
 	return nil
 }
 
-func (c *Call) allowed(action, scope string) bool {
-	return c.api.options.Directory.Allowed(c.principal.ObjectID, action, scope)
+// attributes are what conditions can ask about role assignments: the one in the request, or the one that is there. Azure
+// looks nothing up for them: a request that does not say the type of the principal has none.
+func (c *Call) attributes() access.Attributes {
+	switch c.route.action {
+	case roles + "roleAssignments/write":
+		raw, err := io.ReadAll(c.r.Body)
+		c.r.Body = io.NopCloser(bytes.NewReader(raw))
+		var asked armauthorization.RoleAssignmentCreateParameters
+		if err != nil || json.Unmarshal(raw, &asked) != nil || asked.Properties == nil {
+			return nil
+		}
+		return attributes("@Request", asked.Properties.RoleDefinitionID, asked.Properties.PrincipalID, asked.Properties.PrincipalType)
+	case roles + "roleAssignments/delete":
+		if found, exists := c.api.assignment(c.route.scope, path.Base(c.r.URL.Path)); exists {
+			return attributes("@Resource", &found.Role, &found.PrincipalID, kindOf(found.User))
+		}
+	}
+	return nil
+}
+
+func attributes(source string, role, principal *string, kind *armauthorization.PrincipalType) access.Attributes {
+	const of = "[Microsoft.Authorization/roleAssignments:"
+	out := access.Attributes{source + of + "RoleDefinitionId]": path.Base(text(role)), source + of + "PrincipalId]": text(principal)}
+	if kind != nil {
+		out[source+of+"PrincipalType]"] = string(*kind)
+	}
+	return out
 }
 
 // Fail returns an error as Azure Resource Manager does.

@@ -106,7 +106,18 @@ func (a *API) putAssignment(scope, name string, asked armauthorization.RoleAssig
 	if asked.Properties == nil {
 		return access.Assignment{}, 0, bad("InvalidRequestContent", "The properties of the role assignment are missing.")
 	}
-	next := access.Assignment{ID: strings.ToLower(name), PrincipalID: text(asked.Properties.PrincipalID), Role: path.Base(text(asked.Properties.RoleDefinitionID)), Scope: scope}
+	next := access.Assignment{
+		ID: strings.ToLower(name), PrincipalID: text(asked.Properties.PrincipalID), Role: path.Base(text(asked.Properties.RoleDefinitionID)),
+		Scope: scope, Condition: text(asked.Properties.Condition),
+	}
+	principal, exists := a.options.Directory.Principal(next.PrincipalID)
+	if !exists {
+		return next, 0, bad("PrincipalNotFound", "Principal "+next.PrincipalID+" does not exist in the directory.")
+	}
+	next.User = principal.User
+	if said := asked.Properties.PrincipalType; said != nil && *said != *kindOf(next.User) {
+		return next, 0, bad("UnmatchedPrincipalType", "The PrincipalId '"+next.PrincipalID+"' has type '"+string(*kindOf(next.User))+"', which is different from specified PrincipalType '"+string(*said)+"'.")
+	}
 	if err := a.checkAssignment(next); err != nil {
 		return next, 0, err
 	}
@@ -129,8 +140,10 @@ func (a *API) putAssignment(scope, name string, asked armauthorization.RoleAssig
 }
 
 func (a *API) checkAssignment(next access.Assignment) error {
+	if _, err := access.Holds(next.Condition, "", nil); next.Condition != "" && err != nil {
+		return bad("InvalidRoleAssignmentCondition", "The condition of the role assignment is not valid: "+err.Error()+".")
+	}
 	role, known := a.options.Directory.Role(next.Role)
-	_, exists := a.options.Directory.Principal(next.PrincipalID)
 	switch {
 	case uuid.Validate(next.ID) != nil || len(next.ID) != 36:
 		return bad("InvalidRoleAssignmentId", "The role assignment ID '"+next.ID+"' is not valid. The role assignment ID must be a GUID.")
@@ -138,21 +151,30 @@ func (a *API) checkAssignment(next access.Assignment) error {
 		return missing("RoleDefinitionDoesNotExist", next.Role)
 	case role.Custom() && !slices.ContainsFunc(role.Scopes, func(scope string) bool { return access.Under(next.Scope, scope) }):
 		return bad("RoleDefinitionScopeNotValid", "The role "+role.Name+" is not assignable at scope '"+next.Scope+"'.")
-	case !exists:
-		return bad("PrincipalNotFound", "Principal "+next.PrincipalID+" does not exist in the directory.")
 	}
 	return nil
 }
 
 func (a *API) assignmentResponse(one access.Assignment) armauthorization.RoleAssignment {
+	var condition, version *string
+	if one.Condition != "" {
+		condition, version = &one.Condition, to.Ptr("2.0")
+	}
 	return armauthorization.RoleAssignment{
 		ID: to.Ptr(one.Scope + "/providers/Microsoft.Authorization/roleAssignments/" + one.ID), Name: to.Ptr(one.ID),
 		Type: to.Ptr("Microsoft.Authorization/roleAssignments"),
 		Properties: &armauthorization.RoleAssignmentProperties{
 			PrincipalID: to.Ptr(one.PrincipalID), Scope: to.Ptr(one.Scope), RoleDefinitionID: to.Ptr(a.roleID(one.Role)),
-			PrincipalType: to.Ptr(armauthorization.PrincipalTypeServicePrincipal),
+			PrincipalType: kindOf(one.User), Condition: condition, ConditionVersion: version,
 		},
 	}
+}
+
+func kindOf(user bool) *armauthorization.PrincipalType {
+	if user {
+		return to.Ptr(armauthorization.PrincipalTypeUser)
+	}
+	return to.Ptr(armauthorization.PrincipalTypeServicePrincipal)
 }
 
 func (a *API) roleID(id string) string {

@@ -97,8 +97,10 @@ func kinds() []kind {
 
 // find returns the call of a request, nil if there is none.
 func (a *API) find(r *http.Request) *route {
-	if !a.exists(r.URL.Path) {
-		return nil
+	for part := range strings.SplitSeq(strings.TrimPrefix(r.URL.Path, "/"), "/") {
+		if part == "" || part == "." || part == ".." {
+			return nil // is of no resource
+		}
 	}
 	for _, k := range kinds() {
 		groups := k.path.FindStringSubmatch(r.URL.Path)
@@ -112,15 +114,9 @@ func (a *API) find(r *http.Request) *route {
 	return nil
 }
 
-// exists reports whether the subscription and the resource group of a path exist. Segments that are empty or lead upwards
-// are of no resource.
+// exists reports whether the subscription and the resource group of a path exist.
 func (a *API) exists(path string) bool {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for _, part := range parts {
-		if part == "" || part == "." || part == ".." {
-			return false
-		}
-	}
 	if len(parts) < 2 || !strings.EqualFold(parts[1], a.options.Subscription) {
 		return false
 	}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Attributes are what a condition can ask about, as it names them: "@Request[Microsoft.Authorization/roleAssignments:PrincipalType]".
+type Attributes map[string]string
+
+// maxCondition is how long a condition may be, in bytes. Azure's limit is about this.
+const maxCondition = 8 << 10
+
+// Holds evaluates the condition of a role assignment ("Azure role assignment condition format and syntax"), as far as it is
+// about the roles that somebody may assign: an attribute that is not there equals nothing. Its error says what is wrong
+// with the condition, whatever is asked.
+func Holds(condition, action string, about Attributes) (bool, error) {
+	if len(condition) > maxCondition {
+		return false, fmt.Errorf("the condition has more than %d bytes", maxCondition)
+	}
+	r := &conditionReader{tokens: conditionToken.FindAllString(condition, -1), action: action, about: about}
+	holds := r.group()
+	if r.err == nil && len(r.tokens) > 0 {
+		r.fail("there is %q after its end", r.tokens[0])
+	}
+	return r.err == nil && holds, r.err
+}
+
+var (
+	conditionToken = regexp.MustCompile(`'[^']*'|@[A-Za-z]+\[[^\]]*\]|[A-Za-z0-9:-]+|\S`)
+	attribute      = regexp.MustCompile(`^@(Request|Resource)\[Microsoft\.Authorization/roleAssignments:(RoleDefinitionId|PrincipalId|PrincipalType)\]$`)
+	conditionText  = regexp.MustCompile(`^'[^']*'$`)
+	// operators are those that are known, with the form of their values.
+	operators = map[string]*regexp.Regexp{
+		"ForAnyOfAnyValues:GuidEquals":             regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
+		"ForAnyOfAnyValues:StringEqualsIgnoreCase": conditionText,
+	}
+)
+
+// conditionReader evaluates a condition while it reads it.
+type conditionReader struct {
+	tokens []string
+	action string
+	about  Attributes
+	err    error
+}
+
+// fail ends the reading.
+func (r *conditionReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+	r.tokens = nil
+}
+
+// peek returns the next token, "" at the end.
+func (r *conditionReader) peek() string {
+	if len(r.tokens) == 0 {
+		return ""
+	}
+	return r.tokens[0]
+}
+
+func (r *conditionReader) next() string {
+	token := r.peek()
+	r.tokens = r.tokens[min(1, len(r.tokens)):]
+	return token
+}
+
+func (r *conditionReader) expect(token string) {
+	if found := r.next(); found != token {
+		r.fail("there is %q in place of %q", found, token)
+	}
+}
+
+// group reads terms between which there is AND, or OR; Azure has parentheses where both are.
+func (r *conditionReader) group() bool {
+	holds := r.term()
+	operator := r.peek()
+	for r.peek() == "AND" || r.peek() == "OR" {
+		if r.next() != operator {
+			r.fail("there are AND and OR without parentheses")
+		}
+		next := r.term()
+		holds = operator == "AND" && holds && next || operator == "OR" && (holds || next)
+	}
+	return holds
+}
+
+func (r *conditionReader) term() bool {
+	switch token := r.next(); {
+	case token == "!":
+		return !r.term()
+	case token == "(":
+		holds := r.group()
+		r.expect(")")
+		return holds
+	case token == "ActionMatches":
+		return r.anyOf(conditionText, func(pattern string) bool { return matches(pattern, r.action) })
+	case attribute.MatchString(token):
+		operator := r.next()
+		values, known := operators[operator]
+		if !known {
+			r.fail("the operator %q is not known here", operator)
+			return false
+		}
+		value, exists := r.about[token]
+		return r.anyOf(values, func(one string) bool { return exists && strings.EqualFold(one, value) })
+	default:
+		r.fail("%q is not expected, or not known here", token)
+		return false
+	}
+}
+
+// anyOf reads values in braces and reports whether one is right.
+func (r *conditionReader) anyOf(form *regexp.Regexp, right func(value string) bool) bool {
+	r.expect("{")
+	var values []string
+	for r.err == nil {
+		value := r.next()
+		if !form.MatchString(value) {
+			r.fail("%q is not a value here", value)
+		}
+		values = append(values, strings.Trim(value, "'"))
+		if r.peek() != "," {
+			break
+		}
+		r.next()
+	}
+	r.expect("}")
+	return slices.ContainsFunc(values, right)
+}
