@@ -139,7 +139,8 @@ type ServiceAccountsConfig struct {
 	// Roles are what identities get for access modes.
 	Roles RolesConfig `json:"roles,omitzero"`
 	// Credentials are the driver's own for Azure Resource Manager. It needs the roles Managed Identity
-	// Contributor at the resource group, and Role Based Access Control Administrator at the storage accounts.
+	// Contributor at the resource group, and Role Based Access Control Administrator, with the condition of
+	// docs/howto/azure-role-condition.txt, at the storage accounts.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 }
 

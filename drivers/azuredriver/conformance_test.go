@@ -22,7 +22,8 @@ import (
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
 )
 
-// TestConformance holds the built command against the conformance suite, with keys and with service accounts.
+// TestConformance holds the built command against the conformance suite, with keys and with service accounts. The driver
+// has the rights of the documentation, and no key but by them.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	testConformance(t, "cosi-driver-azure on azurefake, with keys and service accounts")
@@ -45,10 +46,12 @@ func testConformance(t *testing.T, section string, lag ...fault.Rule) {
 	f := startFederation(t, azurefake.Options{Deletion: -1, Past: len(lag) > 0}, "https://issuer.example.com")
 	wantNoError(t, f.server.Faults.Add(lag...))
 	key, _ := f.server.Keys(mainAccount)
-	config := conformance(t, key)
+	config := conformance(t, "")
+	_, err := f.server.Assign(f.driver.ObjectID, keyRole, f.server.ResourceID(mainAccount))
+	wantNoError(t, err)
 	login := f.config.ServiceAccounts
 	config.Environment = append(config.Environment,
-		"AZURE_DRIVER_ENDPOINT="+f.server.URL(), "AZURE_DRIVER_CA_FILE="+f.config.Management.CAFile, "AZURE_DRIVER_RESOURCE_ID="+f.server.ResourceID(mainAccount),
+		"AZURE_DRIVER_ACCOUNT_KEY_NAME=key1", "AZURE_DRIVER_ENDPOINT="+f.server.URL(), "AZURE_DRIVER_CA_FILE="+f.config.Management.CAFile, "AZURE_DRIVER_RESOURCE_ID="+f.server.ResourceID(mainAccount),
 		"AZURE_DRIVER_ISSUER="+login.Issuer, "AZURE_DRIVER_SUBSCRIPTION_ID="+login.SubscriptionID, "AZURE_DRIVER_RESOURCE_GROUP="+login.ResourceGroup,
 		"AZURE_DRIVER_LOCATION="+login.Location, "AZURE_DRIVER_MANAGEMENT_ENDPOINT="+f.config.Management.Endpoint, "AZURE_DRIVER_TENANT_ID="+login.Credentials.TenantID,
 		"AZURE_DRIVER_CLIENT_ID="+login.Credentials.ClientID, "AZURE_DRIVER_CLIENT_SECRET_FILE="+login.Credentials.ClientSecretFile,

@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
-	"github.com/google/uuid"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -97,8 +96,8 @@ func TestDisallowedModesOfAServiceAccount(t *testing.T) {
 	c := newCluster(t)
 	app := c.pod(t, "", "app")
 	nothing, reads := modeList{reading, writing, both}, modeList{writing, both}
-	made := c.roleForBlobs(t)
-	custom := func(config *azuredriver.Config) { config.ServiceAccounts.Roles.ReadWrite = made }
+	c.makeRoleForBlobs(t)
+	custom := func(config *azuredriver.Config) { config.ServiceAccounts.Roles.ReadWrite = blobsOnly }
 	for name, test := range map[string]struct {
 		limited drivertest.Limited
 		change  func(*azuredriver.Config)
@@ -162,8 +161,11 @@ func (f *federation) administrator(t *testing.T, name string) *container.Client 
 	return client
 }
 
-// roleForBlobs is a custom role for reading and writing blobs alone, as an administrator makes it.
-func (f *federation) roleForBlobs(t *testing.T) string {
+// blobsOnly is the ID of the role that makeRoleForBlobs makes.
+const blobsOnly = "0d1f6a4e-5c0b-4e0e-9a53-7a1f5e6b2c10"
+
+// makeRoleForBlobs makes a custom role for reading and writing blobs alone, as an administrator does.
+func (f *federation) makeRoleForBlobs(t *testing.T) {
 	t.Helper()
 	owner, err := f.server.AddPrincipal(azurefake.Principal{Name: "administrator"})
 	wantNoError(t, err)
@@ -176,11 +178,9 @@ func (f *federation) roleForBlobs(t *testing.T) string {
 	definitions, err := armauthorization.NewRoleDefinitionsClient(credential, &arm.ClientOptions{ClientOptions: f.options()})
 	wantNoError(t, err)
 	const blobs = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/"
-	id := uuid.NewString()
-	_, err = definitions.CreateOrUpdate(t.Context(), f.server.GroupID(), id, armauthorization.RoleDefinition{Properties: &armauthorization.RoleDefinitionProperties{
+	_, err = definitions.CreateOrUpdate(t.Context(), f.server.GroupID(), blobsOnly, armauthorization.RoleDefinition{Properties: &armauthorization.RoleDefinitionProperties{
 		RoleName: to.Ptr("blobs only"), RoleType: to.Ptr("CustomRole"), AssignableScopes: []*string{to.Ptr(f.server.GroupID())},
 		Permissions: []*armauthorization.Permission{{DataActions: []*string{to.Ptr(blobs + "read"), to.Ptr(blobs + "write"), to.Ptr(blobs + "add/action"), to.Ptr(blobs + "delete")}}},
 	}}, nil)
 	wantNoError(t, err)
-	return id
 }

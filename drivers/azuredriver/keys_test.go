@@ -14,6 +14,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
+// keyRole is what the documentation says that the driver needs for account keys by their names.
+const keyRole = "Storage Account Key Operator Service Role"
+
 // managed is a driver's configuration with the name of an account key in place of a key, and the one role that the
 // documentation asks for.
 type managed struct {
@@ -31,14 +34,9 @@ func startManaged(t *testing.T, key string) *managed {
 		wantNoError(t, f.server.Unassign(one.ID))
 	}
 	made := &managed{federation: f}
-	for _, one := range f.server.Inventory().Principals {
-		if one.ClientID != login.ClientID {
-			continue
-		}
-		var err error
-		made.assignment, err = f.server.Assign(one.ObjectID, "Storage Account Key Operator Service Role", f.server.ResourceID(mainAccount))
-		wantNoError(t, err)
-	}
+	var err error
+	made.assignment, err = f.server.Assign(f.driver.ObjectID, keyRole, f.server.ResourceID(mainAccount))
+	wantNoError(t, err)
 	account := f.config.Backends[mainAccount]
 	account.Credentials = login
 	account.Credentials.AccountKeyName = key

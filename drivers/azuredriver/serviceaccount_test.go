@@ -41,12 +41,25 @@ type federation struct {
 	server  *azurefake.Server
 	config  azuredriver.Config
 	trusted *http.Client
+	// driver is who the driver is.
+	driver azurefake.Principal
 }
 
-// rolesOfDriver are what the documentation says that the driver needs for identities.
+// rolesOfDriver are what the documentation says that the driver needs for identities, at their resource group and at the
+// storage accounts.
 var rolesOfDriver = []string{"Managed Identity Contributor", "Role Based Access Control Administrator"}
 
-func startFederation(t *testing.T, options azurefake.Options, issuer string) *federation {
+// roleCondition is the condition of the documentation, for more roles than the built-in ones.
+func roleCondition(t *testing.T, roles ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "azure-role-condition.txt"))
+	wantNoError(t, err)
+	const last = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
+	return strings.ReplaceAll(string(text), last, strings.Join(append([]string{last}, roles...), ", "))
+}
+
+// startFederation gives the driver the rights of the documentation, and those to assign other roles.
+func startFederation(t *testing.T, options azurefake.Options, issuer string, roles ...string) *federation {
 	t.Helper()
 	settings, authority, err := azurefake.SelfSigned()
 	wantNoError(t, err)
@@ -54,10 +67,10 @@ func startFederation(t *testing.T, options azurefake.Options, issuer string) *fe
 	server := startFake(t, options)
 	application, err := server.AddPrincipal(azurefake.Principal{Name: "driver"})
 	wantNoError(t, err)
-	for _, role := range rolesOfDriver {
-		_, err := server.Assign(application.ObjectID, role, server.GroupID())
-		wantNoError(t, err)
-	}
+	_, err = server.Assign(application.ObjectID, rolesOfDriver[0], server.GroupID())
+	wantNoError(t, err)
+	_, err = server.AssignWhen(application.ObjectID, rolesOfDriver[1], server.ResourceID(mainAccount), roleCondition(t, roles...))
+	wantNoError(t, err)
 	directory := t.TempDir()
 	secretFile, caFile := filepath.Join(directory, "secret"), filepath.Join(directory, "ca.pem")
 	wantNoError(t, os.WriteFile(secretFile, []byte(application.Secret+"\n"), 0o600))
@@ -74,7 +87,7 @@ func startFederation(t *testing.T, options azurefake.Options, issuer string) *fe
 		Credentials: azuredriver.CredentialsConfig{TenantID: server.TenantID(), ClientID: application.ClientID, ClientSecretFile: secretFile, Authority: server.URL()},
 	}
 	return &federation{
-		server: server, config: config,
+		server: server, config: config, driver: application,
 		trusted: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
 	}
 }
@@ -124,7 +137,7 @@ func newCluster(t *testing.T) *cluster {
 	// Azure fetches the keys of tokens from the API server.
 	issuers, err := rest.HTTPClientFor(env.Config())
 	wantNoError(t, err)
-	return &cluster{federation: startFederation(t, azurefake.Options{Issuers: issuers}, document.Issuer), env: env, client: client}
+	return &cluster{federation: startFederation(t, azurefake.Options{Issuers: issuers}, document.Issuer, blobsOnly), env: env, client: client}
 }
 
 // pod is a workload that runs as a service account.
@@ -305,7 +318,8 @@ func TestServiceAccountRefusals(t *testing.T) {
 // TestServiceAccountsConverge repairs what others did to identities and roles.
 func TestServiceAccountsConverge(t *testing.T) {
 	t.Parallel()
-	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com")
+	const owner = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b"
+	f := startFederation(t, azurefake.Options{Deletion: -1}, "https://issuer.example.com", owner)
 	w := f.process(t)
 	before := inventory(t, f.server)
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
@@ -314,9 +328,9 @@ func TestServiceAccountsConverge(t *testing.T) {
 	granted := inventory(t, f.server)
 
 	// Another role by the configuration takes the place of the former one.
-	custom := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts.Roles.ReadOnly = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b" })
+	custom := f.process(t, func(c *azuredriver.Config) { c.ServiceAccounts.Roles.ReadOnly = owner })
 	custom.MustGrant(t, request)
-	if roles := rolesAt(f.server, bucket); !cmp.Equal(roles, []string{"b7e6dc6d-f1e8-4753-8033-0f276bb0955b"}) {
+	if roles := rolesAt(f.server, bucket); !cmp.Equal(roles, []string{owner}) {
 		t.Errorf("roles after the configuration changed: %v", roles)
 	}
 	w.MustGrant(t, request)

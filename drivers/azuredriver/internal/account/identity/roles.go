@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/azuredriver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 )
 
@@ -67,11 +68,34 @@ func under(resource, scope string) bool {
 	return strings.HasPrefix(strings.ToLower(resource)+"/", strings.ToLower(scope)+"/")
 }
 
+// unassign removes role assignments. The condition of the driver's own role allows none that is not there, since that has no
+// role that the condition could ask about, so that such a refusal counts only for one that is.
 func (m *Manager) unassign(ctx context.Context, all []assigned) error {
+	var refused []assigned
+	var refusal error
 	for _, one := range all {
-		if _, err := m.Assignments.Delete(ctx, one.scope, one.name, nil); err != nil && !gone(err) {
+		_, err := m.Assignments.Delete(ctx, one.scope, one.name, nil)
+		switch {
+		case err == nil || gone(err):
+		case apierror.Is(err, "AuthorizationFailed"):
+			refused, refusal = append(refused, one), err
+		default:
 			return err
 		}
 	}
-	return nil
+	if refusal == nil {
+		return nil
+	}
+	_, exists, err := driverkit.Find(ctx, m.ReadLag, func(ctx context.Context) (assigned, bool, error) {
+		for _, one := range refused {
+			if _, err := m.Assignments.Get(ctx, one.scope, one.name, nil); !gone(err) {
+				return one, err == nil, err
+			}
+		}
+		return assigned{}, false, nil
+	})
+	if exists {
+		return refusal
+	}
+	return err
 }
