@@ -66,11 +66,12 @@ type statement struct {
 
 type condition map[string]map[string][]string
 
-// noSessions denies everything to sessions, which alone have a time of issue. It is a date and not Null that asks for it:
-// Ceph RGW reads any Null as true for a key that is absent, and would deny the keys everything.
+// noSessions denies S3 to sessions, which alone have a time of issue. It is a date and not Null that asks for it:
+// Ceph RGW reads any Null as true for a key that is absent, and would deny the keys everything. It leaves KMS out, which
+// S3 asks for the user by what may be a session, too ("Forward access sessions").
 func noSessions() statement {
 	return statement{
-		Effect: "Deny", Action: []string{"*"}, Resource: []string{"*"},
+		Effect: "Deny", Action: []string{"s3:*"}, Resource: []string{"*"},
 		Condition: condition{"DateGreaterThan": {"aws:TokenIssueTime": {"1970-01-01T00:00:00Z"}}},
 	}
 }
@@ -87,7 +88,7 @@ type Dialect struct {
 	Without []string
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
-	// NoSessions denies the account's own sessions everything. AWS gives any user one without asking a policy, and it
+	// NoSessions denies the account's own sessions the use of S3. AWS gives any user one without asking a policy, and it
 	// outlives the key that it was asked for with.
 	NoSessions bool
 }

@@ -222,7 +222,7 @@ func TestBuildDeniesSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"Effect":"Deny","Action":["*"],"Resource":["*"],"Condition":{"DateGreaterThan":{"aws:TokenIssueTime":["1970-01-01T00:00:00Z"]}}}]}`
+	const want = `{"Effect":"Deny","Action":["s3:*"],"Resource":["*"],"Condition":{"DateGreaterThan":{"aws:TokenIssueTime":["1970-01-01T00:00:00Z"]}}}]}`
 	if !strings.HasSuffix(text, want) {
 		t.Errorf("%s, want it to end in %s", text, want)
 	}

@@ -239,6 +239,7 @@ type Principal struct {
 // the principal").
 func (p *Principal) Describe(ctx iampolicy.Context) {
 	ctx.Set("aws:PrincipalIsAWSService", "false")
+	ctx.Set("aws:ViaAWSService", "false")
 	ctx.Set("aws:PrincipalType", p.Type)
 	ctx.Set("aws:PrincipalAccount", p.AccountID)
 	ctx.Set("aws:userid", p.ID)

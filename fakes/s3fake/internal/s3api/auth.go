@@ -3,6 +3,7 @@
 package s3api
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -75,7 +76,7 @@ func (q *request) decide(p permission) iampolicy.Decision {
 	in := iampolicy.Inputs{Resource: q.policy}
 	req := iampolicy.Request{Action: p.action, Resource: p.resource, Context: q.conditions()}
 	if strings.HasPrefix(p.action, "kms:") {
-		in.Resource = nil
+		in.Resource, req.Context = nil, q.forwarded()
 	}
 	who := q.principal
 	if who != nil && who.Root && rootKeeps[p.action] {
@@ -95,6 +96,17 @@ func (q *request) decide(p permission) iampolicy.Decision {
 	in.Foreign = who.Foreign
 	req.Principal = iampolicy.Caller{AccountID: who.AccountID, ARNs: append([]string{who.ARN}, who.AlsoARNs...), UniqueID: who.ID}
 	return iampolicy.Decide(in, req)
+}
+
+// forwarded are the conditions of the request that S3 makes for the caller ("Forward access sessions" in the IAM User
+// Guide). AWS does not say whether it has a time of issue, as other sessions have: here it has.
+func (q *request) forwarded() iampolicy.Context {
+	conditions := maps.Clone(q.conditions())
+	conditions.Set("aws:ViaAWSService", "true")
+	if conditions.Values("aws:TokenIssueTime") == nil {
+		conditions.Set("aws:TokenIssueTime", conditions.Values("aws:CurrentTime")...)
+	}
+	return conditions
 }
 
 // blocksPublic reports whether RestrictPublicBuckets shuts anonymous callers and other accounts out.
