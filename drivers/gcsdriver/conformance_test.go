@@ -3,11 +3,11 @@
 package gcsdriver_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +29,7 @@ import (
 func TestConformanceWithLaggingReads(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "the same without a lag")
-	on := startGoogle(t, gcsfake.Options{Past: true})
+	on := startProjects(t, gcsfake.Options{Past: true})
 	for _, operation := range []string{"iam.*.get", "iam.*.list", "storage.projects.hmacKeys.*"} {
 		if err := on.Faults.Add(fault.Rule{Operation: operation, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)}); err != nil {
 			t.Fatal(err)
@@ -43,14 +43,15 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 	conformancetest.Test(t, "cosi-driver-gcs on gcsfake, with lagging reads", config)
 }
 
-// TestConformance holds the built command against the conformance suite, with each kind of keys.
+// TestConformance holds the built command against the conformance suite, with each kind of keys. The driver has the rights
+// of the documentation.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	binary := sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")
 	for _, credentials := range fulltest.Sample(t, []string{"hmac", "json"}, 1, 2) {
 		t.Run(credentials, func(t *testing.T) {
 			t.Parallel()
-			config := conformance(t, startGoogle(t, gcsfake.Options{}), binary)
+			config := conformance(t, startProjects(t, gcsfake.Options{}), binary)
 			config.Params.Access = map[string]string{"credentials": credentials}
 			if credentials == "json" {
 				// A service account key takes a while to make: what is tried often is tried often with HMAC keys.
@@ -64,14 +65,11 @@ func TestConformance(t *testing.T) {
 func conformance(t *testing.T, on google, binary string) sanity.Config {
 	t.Helper()
 	broken := sanitytest.NewBackend(t, on.URL(), refuseLogin)
-	key, err := on.AdminKey(broken.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "key.json")
-	if err := os.WriteFile(file, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	// The driver logs in at the address that can fail.
+	file := ownAccount(t, on, rights(t)...)
+	key, err := os.ReadFile(file)
+	mustSucceed(t, err)
+	mustSucceed(t, os.WriteFile(file, bytes.ReplaceAll(key, []byte(on.URL()), []byte(broken.URL)), 0o600))
 	return sanity.Config{
 		Launcher: sanity.Exec{Command: []string{binary}},
 		Environment: []string{

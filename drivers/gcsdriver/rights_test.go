@@ -27,9 +27,10 @@ import (
 const home = "cosi-home"
 
 // startProjects is Google Cloud as docs/howto/gcs.md asks for it, with a project of somebody else.
-func startProjects(t *testing.T) google {
+func startProjects(t *testing.T, options gcsfake.Options) google {
 	t.Helper()
-	return startGoogle(t, gcsfake.Options{Projects: []gcsfake.Project{{ID: gcsfake.DefaultProject}, {ID: home}, {ID: "company"}}})
+	options.Projects = []gcsfake.Project{{ID: gcsfake.DefaultProject}, {ID: home}, {ID: "company"}}
+	return startGoogle(t, options)
 }
 
 // rights are the roles that docs/howto/gcs.md asks for.
@@ -103,7 +104,7 @@ func TestRights(t *testing.T) {
 	t.Parallel()
 	with := func(t *testing.T, roles ...string) *world {
 		t.Helper()
-		on := startProjects(t)
+		on := startProjects(t, gcsfake.Options{})
 		file := ownAccount(t, on, roles...)
 		return newWorld(t, on, worldOptions{config: func(c *gcsdriver.Config) {
 			backend := c.Backends["main"]
@@ -129,6 +130,16 @@ func TestRights(t *testing.T) {
 		drivertest.WantCode(t, w.Revoke(t, request), codes.OK)
 		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.OK)
 	})
+	t.Run("one of them for service accounts alone", func(t *testing.T) {
+		t.Parallel()
+		w := with(t, "roles/storage.admin")
+		bucket := w.NewBucket(t, nil)
+		workload := as(grantRequest(drivertest.NewAccount(), readWrite, bucket), "team", "app")
+		w.MustGrant(t, workload)
+		w.MustGrant(t, workload)
+		drivertest.WantCode(t, w.Revoke(t, workload), codes.OK)
+		drivertest.WantCode(t, w.Delete(t, bucket, nil), codes.OK)
+	})
 	for i, missing := range rights(t) {
 		t.Run("without "+missing, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +161,7 @@ func TestRights(t *testing.T) {
 // TestRightsEndAtTheProject has whoever got hold of the driver's account try to get more than its project.
 func TestRightsEndAtTheProject(t *testing.T) {
 	t.Parallel()
-	on := startProjects(t)
+	on := startProjects(t, gcsfake.Options{})
 	ownAccount(t, on, rights(t)...)
 	inside, err := on.NewAccount("", "access-1")
 	mustSucceed(t, err)
