@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
@@ -21,11 +24,11 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 	if err != nil {
 		return credentials.Credential{}, credentials.StoreError(request.ID, err)
 	}
-	hash, err := u.checkOwner(ctx, request.Name, storeID, driverkit.AlreadyExists)
+	found, err := u.checkOwner(ctx, request.Name, storeID, driverkit.AlreadyExists)
 	if err != nil {
 		return credentials.Credential{}, err
 	}
-	if hash != "" && hash != request.Hash {
+	if found.hash != "" && found.hash != request.Hash {
 		return credentials.Credential{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
 	}
 	document, err := policy.Build(dialect, request.Buckets)
@@ -33,14 +36,14 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 		return credentials.Credential{}, err
 	}
 	// The policy comes before the user, so that its mark is there as long as there is a user.
-	if err := u.putPolicy(ctx, request.Name, u.mark(storeID)+request.Hash, document); err != nil {
+	if err := u.putPolicy(ctx, request.Name, u.mark(storeID)+request.Hash, document, found.document); err != nil {
 		return credentials.Credential{}, err
 	}
 	return credentials.GrantSupplied(ctx, u.Store, request.Supplied(), keysOf{u, request.Name})
 }
 
 // putPolicy writes the document with the mark as its ID.
-func (u *Users) putPolicy(ctx context.Context, name, mark, document string) error {
+func (u *Users) putPolicy(ctx context.Context, name, mark, document string, found json.RawMessage) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(document), &fields); err != nil {
 		return fmt.Errorf("mark the policy %s: %w", name, err)
@@ -54,6 +57,31 @@ func (u *Users) putPolicy(ctx context.Context, name, mark, document string) erro
 	if err != nil {
 		return fmt.Errorf("mark the policy %s: %w", name, err)
 	}
+	if same(found, marked) {
+		return nil
+	}
 	_, err = u.call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {name}}, marked)
 	return err
+}
+
+// same reports whether two policies are equal but for the order in lists, which MinIO changes.
+func same(a, b json.RawMessage) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(sorted(one), sorted(other))
+}
+
+// sorted sorts the lists of texts in a policy.
+func sorted(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			value[key] = sorted(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = sorted(value[i])
+		}
+		slices.SortFunc(value, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
+	return value
 }

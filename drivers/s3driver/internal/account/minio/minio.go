@@ -7,6 +7,7 @@ package minio
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -61,34 +62,41 @@ func (u *Users) mark(storeID string) string {
 
 func (u *Users) markOfAnyStore() string { return "cosi;" + u.Driver + ";" + u.Cluster + ";" }
 
-// checkOwner returns the hash of the request that made the account, empty if there is none. It
-// refuses the policy of somebody else, with the code of foreign, and one whose users have their keys
-// in another credential store.
-func (u *Users) checkOwner(ctx context.Context, name, storeID string, foreign func(string, ...any) *driverkit.Error) (string, error) {
+// existing is the policy of an account; empty if there is none.
+type existing struct {
+	// hash is that of the request that made the account.
+	hash     string
+	document json.RawMessage
+}
+
+// checkOwner returns the account's policy. It refuses that of somebody else, with the code of foreign, and one whose
+// users have their keys in another credential store.
+func (u *Users) checkOwner(ctx context.Context, name, storeID string, foreign func(string, ...any) *driverkit.Error) (existing, error) {
 	answer, err := u.call(ctx, http.MethodGet, "info-canned-policy", url.Values{"name": {name}, "v": {"2"}}, nil)
 	if apierror.Is(err, codeNoPolicy) {
-		return "", nil
+		return existing{}, nil
 	}
 	if err != nil {
-		return "", err
+		return existing{}, err
 	}
 	var info struct {
-		Policy struct {
-			ID string `json:"ID"`
-		} `json:"Policy"`
+		Policy json.RawMessage `json:"Policy"`
 	}
-	if err := json.Unmarshal(answer, &info); err != nil {
-		return "", fmt.Errorf("read the policy %s: %w", name, err)
+	var marked struct {
+		ID string `json:"ID"`
 	}
-	if hash, ours := strings.CutPrefix(info.Policy.ID, u.mark(storeID)); ours {
-		return hash, nil
+	if err := errors.Join(json.Unmarshal(answer, &info), json.Unmarshal(info.Policy, &marked)); err != nil {
+		return existing{}, fmt.Errorf("read the policy %s: %w", name, err)
 	}
-	otherStore, ours := strings.CutPrefix(info.Policy.ID, u.markOfAnyStore())
+	if hash, ours := strings.CutPrefix(marked.ID, u.mark(storeID)); ours {
+		return existing{hash, info.Policy}, nil
+	}
+	otherStore, ours := strings.CutPrefix(marked.ID, u.markOfAnyStore())
 	if !ours {
-		return "", foreign("policy %s exists and was not made by this driver; it is left alone", name)
+		return existing{}, foreign("policy %s exists and was not made by this driver; it is left alone", name)
 	}
 	otherStore, _, _ = strings.Cut(otherStore, ";")
-	return "", driverkit.FailedPrecondition("credential store lost: the keys of account %s are in the credential store %q, but this driver has %q. "+
+	return existing{}, driverkit.FailedPrecondition("credential store lost: the keys of account %s are in the credential store %q, but this driver has %q. "+
 		"Restore that store. Or, to have its keys replaced by new ones, remove its users and then run: mc admin policy remove ALIAS %s",
 		name, otherStore, storeID, name)
 }

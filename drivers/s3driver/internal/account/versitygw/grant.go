@@ -11,10 +11,11 @@ import (
 
 // Grant makes sure that the account's user and its statements exist, and returns the user's key.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
-	if err := u.checkStore(ctx, request); err != nil {
+	present, err := u.checkStore(ctx, request)
+	if err != nil {
 		return credentials.Credential{}, err
 	}
-	credential, err := credentials.GrantSupplied(ctx, u.Store, request.Supplied(), keysOf{u, request})
+	credential, err := credentials.GrantSupplied(ctx, u.Store, request.Supplied(), keysOf{u, request, present})
 	if err != nil {
 		return credentials.Credential{}, err
 	}

@@ -5,6 +5,7 @@ package versitygw
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
@@ -15,6 +16,8 @@ import (
 type keysOf struct {
 	users   *Users
 	request account.Request
+	// present are the users that the gateway had before: with the secrets that they were made with.
+	present []string
 }
 
 // Make implements credentials.SuppliedKeys.
@@ -22,6 +25,9 @@ func (k keysOf) Make() credentials.Credential { return account.NewKey(k.request.
 
 // Ensure implements credentials.SuppliedKeys.
 func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
+	if slices.Contains(k.present, key.ID) {
+		return nil
+	}
 	err := k.users.call(ctx, "create-user", nil, xmlAccount{Access: key.ID, Secret: key.Secret.Reveal(), Role: roleUser})
 	if !apierror.Is(err, codeUserExists) {
 		return err

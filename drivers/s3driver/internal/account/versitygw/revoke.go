@@ -15,7 +15,7 @@ import (
 // Revoke removes the account's statements, then its users, and the stored key last. A bucket that is
 // gone took its policy along.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
-	if err := u.checkStore(ctx, request); err != nil {
+	if _, err := u.checkStore(ctx, request); err != nil {
 		return err
 	}
 	buckets, err := u.bucketsOf(ctx, request)

@@ -59,24 +59,24 @@ func (u *Users) Check(request account.Request) error {
 	return nil
 }
 
-// checkStore refuses an account with a user that the credential store does not know. The store knows
+// checkStore returns all users. It refuses an account with a user that the credential store does not know. The store knows
 // every user before the gateway does, so it must be another store than the one that made the user.
-func (u *Users) checkStore(ctx context.Context, request account.Request) error {
+func (u *Users) checkStore(ctx context.Context, request account.Request) ([]string, error) {
 	names, err := u.list(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	known, err := credentials.StoredIDs(ctx, u.Store, request.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		if isUserOf(request.Name, name) && !slices.Contains(known, name) {
-			return driverkit.FailedPrecondition("credential store lost: the key of user %s is not in the driver's credential store. "+
+			return nil, driverkit.FailedPrecondition("credential store lost: the key of user %s is not in the driver's credential store. "+
 				"Restore that store. Or, to have the key replaced by a new one, remove the user with: versitygw admin delete-user --access %s", name, name)
 		}
 	}
-	return nil
+	return names, nil
 }
 
 // isUserOf reports whether the access key is one of the account's, which are named after it.
