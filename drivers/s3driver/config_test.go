@@ -233,3 +233,23 @@ func TestPartitionOfTheRegion(t *testing.T) {
 		}
 	}
 }
+
+// TestEndpointsOfTheSDK are those that its variables lead to, if it finds the credentials there, too.
+func TestEndpointsOfTheSDK(t *testing.T) {
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_STS": "http://sts.example.com", "AWS_ENDPOINT_URL_S3": "https://s3.example.com/"} {
+		t.Setenv(name, value)
+	}
+	for settings, refused := range map[string]bool{
+		"type: aws":                 true,
+		"type: aws, insecure: true": false,
+		"type: aws, credentials: {accessKeyIDFile: /id, secretAccessKeyFile: /key}": false,
+	} {
+		config, err := s3driver.Format().Parse([]byte("backends: {a: {" + settings + "}}"))
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "backends.a.AWS_ENDPOINT_URL_STS: http://sts.example.com has no TLS") {
+			t.Errorf("%s: %v", settings, err)
+		}
+		if plain := s3driver.Format().Reach(config)["a"].Plain(); strings.Contains(settings, "insecure") && len(plain) != 2 {
+			t.Errorf("%s: without TLS are %v, want two", settings, plain)
+		}
+	}
+}

@@ -5,6 +5,7 @@ package s3driver
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 
@@ -115,10 +116,17 @@ func (c Config) reach() map[string]settings.Reach {
 }
 
 func (b BackendConfig) reach() settings.Reach {
-	return settings.Reach{CAFile: b.CAFile, Insecure: b.Insecure, Endpoints: map[string]string{
+	endpoints := map[string]string{
 		"endpoint": b.Endpoint, "publicEndpoint": b.PublicEndpoint, "adminEndpoint": b.AdminEndpoint,
 		"iam.endpoint": b.IAM.Endpoint, "iam.serviceAccounts.eksEndpoint": b.IAM.ServiceAccounts.EKSEndpoint,
-	}}
+	}
+	if b.Credentials.provider() == nil {
+		// The SDK takes them from where it takes the credentials.
+		for _, service := range []string{"", "_S3", "_IAM", "_STS", "_EKS"} {
+			endpoints["AWS_ENDPOINT_URL"+service] = os.Getenv("AWS_ENDPOINT_URL" + service)
+		}
+	}
+	return settings.Reach{CAFile: b.CAFile, Insecure: b.Insecure, Endpoints: endpoints}
 }
 
 // validateAccounts checks what the type needs and what only it may have.
