@@ -31,7 +31,7 @@ func TestTranslate(t *testing.T) {
 		"the account takes no keys":                  {answer("KeyBasedAuthenticationNotPermitted", 403), codes.FailedPrecondition, "shared key access"},
 		"the container of that name is being erased": {answer("ContainerBeingDeleted", 409), codes.Unavailable, "30 seconds"},
 		"a new identity is not known everywhere":     {answer("PrincipalNotFound", 400), codes.Unavailable, "not know the new identity"},
-		"the role assignments are used up":           {answer("RoleAssignmentLimitExceeded", 400), codes.ResourceExhausted, "role assignments"},
+		"the role assignments are used up":           {answer("RoleAssignmentLimitExceeded", 400), codes.ResourceExhausted, "role assignments that one can have (4000"},
 		"somebody else holds a lease":                {answer("LeaseIdMissing", 412), codes.FailedPrecondition, "lease"},
 		"a legal hold protects the container":        {answer("ContainerUnderWriteOnceReadManyLegalHold", 409), codes.FailedPrecondition, "legal hold"},
 		"a value is not accepted":                    {answer("InvalidEncryptionScope", 400), codes.InvalidArgument, "class parameters"},

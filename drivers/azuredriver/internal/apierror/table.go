@@ -15,7 +15,8 @@ var (
 	disabled  = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account is disabled; an administrator has to enable it"}
 	keyOff    = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "the storage account does not accept its account keys; an administrator has to allow shared key access, or to configure the driver without it"}
 	spreading = backenderror.Meaning{Kind: driverkit.Unavailable, Text: "Azure does not know the new identity everywhere yet; the driver tries again"}
-	full      = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the subscription has as many role assignments as Azure allows; an administrator has to remove some"}
+	full      = backenderror.Meaning{Kind: driverkit.ResourceExhausted, Text: "the subscription has all the role assignments that one can have (4000, which Azure does not raise), and every access of a service account " +
+		"needs one for each of its containers; an administrator has to remove some, or to use a storage account of another subscription"}
 	misplaced = backenderror.Meaning{Kind: driverkit.FailedPrecondition, Text: "a subscription, resource group or role of the driver's configuration does not exist; an administrator has to correct it"}
 )
 
