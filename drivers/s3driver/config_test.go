@@ -235,7 +235,7 @@ func TestPartitionOfTheRegion(t *testing.T) {
 }
 
 // TestEndpointsOfTheSDK are those that its variables lead to, if it finds the credentials there, too.
-func TestEndpointsOfTheSDK(t *testing.T) {
+func TestEndpointsOfTheSDK(t *testing.T) { //nolint:paralleltest // it sets variables
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566", "AWS_ENDPOINT_URL_STS": "http://sts.example.com", "AWS_ENDPOINT_URL_S3": "https://s3.example.com/"} {
 		t.Setenv(name, value)
 	}
