@@ -4,6 +4,7 @@ package driverkit
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -33,9 +34,16 @@ type BackendChecker interface {
 // BackendsChecker is a BackendChecker of a driver with several backends, that reports on each.
 type BackendsChecker interface {
 	// CheckBackends makes a cheap call to each backend that changes nothing, and returns by the names
-	// of all of them why they do not respond; nil for one that does.
+	// of all of them why they do not respond; nil, or a Warning, for one that does.
 	CheckBackends(ctx context.Context) map[string]error
 }
+
+// Warning is the error of a check of a backend that responds and can be used, but not as it should be: it says why, and what
+// to do. The log has it when it changes, and the backend counts as one that responds.
+type Warning string
+
+// Error implements error.
+func (w Warning) Error() string { return string(w) }
 
 const (
 	checkInterval = 30 * time.Second
@@ -51,6 +59,8 @@ type backendHealth struct {
 	logger  *slog.Logger
 	// last are the last results, by backend.
 	last map[string]healthpb.HealthCheckResponse_ServingStatus
+	// warned are the last warnings, by backend.
+	warned map[string]Warning
 }
 
 // watchBackend checks the backends of a driver that can tell, until ctx ends.
@@ -60,7 +70,7 @@ func watchBackend(ctx context.Context, driver Driver, healthy *health.Server, op
 		return nil
 	}
 	watched := &backendHealth{
-		check: check, healthy: healthy, logger: options.Logger, last: map[string]healthpb.HealthCheckResponse_ServingStatus{},
+		check: check, healthy: healthy, logger: options.Logger, last: map[string]healthpb.HealthCheckResponse_ServingStatus{}, warned: map[string]Warning{},
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name:        "cosi_driver_backend_up",
 			Help:        "1 if the backend responded to the last check, 0 otherwise, by backend; its name is empty if the driver has only one.",
@@ -118,6 +128,10 @@ func (b *backendHealth) ask(ctx context.Context) {
 
 // note keeps the result of one backend.
 func (b *backendHealth) note(ctx context.Context, name string, problem error) healthpb.HealthCheckResponse_ServingStatus {
+	warning, warned := errors.AsType[Warning](problem)
+	if warned {
+		problem = nil
+	}
 	status, up := healthpb.HealthCheckResponse_SERVING, 1.0
 	if problem != nil {
 		status, up = healthpb.HealthCheckResponse_NOT_SERVING, 0
@@ -133,6 +147,9 @@ func (b *backendHealth) note(ctx context.Context, name string, problem error) he
 	default:
 		b.logger.InfoContext(ctx, "the backend responds", "backend", name)
 	}
-	b.last[name] = status
+	if warned && warning != b.warned[name] {
+		b.logger.WarnContext(ctx, "the backend is not as it should be", "backend", name, "warning", string(warning))
+	}
+	b.last[name], b.warned[name] = status, warning
 	return status
 }

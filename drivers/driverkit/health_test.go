@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -76,6 +77,7 @@ func TestHealthOfTheBackend(t *testing.T) {
 	}{
 		"a backend that responds":         {nil, healthpb.HealthCheckResponse_SERVING},
 		"a backend that does not respond": {errors.New("connection refused"), healthpb.HealthCheckResponse_NOT_SERVING},
+		"a backend with a warning":        {driverkit.Warning("it forgets"), healthpb.HealthCheckResponse_SERVING},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,6 +105,17 @@ func TestHealthOfTheBackend(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWarnings has a backend that responds and has a warning: the log says it.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	var log buffer
+	client := drivertest.Serve(t, &checkedDriver{failure: driverkit.Warning("it forgets")}, driverkit.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	awaitBackend(t, client)
+	if text := log.String(); !strings.Contains(text, "it forgets") || strings.Contains(text, "does not respond") {
+		t.Errorf("the log is:\n%s", text)
 	}
 }
 
