@@ -377,6 +377,11 @@ func managementCalls(s subscription, target string) map[string]call {
 			_, err := c.definitions(t).Delete(ctx, s.GroupID(), uuid.NewString(), nil)
 			return err
 		}},
+		"read what the Blob service does": {"Microsoft.Storage/storageAccounts/blobServices/read", func(ctx context.Context, t *testing.T, c caller) error {
+			client := must[*armstorage.BlobServicesClient](t)(armstorage.NewBlobServicesClient(c.SubscriptionID(), c.credential, c.arm()))
+			_, err := client.GetServiceProperties(ctx, group, azurefake.DefaultAccount, nil)
+			return err
+		}},
 		"list the keys of an account": {"Microsoft.Storage/storageAccounts/listKeys/action", func(ctx context.Context, t *testing.T, c caller) error {
 			_, err := c.accounts(t).ListKeys(ctx, group, azurefake.DefaultAccount, nil)
 			return err

@@ -50,6 +50,9 @@ type Account struct {
 	Key string
 	// SharedKeyOff refuses what account keys sign, as an account with allowSharedKeyAccess=false does.
 	SharedKeyOff bool
+	// KeepsContainers is for how many days the account says that it keeps deleted containers, 0 for not at all. The fake
+	// has no call that restores one.
+	KeepsContainers int
 }
 
 // String implements fmt.Stringer without the key.

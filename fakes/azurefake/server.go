@@ -124,7 +124,7 @@ func (s *Server) openAccount(a Account) error {
 	if a.Key != "" {
 		next.Keys[0] = a.Key
 	}
-	next.SharedKeyOff = a.SharedKeyOff
+	next.SharedKeyOff, next.KeepsContainers = a.SharedKeyOff, a.KeepsContainers
 	if known && next == stored {
 		return nil
 	}

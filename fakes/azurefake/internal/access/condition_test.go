@@ -33,7 +33,7 @@ func TestHolds(t *testing.T) {
 		"a pattern of it":                    {"ActionMatches{'microsoft.authorization/*/WRITE'}", true, ""},
 		"another action":                     {deletes, false, ""},
 		"not another action":                 {"!(" + deletes + ")", true, ""},
-		"not not":                            {"!!" + deletes, false, ""},
+		"twice not":                          {"!!" + deletes, false, ""},
 		"any value, in any case":             {isOther, true, ""},
 		"no value":                           {isUser, false, ""},
 		"an attribute that is not there":     {isReader, false, ""},

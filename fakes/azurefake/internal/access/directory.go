@@ -35,6 +35,8 @@ type Account struct {
 	Keys [2]string `json:"keys"`
 	// SharedKeyOff refuses everything that an account key signs.
 	SharedKeyOff bool `json:"sharedKeyOff,omitempty"`
+	// KeepsContainers is for how many days deleted containers can be restored, 0 for not at all.
+	KeepsContainers int `json:"keepsContainers,omitzero"`
 	// DelegationEpoch counts the revocations of user delegation keys. Keys are derived with it.
 	DelegationEpoch int `json:"delegationEpoch,omitzero"`
 }

@@ -44,6 +44,26 @@ func (c *Call) accountServer() *storagefake.AccountsServer {
 	}
 }
 
+func (c *Call) blobServer() *storagefake.BlobServicesServer {
+	type get = armstorage.BlobServicesClientGetServicePropertiesResponse
+	return &storagefake.BlobServicesServer{
+		GetServiceProperties: func(_ context.Context, _, name string, _ *armstorage.BlobServicesClientGetServicePropertiesOptions) (fake.Responder[get], fake.ErrorResponder) {
+			a, found := c.api.options.Directory.Account(name)
+			if !found {
+				return respond(0, get{}, missing("ResourceNotFound", c.route.scope))
+			}
+			policy := &armstorage.DeleteRetentionPolicy{Enabled: to.Ptr(a.KeepsContainers > 0)}
+			if a.KeepsContainers > 0 {
+				policy.Days = to.Ptr(int32(a.KeepsContainers)) //nolint:gosec // days of a test
+			}
+			return respond(http.StatusOK, get{BlobServiceProperties: armstorage.BlobServiceProperties{
+				ID: to.Ptr(c.Resource), Name: to.Ptr("default"), Type: to.Ptr("Microsoft.Storage/storageAccounts/blobServices"),
+				BlobServiceProperties: &armstorage.BlobServicePropertiesProperties{ContainerDeleteRetentionPolicy: policy},
+			}}, nil)
+		},
+	}
+}
+
 func keys(a access.Account) armstorage.AccountListKeysResult {
 	var out armstorage.AccountListKeysResult
 	for i, name := range []string{"key1", "key2"} {

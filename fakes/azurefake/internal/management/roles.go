@@ -116,7 +116,8 @@ func (a *API) putAssignment(scope, name string, asked armauthorization.RoleAssig
 	}
 	next.User = principal.User
 	if said := asked.Properties.PrincipalType; said != nil && *said != *kindOf(next.User) {
-		return next, 0, bad("UnmatchedPrincipalType", "The PrincipalId '"+next.PrincipalID+"' has type '"+string(*kindOf(next.User))+"', which is different from specified PrincipalType '"+string(*said)+"'.")
+		return next, 0, bad("UnmatchedPrincipalType", "The PrincipalId '"+next.PrincipalID+"' has type '"+string(*kindOf(next.User))+
+			"', which is different from specified PrincipalType '"+string(*said)+"'.")
 	}
 	if err := a.checkAssignment(next); err != nil {
 		return next, 0, err

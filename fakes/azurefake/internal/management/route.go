@@ -56,6 +56,7 @@ var (
 	definitionPath = regexp.MustCompile(`^(/subscriptions/.+)/providers/Microsoft\.Authorization/roleDefinitions/[^/]+$`)
 	definesPath    = regexp.MustCompile(`^(/subscriptions/.+)/providers/Microsoft\.Authorization/roleDefinitions$`)
 	listKeysPath   = regexp.MustCompile(`^(` + group + `/providers/Microsoft\.Storage/storageAccounts/[^/]+)/listKeys$`)
+	blobsPath      = regexp.MustCompile(`^` + group + `/providers/Microsoft\.Storage/storageAccounts/[^/]+/blobServices/default$`)
 	newKeyPath     = regexp.MustCompile(`^(` + group + `/providers/Microsoft\.Storage/storageAccounts/[^/]+)/regenerateKey$`)
 )
 
@@ -73,6 +74,7 @@ func kinds() []kind {
 	}
 	assignment := func(c *Call) transporter { return authfake.NewRoleAssignmentsServerTransport(c.assignmentServer()) }
 	definition := func(c *Call) transporter { return authfake.NewRoleDefinitionsServerTransport(c.definitionServer()) }
+	blobs := func(c *Call) transporter { return storagefake.NewBlobServicesServerTransport(c.blobServer()) }
 	account := func(c *Call) transporter { return storagefake.NewAccountsServerTransport(c.accountServer()) }
 	const i, f, a, d = "UserAssignedIdentitiesClient.", "FederatedIdentityCredentialsClient.", "RoleAssignmentsClient.", "RoleDefinitionsClient."
 	one := func(client, create, actions string) map[string][2]string {
@@ -92,6 +94,7 @@ func kinds() []kind {
 		{definesPath, list(d+"NewListPager", roles+"roleDefinitions/"), above, definition},
 		{listKeysPath, map[string][2]string{"POST": {"AccountsClient.ListKeys", accounts + "listkeys/action"}}, above, account},
 		{newKeyPath, map[string][2]string{"POST": {"AccountsClient.RegenerateKey", accounts + "regeneratekey/action"}}, above, account},
+		{blobsPath, map[string][2]string{"GET": {"BlobServicesClient.GetServiceProperties", accounts + "blobServices/read"}}, whole, blobs},
 	}
 }
 
