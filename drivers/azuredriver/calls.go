@@ -51,6 +51,9 @@ func managementCall(request *http.Request) (api, operation string) {
 	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/listKeys") {
 		return "Storage", "ListKeys"
 	}
+	if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/blobServices/default") {
+		return "Storage", "GetBlobServiceProperties"
+	}
 	verb := map[string]string{http.MethodGet: "Get", http.MethodPut: "Create", http.MethodDelete: "Delete"}[request.Method]
 	for _, kind := range []struct{ path, api, name string }{
 		{"/federatedIdentityCredentials", "ManagedIdentity", "FederatedIdentityCredential"},

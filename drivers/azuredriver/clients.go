@@ -203,13 +203,48 @@ func newListedKey(config Config, settings BackendConfig, now func() time.Time, w
 	if err != nil {
 		return nil, err
 	}
-	// The ID was validated: /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>.
-	parts := strings.Split(settings.ResourceID, "/")
-	made := &signature.ListedKey{Group: parts[4], Account: parts[8], Name: settings.Credentials.AccountKeyName, Now: now}
-	if made.API, err = armstorage.NewAccountsClient(parts[2], login, management); err != nil {
+	subscription, group, account := splitAccountID(settings.ResourceID)
+	made := &signature.ListedKey{Group: group, Account: account, Name: settings.Credentials.AccountKeyName, Now: now}
+	if made.API, err = armstorage.NewAccountsClient(subscription, login, management); err != nil {
 		return nil, fmt.Errorf("make the client for account keys: %w", err)
 	}
 	return made, nil
+}
+
+// splitAccountID splits an ID that was validated:
+// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>.
+func splitAccountID(id string) (subscription, group, account string) {
+	parts := strings.Split(id, "/")
+	return parts[2], parts[4], parts[8]
+}
+
+// newRetention makes what asks whether the account keeps deleted containers, as the identity for the account or else as that
+// for service accounts. It makes no call; nil without an identity or the account's ID.
+func newRetention(config Config, settings BackendConfig, wrap wrapTransport) (func(context.Context) (bool, error), error) {
+	credentials := settings.Credentials
+	if !settings.identified() {
+		credentials = config.ServiceAccounts.Credentials
+	}
+	if settings.ResourceID == "" || !settings.identified() && !config.ServiceAccounts.enabled() {
+		return nil, nil //nolint:nilnil // absent is a configuration, not an error
+	}
+	login, management, err := config.Management.login(credentials, wrap)
+	if err != nil {
+		return nil, err
+	}
+	subscription, group, account := splitAccountID(settings.ResourceID)
+	client, err := armstorage.NewBlobServicesClient(subscription, login, management)
+	if err != nil {
+		return nil, fmt.Errorf("make the client for the Blob service's properties: %w", err)
+	}
+	return func(ctx context.Context) (bool, error) {
+		found, err := client.GetServiceProperties(ctx, group, account, nil)
+		if err != nil || found.BlobServiceProperties.BlobServiceProperties == nil {
+			return false, err
+		}
+		retention := found.BlobServiceProperties.BlobServiceProperties.ContainerDeleteRetentionPolicy
+		return retention != nil && retention.Enabled != nil && *retention.Enabled, nil
+	}, nil
 }
 
 // key reads the account key as it is now.

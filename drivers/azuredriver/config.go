@@ -38,7 +38,8 @@ type Config struct {
 	RecordsContainer string `json:"recordsContainer,omitempty"`
 	// ServiceAccounts, if set, offers authentication type ServiceAccount.
 	ServiceAccounts ServiceAccountsConfig `json:"serviceAccounts,omitzero"`
-	// Management is where Azure Resource Manager is, which serviceAccounts and accountKeyName need.
+	// Management is where Azure Resource Manager is, which serviceAccounts and accountKeyName need, and the check of soft
+	// delete with signing userDelegation.
 	Management ManagementConfig `json:"management,omitzero"`
 	// The storage accounts, by name. Names are part of the IDs of what was made there.
 	Backends map[string]BackendConfig `json:"accounts"`
@@ -76,7 +77,8 @@ type BackendConfig struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// ResourceID is the storage account's ID at Azure Resource Manager:
 	// /subscriptions/<id>/resourceGroups/<name>/providers/Microsoft.Storage/storageAccounts/<name>. It is
-	// needed for authentication type ServiceAccount and for accountKeyName.
+	// needed for authentication type ServiceAccount and for accountKeyName. With it and an identity of its own, the driver
+	// also warns if the account does not keep deleted containers.
 	ResourceID string `json:"resourceID,omitempty"`
 	// Signing is accountKey, which signs with a key of the storage account, or userDelegation, for accounts
 	// that do not accept their keys: then the driver is an application or identity of Microsoft Entra, the

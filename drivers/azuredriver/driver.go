@@ -3,6 +3,7 @@
 package azuredriver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -60,6 +61,8 @@ type backend struct {
 	key        *signature.SharedKey
 	buckets    *bucket.Store
 	signatures *signature.Manager
+	// keepsContainers asks whether deleted containers are kept, nil if the driver cannot.
+	keepsContainers func(context.Context) (bool, error)
 }
 
 // New makes a driver. It makes no calls: a service that is down does not keep the driver from
@@ -125,7 +128,11 @@ func newBackend(config Config, name string, options Options, wrapper func(backen
 	} else {
 		err = made.keyed(client, listed)
 	}
+	if err != nil {
+		return nil, err
+	}
 	made.signatures.API = made.buckets.API
+	made.keepsContainers, err = newRetention(config, settings, wrapper(managementBackend))
 	return made, err
 }
 

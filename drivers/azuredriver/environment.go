@@ -89,9 +89,6 @@ func single(config *Config, account BackendConfig) error {
 	if config.DefaultBackend == "" {
 		return fmt.Errorf("%sACCOUNT must name the storage account", EnvironmentPrefix)
 	}
-	if config.ServiceAccounts.enabled() || account.Credentials.AccountKeyName != "" {
-		config.Management.CAFile = account.CAFile
-	}
 	if config.ServiceAccounts.enabled() {
 		config.ServiceAccounts.Credentials = account.Credentials.application()
 		if account.Signing != SigningUserDelegation && account.Credentials.AccountKeyName == "" {
@@ -99,5 +96,8 @@ func single(config *Config, account BackendConfig) error {
 		}
 	}
 	config.Backends = map[string]BackendConfig{config.DefaultBackend: account}
+	if config.managed() {
+		config.Management.CAFile = account.CAFile
+	}
 	return nil
 }

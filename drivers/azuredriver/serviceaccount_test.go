@@ -137,7 +137,8 @@ func newCluster(t *testing.T) *cluster {
 	// Azure fetches the keys of tokens from the API server.
 	issuers, err := rest.HTTPClientFor(env.Config())
 	wantNoError(t, err)
-	return &cluster{federation: startFederation(t, azurefake.Options{Issuers: issuers}, document.Issuer, blobsOnly), env: env, client: client}
+	options := azurefake.Options{Issuers: issuers, Accounts: []azurefake.Account{{Name: mainAccount, KeepsContainers: 7}}}
+	return &cluster{federation: startFederation(t, options, document.Issuer, blobsOnly), env: env, client: client}
 }
 
 // pod is a workload that runs as a service account.

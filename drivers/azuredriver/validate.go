@@ -55,11 +55,16 @@ func (c Config) validate() []error {
 // managed reports whether the driver calls Azure Resource Manager.
 func (c Config) managed() bool {
 	for _, backend := range c.Backends {
-		if backend.Credentials.AccountKeyName != "" {
+		if backend.Credentials.AccountKeyName != "" || backend.identified() && backend.ResourceID != "" {
 			return true
 		}
 	}
 	return c.ServiceAccounts.enabled()
+}
+
+// identified reports whether the driver is somebody for Microsoft Entra at the account.
+func (b BackendConfig) identified() bool {
+	return b.Signing == SigningUserDelegation || b.Credentials.AccountKeyName != ""
 }
 
 // named are the configured storage accounts.
@@ -267,7 +272,7 @@ func (m ManagementConfig) withDefaults() ManagementConfig {
 func (m ManagementConfig) validate(used bool) []error {
 	if !used {
 		if m != (ManagementConfig{}) {
-			return []error{fmt.Errorf("management: is for serviceAccounts and accountKeyName, of which there is none")}
+			return []error{fmt.Errorf("management: is for serviceAccounts, accountKeyName and the resourceID of an account with signing userDelegation, of which there is none")}
 		}
 		return nil
 	}
