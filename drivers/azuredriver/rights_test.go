@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/authorization/armauthorization/v2"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/msi/armmsi"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/storage/armstorage/v2"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
@@ -36,6 +37,34 @@ func TestServiceAccountsNeedTheRolesOfTheDocumentation(t *testing.T) {
 			drivertest.WantCode(t, err, codes.PermissionDenied, "AuthorizationFailed")
 		})
 	}
+}
+
+// TestARoleThatTheDriverMayNotTakeAway is one that the condition does not have any more: the access says so, and stays whole.
+func TestARoleThatTheDriverMayNotTakeAway(t *testing.T) {
+	t.Parallel()
+	const former = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b"
+	f := startFederation(t, azurefake.Options{}, "https://issuer.example.com", former)
+	f.config.ServiceAccounts.Roles.ReadWrite = former
+	w := f.process(t)
+	request := as(grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)), "team", "app")
+	w.MustGrant(t, request)
+	limit := func(roles ...string) {
+		for _, one := range f.server.Inventory().Assignments {
+			if one.Role == "f58310d9-a9f6-439a-9e8d-f62e7b41a168" {
+				wantNoError(t, f.server.Unassign(one.ID))
+			}
+		}
+		_, err := f.server.AssignWhen(f.driver.ObjectID, rolesOfDriver[1], f.server.ResourceID(mainAccount), roleCondition(t, roles...))
+		wantNoError(t, err)
+	}
+	limit()
+	granted := resources(f.server)
+	drivertest.WantCode(t, w.revokeAs(t, request), codes.PermissionDenied, "AuthorizationFailed")
+	if diff := cmp.Diff(granted, resources(f.server)); diff != "" {
+		t.Errorf("a refused revoke removed something (-before +after):\n%s", diff)
+	}
+	limit(former)
+	wantNoError(t, w.revokeAs(t, request))
 }
 
 // TestRightsEndAtTheRolesOfAccesses has whoever got hold of the driver's identity try to get more than data of the storage
