@@ -55,6 +55,9 @@ func Unsupported(err error) bool {
 		read(err).Status == http.StatusNotImplemented
 }
 
+// InUse reports whether IAM refuses to delete what still has something, such as a user with a key.
+func InUse(err error) bool { return Is(err, "DeleteConflict") }
+
 // Denied reports whether the store knows the driver and denies it the call.
 func Denied(err error) bool {
 	return Is(err, "AccessDenied", "XAdminAccessDenied", "XMinioAdminAccessDenied", "Forbidden", "UnauthorizedOperation")

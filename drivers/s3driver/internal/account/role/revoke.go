@@ -4,6 +4,8 @@ package role
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,7 +18,8 @@ import (
 
 // Revoke makes sure that the access is not granted. Its policy goes first, which ends it for pods
 // that have assumed the role before, too; the role goes with the last access. As long as something
-// is left the role is there to find it by.
+// is left the role is there to find it by. A list that lags shows what is gone, and not what is in the way of the role's
+// deletion, so that both are looked at again.
 func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 	of := request.ServiceAccount
 	if of.Namespace == "" {
@@ -47,17 +50,21 @@ func (r *Roles) Revoke(ctx context.Context, request account.Request) error {
 	if err := r.deletePolicy(ctx, name, policyPrefix+request.Name); err != nil {
 		return err
 	}
-	policies, err := r.policies(ctx, name)
+	err = driverkit.Repeat(ctx, r.ReadLag, isUsed, func(ctx context.Context) error { return r.removeRole(ctx, name, policyPrefix+request.Name) })
+	if errors.Is(err, errUsed) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	for _, left := range policies {
-		if strings.HasPrefix(left, policyPrefix) && left != policyPrefix+request.Name {
-			return nil
-		}
-	}
-	return r.removeRole(ctx, name, of, policies)
+	// The association goes last: a role that could not be deleted may be that of another access, which was not listed.
+	return r.removeAssociation(ctx, of, name)
 }
+
+// errUsed says that a role has other accesses.
+var errUsed = errors.New("the role has other accesses")
+
+func isUsed(err error) bool { return errors.Is(err, errUsed) || apierror.InUse(err) }
 
 func (r *Roles) removeAssociation(ctx context.Context, of driverkit.ServiceAccountRef, name string) error {
 	if r.PodIdentity == nil {
@@ -66,9 +73,16 @@ func (r *Roles) removeAssociation(ctx context.Context, of driverkit.ServiceAccou
 	return r.PodIdentity.remove(ctx, of, ":role"+r.Path+name)
 }
 
-// removeRole removes what an administrator added too, since a role cannot be deleted otherwise. The association goes
-// last: IAM refuses to delete a role with a policy that was not listed, which may be that of another access.
-func (r *Roles) removeRole(ctx context.Context, name string, of driverkit.ServiceAccountRef, policies []string) error {
+// removeRole removes a role whose last access had this policy, and what an administrator added too, since a role cannot be
+// deleted otherwise. It is errUsed if there are policies of other accesses.
+func (r *Roles) removeRole(ctx context.Context, name, last string) error {
+	policies, err := r.policies(ctx, name)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(policies, func(left string) bool { return strings.HasPrefix(left, policyPrefix) && left != last }) {
+		return errUsed
+	}
 	for _, added := range policies {
 		if err := r.deletePolicy(ctx, name, added); err != nil {
 			return err
@@ -77,11 +91,8 @@ func (r *Roles) removeRole(ctx context.Context, name string, of driverkit.Servic
 	if err := r.detachPolicies(ctx, name); err != nil {
 		return err
 	}
-	_, err := r.API.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
-	if err := unlessMissing(err); err != nil {
-		return err
-	}
-	return r.removeAssociation(ctx, of, name)
+	_, err = r.API.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &name})
+	return unlessMissing(err)
 }
 
 // policies lists the names of all inline policies.
