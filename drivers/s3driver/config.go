@@ -65,7 +65,7 @@ type BackendConfig struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// ReadLag is how long what was written may be missing from reads, at most 10s: what is missing is read again within
 	// that time before it counts as missing. Default: 1.5s at AWS, none with an endpoint, since other stores read what
-	// they wrote: set it with an endpoint of AWS.
+	// they wrote: set it with an endpoint of AWS. There can be none for type versitygw.
 	ReadLag settings.ReadLag `json:"readLag,omitempty"`
 	// Credentials are the driver's own. Default: what the AWS SDK finds in its environment.
 	Credentials CredentialsConfig `json:"credentials,omitzero"`

@@ -81,6 +81,7 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 		"a name with a percent sign":                               {"backends: {'%d': {type: moon}}", []string{`backends.%d.type: "moon" is not one of`}},
 		"service accounts without a mark of the cluster":           {"backends: {a: {type: aws, iam: {serviceAccounts: {eksCluster: prod}}}}", []string{"cluster: is needed with backends.a.iam.serviceAccounts"}},
 		"a lag before the write":                                   {"backends: {a: {type: aws, readLag: -1s}}", []string{`backends.a.readLag: "-1s"`}},
+		"a lag where accesses share a policy":                      {"backends: {a: {type: versitygw, endpoint: 'http://127.0.0.1', readLag: 1s}}", []string{"backends.a.readLag: must be none for type versitygw"}},
 		"a session token without a key":                            {"backends: {a: {type: aws, credentials: {sessionTokenFile: /token}}}", []string{"backends.a.credentials: sessionTokenFile needs"}},
 		"a session for workloads":                                  {"backends: {a: {type: static, endpoint: 'http://127.0.0.1', credentials: &k {accessKeyIDFile: /id, secretAccessKeyFile: /key, sessionTokenFile: /token}, workloads: *k}}", []string{"backends.a.workloads.sessionTokenFile"}},
 		"two mistakes are both told of":                            {"backends: {a: {type: x, addressing: y}}", []string{"backends.a.type", "backends.a.addressing"}},

@@ -46,6 +46,8 @@ type storeType struct {
 	sharedKey bool
 	// needsKMSKey says that the store has no key of its own for SSE-KMS.
 	needsKMSKey bool
+	// sharesPolicies says that the rights of all accounts of a bucket are one document, which is read, changed and written.
+	sharesPolicies bool
 }
 
 // parts are what a backend is made of besides its own configuration.
@@ -59,7 +61,7 @@ func storeTypes() map[BackendType]storeType {
 	return map[BackendType]storeType{
 		TypeAWS:       {equip: equipAWS, iam: true},
 		TypeMinIO:     {equip: equipMinIO, needsKMSKey: true},
-		TypeVersityGW: {equip: equipVersityGW},
+		TypeVersityGW: {equip: equipVersityGW, sharesPolicies: true},
 		TypeStatic:    {equip: equipStatic, sharedKey: true},
 	}
 }

@@ -103,6 +103,9 @@ func (b BackendConfig) validate(bad settings.Bad) {
 		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
 	}
 	b.ReadLag.Check(bad)
+	if storeTypes()[b.Type].sharesPolicies && b.ReadLag.Duration() > 0 {
+		bad("readLag", "must be none for type %s: the policy of a bucket is read, changed and written for each access, and one that lags would lose that of another", b.Type)
+	}
 	b.reach().Check(bad, "https://s3.example.com")
 }
 
