@@ -44,76 +44,99 @@ func (u *Users) document(request account.Request) (string, error) {
 
 // putPolicy gives the user exactly this policy: inline while it is small enough, managed otherwise. The other kind goes:
 // it is of a time when the policy had another size, and may allow the use of a key that a bucket has no more. What is so
-// already is not written again: IAM takes few calls, and a write takes a while to reach all of AWS.
+// already is not written again: IAM takes few calls, and a write takes a while to reach all of AWS. A read that lags may
+// show the policy of before, so that it is so only when that repeats.
 func (u *Users) putPolicy(ctx context.Context, name string, found user, document string) error {
-	has, err := u.readPolicies(ctx, name, found)
-	if err != nil {
-		return err
+	if !found.isNew {
+		_, differs, err := driverkit.Find(ctx, u.ReadLag, func(ctx context.Context) (struct{}, bool, error) {
+			is, err := u.hasPolicy(ctx, name, found, document)
+			return struct{}{}, !is, err
+		})
+		if err != nil || !differs {
+			return err
+		}
 	}
-	inline := len(document) <= maxInlinePolicy
-	switch {
-	case inline && has.inline != document:
+	var err error
+	if inline(document) {
 		_, err = u.API.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName), PolicyDocument: &document})
-	case !inline && has.managed:
-		err = u.updateManagedPolicy(ctx, u.policyARN(name, found), document)
-	case !inline:
+	} else {
 		err = u.putManagedPolicy(ctx, name, found, document)
 	}
 	switch {
-	case err != nil:
+	case err != nil || found.isNew:
 		return err
-	case inline && has.managed:
+	case inline(document):
 		return u.dropManagedPolicy(ctx, name, u.policyARN(name, found))
-	case !inline && has.inline != "":
-		_, err = u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
-		return unlessMissing(err)
+	default:
+		return u.dropInlinePolicy(ctx, name, policyName)
 	}
-	return nil
 }
 
-// policies are those of a user that are the driver's.
-type policies struct {
-	// inline is the document, empty without one.
-	inline string
-	// managed says that the managed policy is attached.
-	managed bool
-}
+func inline(document string) bool { return len(document) <= maxInlinePolicy }
 
-func (u *Users) readPolicies(ctx context.Context, name string, found user) (policies, error) {
-	var has policies
-	if found.isNew {
-		return has, nil
-	}
+// hasPolicy reports whether the user has this policy, and none of the other kind.
+func (u *Users) hasPolicy(ctx context.Context, name string, found user, document string) (bool, error) {
 	out, err := u.API.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &name, PolicyName: aws.String(policyName)})
-	if unlessUnknown(err) != nil {
-		return has, err
-	}
-	if err == nil {
-		if has.inline, err = url.QueryUnescape(aws.ToString(out.PolicyDocument)); err != nil {
-			return has, fmt.Errorf("read the policy of user %s: %w", name, err)
+	switch {
+	case unlessUnknown(err) != nil:
+		return false, err
+	case inline(document) != (err == nil):
+		return false, nil
+	case err == nil:
+		if text, err := decode(out.PolicyDocument); err != nil || text != document {
+			return false, err
 		}
 	}
+	attached, err := u.isAttached(ctx, name)
+	if err != nil || inline(document) || !attached {
+		return inline(document) && !attached, err
+	}
+	current, _, err := u.versions(ctx, u.policyARN(name, found))
+	return current == document, err
+}
+
+// decode reads a document as IAM returns it, encoded as in a URL.
+func decode(document *string) (string, error) {
+	text, err := url.QueryUnescape(aws.ToString(document))
+	if err != nil {
+		return "", fmt.Errorf("read the policy of a user: %w", err)
+	}
+	return text, nil
+}
+
+// isAttached reports whether the user has its managed policy.
+func (u *Users) isAttached(ctx context.Context, name string) (bool, error) {
 	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return has, unlessUnknown(err)
+			return false, unlessUnknown(err)
 		}
-		has.managed = has.managed || slices.ContainsFunc(page.AttachedPolicies, func(p types.AttachedPolicy) bool { return u.isOurs(aws.ToString(p.PolicyArn), name) })
+		if slices.ContainsFunc(page.AttachedPolicies, func(p types.AttachedPolicy) bool { return u.isOurs(aws.ToString(p.PolicyArn), name) }) {
+			return true, nil
+		}
 	}
-	return has, nil
+	return false, nil
 }
 
-// dropManagedPolicy removes the user's own managed policy, if it has one. What an interrupted call has left of it is
-// attached to nobody, and goes with the user.
+func (u *Users) dropInlinePolicy(ctx context.Context, user, name string) error {
+	_, err := u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &user, PolicyName: &name})
+	return unlessMissing(err)
+}
+
+// dropManagedPolicy removes the user's own managed policy, whether it is attached or was left by an interrupted call.
 func (u *Users) dropManagedPolicy(ctx context.Context, name, arn string) error {
 	_, err := u.API.DetachUserPolicy(ctx, &iam.DetachUserPolicyInput{UserName: &name, PolicyArn: &arn})
-	if err != nil {
-		return unlessUnknown(err)
+	if apierror.Unsupported(err) {
+		return nil
+	}
+	if err := unlessMissing(err); err != nil {
+		return err
 	}
 	return u.deleteManagedPolicy(ctx, arn)
 }
 
+// putManagedPolicy makes the user's managed policy, or changes the one that exists.
 func (u *Users) putManagedPolicy(ctx context.Context, name string, found user, document string) error {
 	_, err := u.API.CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName: &name, Path: aws.String(u.policyPath(name)), PolicyDocument: &document,
@@ -130,29 +153,41 @@ func (u *Users) putManagedPolicy(ctx context.Context, name string, found user, d
 	return err
 }
 
-// updateManagedPolicy makes document the default version, if it is not.
+// updateManagedPolicy makes document the default version.
 func (u *Users) updateManagedPolicy(ctx context.Context, arn, document string) error {
-	out, err := u.API.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
+	_, old, err := u.versions(ctx, arn)
 	if err != nil {
 		return err
 	}
-	isDefault := func(v types.PolicyVersion) bool { return v.IsDefaultVersion }
-	if i := slices.IndexFunc(out.Versions, isDefault); i >= 0 {
-		current, err := u.API.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: &arn, VersionId: out.Versions[i].VersionId})
-		if err != nil {
-			return err
-		}
-		if text, err := url.QueryUnescape(aws.ToString(current.PolicyVersion.Document)); err == nil && text == document {
-			return nil
-		}
-	}
-	if old := slices.DeleteFunc(out.Versions, isDefault); len(old) >= maxVersions-1 {
+	if len(old) >= maxVersions-1 {
 		if err := u.deleteVersion(ctx, arn, oldest(old)); err != nil {
 			return err
 		}
 	}
 	_, err = u.API.CreatePolicyVersion(ctx, &iam.CreatePolicyVersionInput{PolicyArn: &arn, PolicyDocument: &document, SetAsDefault: true})
 	return err
+}
+
+// versions returns the document of a managed policy, empty if it is not seen, and its versions that are not in force.
+func (u *Users) versions(ctx context.Context, arn string) (document string, old []types.PolicyVersion, err error) {
+	out, err := u.API.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
+	if err != nil {
+		return "", nil, unlessMissing(err)
+	}
+	for _, version := range out.Versions {
+		if !version.IsDefaultVersion {
+			old = append(old, version)
+			continue
+		}
+		current, err := u.API.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: &arn, VersionId: version.VersionId})
+		if err != nil {
+			return "", nil, unlessMissing(err)
+		}
+		if document, err = decode(current.PolicyVersion.Document); err != nil {
+			return "", nil, err
+		}
+	}
+	return document, old, nil
 }
 
 func oldest(versions []types.PolicyVersion) types.PolicyVersion {
@@ -166,16 +201,17 @@ func (u *Users) deleteVersion(ctx context.Context, arn string, version types.Pol
 	return unlessMissing(err)
 }
 
-// deleteManagedPolicy removes a policy that nothing is attached to any more.
+// deleteManagedPolicy removes a policy that nothing is attached to any more, its versions first if it has several.
 func (u *Users) deleteManagedPolicy(ctx context.Context, arn string) error {
-	out, err := u.API.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: &arn})
-	if err != nil {
+	_, err := u.API.DeletePolicy(ctx, &iam.DeletePolicyInput{PolicyArn: &arn})
+	if !apierror.InUse(err) {
 		return unlessMissing(err)
 	}
-	for _, version := range out.Versions {
-		if version.IsDefaultVersion {
-			continue
-		}
+	_, old, err := u.versions(ctx, arn)
+	if err != nil {
+		return err
+	}
+	for _, version := range old {
 		if err := u.deleteVersion(ctx, arn, version); err != nil {
 			return err
 		}

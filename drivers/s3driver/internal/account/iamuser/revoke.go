@@ -5,17 +5,18 @@ package iamuser
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 )
 
 // Revoke makes sure that the user, its keys and its policies do not exist. The keys go first, so
 // that the access ends even if a later step fails; the stored credential goes last, so that a
-// repeated Revoke still finds everything.
+// repeated Revoke still finds everything. What the driver made is removed by its name; what else there is has to be listed,
+// and is in the way of the user's deletion until it is.
 func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 	found, exists, err := u.findUser(ctx, request.Name)
 	if err != nil {
@@ -32,9 +33,11 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 		if err := u.checkRevocable(ctx, request.Name, found); err != nil {
 			return err
 		}
-		rest = func(ctx context.Context) error { return u.removeUser(ctx, request.Name) }
+		rest = func(ctx context.Context) error { return u.removeUser(ctx, request.Name, found) }
 	}
-	return credentials.RevokeShownOnce(ctx, u.Store, request.ID, keys, rest)
+	return driverkit.Repeat(ctx, u.ReadLag, apierror.InUse, func(ctx context.Context) error {
+		return credentials.RevokeShownOnce(ctx, u.Store, request.ID, keys, rest)
+	})
 }
 
 // revocable are the keys of a user that may not exist, or not any more.
@@ -72,7 +75,13 @@ func (u *Users) checkRevocable(ctx context.Context, name string, found user) err
 	return u.checkOwner(name, found, storeID)
 }
 
-func (u *Users) removeUser(ctx context.Context, name string) error {
+func (u *Users) removeUser(ctx context.Context, name string, found user) error {
+	if err := u.dropInlinePolicy(ctx, name, policyName); err != nil {
+		return err
+	}
+	if err := u.dropManagedPolicy(ctx, name, u.policyARN(name, found)); err != nil {
+		return err
+	}
 	steps := []func(context.Context, string) error{
 		u.removeInlinePolicies, u.detachPolicies, u.leaveGroups,
 	}
@@ -93,8 +102,7 @@ func (u *Users) removeInlinePolicies(ctx context.Context, name string) error {
 			return unlessMissing(err)
 		}
 		for _, inline := range page.PolicyNames {
-			_, err := u.API.DeleteUserPolicy(ctx, &iam.DeleteUserPolicyInput{UserName: &name, PolicyName: aws.String(inline)})
-			if err := unlessMissing(err); err != nil {
+			if err := u.dropInlinePolicy(ctx, name, inline); err != nil {
 				return err
 			}
 		}
@@ -102,8 +110,7 @@ func (u *Users) removeInlinePolicies(ctx context.Context, name string) error {
 	return nil
 }
 
-// detachPolicies detaches what an administrator attached too, since a user cannot be deleted
-// otherwise, and removes the user's own policy.
+// detachPolicies detaches what an administrator attached, since a user cannot be deleted otherwise.
 func (u *Users) detachPolicies(ctx context.Context, name string) error {
 	pages := iam.NewListAttachedUserPoliciesPaginator(u.API, &iam.ListAttachedUserPoliciesInput{UserName: &name})
 	for pages.HasMorePages() {
@@ -116,14 +123,9 @@ func (u *Users) detachPolicies(ctx context.Context, name string) error {
 			if err := unlessMissing(err); err != nil {
 				return err
 			}
-			if arn := aws.ToString(attached.PolicyArn); u.isOurs(arn, name) {
-				if err := u.deleteManagedPolicy(ctx, arn); err != nil {
-					return err
-				}
-			}
 		}
 	}
-	return u.deleteStrayPolicies(ctx, name)
+	return nil
 }
 
 func (u *Users) leaveGroups(ctx context.Context, name string) error {

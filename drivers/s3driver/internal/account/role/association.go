@@ -31,8 +31,11 @@ type association struct{ id, roleARN string }
 
 // ensure makes sure that the service account is bound to the role. EKS binds it to one role only.
 func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef, arn string) error {
-	existing, exists, err := p.find(ctx, of)
-	if err == nil && !exists {
+	existing, _, err := driverkit.Find(ctx, p.ReadLag, func(ctx context.Context) (association, bool, error) {
+		existing, _, err := p.find(ctx, of)
+		return existing, existing.roleARN != arn, err
+	})
+	if err == nil && existing.id == "" {
 		_, err = p.API.CreatePodIdentityAssociation(ctx, &eks.CreatePodIdentityAssociationInput{
 			ClusterName: &p.Cluster, Namespace: &of.Namespace, ServiceAccount: &of.Name, RoleArn: &arn,
 			Tags: map[string]string{tagDriver: p.Driver},
@@ -40,12 +43,12 @@ func (p *PodIdentity) ensure(ctx context.Context, of driverkit.ServiceAccountRef
 		if !apierror.Is(err, "ResourceInUse") {
 			return err
 		}
-		existing, exists, err = p.findAgain(ctx, of)
+		existing, _, err = p.findAgain(ctx, of)
 	}
 	switch {
 	case err != nil:
 		return err
-	case !exists:
+	case existing.id == "":
 		return driverkit.Aborted("the association of service account %s/%s is being changed by somebody else", of.Namespace, of.Name)
 	case existing.roleARN != arn:
 		return driverkit.AlreadyExists("service account %s/%s is bound to role %s by Pod Identity association %s, and EKS takes only one; use another service account, or remove that association",

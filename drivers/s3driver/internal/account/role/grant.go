@@ -33,7 +33,14 @@ func (r *Roles) Grant(ctx context.Context, request account.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.putPolicy(ctx, name, request); err != nil {
+	err = r.putPolicy(ctx, name, request)
+	if apierror.Is(err, "NoSuchEntity") {
+		// A role that was removed a moment ago is still seen.
+		if made, failure := r.create(ctx, name, request.ServiceAccount); failure == nil {
+			arn, err = made.arn, r.putPolicy(ctx, name, request)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if r.PodIdentity == nil {
@@ -50,7 +57,7 @@ func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.Servic
 	}
 	role, exists, err := r.read(ctx, name)
 	if err == nil && !exists {
-		role, err = r.create(ctx, name, of, trust)
+		role, err = r.create(ctx, name, of)
 		if apierror.Is(err, "EntityAlreadyExists") {
 			if role, exists, err = r.find(ctx, name); err == nil && !exists {
 				return "", driverkit.Unavailable("role %s exists, but not everywhere yet; the driver tries again", name)
@@ -71,7 +78,11 @@ func (r *Roles) ensureRole(ctx context.Context, name string, of driverkit.Servic
 	return role.arn, err
 }
 
-func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAccountRef, trust string) (found, error) {
+func (r *Roles) create(ctx context.Context, name string, of driverkit.ServiceAccountRef) (found, error) {
+	trust, err := r.trust(of)
+	if err != nil {
+		return found{}, err
+	}
 	tags := map[string]string{tagDriver: r.Driver, tagCluster: r.Cluster, tagServiceAccount: of.Namespace + "/" + of.Name}
 	input := &iam.CreateRoleInput{RoleName: &name, Path: &r.Path, AssumeRolePolicyDocument: &trust}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
@@ -111,14 +122,18 @@ func (r *Roles) putPolicy(ctx context.Context, name string, request account.Requ
 		return err
 	}
 	policyName := aws.String(policyPrefix + request.Name)
-	existing, err := r.API.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &name, PolicyName: policyName})
+	existing, differs, err := driverkit.Find(ctx, r.ReadLag, func(ctx context.Context) (string, bool, error) {
+		out, err := r.API.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: &name, PolicyName: policyName})
+		if err != nil {
+			return "", true, unlessMissing(err)
+		}
+		existing := plain(out.PolicyDocument)
+		return existing, existing != document, nil
+	})
 	switch {
-	case apierror.Is(err, "NoSuchEntity"):
-	case err != nil:
+	case err != nil || !differs:
 		return err
-	case plain(existing.PolicyDocument) == document:
-		return nil
-	case !strings.Contains(plain(existing.PolicyDocument), `"`+mark(request.Hash)+`"`):
+	case existing != "" && !strings.Contains(existing, `"`+mark(request.Hash)+`"`):
 		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
 	}
 	_, err = r.API.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &name, PolicyName: policyName, PolicyDocument: &document})
