@@ -3,7 +3,6 @@
 package objects
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // itemKeys names, for each list of objects that may be written, the field by
@@ -64,15 +65,9 @@ func newPatch(stored, before, after any) (*patch, error) {
 
 // convert returns the JSON form of an object.
 func convert(object any) (map[string]any, error) {
-	text, err := json.Marshal(object)
+	form, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", object, err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // an int64 may be no float64
-	var form map[string]any
-	if err := decoder.Decode(&form); err != nil {
-		return nil, fmt.Errorf("decode %T: %w", object, err)
+		return nil, fmt.Errorf("convert %T: %w", object, err)
 	}
 	return form, nil
 }
@@ -206,4 +201,6 @@ func (p *patch) guarded(version string) ([]byte, error) {
 func index(path string, i int) string { return path + "/" + strconv.Itoa(i) }
 
 // escape writes the name of a member as a part of a path (RFC 6901).
-func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(name) }
+func escape(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}

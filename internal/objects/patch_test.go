@@ -15,6 +15,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
@@ -138,7 +139,11 @@ func TestPatchOfStoredObject(t *testing.T) {
 			before := parse(t, tc.stored)
 			after := before.DeepCopy()
 			after.Status.AccountID = "b"
-			p, err := newPatch(json.RawMessage(tc.stored), before, after)
+			stored := &unstructured.Unstructured{}
+			if err := json.Unmarshal([]byte(tc.stored), &stored.Object); err != nil {
+				t.Fatal(err)
+			}
+			p, err := newPatch(stored, before, after)
 			if err != nil {
 				t.Fatal(err)
 			}
