@@ -91,6 +91,9 @@ func TestAccessThatNobodyHasSeen(t *testing.T) {
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
+	before, _ := w.provisioned("films", "fast")
+	w.delete(before) // what is known of that does not count for the other
+	w.gone(before)
 	w.settled()
 	release := w.lags.lag(theController, "bucketaccesses")
 	access := w.access("app", "keys", "photos")

@@ -12,10 +12,12 @@ import (
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 func TestNamespaceIsDeleted(t *testing.T) {
@@ -64,4 +66,36 @@ func TestNamespaceIsDeleted(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// TestClaimsThatGoTogether lets claims go at one moment, since all wait for revocations until then.
+func TestClaimsThatGoTogether(t *testing.T) {
+	t.Parallel()
+	covers(t, "deletion-linear")
+	const claims = 8
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	var all []client.Object
+	for n := range claims {
+		name := fmt.Sprintf("photos-%d", n)
+		all = append(all, w.newClaim(name, "fast"))
+		access := w.access(name, "keys", name)
+		w.create(access)
+		all = append(all, access)
+	}
+	w.ready(all...)
+	hold := make(chan struct{})
+	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Hold: hold, Times: driverfake.Always})
+	lists := func() int {
+		return len(w.Audit(controlplane.AuditFilter{User: w.user(theController), Verbs: []string{"list"}, Resources: []string{"bucketaccesses"}}))
+	}
+	before := lists()
+	w.delete(all...)
+	w.awaitCalls(func(calls []driverfake.Call) bool { return len(calls) == claims }, driverfake.RevokeAccess)
+	close(hold)
+	w.gone(all...)
+	if n := lists() - before; n == 0 || n > claims/2 {
+		t.Errorf("for %d claims, accesses were listed %d times", claims, n)
+	}
 }

@@ -86,3 +86,12 @@ func (r *Reconciler) orphan(ctx context.Context, w *work, name string) (step.Ver
 	}
 	return step.Next(), r.releaseBucket(ctx, bucket)
 }
+
+// liveAccesses lists all accesses of the namespace, from the API server.
+func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
+	list := &cosiapi.BucketAccessList{}
+	if err := r.Live.List(ctx, list, client.InNamespace(w.Req.Namespace)); err != nil {
+		return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.Req.Namespace, err)
+	}
+	return list.Items, nil
+}

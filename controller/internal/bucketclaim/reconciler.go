@@ -34,6 +34,8 @@ type Reconciler struct {
 	// LostClaimGrace is how long a Bucket whose claim is gone without a trace is
 	// held before it is released unconfirmed; zero means for ever.
 	LostClaimGrace time.Duration
+
+	listings listings
 }
 
 // provisioning are the steps for a claim that exists and is not being deleted.

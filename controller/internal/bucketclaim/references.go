@@ -30,11 +30,8 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 	case held:
 		return step.Next(), r.write(ctx, w, func() { cosiapi.SetAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation, "true") })
 	}
-	if accesses, err = r.liveAccesses(ctx, w); err != nil {
-		return step.Verdict{}, err
-	}
-	if len(inuse.Holders(accesses, w.Req.Name)) > 0 {
-		return step.Next(), nil
+	if unused, err := r.unusedBy(ctx, w, accesses, func(s inuse.State) bool { return s.Holds }); err != nil || !unused {
+		return step.Next(), err
 	}
 	return step.Next(), r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
 }
@@ -45,15 +42,6 @@ func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.Buc
 	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name})
 	if err != nil {
 		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.Req, err)
-	}
-	return list.Items, nil
-}
-
-// liveAccesses lists all accesses of the namespace, from the API server.
-func (r *Reconciler) liveAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
-	list := &cosiapi.BucketAccessList{}
-	if err := r.Live.List(ctx, list, client.InNamespace(w.Req.Namespace)); err != nil {
-		return nil, fmt.Errorf("list BucketAccesses in namespace %q: %w", w.Req.Namespace, err)
 	}
 	return list.Items, nil
 }

@@ -21,18 +21,19 @@ import (
 // takes the mark of its accesses off. That mark, an annotation, is not trusted: only the
 // list of accesses in the API server shows one that was created a moment ago.
 func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) {
-	for _, list := range []func(context.Context, *work) ([]cosiapi.BucketAccess, error){r.cachedAccesses, r.liveAccesses} {
-		accesses, err := list(ctx, w)
-		if err != nil {
-			return step.Verdict{}, err
-		}
-		if blockers := inuse.Blockers(accesses, w.Req.Name); len(blockers) > 0 {
-			return r.inUse(ctx, w, blockers)
-		}
+	accesses, err := r.cachedAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if blockers := inuse.Blockers(accesses, w.Req.Name); len(blockers) > 0 {
+		return r.inUse(ctx, w, blockers)
+	}
+	if unused, err := r.unusedBy(ctx, w, accesses, inuse.State.Blocks); err != nil || !unused {
+		return step.Wait("the cache, which is behind the API server"), err
 	}
 	// A write of its own: the last access goes as soon as it sees this, whatever
 	// becomes of the Bucket.
-	err := r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
+	err = r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
 	if err != nil {
 		return step.Verdict{}, err
 	}

@@ -28,6 +28,9 @@ type State struct {
 	Pending bool
 }
 
+// Blocks reports whether a claim that is being deleted must wait for the access.
+func (s State) Blocks() bool { return s.Holds || s.Pending }
+
 // StateOf returns the state of an access. A terminating access holds its
 // claims until the sidecar has finished, or at once if it never had a sidecar.
 func StateOf(access *cosiapi.BucketAccess) State {
@@ -36,7 +39,7 @@ func StateOf(access *cosiapi.BucketAccess) State {
 		finished := deleting && (access.Status.DriverName == "" || access.CleanedUp())
 		return State{Holds: !finished}
 	}
-	return State{Pending: !deleting && !judged(access)}
+	return State{Pending: !deleting && !Judged(access)}
 }
 
 // Changed lets pass the events of an access that matter to its claims, and to
@@ -52,8 +55,8 @@ func Changed() predicate.Predicate {
 	}}
 }
 
-// judged reports whether the Controller has said anything about the access.
-func judged(access *cosiapi.BucketAccess) bool {
+// Judged reports whether the Controller has said anything about the access.
+func Judged(access *cosiapi.BucketAccess) bool {
 	c := meta.FindStatusCondition(access.Status.Conditions, cosiapi.ConditionResourcesValidated)
 	return c != nil && conditions.Reason(c.Reason) != conditions.Initial
 }
@@ -74,7 +77,7 @@ func Holders(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.Bucke
 // Blockers returns those of the accesses for which a claim of that name that
 // is being deleted must wait: its holders, and accesses nobody has judged yet.
 func Blockers(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.BucketAccess {
-	return filter(accesses, claimName, func(s State) bool { return s.Holds || s.Pending })
+	return filter(accesses, claimName, State.Blocks)
 }
 
 // filter returns them by name, so that what is said of them does not change
