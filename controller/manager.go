@@ -32,6 +32,10 @@ type ManagerOptions struct {
 	// MetricsAddress and HealthAddress are TCP addresses to listen on, such as
 	// ":8080"; empty serves none. Health is served at /healthz and /readyz.
 	MetricsAddress, HealthAddress string
+	// PprofAddress is a TCP address that serves profiles of the process at
+	// /debug/pprof/; empty serves none. Whoever reaches it sees how the process
+	// works, and can slow it down.
+	PprofAddress string
 	// LeaderNamespace is the namespace of the Lease, and of those of the
 	// sidecars unless Controller.SidecarNamespace says otherwise; empty means
 	// that this is the only instance and no Lease is held.
@@ -62,6 +66,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		Logger:                        o.Logger,
 		Cache:                         cacheOptions(o.Controller),
 		Metrics:                       metricsserver.Options{BindAddress: managers.Address(o.MetricsAddress)},
+		PprofBindAddress:              o.PprofAddress,
 		HealthProbeBindAddress:        managers.Address(o.HealthAddress),
 		LeaderElection:                o.LeaderNamespace != "",
 		LeaderElectionID:              LeaseName,

@@ -38,6 +38,7 @@ func command() serve.Command {
 			collector.Flags(f)
 			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
+			f.StringVar(&o.PprofAddress, "pprof-address", "", "TCP address that serves profiles at /debug/pprof/, such as 127.0.0.1:6060; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
 			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease, and of those of the sidecars")
 			f.StringSliceVar(&o.Controller.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")

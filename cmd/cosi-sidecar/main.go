@@ -56,6 +56,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	f.StringVar(&s.manager.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
+	f.StringVar(&s.manager.PprofAddress, "pprof-address", "", "TCP address that serves profiles at /debug/pprof/, such as 127.0.0.1:6060; empty serves none")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "hold the Lease of the driver name, so that several instances may run")
 	f.StringVar(&s.manager.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease; the same for all drivers of a cluster")
 	f.StringVar(&s.manager.Owner, "owner", "", "namespace and name of the deployment, such as store/s3-driver: the driver name belongs to it")
