@@ -18,7 +18,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -85,7 +87,8 @@ func (r *Runner) Once() *Runner {
 
 // Run runs the steps for one request. obj is the object that Events go to.
 //
-// Verdicts end in a wait for watches, with the resync behind them. Conflicts
+// Verdicts end in a wait for watches, with the resync behind them: what comes back
+// by the clock comes after all that has changed. Conflicts
 // are repeated silently, because somebody else was merely faster. Every other
 // error is returned, to be logged and repeated with backoff.
 func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []step.Step[W], work W) (reconcile.Result, error) {
@@ -105,7 +108,7 @@ func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj clien
 	case err == nil:
 		r.conflicts.Forget(req)
 		logger.V(1).Info("Reconciled", "verdict", last.verdict.String(), "waitingFor", last.verdict.Reason())
-		return reconcile.Result{RequeueAfter: r.next(last.verdict)}, nil
+		return reconcile.Result{RequeueAfter: r.next(last.verdict), Priority: ptr.To(handler.LowPriority)}, nil
 	case apierrors.IsConflict(err):
 		wait := r.conflicts.When(req)
 		logger.V(1).Info("Object changed meanwhile, reading it again", "after", wait.String())
