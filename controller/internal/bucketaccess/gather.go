@@ -5,7 +5,9 @@ package bucketaccess
 import (
 	"context"
 	"fmt"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +31,7 @@ type facts struct {
 // gather looks up class, claims and Buckets in the cache.
 func (r *Reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) {
 	var err error
-	w.facts, err = gatherFrom(ctx, r.Client, w.access)
+	w.facts, err = gatherFrom(ctx, r.Client, r.Client, w.access)
 	return step.Next(), err
 }
 
@@ -39,45 +41,57 @@ func (r *Reconciler) regather(ctx context.Context, w *work) error {
 		return nil
 	}
 	var err error
-	w.facts, err = gatherFrom(ctx, r.Live, w.access)
+	w.facts, err = gatherFrom(ctx, r.Live, r.Live, w.access)
 	w.facts.fresh = err == nil
 	return err
 }
 
-func gatherFrom(ctx context.Context, reader client.Reader, access *cosiapi.BucketAccess) (facts, error) {
+// gatherFrom looks up class and claims in one place, and Buckets in another.
+func gatherFrom(ctx context.Context, reader, ofBuckets client.Reader, access *cosiapi.BucketAccess) (facts, error) {
 	f := facts{claims: map[string]*cosiapi.BucketClaim{}, buckets: map[string]*cosiapi.Bucket{}}
+	var mu sync.Mutex
+	reads, ctx := errgroup.WithContext(ctx)
 	if access.Status.DriverName == "" { // afterwards the access has a copy
-		class := &cosiapi.BucketAccessClass{}
-		found, err := get(ctx, reader, types.NamespacedName{Name: access.Spec.BucketAccessClassName}, class)
-		if err != nil {
-			return f, err
-		}
-		if found {
-			f.class = class
-		}
+		reads.Go(func() error {
+			class := &cosiapi.BucketAccessClass{}
+			found, err := get(ctx, reader, types.NamespacedName{Name: access.Spec.BucketAccessClassName}, class)
+			if found {
+				f.class = class
+			}
+			return err
+		})
 	}
 	for _, c := range access.Spec.BucketClaims {
-		claim := &cosiapi.BucketClaim{}
-		found, err := get(ctx, reader, types.NamespacedName{Namespace: access.Namespace, Name: c.BucketClaimName}, claim)
-		if err != nil {
-			return f, err
-		}
-		if !found {
-			continue
-		}
-		f.claims[claim.Name] = claim
-		if claim.Status.BoundBucketName == "" {
-			continue
-		}
-		bucket := &cosiapi.Bucket{}
-		if found, err = get(ctx, reader, types.NamespacedName{Name: claim.Status.BoundBucketName}, bucket); err != nil {
-			return f, err
-		}
-		if found {
-			f.buckets[claim.Name] = bucket
-		}
+		reads.Go(func() error {
+			claim, bucket, err := gatherClaim(ctx, reader, ofBuckets, types.NamespacedName{Namespace: access.Namespace, Name: c.BucketClaimName})
+			mu.Lock()
+			defer mu.Unlock()
+			if claim != nil {
+				f.claims[claim.Name] = claim
+			}
+			if bucket != nil {
+				f.buckets[claim.Name] = bucket
+			}
+			return err
+		})
 	}
-	return f, nil
+	err := reads.Wait() // and only then f
+	return f, err
+}
+
+// gatherClaim looks up a claim and its Bucket; what does not exist is nil.
+func gatherClaim(ctx context.Context, reader, ofBuckets client.Reader, key types.NamespacedName) (*cosiapi.BucketClaim, *cosiapi.Bucket, error) {
+	claim, bucket := &cosiapi.BucketClaim{}, &cosiapi.Bucket{}
+	if found, err := get(ctx, reader, key, claim); err != nil || !found {
+		return nil, nil, err
+	}
+	if claim.Status.BoundBucketName == "" {
+		return claim, nil, nil
+	}
+	if found, err := get(ctx, ofBuckets, types.NamespacedName{Name: claim.Status.BoundBucketName}, bucket); err != nil || !found {
+		return claim, nil, err
+	}
+	return claim, bucket, nil
 }
 
 // get reads one object and reports whether it exists.

@@ -13,11 +13,15 @@ import (
 )
 
 // handOff gives the access over to the sidecar, in one write that can not be
-// undone. So everything is looked at once more in the API server first. A
-// claim that begins to go after that look is held by our finalizer.
+// undone. So class and claims are looked at once more in the API server first. A
+// claim that begins to go after that look is held by our finalizer, and with it
+// its Bucket, whose ID never changes: of that the cache is good enough.
 func (r *Reconciler) handOff(ctx context.Context, w *work) (step.Verdict, error) {
-	if err := r.regather(ctx, w); err != nil {
-		return step.Verdict{}, err
+	if !w.facts.fresh {
+		var err error
+		if w.facts, err = gatherFrom(ctx, r.Live, r.Client, w.access); err != nil {
+			return step.Verdict{}, err
+		}
 	}
 	for _, check := range []rule{checkClass, checkClaims, checkBuckets} {
 		if verdict, err := r.check(ctx, w, check); err != nil || !verdict.Goes() {

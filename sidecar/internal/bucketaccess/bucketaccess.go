@@ -151,7 +151,7 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 		step.Named("reserve", r.reserve),
 		step.Named("settle", r.settle),
 		calls.Shared[*work]("due", r.Due),
-		kit.Shared[*work]("reread", r.Reread),
+		step.Named("reread", r.reread),
 		step.BeforeStop(step.Named("identify", r.identify)),
 		step.BeforeStop(step.Named("grant", r.grant)),
 		step.Named("deliver", r.deliver),

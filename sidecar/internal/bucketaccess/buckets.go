@@ -17,7 +17,8 @@ import (
 
 // buckets establishes that every Bucket of the access exists, belongs to its
 // claim and driver, is provisioned and is not being deleted, which the
-// Controller may have missed. Before the first grant it reads past the cache.
+// Controller may have missed. A cache that is behind denies nothing: what it has
+// against a first grant is looked at again past it.
 // What was granted to a Bucket that only waits for the end of its claim is kept
 // in order until then.
 func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error) {
@@ -45,10 +46,14 @@ func (r *Reconciler) buckets(ctx context.Context, w *work) (step.Verdict, error)
 }
 
 func (r *Reconciler) look(ctx context.Context, a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket) (*conditions.Problem, error) {
-	reader := client.Reader(r.Client)
-	if !provisioned(a) {
-		reader = r.Live
+	p, err := lookAt(ctx, r.Client, a, accessed)
+	if p != nil && err == nil && !provisioned(a) {
+		return lookAt(ctx, r.Live, a, accessed)
 	}
+	return p, err
+}
+
+func lookAt(ctx context.Context, reader client.Reader, a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket) (*conditions.Problem, error) {
 	b := &cosiapi.Bucket{}
 	err := reader.Get(ctx, client.ObjectKey{Name: accessed.BucketName}, b)
 	if apierrors.IsNotFound(err) {

@@ -9,6 +9,16 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
+// reread establishes that the access is still what the cache says, before a
+// grant. Phase 1 makes nothing, and what it returns is stored only in the very
+// version of the access that was read.
+func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.access.Status.AccountID == "" {
+		return step.Next(), nil
+	}
+	return r.Reread(ctx, &w.Turn.Turn)
+}
+
 // identify establishes that status.accountID is stored, and with it that there
 // is something to clean up: phase 1. The write is refused if the access changed
 // since it was read, for example because it is being deleted.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +19,12 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 	"github.com/cooper-cosi/cooper/sidecar/internal/terms"
 )
+
+// untold reports whether no sidecar has said anything of the access.
+func untold(a *cosiapi.BucketAccess) bool {
+	said := meta.FindStatusCondition(a.Status.Conditions, cosiapi.ConditionProvisioned)
+	return a.Status.AccountID == "" && said != nil && conditions.Reason(said.Reason).Owner() == conditions.Controller
+}
 
 // provisioned reports whether the access was granted and delivered once.
 func provisioned(a *cosiapi.BucketAccess) bool {

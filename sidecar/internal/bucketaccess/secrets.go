@@ -81,8 +81,12 @@ func (e *SealedError) Error() string { return fmt.Sprintf("Secret %q is immutabl
 func (s Secrets) Reserve(ctx context.Context, a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess) (*corev1.Secret, error) {
 	key := client.ObjectKey{Namespace: a.Namespace, Name: claim.AccessSecretName}
 	var taken TakenError
-	for range conflictTries {
-		secret, err := s.get(ctx, key)
+	for try := range conflictTries {
+		var secret *corev1.Secret
+		var err error
+		if try > 0 || !untold(a) { // otherwise there is most likely none
+			secret, err = s.get(ctx, key)
+		}
 		if err != nil {
 			return nil, err
 		}
