@@ -133,8 +133,13 @@ func (s *system) canceled(name, class, accessClass string) {
 	claim := s.newClaim(name, class)
 	bucket := s.bound(claim)
 	access := s.newAccess(s.access("early", accessClass, name))
-	s.untilCondition(access, cosiapi.ConditionResourcesValidated, metav1.ConditionUnknown, conditions.WaitingForBucketClaim)
-	s.Delete(bucket)
+	testenv.Until(s.Env, access, "the access is protected", func(a *cosiapi.BucketAccess) error {
+		if !cosiapi.HasProtection(a) {
+			return fmt.Errorf("its finalizers are %v", a.Finalizers)
+		}
+		return nil
+	})
+	s.dropFinalizer(bucket)
 	s.Gone(bucket)
 	s.Delete(access)
 	s.Gone(access)

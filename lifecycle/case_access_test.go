@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -294,7 +295,7 @@ func TestRefusedAccesses(t *testing.T) {
 func TestAccessThatIsNotRefused(t *testing.T) {
 	t.Parallel()
 	covers(t, "access-protocol", "access-modes", "single-bucket-default")
-	w := start(t, setup{})
+	w := start(t, setup{patience: time.Second})
 	w.newClass("fast")
 	w.newAccessClass("keys", func(c *cosiapi.BucketAccessClassSpec) {
 		c.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite}

@@ -14,6 +14,7 @@ import (
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
 	changed, err := r.Patch(ctx, w.access, func() { cosiapi.AddProtection(w.access) })
 	if changed {
+		w.protected = true
 		w.facts.fresh = false // what is looked at before the finalizer is on may still go
 	}
 	return step.Next(), err

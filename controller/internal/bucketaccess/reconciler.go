@@ -43,8 +43,8 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 		step.Named("class", r.class),      // does the class allow what is asked for?
 		step.Named("claims", r.claims),    // are the claims there, and there to stay?
 		step.Named("protect", r.protect),  // finalizer on the access
-		step.Named("marked", r.marked),    // wait until the claims are marked as in use
 		step.Named("ready", r.ready),      // do the Buckets offer what is asked for?
+		step.Named("marked", r.marked),    // wait until the claims are marked as in use
 		step.Named("handoff", r.handOff),  // all over to the sidecar, in one write
 	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/kit"
@@ -22,6 +23,8 @@ type work struct {
 	access *cosiapi.BucketAccess
 	// facts are what the access refers to.
 	facts facts
+	// protected says that this reconcile put the finalizer on.
+	protected bool
 }
 
 // DriverName implements kit.Work.
@@ -62,9 +65,20 @@ func (r *Reconciler) check(ctx context.Context, w *work, find rule) (step.Verdic
 
 // reportProblem puts a problem into the conditions of an access that is not handed
 // over yet, and ends the reconcile. Its user gets an Event once for each new
-// cause.
+// cause. That the access waits for a claim which nothing is wrong with, as every one
+// does that is created together with its claim, is worth an Event at once, when the
+// finalizer goes on, and a condition only if it lasts.
 func (r *Reconciler) reportProblem(ctx context.Context, w *work, p *conditions.Problem) (step.Verdict, error) {
 	known := p.Known(w.access.Status.Conditions)
+	if p.Reason == conditions.WaitingForBucketClaim && cosiapi.HasProtection(w.access) && !inuse.Judged(w.access) {
+		if w.protected {
+			r.Events.Inform(w.access, events.WaitingForBucket, "GrantAccess", p.Message)
+		}
+		if left := r.Waits.Silence(w.access, r.Now()); left > 0 && underWay(w.access, w.facts) {
+			return step.WaitAtMost(left, p.Message), nil
+		}
+		known = true
+	}
 	_, err := r.PatchStatus(ctx, w.access, func() { p.Report(&w.access.Status.Conditions, w.access.Generation) })
 	if err != nil {
 		return step.Verdict{}, err

@@ -51,6 +51,13 @@ func (w Waits) Provisioning(obj client.Object, now time.Time) time.Duration {
 	return w.left(obj.GetCreationTimestamp().Time, now)
 }
 
+// Silence is Provisioning for a wait that an Event has told of. It is long enough
+// for a burst of a thousand.
+func (w Waits) Silence(obj client.Object, now time.Time) time.Duration {
+	w.Patience *= 3
+	return w.Provisioning(obj, now)
+}
+
 func (w Waits) left(began, now time.Time) time.Duration {
 	return min(max(0, began.Add(w.Patience).Sub(now)), w.Patience)
 }
