@@ -19,7 +19,7 @@ import (
 const (
 	// claimWrites is how many object writes a claim with its Bucket costs, and
 	// pairWrites a claim with an access that is created later.
-	claimWrites, pairWrites = 7, 14
+	claimWrites, pairWrites = 6, 13
 	// pause is the time between two measurements of single things.
 	pause = 50 * time.Millisecond
 	// floorMark stands for the finalizer of COSI, which nobody would take off.

@@ -34,11 +34,10 @@ func TestClaimGetsABucketInFourWrites(t *testing.T) {
 	if diff := cmp.Diff(want, bucket.Spec); diff != "" {
 		t.Errorf("Bucket (-want +got):\n%s", diff)
 	}
-	if bucket.Name != "bc-"+string(claim.UID) || len(bucket.Finalizers) != 0 || len(bucket.Annotations) != 1 || bucket.Annotations[cosiapi.CreatedAnnotation] == "" {
-		t.Errorf("want name bc-%s, no finalizer and one annotation, got %+v", claim.UID, bucket.ObjectMeta)
+	if bucket.Name != "bc-"+string(claim.UID) || !cosiapi.HasProtection(bucket) || len(bucket.Annotations) != 1 || bucket.Annotations[cosiapi.CreatedAnnotation] == "" {
+		t.Errorf("want name bc-%s, the finalizer and one annotation, got %+v", claim.UID, bucket.ObjectMeta)
 	}
 	s.untilCondition(claim, cosiapi.ConditionProvisioned, metav1.ConditionUnknown, conditions.WaitingForBucket)
-	s.protectBucket(bucket)
 	s.provision(bucket)
 	s.untilProvisioned(claim)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue, conditions.ControllerValidated)
@@ -106,7 +105,7 @@ func TestLostBucketIsNotCreatedAgain(t *testing.T) {
 	bucket := s.bound(claim)
 	s.provision(bucket)
 	s.untilProvisioned(claim)
-	s.Delete(bucket)
+	s.dropFinalizer(bucket)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
 	if got := testenv.Condition(claim, cosiapi.ConditionProvisioned); got.Status != metav1.ConditionTrue {
 		t.Errorf("Provisioned may not be taken back: %+v", got)

@@ -104,7 +104,7 @@ func TestClaimWithAForeignBucketIsHeld(t *testing.T) {
 	s.newClass("fast")
 	claim := s.newClaim("photos", "fast")
 	bucket := s.bound(claim)
-	s.Delete(bucket)
+	s.dropFinalizer(bucket)
 	s.untilCondition(claim, cosiapi.ConditionResourcesValidated, metav1.ConditionFalse, conditions.BucketMissing)
 	foreign := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: bucket.Name}, Spec: *bucket.Spec.DeepCopy()}
 	foreign.Spec.BucketClaimRef.UID = "somebody-else"

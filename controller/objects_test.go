@@ -88,6 +88,7 @@ func (s *system) bound(claim *cosiapi.BucketClaim) *cosiapi.Bucket {
 		return nil
 	})
 	bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}}
+	s.t.Cleanup(func() { s.dropFinalizer(bucket) })
 	return testenv.Get(s.Env, bucket)
 }
 
@@ -137,7 +138,6 @@ func (s *system) provisioned(name, class string) (*cosiapi.BucketClaim, *cosiapi
 	s.t.Helper()
 	claim := s.newClaim(name, class)
 	bucket := s.bound(claim)
-	s.protectBucket(bucket)
 	s.provision(bucket)
 	s.untilProvisioned(claim)
 	return claim, bucket

@@ -27,11 +27,44 @@ func TestNothingIsLeftWithoutASidecar(t *testing.T) {
 	w.newClass("fast")
 	claim := w.newClaim("photos", "fast")
 	bucket := w.bucketOf(claim)
-	if len(bucket.Finalizers) > 0 {
-		t.Errorf("the controller put finalizers on the Bucket: %v", bucket.Finalizers)
+	if !cosiapi.HasProtection(bucket) {
+		t.Errorf("the controller made the Bucket without the finalizer: %v", bucket.Finalizers)
 	}
 	w.delete(claim)
 	w.gone(claim, bucket)
+}
+
+func TestClaimThatGoesDuringACall(t *testing.T) {
+	t.Parallel()
+	covers(t, "bucket-finalizer")
+	for name, tc := range map[string]struct {
+		rpc     driverfake.RPC
+		creates int
+	}{
+		"the first, which makes nothing":     {driverfake.GenerateBucketID, 0},
+		"the second, which makes the bucket": {driverfake.CreateBucket, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			hold := make(chan struct{})
+			w.driver.Script(driverfake.Fault{RPC: tc.rpc, Hold: hold})
+			claim := w.newClaim("photos", "fast")
+			bucket := w.bucketOf(claim)
+			w.awaitCalls(func(calls []driverfake.Call) bool { return len(calls) > 0 }, tc.rpc)
+			w.delete(claim)
+			w.gone(claim)
+			if tc.creates == 0 {
+				w.gone(bucket)
+			}
+			close(hold)
+			w.gone(bucket)
+			w.settled()
+			w.called(driverfake.CreateBucket, tc.creates)
+			w.called(driverfake.DeleteBucket, tc.creates)
+		})
+	}
 }
 
 // creates is the number of Buckets that the controller has created.

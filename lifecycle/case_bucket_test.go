@@ -194,7 +194,7 @@ func TestBucketDeletedBeforeItsCreation(t *testing.T) {
 
 func TestImportedBucket(t *testing.T) {
 	t.Parallel()
-	covers(t, "bucket-imported")
+	covers(t, "bucket-imported", "bucket-finalizer")
 	w := start(t, setup{})
 	w.must(w.driver.AddBucket("existing.bucket"))
 	bucket := w.imported("archive", "existing.bucket", "photos")
@@ -202,6 +202,9 @@ func TestImportedBucket(t *testing.T) {
 		b, err := w.live(ctx, w.global("archive"))
 		if err == nil && (b.Status.BucketID != "existing.bucket" || r.GetBucketId() != "existing.bucket") {
 			t.Errorf("bucket %q is looked up while status.bucketID is %q", r.GetBucketId(), b.Status.BucketID)
+		}
+		if err == nil && !cosiapi.HasProtection(b) {
+			t.Error("the Bucket has no finalizer at the first call")
 		}
 		return err
 	})

@@ -161,7 +161,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	w.stop(theSidecar)
 	early := w.newClaim("early", "fast")
 	bucket := w.bucketOf(early)
-	w.delete(bucket)
+	w.drop(t.Context(), bucket)
 	w.gone(bucket)
 	w.delete(early)
 	w.gone(early)

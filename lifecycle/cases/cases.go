@@ -130,8 +130,8 @@ func ofBuckets() []Case {
 func ofClaims() []Case {
 	return []Case{
 		{
-			ID: "bucket-finalizer", Section: creating,
-			Sentence: "The controller creates a Bucket without a finalizer, and the sidecar puts one on before its first call; without a sidecar, nothing is left of a deleted claim.",
+			ID: "bucket-finalizer", Section: creating, Decision: "0034",
+			Sentence: "A Bucket has the finalizer before the first call, from the controller that creates it or from the sidecar if it is imported; it comes off with the claim while no ID is stored, so that nothing is left of a deleted claim without a sidecar.",
 		},
 		{
 			ID: "bucket-lost", Section: creating, Decision: "0009",
@@ -233,6 +233,10 @@ func ofDeletions() []Case {
 		{
 			ID: "bucket-never-attempted", Section: deleting, Decision: "0029",
 			Sentence: "A Bucket whose claim is gone and for which no sidecar attempted anything is deleted at once, unless it comes from a backup.",
+		},
+		{
+			ID: "deletion-linear", Section: deleting, Decision: "0035",
+			Sentence: "Claims of a namespace that go at the same time share one list of its accesses, which is not older than the deletion of any of them.",
 		},
 		{
 			ID: "namespace-deleted", Section: deleting, Decision: "0020",

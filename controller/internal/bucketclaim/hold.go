@@ -5,6 +5,7 @@ package bucketclaim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,13 +32,15 @@ func agreed(bucket *cosiapi.Bucket) bool {
 		bucket.Annotations[cosiapi.ConfirmReleaseAnnotation] == string(bucket.UID)
 }
 
-// untouched reports whether no sidecar ever attempted anything for the Bucket. A
-// Bucket that was restored without its status looks the same, but for the time
-// of its creation.
+// untouched reports whether no sidecar ever made anything for the Bucket: it
+// stores the ID before that, and the reason why it cannot. A Bucket that was
+// restored without its status looks the same, but for the time of its creation.
 func untouched(bucket *cosiapi.Bucket) bool {
 	created, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.CreatedAnnotation])
-	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce &&
-		bucket.Status.BucketID == "" && !cosiapi.HasProtection(bucket)
+	said := slices.ContainsFunc(bucket.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type != cosiapi.ConditionReleaseHeld && conditions.Reason(c.Reason) != conditions.Initial
+	})
+	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && bucket.Status.BucketID == "" && !said
 }
 
 // held reports whether the Bucket says that its release is held.

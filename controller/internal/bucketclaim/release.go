@@ -85,9 +85,16 @@ func (r *Reconciler) releaseForeign(ctx context.Context, w *work, bucket *cosiap
 // was followed, so that a deletion that was cut short can be told from a
 // policy that changed after the claim was gone, and the Bucket's UID, so that
 // it can be told from one in a backup.
+//
+// The finalizer of a Bucket that no sidecar made anything for comes off with the
+// mark, since none may ever come. A sidecar that is about to store an ID for it is
+// refused by the version of the object, and has made nothing.
 func (r *Reconciler) releaseBucket(ctx context.Context, bucket *cosiapi.Bucket) error {
 	mark := func() {
 		cosiapi.SetAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation, cosiapi.ReleaseMark(bucket))
+		if untouched(bucket) {
+			cosiapi.RemoveProtection(bucket)
+		}
 	}
 	if _, err := r.Patch(ctx, bucket, mark); err != nil {
 		return client.IgnoreNotFound(err)

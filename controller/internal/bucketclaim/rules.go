@@ -28,12 +28,13 @@ func bucketName(claim *cosiapi.BucketClaim) string {
 }
 
 // newBucket is the Bucket for a claim of a class. It carries all that is
-// needed to delete the bucket without the class, and no finalizer, which is
-// the sidecar's to add before its first RPC.
+// needed to delete the bucket without the class, and the finalizer that it must
+// have before the first RPC: to add it later would be a write more.
 func newBucket(claim *cosiapi.BucketClaim, class *cosiapi.BucketClass, now time.Time) *cosiapi.Bucket {
 	return &cosiapi.Bucket{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: cosiapi.BucketNameFor(claim.UID), Annotations: map[string]string{cosiapi.CreatedAnnotation: now.UTC().Format(time.RFC3339)},
+			Name: cosiapi.BucketNameFor(claim.UID), Finalizers: []string{cosiapi.ProtectionFinalizer},
+			Annotations: map[string]string{cosiapi.CreatedAnnotation: now.UTC().Format(time.RFC3339)},
 		},
 		Spec: cosiapi.BucketSpec{
 			DriverName:     class.Spec.DriverName,

@@ -307,18 +307,23 @@ func TestAgreed(t *testing.T) {
 		"marked as retained":               {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] = "Retain/b1" }, false},
 		"marked by an older version":       {func(b *cosiapi.Bucket) { b.Annotations[cosiapi.BucketClaimBeingDeletedAnnotation] = "Delete" }, false},
 		"with an ID alone":                 {func(b *cosiapi.Bucket) { b.Finalizers = nil }, false},
-		"with a finalizer alone":           {func(b *cosiapi.Bucket) { b.Status.BucketID = "" }, false},
-		"never attempted":                  {func(b *cosiapi.Bucket) { b.Finalizers, b.Status.BucketID = nil, "" }, true},
+		"never attempted":                  {func(b *cosiapi.Bucket) { b.Status.BucketID = "" }, true},
+		"never attempted, and held": {func(b *cosiapi.Bucket) {
+			b.Status.BucketID, b.Status.Conditions = "", []metav1.Condition{{Type: cosiapi.ConditionReleaseHeld}, {Reason: string(conditions.Initial)}}
+		}, true},
+		"attempted by a sidecar, which failed": {func(b *cosiapi.Bucket) {
+			b.Status.BucketID, b.Status.Conditions = "", []metav1.Condition{{Type: cosiapi.ConditionProvisionFailed}}
+		}, false},
 		"never attempted, by slower clocks": {func(b *cosiapi.Bucket) {
-			b.Finalizers, b.Status.BucketID = nil, ""
+			b.Status.BucketID = ""
 			b.CreationTimestamp = metav1.NewTime(created.Add(-3 * time.Second))
 		}, true},
 		"restored without its status": {func(b *cosiapi.Bucket) {
-			b.Finalizers, b.Status.BucketID = nil, ""
+			b.Status.BucketID = ""
 			b.CreationTimestamp = metav1.NewTime(created.Add(time.Minute))
 		}, false},
 		"without its status, and nobody knows since when": {func(b *cosiapi.Bucket) {
-			b.Finalizers, b.Status.BucketID, b.Annotations = nil, "", nil
+			b.Status.BucketID, b.Annotations = "", nil
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -327,7 +332,6 @@ func TestAgreed(t *testing.T) {
 			class := &cosiapi.BucketClass{Spec: cosiapi.BucketClassSpec{DeletionPolicy: cosiapi.DeletionPolicyDelete}}
 			bucket := newBucket(claim, class, created)
 			bucket.UID, bucket.CreationTimestamp, bucket.Status.BucketID = "b1", metav1.NewTime(created), "id"
-			cosiapi.AddProtection(bucket)
 			tc.alter(bucket)
 			if got := agreed(bucket); got != tc.want {
 				t.Errorf("want %v, got %v", tc.want, got)

@@ -83,7 +83,7 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 		step.Named("validate", r.validate),
 		step.Named("protect", r.protect),
 		step.Named("due", r.due),
-		kit.Shared[*work]("reread", r.Reread),
+		step.Named("reread", r.reread),
 		step.BeforeStop(step.Named("identify", r.identify)),
 		step.BeforeStop(obtain),
 		step.Named("report", r.report),

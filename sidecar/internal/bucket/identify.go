@@ -9,6 +9,16 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
+// reread establishes that the Bucket is still what the cache says, before what
+// phase 2 makes. Phase 1 makes nothing, and what it returns is stored only in the
+// very version of the Bucket that was read.
+func (r *Reconciler) reread(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.bucket.Status.BucketID == "" {
+		return step.Next(), nil
+	}
+	return r.Reread(ctx, &w.Turn.Turn)
+}
+
 // identify establishes that status.bucketID is stored: phase 1 of a new
 // bucket, or the ID that an administrator gave. The write is refused if the
 // Bucket changed since it was read, for example because it is being deleted. Only
