@@ -124,21 +124,27 @@ func waitForClaims(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 	return p
 }
 
-// underWay reports whether all claims exist, and none says that anything is wrong.
-func underWay(access *cosiapi.BucketAccess, f facts) bool {
+// allUnderWay reports whether all claims exist, and none says that anything is
+// wrong.
+func allUnderWay(access *cosiapi.BucketAccess, f facts) bool {
 	return !slices.ContainsFunc(access.Spec.BucketClaims, func(c cosiapi.BucketClaimAccess) bool {
 		claim := f.claims[c.BucketClaimName]
-		return claim == nil || slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
-			reason := conditions.Reason(c.Reason)
-			switch c.Type {
-			case cosiapi.ConditionProvisioned:
-				return reason != conditions.Initial && reason != conditions.WaitingForBucket && c.Status != metav1.ConditionTrue
-			case cosiapi.ConditionResourcesValidated:
-				return reason != conditions.Initial && c.Status != metav1.ConditionTrue
-			default:
-				return c.Status == metav1.ConditionTrue
-			}
-		})
+		return claim == nil || !underWay(claim)
+	})
+}
+
+// underWay reports whether a claim does not say that anything is wrong.
+func underWay(claim *cosiapi.BucketClaim) bool {
+	return !slices.ContainsFunc(claim.Status.Conditions, func(c metav1.Condition) bool {
+		reason := conditions.Reason(c.Reason)
+		switch c.Type {
+		case cosiapi.ConditionProvisioned:
+			return reason != conditions.Initial && reason != conditions.WaitingForBucket && c.Status != metav1.ConditionTrue
+		case cosiapi.ConditionResourcesValidated:
+			return reason != conditions.Initial && c.Status != metav1.ConditionTrue
+		default:
+			return c.Status == metav1.ConditionTrue
+		}
 	})
 }
 

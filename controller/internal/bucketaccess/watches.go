@@ -4,17 +4,22 @@ package bucketaccess
 
 import (
 	"context"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 // Watch starts the reconciler on every change that may concern an access: of
@@ -25,11 +30,38 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 		Named(name).
 		WithOptions(r.Controller()).
 		For(&cosiapi.BucketAccess{}).
-		Watches(&cosiapi.BucketClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim)).
+		Watches(&cosiapi.BucketClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofClaim), builder.WithPredicates(claimChanged())).
 		Watches(&cosiapi.BucketAccessClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(r.ofHeir), builder.WithPredicates(inuse.Changed())).
 		Complete(r)
+}
+
+// claimChanged lets pass what matters of a claim to its accesses.
+func claimChanged() predicate.Predicate {
+	type matter struct {
+		deleting, marked, provisioned, underWay bool
+		bucket                                  string
+	}
+	of := func(obj client.Object) (m matter, protocols []cosiapi.Protocol) {
+		claim, ok := obj.(*cosiapi.BucketClaim)
+		if !ok {
+			return m, nil
+		}
+		m = matter{
+			!claim.DeletionTimestamp.IsZero(), cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation),
+			provisioned(claim), underWay(claim), "",
+		}
+		if m.provisioned {
+			m.bucket = claim.Status.BoundBucketName
+		}
+		return m, claim.Status.Protocols
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, had := of(e.ObjectOld)
+		after, has := of(e.ObjectNew)
+		return before != after || !slices.Equal(had, has) || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+	}}
 }
 
 // ofClaim wakes all accesses that reference a claim.
@@ -44,10 +76,11 @@ func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile
 }
 
 // ofBucket wakes the accesses to the claim that a Bucket names, as long as they
-// wait for it.
+// wait for it. Of one that is not provisioned the claim says enough.
 func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcile.Request {
 	bucket, ok := obj.(*cosiapi.Bucket)
-	if !ok || !r.Options.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) {
+	if !ok || !r.Options.Scope.Includes(bucket.Spec.BucketClaimRef.Namespace) ||
+		!conditions.Is(bucket.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
 		return nil
 	}
 	ref := bucket.Spec.BucketClaimRef
