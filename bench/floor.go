@@ -3,147 +3,287 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
 )
 
+// The floor is what the API server alone takes for a pair: a bare client makes the writes that a claim and an access wait
+// for, one right after the other, as controller and sidecar of Cooper make them. The objects are of copies of Cooper's
+// kinds, in a group that nobody watches.
 const (
-	// claimWrites is how many object writes a claim with its Bucket costs, and
-	// pairWrites a claim with an access that is created later.
-	claimWrites, pairWrites = 6, 13
-	// pause is the time between two measurements of single things.
+	floorGroup     = "floor.bench.cooper.dev"
+	floorNamespace = "floor"
+	// floorWorkers is how many pairs of a burst the bare client works on at a time.
+	floorWorkers = 10
+	// pause is the time between two measurements of single things, so that what the one has set off comes to its end.
 	pause = 50 * time.Millisecond
-	// floorMark stands for the finalizer of COSI, which nobody would take off.
-	floorMark = "bench.cooper.dev/floor"
 )
 
-// floors adds the floors of a claim and of a pair to the result of a step, so
-// that they are measured in the state in which the machine was for the pair of
-// that name.
-func (s *system) floors(ctx context.Context, to *result, pair string) error {
-	if to.floors == nil {
-		to.floors = map[int][]time.Duration{}
+// floorCRDs are Cooper's in the group of the floor.
+func floorCRDs() (map[string][]byte, error) {
+	crds, err := deploy.CRDs()
+	if err != nil {
+		return nil, err
 	}
-	for _, writes := range []int{claimWrites, pairWrites} {
-		if err := rest(ctx); err != nil {
-			return err
-		}
-		took, err := s.alone(func() error {
-			for n := range writes / claimWrites {
-				if err := s.floor(ctx, fmt.Sprintf("floor-%d-%d-%s", writes, n, pair)); err != nil {
-					return fmt.Errorf("floor: %w", err)
+	copies := map[string][]byte{}
+	for name, crd := range crds {
+		copies["floor-"+name] = bytes.ReplaceAll(crd, []byte(cosiapi.GroupName), []byte(floorGroup))
+	}
+	return copies, nil
+}
+
+// floorScheme has the types of Cooper in the group of the floor.
+func floorScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("scheme: %w", err)
+	}
+	version := schema.GroupVersion{Group: floorGroup, Version: cosiapi.Version}
+	scheme.AddKnownTypes(version, &cosiapi.BucketClaim{}, &cosiapi.Bucket{}, &cosiapi.BucketAccess{})
+	metav1.AddToGroupVersion(scheme, version)
+	return scheme, nil
+}
+
+// A floorPair is what stands for a pair, with what controller and sidecar make for it.
+type floorPair struct {
+	claim  *cosiapi.BucketClaim
+	bucket *cosiapi.Bucket
+	access *cosiapi.BucketAccess
+	secret *corev1.Secret
+}
+
+func newFloorPair(name string) *floorPair {
+	meta := metav1.ObjectMeta{Namespace: floorNamespace, Name: name}
+	s3 := []cosiapi.Protocol{cosiapi.ProtocolS3}
+	return &floorPair{
+		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: s3}},
+		bucket: &cosiapi.Bucket{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: cosiapi.BucketSpec{
+				DriverName: floorGroup, DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: s3,
+				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: floorNamespace, Name: name},
+			},
+		},
+		access: &cosiapi.BucketAccess{
+			ObjectMeta: meta,
+			Spec: cosiapi.BucketAccessSpec{
+				BucketAccessClassName: "floor", Protocol: cosiapi.ProtocolS3,
+				BucketClaims: []cosiapi.BucketClaimAccess{{
+					BucketClaimName: name, AccessSecretName: name,
+					AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+				}},
+			},
+		},
+		secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: floorNamespace, Name: name, Finalizers: []string{cosiapi.ProtectionFinalizer}}},
+	}
+}
+
+// A write is one of those that somebody waits for.
+type write func(ctx context.Context, c client.Client) error
+
+// writes are those of an object of a pair, that of the user first.
+func (p *floorPair) writes(m move, k kind) []write {
+	switch {
+	case m.fact == ready && k == claim:
+		return p.createClaim()
+	case m.fact == ready:
+		return p.createAccess()
+	case k == claim:
+		return p.deleteClaim()
+	default:
+		return p.deleteAccess()
+	}
+}
+
+// createClaim has no binding: that is written beside what the claim waits for.
+func (p *floorPair) createClaim() []write {
+	return []write{
+		create(p.claim),
+		patch(p.claim, func() { p.claim.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
+		create(p.bucket),
+		patchStatus(p.bucket, func() { p.bucket.Status.BucketID = p.bucket.Name }),
+		patchStatus(p.bucket, func() {
+			p.bucket.Status.Protocols, p.bucket.Status.BucketInfo = p.bucket.Spec.Protocols, floorInfo(p.bucket.Name)
+			p.bucket.Status.Conditions = floorConditions()
+		}),
+		patchStatus(p.claim, func() {
+			p.claim.Status.Protocols, p.claim.Status.Conditions = p.bucket.Spec.Protocols, floorConditions()
+		}),
+	}
+}
+
+func (p *floorPair) createAccess() []write {
+	return []write{
+		create(p.access),
+		patch(p.access, func() { p.access.Finalizers = []string{cosiapi.ProtectionFinalizer} }),
+		patch(p.claim, func() { metav1.SetMetaDataAnnotation(&p.claim.ObjectMeta, floorGroup+"/mark", "1") }),
+		patchStatus(p.access, func() {
+			p.access.Status.DriverName, p.access.Status.AuthenticationType = floorGroup, cosiapi.AuthenticationTypeKey
+			p.access.Status.AccessedBuckets = []cosiapi.AccessedBucket{{BucketName: p.bucket.Name, BucketID: p.bucket.Name, BucketClaimName: p.claim.Name}}
+		}),
+		create(p.secret),
+		patchStatus(p.access, func() { p.access.Status.AccountID = p.access.Name }),
+		patch(p.secret, func() { p.secret.StringData = floorInfo(p.access.Name) }),
+		patchStatus(p.access, func() { p.access.Status.Conditions = floorConditions() }),
+	}
+}
+
+func (p *floorPair) deleteAccess() []write {
+	return []write{
+		remove(p.access),
+		release(p.secret),
+		remove(p.secret),
+		patchStatus(p.access, func() { p.access.Status.Cleanup = cosiapi.CleanupPending }),
+		patch(p.access, func() { metav1.SetMetaDataAnnotation(&p.access.ObjectMeta, floorGroup+"/finished", "") }),
+		patch(p.claim, func() { delete(p.claim.Annotations, floorGroup+"/mark") }),
+		release(p.access),
+	}
+}
+
+// deleteClaim leaves out that the finalizer comes off the Bucket: nobody waits for that, so there is none.
+func (p *floorPair) deleteClaim() []write {
+	return []write{
+		remove(p.claim),
+		patch(p.bucket, func() { metav1.SetMetaDataAnnotation(&p.bucket.ObjectMeta, floorGroup+"/going", "") }),
+		remove(p.bucket),
+		release(p.claim),
+	}
+}
+
+func create(object client.Object) write {
+	return func(ctx context.Context, c client.Client) error { return c.Create(ctx, object) }
+}
+
+func patch(object client.Object, change func()) write {
+	return func(ctx context.Context, c client.Client) error { return c.Patch(ctx, object, changed(object, change)) }
+}
+
+func patchStatus(object client.Object, change func()) write {
+	return func(ctx context.Context, c client.Client) error {
+		return c.Status().Patch(ctx, object, changed(object, change))
+	}
+}
+
+// changed is a patch that is refused if somebody else was faster; after a deletion, which does not say what the
+// resourceVersion is now, it is not.
+func changed(object client.Object, change func()) client.Patch {
+	before := object.DeepCopyObject().(client.Object)
+	change()
+	if object.GetResourceVersion() == "" {
+		return client.MergeFrom(before)
+	}
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+func remove(object client.Object) write {
+	return func(ctx context.Context, c client.Client) error {
+		err := c.Delete(ctx, object)
+		object.SetResourceVersion("")
+		return err
+	}
+}
+
+// release takes the finalizers off.
+func release(object client.Object) write {
+	return patch(object, func() { object.SetFinalizers(nil) })
+}
+
+// floorInfo and floorConditions are as large as those of a provisioned Bucket.
+func floorInfo(name string) map[string]string {
+	return map[string]string{"COSI_PROTOCOL": "S3", "BUCKET_NAME": name, "AWS_ENDPOINT_URL": "https://s3.fake.example", "AWS_DEFAULT_REGION": "fake-1"}
+}
+
+func floorConditions() []metav1.Condition {
+	var all []metav1.Condition
+	for _, name := range []string{cosiapi.ConditionResourcesValidated, cosiapi.ConditionProvisioned, cosiapi.ConditionProvisionFailed} {
+		all = append(all, metav1.Condition{
+			Type: name, Status: metav1.ConditionUnknown, Reason: "Floor", Message: "The last call to the driver succeeded", LastTransitionTime: metav1.Now(),
+		})
+	}
+	return all
+}
+
+// floor makes a move with the pairs of the floor, and measures it as do does.
+func (s *system) floor(ctx context.Context, m move, pairs []*floorPair, single bool) (timing, error) {
+	if single {
+		return s.singleFloor(ctx, m, pairs)
+	}
+	asked, took := make([][2]time.Time, len(pairs)), make([][2]time.Duration, len(pairs))
+	writes := make([][2][]write, len(pairs))
+	queue := make(chan int, len(pairs))
+	group, inGroup := errgroup.WithContext(ctx)
+	for range floorWorkers {
+		group.Go(func() error {
+			for i := range queue {
+				for n, rest := range writes[i] {
+					if err := s.write(inGroup, rest[1:]); err != nil {
+						return err
+					}
+					took[i][n] = time.Since(asked[i][n])
 				}
 			}
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-		to.floors[writes] = append(to.floors[writes], took)
 	}
-	return rest(ctx)
-}
-
-// rest lets what the measurement before has set off come to its end.
-func rest(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("rest: %w", ctx.Err())
-	case <-time.After(pause):
-		return nil
-	}
-}
-
-// alone says how long do takes while controller, sidecar and driver stand still.
-func (s *system) alone(do func() error) (time.Duration, error) {
-	err := s.signal(syscall.SIGSTOP)
 	began := time.Now()
-	if err == nil {
-		err = do()
-	}
-	took := time.Since(began)
-	return took, errors.Join(err, s.signal(syscall.SIGCONT))
-}
-
-func (s *system) signal(what os.Signal) error {
-	var errs []error
-	for name, program := range s.programs {
-		if err := program.Process.Signal(what); err != nil {
-			errs = append(errs, fmt.Errorf("signal the %s: %w", name, err))
+	err := inTurns(inGroup, len(pairs), func(ctx context.Context, i int) error {
+		for n, k := range m.order {
+			asked[i][n], writes[i][n] = time.Now(), pairs[i].writes(m, k)
+			if err := s.write(ctx, writes[i][n][:1]); err != nil {
+				return err
+			}
+		}
+		queue <- i
+		return nil
+	})
+	t := timing{asked: time.Since(began)}
+	close(queue)
+	err = errors.Join(err, group.Wait())
+	t.done = time.Since(began)
+	for _, of := range took {
+		for n, k := range m.order {
+			t.took(k, of[n])
 		}
 	}
-	return errors.Join(errs...)
+	return t, err
 }
 
-// floor makes the writes that a claim waits for, as controller and sidecar make
-// them, one right after the other: its own creation and its finalizer; the
-// Bucket, its finalizer, its ID and its final status; the final status of the
-// claim. (The name of the Bucket is written to the claim beside them.) What
-// stands for the claim is a Bucket, too, for COSI would serve a claim.
-func (s *system) floor(ctx context.Context, name string) error {
-	claim, bucket := floorBucket("claim-of-"+name), floorBucket(name)
-	patched := func(change func()) client.Patch {
-		before := bucket.DeepCopy()
-		change()
-		return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+func (s *system) singleFloor(ctx context.Context, m move, pairs []*floorPair) (timing, error) {
+	var t timing
+	for _, p := range pairs {
+		for _, k := range m.order {
+			asked := time.Now()
+			if err := s.write(ctx, p.writes(m, k)); err != nil {
+				return t, err
+			}
+			t.took(k, time.Since(asked))
+		}
+		if err := wait(ctx, pause); err != nil {
+			return t, err
+		}
 	}
-	for _, write := range []func() error{
-		func() error { return s.bare.Create(ctx, claim) },
-		func() error { claim.Finalizers = []string{floorMark}; return s.bare.Update(ctx, claim) },
-		func() error { return s.bare.Create(ctx, bucket) },
-		func() error {
-			return s.bare.Patch(ctx, bucket, patched(func() { bucket.Finalizers = []string{floorMark} }))
-		},
-		func() error {
-			return s.bare.Status().Patch(ctx, bucket, patched(func() { bucket.Status.BucketID = name }))
-		},
-		func() error {
-			return s.bare.Status().Patch(ctx, bucket, patched(func() { bucket.Status = floorStatus(name) }))
-		},
-		func() error { claim.Status = floorStatus(claim.Name); return s.bare.Status().Update(ctx, claim) },
-	} {
-		if err := write(); err != nil {
-			return err
+	return t, nil
+}
+
+func (s *system) write(ctx context.Context, writes []write) error {
+	for _, one := range writes {
+		if err := one(ctx, s.bare); err != nil {
+			return fmt.Errorf("floor: %w", err)
 		}
 	}
 	return nil
-}
-
-// floorBucket is a Bucket of a driver that nobody serves.
-func floorBucket(name string) *cosiapi.Bucket {
-	return &cosiapi.Bucket{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: cosiapi.BucketSpec{
-			DriverName: "floor." + driverName, DeletionPolicy: cosiapi.DeletionPolicyRetain, ExistingBucketID: name,
-			Protocols:      []cosiapi.Protocol{cosiapi.ProtocolS3},
-			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: name},
-		},
-	}
-}
-
-// floorStatus is as large as that of a provisioned Bucket.
-func floorStatus(name string) cosiapi.BucketStatus {
-	status := cosiapi.BucketStatus{
-		BucketID: name, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3},
-		BucketInfo: map[string]string{"COSI_PROTOCOL": "S3", "BUCKET_NAME": name, "AWS_ENDPOINT_URL": "https://s3.fake.example", "AWS_DEFAULT_REGION": "fake-1"},
-	}
-	for _, name := range []string{cosiapi.ConditionResourcesValidated, cosiapi.ConditionProvisioned, cosiapi.ConditionProvisionFailed} {
-		status.Conditions = append(status.Conditions, metav1.Condition{
-			Type: name, Status: metav1.ConditionUnknown, Reason: "Floor", Message: "The last call to the driver succeeded", LastTransitionTime: metav1.Now(),
-		})
-	}
-	return status
-}
-
-func ratio(of, to []time.Duration) float64 {
-	return float64(quantile(of, 0.5)) / float64(max(quantile(to, 0.5), 1))
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program bench measures what a claim and its access cost: how long they take,
-// and how many writes, beside what the same number of writes costs a bare
-// client. Control plane, controller, sidecar and driver are processes of their
-// own on this machine.
+// Program bench measures what claims and accesses cost: how long they take, how many requests they make, and what the
+// components use for them, beside what the same writes cost a bare client. Control plane, controller, sidecar and driver
+// are processes of their own on this machine. README.md says what the figures are, and how to measure another
+// implementation.
 //
 //	go run ./bench -bursts 200,1000 -singles 30
 //
@@ -22,11 +22,25 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// driverName is the name of the driver of a bench.
-const driverName = "bench.cooper.dev"
+// settings are the flags.
+type settings struct {
+	bursts                  []int
+	singles                 int
+	timeline                bool
+	json                    string
+	other                   string
+	readyClaim, readyAccess string
+	clouds                  string
+	scale, namespaces       int
+	classes                 int
+	idle                    time.Duration
+	noise                   int
+	serve, name             string
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -37,105 +51,143 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
-	bursts := flag.String("bursts", "200,1000", "sizes of the bursts of pairs")
-	singles := flag.Int("singles", 30, "number of single pairs, one after the other")
-	timeline := flag.Bool("timeline", false, "print the requests of a single pair")
-	serve := flag.String("serve-driver", "", "serve the fake driver at this address and do nothing else")
-	flag.Parse()
-	if *serve != "" {
-		return serveDriver(ctx, *serve)
-	}
+func (o *settings) flags() {
+	o.bursts = []int{200, 1000, 5000}
+	flag.Func("bursts", "sizes of the bursts of pairs, with commas between them (default 200,1000,5000)", func(text string) (err error) {
+		o.bursts, err = parseSizes(text)
+		return err
+	})
+	flag.IntVar(&o.singles, "singles", 30, "number of single pairs, one after the other")
+	flag.BoolVar(&o.timeline, "timeline", false, "print the requests of a single pair")
+	flag.StringVar(&o.json, "json", "", "file to write the figures to, too")
+	flag.StringVar(&o.other, "other", "", "measure the implementation that this directory describes (see bench/README.md)")
+	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "when a claim is ready: condition:TYPE, or .path.of.a.field=VALUE")
+	flag.StringVar(&o.readyAccess, "ready-access", "condition:Provisioned", "when an access is ready")
+	flag.StringVar(&o.clouds, "clouds", "", "measure the drivers for these on their fake stores, such as S3,Azure,GCS")
+	flag.IntVar(&o.scale, "scale", 0, "measure what so many pairs of two drivers cost that are there: idle, at a restart, and for one more")
+	flag.IntVar(&o.namespaces, "namespaces", 1, "with -scale, in so many namespaces")
+	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, beside so many classes with 64 KiB of parameters")
+	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, how long nothing happens; with -noise, how long the claims that fail have to slow down, and are watched then")
+	flag.IntVar(&o.noise, "noise", 0, "measure single pairs beside calls that hang, so many claims that fail, and a watch that reconnects every second")
+	flag.StringVar(&o.serve, "serve-driver", "", "serve a driver that keeps all in memory at this socket, and do nothing else")
+	flag.StringVar(&o.name, "driver-name", "", "the name of that driver")
+}
+
+// parseSizes reads numbers with commas between them; none is fine.
+func parseSizes(text string) ([]int, error) {
 	var sizes []int
-	for word := range strings.SplitSeq(*bursts, ",") {
+	for word := range strings.SplitSeq(text, ",") {
+		if word == "" {
+			continue
+		}
 		n, err := strconv.Atoi(word)
-		if err != nil {
-			return fmt.Errorf("-bursts %s: give numbers with commas between them: %w", *bursts, err)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q: give positive numbers with commas between them", text)
 		}
 		sizes = append(sizes, n)
 	}
-	s, err := start(ctx)
+	return sizes, nil
+}
+
+func run(ctx context.Context) error {
+	var o settings
+	o.flags()
+	flag.Parse()
+	if o.serve != "" {
+		return serveDriver(ctx, o.name, o.serve)
+	}
+	log.SetLogger(logr.Discard())
+	tables, err := o.tables(ctx)
+	if o.json != "" && err == nil {
+		err = writeJSON(o.json, tables)
+	}
+	return err
+}
+
+// implementation is what is to be measured.
+func (o *settings) implementation() (implementation, error) {
+	what, err := ofCooper()
+	if o.other != "" {
+		what, err = ofDirectory(o.other)
+	}
 	if err != nil {
-		return errors.Join(err, s.stop())
+		return what, err
 	}
-	err = measure(ctx, s, sizes, *singles, *timeline)
-	return errors.Join(err, s.stop())
+	what.ready = map[kind]readiness{}
+	for k, text := range map[kind]string{claim: o.readyClaim, access: o.readyAccess} {
+		if what.ready[k], err = parseReadiness(text); err != nil {
+			return what, fmt.Errorf("-ready-%s: %w", k, err)
+		}
+	}
+	return what, nil
 }
 
-// serveDriver is the process of the driver.
-func serveDriver(ctx context.Context, address string) error {
-	driver, err := driverfake.New(driverfake.Options{Name: driverName})
+// tables measures, and prints what it finds as soon as it is complete.
+func (o *settings) tables(ctx context.Context) ([]table, error) {
+	what, err := o.implementation()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return driver.Serve(ctx, address)
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("own program: %w", err)
+	}
+	s, err := start(ctx, what, func(dir string) []driver { return o.drivers(dir, self) })
+	if err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	measure := o.pairs
+	switch {
+	case o.scale > 0:
+		measure = o.atScale
+	case o.noise > 0:
+		measure = o.withNoise
+	}
+	tables, err := measure(ctx, s)
+	for _, t := range tables {
+		t.print(os.Stdout)
+	}
+	return tables, errors.Join(err, s.stop())
 }
 
-func measure(ctx context.Context, s *system, bursts []int, singles int, timeline bool) error {
-	if err := s.prepare(ctx); err != nil {
-		return err
+// drivers are those that take part.
+func (o *settings) drivers(dir, self string) []driver {
+	var all []driver
+	for cloud := range strings.FieldsFuncSeq(o.clouds, func(r rune) bool { return r == ',' }) {
+		all = append(all, cloudDriver(dir, cloud))
 	}
-	fmt.Println("| what | pairs/s | claim p50 | claim p90 | access p50 | access p90 | writes per pair | conflicts |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
-	var single result
-	for _, step := range plan(bursts, singles) {
-		before, err := s.settledRequests(ctx)
-		if err != nil {
-			return err
-		}
-		result, err := s.pairs(ctx, step)
-		if err != nil {
-			return fmt.Errorf("%s: %w", step.name, err)
-		}
-		after, err := s.settledRequests(ctx)
-		if err != nil {
-			return err
-		}
-		cost := after.minus(before)
-		fmt.Printf("| %s | %s | %v | %v | %v | %v | %.1f | %d |\n", step.name, rate(step, result),
-			quantile(result.claims, 0.5), quantile(result.claims, 0.9), quantile(result.accesses, 0.5), quantile(result.accesses, 0.9),
-			float64(cost.writes())/float64(step.pairs), cost.conflicts)
-		cost.print(step.pairs)
-		if step.single {
-			single = result
-		}
+	if len(all) > 0 {
+		return all
 	}
-	if timeline {
-		if err := s.timeline(single.spans); err != nil {
-			return err
-		}
+	all = append(all, newDriver(dir, self, 1))
+	if o.scale > 0 {
+		all = append(all, newDriver(dir, self, 2))
 	}
-	for _, writes := range []int{claimWrites, pairWrites} {
-		floor := single.floors[writes]
-		fmt.Printf("\nfloor: %d sequential writes of a bare client: p50 %v, p90 %v\n", writes, quantile(floor, 0.5), quantile(floor, 0.9))
-	}
-	fmt.Printf("\na single claim takes %.2f times its floor\n", ratio(single.claims, single.floors[claimWrites]))
-	return s.restarted(ctx)
+	return all
 }
 
-// A step is a number of pairs of claim and access.
-type step struct {
-	name   string
-	pairs  int
-	single bool // one after the other
-}
-
-func plan(bursts []int, singles int) []step {
-	steps := []step{{name: fmt.Sprintf("%d single pairs", singles), pairs: singles, single: true}}
-	for _, n := range bursts {
-		steps = append(steps, step{name: fmt.Sprintf("a burst of %d", n), pairs: n})
+// pairs is the table of single pairs and bursts, for each driver.
+func (o *settings) pairs(ctx context.Context, s *system) ([]table, error) {
+	t := table{title: "pairs of claim and access"}
+	for _, d := range s.drivers {
+		for _, step := range plan(o.bursts, o.singles, []driver{d}) {
+			if len(s.drivers) > 1 {
+				step.name = d.protocol + ": " + step.name
+			}
+			c, phases, err := s.column(ctx, step)
+			if err != nil {
+				return []table{t}, err
+			}
+			t.columns = append(t.columns, c)
+			if !step.single || !o.timeline {
+				continue
+			}
+			for _, p := range phases {
+				if err := s.timeline(p.timing.spans); err != nil {
+					return []table{t}, err
+				}
+			}
+		}
 	}
-	return steps
+	return []table{t}, nil
 }
-
-// rate is how many pairs a burst makes in a second. Between single pairs the
-// floors are measured.
-func rate(of step, r result) string {
-	if of.single {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", float64(of.pairs)/r.took.Seconds())
-}
-
-// Round shortens durations for people.
-const roundTo = 100 * time.Microsecond

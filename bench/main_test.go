@@ -38,7 +38,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, printed)
 	}
-	for _, want := range []string{"| what | pairs/s | claim p50 |", "times its floor", "conflicts"} {
+	for _, want := range []string{"| pairs of claim and access | 2 single pairs | a burst of 3 |", "create: claim p50 / its floor", "delete: object writes per pair"} {
 		if !strings.Contains(string(printed), want) {
 			t.Errorf("it does not print %q:\n%s", want, printed)
 		}

@@ -4,225 +4,186 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/internal/conditions"
-	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 const (
-	// creators is how many users create at a time in a burst.
+	// creators is how many users create or delete at a time in a burst.
 	creators = 8
-	// patience is how long a step may take.
-	patience = 15 * time.Minute
+	// patience is how long pairs may take.
+	patience = time.Hour
 )
 
-// A result is how long the claims and accesses of a step took.
-type result struct {
-	took             time.Duration
-	spans            []span // of single pairs
-	claims, accesses []time.Duration
-	floors           map[int][]time.Duration // by the number of writes; of single pairs only
+// A pair is a claim and its access, which have one name.
+type pair struct{ namespace, name, class, protocol string }
+
+func (p pair) values() values {
+	return values{"NAMESPACE": p.namespace, "NAME": p.name, "CLASS": p.class, "PROTOCOL": p.protocol}
 }
 
-// A span is from the creation of a pair until it was seen to be ready.
+// A timing is how long the claims and accesses of a batch took: from when somebody asked for it until it was seen.
+type timing struct {
+	// asked is how long asking took, done until all was seen.
+	asked, done      time.Duration
+	claims, accesses []time.Duration
+	spans            []span // of single pairs
+}
+
+// A span is from when the first of a pair was asked for until the last was seen.
 type span struct{ began, ended time.Time }
 
-// prepare creates the classes and waits until a first pair is served.
-func (s *system) prepare(ctx context.Context) error {
-	err := errors.Join(
-		s.create(ctx, &cosiapi.BucketClass{
-			ObjectMeta: metav1.ObjectMeta{Name: "bench"},
-			Spec:       cosiapi.BucketClassSpec{DriverName: driverName, DeletionPolicy: cosiapi.DeletionPolicyDelete},
-		}),
-		s.create(ctx, &cosiapi.BucketAccessClass{
-			ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Spec: cosiapi.BucketAccessClassSpec{DriverName: driverName},
-		}))
+func (t *timing) add(more timing) {
+	t.asked, t.done = t.asked+more.asked, t.done+more.done
+	t.claims, t.accesses = append(t.claims, more.claims...), append(t.accesses, more.accesses...)
+	t.spans = append(t.spans, more.spans...)
+}
+
+// took adds what an object of a kind took.
+func (t *timing) took(k kind, span time.Duration) {
+	if k == claim {
+		t.claims = append(t.claims, span)
+		return
+	}
+	t.accesses = append(t.accesses, span)
+}
+
+func (t *timing) of(k kind) []time.Duration {
+	if k == claim {
+		return t.claims
+	}
+	return t.accesses
+}
+
+// A move is what is done with pairs: what comes of it, and in which order it is asked for.
+type move struct {
+	fact  fact
+	order [2]kind
+}
+
+var (
+	creation = move{fact: ready, order: [2]kind{claim, access}}
+	deletion = move{fact: gone, order: [2]kind{access, claim}}
+)
+
+// ask asks for one object of a pair.
+func (s *system) ask(ctx context.Context, m move, k kind, of pair) error {
+	if m.fact == gone {
+		return s.deleteOne(ctx, k, of)
+	}
+	object, err := s.object(k, of)
 	if err != nil {
 		return err
 	}
-	_, err = s.pairs(ctx, step{name: "warm", pairs: 1, single: true})
-	return err
+	return s.create(ctx, object)
 }
 
-// createPair creates a claim and its access, which waits for the claim if it is
-// to be single, and says when it asked for each.
-func (s *system) createPair(ctx context.Context, seen *sightings, name string, single bool) (made, asked time.Time, err error) {
-	claim, access := pair(name)
-	made = time.Now()
-	if err := s.create(ctx, claim); err != nil {
-		return made, asked, err
-	}
-	if single {
-		if err := seen.wait(ctx, "claim "+name); err != nil {
-			return made, asked, err
-		}
-	}
-	asked = time.Now()
-	return made, asked, s.create(ctx, access)
-}
-
-// pairs creates the pairs of a step and waits for all of them.
-func (s *system) pairs(ctx context.Context, of step) (result, error) {
+// do makes a move with pairs: all at once, or one after the other and its access after its claim.
+func (s *system) do(ctx context.Context, m move, pairs []pair, single bool) (timing, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	seen, err := s.observe(ctx)
 	if err != nil {
-		return result{}, err
+		return timing{}, err
 	}
-	prefix := strings.ReplaceAll(of.name, " ", "-")
+	if single {
+		return s.singly(ctx, m, pairs, seen)
+	}
+	asked := make([][2]time.Time, len(pairs))
 	began := time.Now()
+	err = inTurns(ctx, len(pairs), func(ctx context.Context, i int) error {
+		for n, k := range m.order {
+			asked[i][n] = time.Now()
+			if err := s.ask(ctx, m, k, pairs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return timing{}, err
+	}
+	t := timing{asked: time.Since(began)}
+	for i, of := range pairs {
+		for n, k := range m.order {
+			when, err := seen.await(ctx, sighting{fact: m.fact, kind: k, of: of})
+			if err != nil {
+				return timing{}, err
+			}
+			t.took(k, when.Sub(asked[i][n]))
+		}
+	}
+	t.done = time.Since(began)
+	return t, nil
+}
+
+// inTurns is a burst of users: each does the next of n things, until all are done.
+func inTurns(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, inGroup := errgroup.WithContext(ctx)
 	group.SetLimit(creators)
-	if of.single {
-		group.SetLimit(1)
+	for i := range n {
+		group.Go(func() error { return do(inGroup, i) })
 	}
-	var mu sync.Mutex
-	var all result
-	for i := range of.pairs {
-		group.Go(func() error {
-			name := fmt.Sprintf("%s-%d", prefix, i)
-			made, asked, err := s.createPair(inGroup, seen, name, of.single)
+	return group.Wait()
+}
+
+func (s *system) singly(ctx context.Context, m move, pairs []pair, seen *sightings) (timing, error) {
+	var t timing
+	for _, of := range pairs {
+		began := time.Now()
+		for _, k := range m.order {
+			asked := time.Now()
+			if err := s.ask(ctx, m, k, of); err != nil {
+				return t, err
+			}
+			when, err := seen.await(ctx, sighting{fact: m.fact, kind: k, of: of})
 			if err != nil {
-				return err
+				t.took(k, time.Since(asked))
+				return t, err
 			}
-			mu.Lock()
-			seen.created["claim "+name], seen.created["access "+name] = made, asked
-			mu.Unlock()
-			if !of.single {
-				return nil
-			}
-			if err := seen.wait(inGroup, "access "+name); err != nil {
-				return err
-			}
-			ended := time.Now()
-			mu.Lock()
-			defer mu.Unlock()
-			all.spans = append(all.spans, span{began: made, ended: ended})
-			return s.floors(inGroup, &all, name)
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return result{}, fmt.Errorf("create the pairs: %w", err)
-	}
-	for name, made := range seen.created {
-		if err := seen.wait(ctx, name); err != nil {
-			return result{}, err
+			t.took(k, when.Sub(asked))
 		}
-		took := seen.at(name).Sub(made)
-		if strings.HasPrefix(name, "claim ") {
-			all.claims = append(all.claims, took)
-		} else {
-			all.accesses = append(all.accesses, took)
+		t.spans = append(t.spans, span{began: began, ended: time.Now()})
+		if err := wait(ctx, pause); err != nil {
+			return t, err
 		}
 	}
-	all.took = time.Since(began)
-	return all, nil
+	return t, nil
 }
 
-func pair(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
-	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
-	claim := &cosiapi.BucketClaim{
-		ObjectMeta: meta,
-		Spec:       cosiapi.BucketClaimSpec{BucketClassName: "bench", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+func (s *system) deleteOne(ctx context.Context, k kind, of pair) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(s.kinds[k])
+	object.SetNamespace(of.namespace)
+	object.SetName(of.name)
+	if err := s.client.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the %s %s: %w", k, of.name, err)
 	}
-	access := &cosiapi.BucketAccess{
-		ObjectMeta: meta,
-		Spec: cosiapi.BucketAccessSpec{
-			BucketAccessClassName: "bench", Protocol: cosiapi.ProtocolS3,
-			BucketClaims: []cosiapi.BucketClaimAccess{{
-				BucketClaimName: name, AccessSecretName: name,
-				AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
-			}},
-		},
-	}
-	return claim, access
+	return nil
 }
 
-// sightings are when objects were first seen to be provisioned.
-type sightings struct {
-	created map[string]time.Time
-
-	mu      sync.Mutex
-	when    map[string]time.Time
-	changed chan struct{}
+// object is the claim or access of a pair.
+func (s *system) object(k kind, of pair) (*unstructured.Unstructured, error) {
+	manifest := map[kind]string{claim: s.what.claim, access: s.what.access}[k]
+	objects, err := of.values().objects(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s.yaml: %w", k, err)
+	}
+	if len(objects) != 1 {
+		return nil, fmt.Errorf("%s.yaml: %d objects instead of one", k, len(objects))
+	}
+	return objects[0], nil
 }
 
-// observe watches claims and accesses until ctx ends.
-func (s *system) observe(ctx context.Context) (*sightings, error) {
-	seen := &sightings{created: map[string]time.Time{}, when: map[string]time.Time{}, changed: make(chan struct{})}
-	for kind, list := range map[string]client.ObjectList{"claim ": &cosiapi.BucketClaimList{}, "access ": &cosiapi.BucketAccessList{}} {
-		w, err := s.client.Watch(ctx, list, client.InNamespace(namespace))
-		if err != nil {
-			return nil, fmt.Errorf("watch %T: %w", list, err)
-		}
-		go func() {
-			for event := range w.ResultChan() {
-				seen.note(kind, event)
-			}
-		}()
-		context.AfterFunc(ctx, w.Stop)
-	}
-	return seen, nil
-}
-
-func (v *sightings) note(kind string, event watch.Event) {
-	now := time.Now()
-	var conds []metav1.Condition
-	var name string
-	switch o := event.Object.(type) {
-	case *cosiapi.BucketClaim:
-		conds, name = o.Status.Conditions, o.Name
-	case *cosiapi.BucketAccess:
-		conds, name = o.Status.Conditions, o.Name
-	}
-	if !conditions.Is(conds, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if _, known := v.when[kind+name]; !known {
-		v.when[kind+name] = now
-		close(v.changed)
-		v.changed = make(chan struct{})
-	}
-}
-
-func (v *sightings) at(name string) time.Time {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.when[name]
-}
-
-func (v *sightings) wait(ctx context.Context, name string) error {
-	for {
-		v.mu.Lock()
-		_, there := v.when[name]
-		changed := v.changed
-		v.mu.Unlock()
-		if there {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("the %s is not provisioned: %w", name, ctx.Err())
-		}
-	}
+func listOptions(resourceVersion string) client.ListOption {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: resourceVersion}}
 }
 
 func quantile(all []time.Duration, q float64) time.Duration {
@@ -230,80 +191,5 @@ func quantile(all []time.Duration, q float64) time.Duration {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(all))
-	return sorted[int(q*float64(len(sorted)-1))].Round(roundTo)
-}
-
-// restarted asserts that a sidecar that starts again makes neither writes nor
-// calls when all is in order.
-func (s *system) restarted(ctx context.Context) error {
-	before, err := s.settledRequests(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.end("sidecar"); err != nil {
-		return err
-	}
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.launchSidecar(address); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	accesses := &cosiapi.BucketAccessList{}
-	if err := s.client.List(ctx, accesses, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("list accesses: %w", err)
-	}
-	var text string
-	err = controlplane.Until(ctx, func(ctx context.Context) error {
-		now, err := s.requests()
-		if err != nil {
-			return err
-		}
-		if n := now.secretReads - before.secretReads; n < len(accesses.Items) {
-			return fmt.Errorf("it has looked at %d of %d Secrets", n, len(accesses.Items))
-		}
-		text, err = scrape(ctx, "http://"+address+"/metrics")
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("the restarted sidecar: %w", err)
-	}
-	after, err := s.settledRequests(ctx)
-	if err != nil {
-		return err
-	}
-	calls := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(line, "cosi_sidecar_operation_duration_seconds_count") && !strings.Contains(line, "DriverGetInfo") {
-			calls++
-		}
-	}
-	cost := after.minus(before)
-	fmt.Printf("\na restarted sidecar over %d pairs: %d writes, %d kinds of calls\n", len(accesses.Items), cost.writes(), calls)
-	return nil
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
-}
-
-func scrape(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", fmt.Errorf("metrics: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("metrics: %w", err)
-	}
-	defer func() { _ = response.Body.Close() }() // only read
-	body, err := io.ReadAll(response.Body)
-	return string(body), err
+	return sorted[int(q*float64(len(sorted)-1))]
 }

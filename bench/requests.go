@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,149 +12,134 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// quiet is how long nobody makes requests when a step is over.
-const quiet = 500 * time.Millisecond
+const (
+	// quiet is how long nobody makes requests when a step is over.
+	quiet = 500 * time.Millisecond
+	// restless is how long to wait for that: who asks again and again by the clock is never quiet.
+	restless = time.Minute
+)
 
-// requests are what controller and sidecar asked of the API server, from its
-// audit log. Events and Leases are not counted as writes.
-type requests struct {
-	byKind                 map[string]int // "user verb resource"
-	events, conflicts      int
-	secretReads, forbidden int
+// A tally is what components and users asked of the API server. Leases are left out.
+type tally struct {
+	// requests are all, by "component verb resource". Of users only what they create and delete counts.
+	requests map[string]int
+	// writes are those of components that changed an object other than an Event.
+	writes, conflicts, forbidden int
+	last                         time.Time // when the last one came
 }
 
-func (s *system) requests() (requests, error) {
-	found := requests{byKind: map[string]int{}}
-	for _, user := range []string{controllerUser, sidecarUser} {
-		entries, err := s.controlPlane.AuditEvents(controlplane.AuditFilter{User: user})
-		if err != nil {
-			return found, err
-		}
-		for _, e := range entries {
-			found.add(e)
-		}
+// note counts a request of a component.
+func (t *tally) note(role string, e controlplane.AuditEvent) {
+	if e.Resource == "leases" || role == user && e.Verb != "create" && e.Verb != "delete" {
+		return
 	}
-	return found, nil
-}
-
-// settledRequests is requests once no more are recorded. A pair is seen to be
-// provisioned before its last write is in the audit log, and would be counted in
-// the next step.
-func (s *system) settledRequests(ctx context.Context) (requests, error) {
-	tick := time.NewTicker(quiet)
-	defer tick.Stop()
-	last, err := s.requests()
-	for err == nil {
-		select {
-		case <-ctx.Done():
-			return requests{}, fmt.Errorf("requests: %w", ctx.Err())
-		case <-tick.C:
-		}
-		var now requests
-		if now, err = s.requests(); err == nil && now.writes() == last.writes() && now.events == last.events {
-			return now, nil
-		}
-		last = now
+	if t.requests == nil {
+		t.requests = map[string]int{}
 	}
-	return requests{}, err
-}
-
-func (r *requests) add(e controlplane.AuditEvent) {
+	resource := e.Resource
+	if e.Subresource != "" {
+		resource += "/" + e.Subresource
+	}
+	t.requests[role+" "+e.Verb+" "+resource]++
+	if e.Time.After(t.last) && e.Verb != "watch" { // a watch is recorded when it ends
+		t.last = e.Time
+	}
 	switch {
-	case e.Resource == "leases":
 	case e.Code == 409:
-		r.conflicts++
+		t.conflicts++
 	case e.Code == 403:
-		r.forbidden++
-	case e.Code >= 300:
-	case e.Resource == "events":
-		r.events++
-	case e.Verb == "get" && e.Resource == "secrets":
-		r.secretReads++
-	case slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb):
-		resource := e.Resource
-		if e.Subresource != "" {
-			resource += "/" + e.Subresource
-		}
-		r.byKind[e.User+" "+e.Verb+" "+resource]++
+		t.forbidden++
+	case e.Code < 300 && role != user && e.Resource != "events" && isWrite(e.Verb):
+		t.writes++
 	}
 }
 
-func (r requests) minus(earlier requests) requests {
-	left := requests{
-		byKind: map[string]int{}, events: r.events - earlier.events, conflicts: r.conflicts - earlier.conflicts,
-		secretReads: r.secretReads - earlier.secretReads, forbidden: r.forbidden - earlier.forbidden,
-	}
-	for kind, n := range r.byKind {
-		if n -= earlier.byKind[kind]; n > 0 {
-			left.byKind[kind] = n
-		}
-	}
-	return left
+func isWrite(verb string) bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
-func (r requests) writes() int {
+func (t *tally) add(more tally) {
+	if t.requests == nil {
+		t.requests = map[string]int{}
+	}
+	for kind, n := range more.requests {
+		t.requests[kind] += n
+	}
+	if more.last.After(t.last) {
+		t.last = more.last
+	}
+	t.writes, t.conflicts, t.forbidden = t.writes+more.writes, t.conflicts+more.conflicts, t.forbidden+more.forbidden
+}
+
+func (t *tally) total() int {
 	total := 0
-	for _, n := range r.byKind {
+	for n := range maps.Values(t.requests) {
 		total += n
 	}
 	return total
 }
 
-// A moment is one request of a pair: the n-th of its kind, and when it began
-// after the pair was created.
-type moment struct {
-	kind         string
-	after, taken []time.Duration
+// A ledger reads the audit log from where it was read before.
+type ledger struct {
+	from int64 // where the events begin of which taken are known
+	// taken is how many events behind from are known.
+	taken int
 }
 
-// timeline prints what controller and sidecar ask of the API server for a single
-// pair, with the median of all of them: what a pair waits for.
-func (s *system) timeline(pairs []span) error {
-	var all []controlplane.AuditEvent
-	for _, user := range []string{controllerUser, sidecarUser} {
-		entries, err := s.controlPlane.AuditEvents(controlplane.AuditFilter{User: user})
+// fresh are the events that were not read before.
+func (l *ledger) fresh(c *controlplane.ControlPlane) ([]controlplane.AuditEvent, error) {
+	end := c.AuditEnd()
+	events, err := c.AuditEvents(controlplane.AuditFilter{From: l.from})
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == l.taken { // so all before end is known
+		l.from, l.taken = end, 0
+		return nil, nil
+	}
+	events, l.taken = events[l.taken:], len(events)
+	return events, nil
+}
+
+// fresh is what was asked since the last time.
+func (s *system) fresh() (tally, error) {
+	var asked tally
+	events, err := s.ledger.fresh(s.controlPlane)
+	roles := s.roles()
+	for _, e := range events {
+		if role, known := roles[e.User]; known {
+			asked.note(role, e)
+		}
+	}
+	return asked, err
+}
+
+// settle waits until components make no more requests, and returns what was asked since the last time. An object is seen
+// to be ready before its last write is in the audit log, and would be counted in the next step.
+func (s *system) settle(ctx context.Context) (tally, error) {
+	var asked tally
+	deadline := time.Now().Add(restless)
+	for round := 0; ; round++ {
+		fresh, err := s.fresh()
 		if err != nil {
-			return err
+			return asked, err
 		}
-		all = append(all, entries...)
-	}
-	slices.SortFunc(all, func(a, b controlplane.AuditEvent) int { return a.Time.Compare(b.Time) })
-	moments := map[string]*moment{}
-	for _, pair := range pairs {
-		seen := map[string]int{}
-		for _, e := range all {
-			if e.Time.Before(pair.began) || e.Time.After(pair.ended) || e.Verb == "watch" || e.Resource == "leases" {
-				continue
-			}
-			kind := fmt.Sprintf("%s %s %s/%s %d", e.User, e.Verb, e.Resource, e.Subresource, e.Code)
-			seen[kind]++
-			if n := seen[kind]; n > 1 {
-				kind += fmt.Sprintf(" (%d)", n)
-			}
-			m := moments[kind]
-			if m == nil {
-				m = &moment{kind: kind}
-				moments[kind] = m
-			}
-			m.after, m.taken = append(m.after, e.Time.Sub(pair.began)), append(m.taken, e.Answered.Sub(e.Time))
+		asked.add(fresh)
+		if round > 0 && fresh.total() == 0 || time.Now().After(deadline) {
+			return asked, nil
+		}
+		if err := wait(ctx, quiet); err != nil {
+			return asked, err
 		}
 	}
-	ordered := slices.SortedFunc(maps.Values(moments), func(a, b *moment) int { return cmp.Compare(quantile(a.after, 0.5), quantile(b.after, 0.5)) })
-	fmt.Println("\nrequests of a single pair (median: began, took; in so many pairs):")
-	for _, m := range ordered {
-		fmt.Printf("%8v %8v %4d %s\n", quantile(m.after, 0.5), quantile(m.taken, 0.5), len(m.after), m.kind)
-	}
-	return nil
 }
 
-// print prints the writes of each kind for each pair.
-func (r requests) print(pairs int) {
-	for _, kind := range slices.Sorted(maps.Keys(r.byKind)) {
-		fmt.Printf("|   %s | | | | | | %.2f | |\n", kind, float64(r.byKind[kind])/float64(pairs))
-	}
-	fmt.Printf("|   Events | | | | | | %.2f | |\n", float64(r.events)/float64(pairs))
-	if r.forbidden > 0 {
-		fmt.Printf("\n%d requests were forbidden\n", r.forbidden)
+// wait lets time pass.
+func wait(ctx context.Context, span time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("wait: %w", ctx.Err())
+	case <-time.After(span):
+		return nil
 	}
 }

@@ -3,167 +3,224 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// The users that controller, sidecar and the bare client of the floors act as.
 const (
-	controllerUser = "bench-controller"
-	sidecarUser    = "bench-sidecar"
-	bareUser       = "bench-bare"
-	namespace      = "bench"
+	// user is the component that creates and deletes claims and accesses.
+	user = "user"
+	// bareUser makes the writes of the floor.
+	bareUser  = "bench-floor"
+	namespace = "bench"
+	// grace is how long a process may take to end.
+	grace = 40 * time.Second
 )
-
-// grace is how long a process may take to end.
-const grace = 40 * time.Second
 
 // A system is all processes of a bench.
 type system struct {
+	what         implementation
 	controlPlane *controlplane.ControlPlane
-	client       client.WithWatch
-	bare         client.Client // with the rights that controller and sidecar have
+	client       client.WithWatch // of the user
+	bare         client.Client
+	kinds        map[kind]schema.GroupVersionKind
 	dir          string
-	programs     map[string]*exec.Cmd
-	order        []string
-	// used is the CPU time of the programs that ended, and of the build.
-	used time.Duration
+	drivers      []driver
+	programs     []*program
+	ledger       ledger
 }
 
+// A program is a line of the commands, for a driver if it is about one.
+type program struct {
+	role, name string
+	arguments  []string
+	health     string  // the address at which it is to say that it is ready; empty if it cannot
+	of         *driver // nil for one of all drivers
+	running    *exec.Cmd
+}
+
+// user is as whom the program reaches the API server.
+func (p *program) user() string { return "bench-" + p.name }
+
 // start starts everything. After an error, stop ends what was started.
-func start(ctx context.Context) (*system, error) {
-	s := &system{programs: map[string]*exec.Cmd{}}
+func start(ctx context.Context, what implementation, drivers func(dir string) []driver) (*system, error) {
+	s := &system{what: what, kinds: map[kind]schema.GroupVersionKind{}}
 	var err error
 	if s.dir, err = os.MkdirTemp("", "bench-"); err != nil {
 		return s, fmt.Errorf("directory: %w", err)
 	}
-	crds, err := deploy.CRDs()
-	if err != nil {
+	s.drivers = drivers(s.dir)
+	for _, k := range []kind{claim, access} {
+		object, err := s.object(k, pair{})
+		if err != nil {
+			return s, err
+		}
+		s.kinds[k] = object.GroupVersionKind()
+	}
+	if err := s.build(ctx); err != nil {
 		return s, err
 	}
-	if s.controlPlane, err = controlplane.Start(ctx, controlplane.Options{CRDs: crds, Audit: true}); err != nil {
+	if err := s.startControlPlane(ctx); err != nil {
 		return s, err
 	}
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cosiapi.AddToScheme(scheme)); err != nil {
-		return s, fmt.Errorf("scheme: %w", err)
+	if err := s.plan(ctx); err != nil {
+		return s, err
 	}
-	config := s.controlPlane.Config()
-	config.QPS = -1
-	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
-		return s, fmt.Errorf("client: %w", err)
+	for _, name := range []string{namespace, floorNamespace, deploy.SystemNamespace} {
+		if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return s, err
+		}
 	}
 	if err := s.allow(ctx); err != nil {
 		return s, err
 	}
-	if config, err = s.controlPlane.User(bareUser); err != nil {
-		return s, err
+	for _, p := range s.programs {
+		if err := s.launch(p); err != nil {
+			return s, err
+		}
 	}
-	config.QPS = -1
-	if s.bare, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return s, fmt.Errorf("bare client: %w", err)
+	return s, s.prepare(ctx)
+}
+
+// build builds Cooper's programs; those of another implementation are there.
+func (s *system) build(ctx context.Context) error {
+	if s.what.dir != "" {
+		return nil
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", s.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar")
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.dir, "./cmd/cosi-controller", "./cmd/cosi-sidecar", "./bench/drivers")
 	if output, err := build.CombinedOutput(); err != nil {
-		return s, fmt.Errorf("build the programs (run the bench in the root of the repository): %w\n%s", err, output)
+		return fmt.Errorf("build the programs (run the bench in the root of the repository): %w\n%s", err, output)
 	}
-	s.used += build.ProcessState.UserTime() + build.ProcessState.SystemTime()
-	return s, s.run()
-}
-
-func (s *system) run() error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("own program: %w", err)
-	}
-	if err := s.launch("driver", self, "-serve-driver="+s.socket()); err != nil {
-		return err
-	}
-	if err := s.launchAs(controllerUser, "controller", filepath.Join(s.dir, "cosi-controller"), "--metrics-address="); err != nil {
-		return err
-	}
-	return s.launchSidecar("")
-}
-
-func (s *system) socket() string { return "unix://" + filepath.Join(s.dir, "driver.sock") }
-
-func (s *system) launchSidecar(metrics string) error {
-	return s.launchAs(sidecarUser, "sidecar", filepath.Join(s.dir, "cosi-sidecar"),
-		"--driver-address="+s.socket(), "--owner=bench/driver", "--metrics-address="+metrics)
-}
-
-// launchAs starts a program that reaches the API server as a user.
-func (s *system) launchAs(user, name, path string, arguments ...string) error {
-	config, err := s.controlPlane.User(user)
-	if err != nil {
-		return err
-	}
-	kubeconfig := filepath.Join(s.dir, user)
-	if err := controlplane.WriteKubeconfig(kubeconfig, config, namespace); err != nil {
-		return err
-	}
-	return s.launch(name, path, append(arguments, "--kubeconfig="+kubeconfig, "--health-address=")...)
-}
-
-func (s *system) launch(name, path string, arguments ...string) error {
-	log, err := os.OpenFile(filepath.Join(s.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("log of the %s: %w", name, err)
-	}
-	command := exec.Command(path, arguments...)
-	command.Stdout, command.Stderr = log, log
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("start the %s: %w", name, err)
-	}
-	s.programs[name] = command
-	s.order = append(s.order, name)
 	return nil
 }
 
-// end stops a program and prints what it used.
-func (s *system) end(name string) error {
-	command := s.programs[name]
-	delete(s.programs, name)
-	if command == nil {
+func (s *system) startControlPlane(ctx context.Context) error {
+	crds, err := floorCRDs()
+	if err != nil {
+		return err
+	}
+	maps.Copy(crds, s.what.crds)
+	if s.controlPlane, err = controlplane.Start(ctx, controlplane.Options{CRDs: crds, Audit: true}); err != nil {
+		return err
+	}
+	config, err := s.controlPlane.User("bench-"+user, "system:masters")
+	if err != nil {
+		return err
+	}
+	if s.client, err = client.NewWithWatch(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	scheme, err := floorScheme()
+	if err != nil {
+		return err
+	}
+	if config, err = s.controlPlane.User(bareUser); err != nil {
+		return err
+	}
+	if s.bare, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("bare client: %w", err)
+	}
+	return nil
+}
+
+// plan makes programs of the commands.
+func (s *system) plan(ctx context.Context) error {
+	for _, c := range s.what.commands {
+		drivers := []*driver{nil}
+		if strings.Contains(c.line, "${SOCKET}") || strings.Contains(c.line, "${SERVE}") {
+			drivers = nil
+			for i := range s.drivers {
+				drivers = append(drivers, &s.drivers[i])
+			}
+		}
+		for i, d := range drivers {
+			p := &program{role: c.role, name: c.role, of: d}
+			if i > 0 {
+				p.name += fmt.Sprintf("-%d", i+1)
+			}
+			if err := s.complete(ctx, p, c.line); err != nil {
+				return err
+			}
+			s.programs = append(s.programs, p)
+		}
+	}
+	return nil
+}
+
+// complete gives a program its arguments, and the file by which it reaches the API server.
+func (s *system) complete(ctx context.Context, p *program, line string) error {
+	with := values{"BIN": s.dir, "DIR": s.what.dir, "KUBECONFIG": filepath.Join(s.dir, p.name+".kubeconfig")}
+	if p.of != nil {
+		maps.Copy(with, values{"SOCKET": p.of.socket, "DRIVER": p.of.name, "SERVE": p.of.serve})
+	}
+	if strings.Contains(line, "${HEALTH}") {
+		var err error
+		if p.health, err = freeAddress(ctx); err != nil {
+			return err
+		}
+		with["HEALTH"] = p.health
+	}
+	p.arguments = strings.Fields(with.expand(line))
+	var groups []string
+	if s.what.dir != "" {
+		groups = []string{"system:masters"}
+	}
+	config, err := s.controlPlane.User(p.user(), groups...)
+	if err != nil {
+		return err
+	}
+	return controlplane.WriteKubeconfig(with["KUBECONFIG"], config, namespace)
+}
+
+func (s *system) launch(p *program) error {
+	log, err := os.OpenFile(filepath.Join(s.dir, p.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("log of the %s: %w", p.name, err)
+	}
+	command := exec.Command(p.arguments[0], p.arguments[1:]...)
+	command.Stdout, command.Stderr = log, log
+	err = errors.Join(command.Start(), log.Close())
+	if err != nil {
+		return fmt.Errorf("start the %s: %w", p.name, err)
+	}
+	p.running = command
+	return nil
+}
+
+// end stops a program.
+func (s *system) end(p *program) error {
+	command := p.running
+	if p.running = nil; command == nil {
 		return nil
 	}
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-		return fmt.Errorf("stop the %s: %w", name, err)
+		return fmt.Errorf("stop the %s: %w", p.name, err)
 	}
 	late := time.AfterFunc(grace, func() { _ = command.Process.Kill() })
 	defer late.Stop()
-	err := command.Wait()
-	if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		cpu := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-		s.used += cpu
-		fmt.Printf("%s: %v CPU, %d MiB at most\n", name, cpu.Round(roundTo), usage.Maxrss/1024)
-	}
-	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(s.dir, name+".log")) // the first error counts
-		return fmt.Errorf("the %s failed: %w\n%s", name, err, log[max(0, len(log)-2000):])
+	if err := command.Wait(); err != nil && s.what.dir == "" {
+		log, _ := os.ReadFile(filepath.Join(s.dir, p.name+".log")) // the first error counts
+		return fmt.Errorf("the %s failed: %w\n%s", p.name, err, log[max(0, len(log)-2000):])
 	}
 	return nil
 }
@@ -171,96 +228,76 @@ func (s *system) end(name string) error {
 // stop ends all, the last first.
 func (s *system) stop() error {
 	var errs []error
-	for _, v := range slices.Backward(s.order) {
-		errs = append(errs, s.end(v))
+	for _, p := range slices.Backward(s.programs) {
+		errs = append(errs, s.end(p))
 	}
 	if s.controlPlane != nil {
 		errs = append(errs, s.controlPlane.Stop())
 	}
-	printRest(s.used)
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
 
-// printRest prints the CPU time of the processes that ended and were not
-// printed by themselves: the control plane.
-func printRest(printed time.Duration) {
-	var all syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &all); err != nil {
-		return
-	}
-	total := time.Duration(all.Utime.Nano() + all.Stime.Nano())
-	fmt.Printf("control plane: %v CPU\n", (total - printed).Round(roundTo))
-}
-
-// allow creates the roles as deployed, and binds them.
-func (s *system) allow(ctx context.Context) error {
-	for _, name := range []string{namespace, deploy.SystemNamespace} {
-		if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+// prepare creates the classes and waits until a first pair of each driver was served.
+func (s *system) prepare(ctx context.Context) error {
+	for _, d := range s.drivers {
+		if err := s.createClasses(ctx, d.class, d.name, "{}"); err != nil {
 			return err
 		}
 	}
-	manifests, err := deploy.RBAC()
+	pairs := newPairs(len(s.drivers), "warm", s.drivers, namespace)
+	for _, m := range []move{creation, deletion} {
+		if _, err := s.do(ctx, m, pairs, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *system) createClasses(ctx context.Context, class, driver, parameters string) error {
+	objects, err := values{"CLASS": class, "DRIVER": driver, "PARAMETERS": parameters}.objects(s.what.classes)
 	if err != nil {
-		return err
+		return fmt.Errorf("classes.yaml: %w", err)
 	}
-	if manifests["driver"], err = deploy.DriverLease(driverName); err != nil {
-		return err
-	}
-	for _, manifest := range manifests {
-		if err := s.createAll(ctx, manifest); err != nil {
-			return err
-		}
-	}
-	return errors.Join(
-		s.bind(ctx, controllerUser, deploy.ControllerRole, deploy.ControllerLeaderRole),
-		s.bind(ctx, sidecarUser, deploy.SidecarRole, deploy.DriverLeaderRole(driverName)),
-		s.bind(ctx, bareUser, deploy.ControllerRole, ""), s.bind(ctx, bareUser, deploy.SidecarRole, ""),
-		// What the controller may do with claims, for the Buckets that stand for claims in the floor.
-		s.create(ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: bareUser},
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{cosiapi.GroupName}, Resources: []string{"buckets", "buckets/status"}, Verbs: []string{"update"}}},
-		}),
-		s.bind(ctx, bareUser, bareUser, ""))
-}
-
-// createAll creates the objects of a file with several YAML documents.
-func (s *system) createAll(ctx context.Context, manifest []byte) error {
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(object)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("roles: %w", err)
-		}
+	for _, object := range objects {
 		if err := s.create(ctx, object); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// bind gives a user a role for all namespaces, and one for the system namespace
-// unless that is empty.
-func (s *system) bind(ctx context.Context, user, clusterRole, role string) error {
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}
-	err := s.create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user + "-" + clusterRole}, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole},
-	})
-	if err != nil || role == "" {
-		return err
+// newPairs are n that that take turns with drivers and namespaces.
+func newPairs(n int, prefix string, drivers []driver, namespaces ...string) []pair {
+	all := make([]pair, n)
+	for i := range all {
+		d := drivers[i%len(drivers)]
+		all[i] = pair{
+			namespace: namespaces[i/len(drivers)%len(namespaces)], name: fmt.Sprintf("%s-%d", prefix, i), class: d.class, protocol: d.protocol,
+		}
 	}
-	return s.create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: user, Namespace: deploy.SystemNamespace}, Subjects: subjects,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role},
-	})
+	return all
+}
+
+// roles are the components by the users that they act as.
+func (s *system) roles() map[string]string {
+	roles := map[string]string{"bench-" + user: user}
+	for _, p := range s.programs {
+		roles[p.user()] = p.role
+	}
+	return roles
 }
 
 func (s *system) create(ctx context.Context, object client.Object) error {
 	if err := s.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+		return fmt.Errorf("create %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 	}
 	return nil
+}
+
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
 }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// behaviour is the parameter of a class by which its buckets fail or hang.
+const (
+	behaviour = "bench"
+	fails     = "fails"
+	hangs     = "hangs"
+	createRPC = string(driverfake.CreateBucket)
+)
+
+// A driver is one of the drivers of a bench. Its class has the same name.
+type driver struct{ name, class, protocol, socket, serve string }
+
+// cloudDriver is the driver for a cloud, on the fake store of that.
+func cloudDriver(dir, cloud string) driver {
+	class := strings.ToLower(cloud)
+	d := driver{name: class + ".bench.cooper.dev", class: class, protocol: cloud, socket: filepath.Join(dir, class+".sock")}
+	d.serve = fmt.Sprintf("%s -cloud=%s -serve-driver=%s -driver-name=%s", filepath.Join(dir, "drivers"), cloud, d.socket, d.name)
+	return d
+}
+
+// newDriver is the n-th of those that keep everything in memory.
+func newDriver(dir, self string, n int) driver {
+	d := driver{
+		name: fmt.Sprintf("bench-%d.cooper.dev", n), class: fmt.Sprintf("bench-%d", n), protocol: "S3",
+		socket: fmt.Sprintf("%s/driver-%d.sock", dir, n),
+	}
+	d.serve = fmt.Sprintf("%s -serve-driver=%s -driver-name=%s", self, d.socket, d.name)
+	return d
+}
+
+// calls is how often each RPC was called.
+type calls struct {
+	mu    sync.Mutex
+	byRPC map[string]int
+	// letGo is closed when no call is to hang any more.
+	letGo   chan struct{}
+	release func()
+}
+
+// intercept counts a call, and lets it hang or fail if its class says so. Deletions always work.
+func (c *calls) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	rpc := path.Base(info.FullMethod)
+	c.mu.Lock()
+	c.byRPC[rpc]++
+	c.mu.Unlock()
+	if r, creates := request.(*cosi.DriverCreateBucketRequest); creates {
+		switch r.GetParameters()[behaviour] {
+		case hangs:
+			select {
+			case <-ctx.Done():
+				return nil, status.FromContextError(ctx.Err()).Err()
+			case <-c.letGo:
+			}
+		case fails:
+			return nil, status.Error(codes.Unavailable, "this class always fails")
+		}
+	}
+	return handle(ctx, request)
+}
+
+// ServeHTTP responds with the numbers, as JSON. DELETE lets the calls go that hang.
+func (c *calls) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodDelete {
+		c.release()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := json.NewEncoder(w).Encode(c.byRPC); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// serveDriver is the process of a driver.
+func serveDriver(ctx context.Context, name, socket string) error {
+	letGo := make(chan struct{})
+	counts := &calls{byRPC: map[string]int{}, letGo: letGo, release: sync.OnceFunc(func() { close(letGo) })}
+	d, err := driverfake.New(driverfake.Options{Name: name, ServerOptions: []grpc.ServerOption{grpc.ChainUnaryInterceptor(counts.intercept)}})
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", countsOf(socket))
+	if err != nil {
+		return fmt.Errorf("numbers of calls: %w", err)
+	}
+	server := &http.Server{Handler: counts, ReadHeaderTimeout: grace}
+	go func() { _ = server.Serve(listener) }()
+	return errors.Join(d.Serve(ctx, "unix://"+socket), server.Close())
+}
+
+// countsOf is the socket at which the driver of a socket says how often it was called.
+func countsOf(socket string) string { return socket + ".calls" }
+
+// ask asks a driver in memory how often it was called, by RPC. Another driver says nothing.
+func (d driver) ask(ctx context.Context, method string) (map[string]int, error) {
+	counts := map[string]int{}
+	if _, err := os.Stat(countsOf(d.socket)); err != nil {
+		return counts, nil
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", countsOf(d.socket))
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://driver/", http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("numbers of calls: %w", err)
+	}
+	response, err := (&http.Transport{DialContext: dial, DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		return nil, fmt.Errorf("numbers of calls of the driver %s: %w", d.name, err)
+	}
+	if err := errors.Join(json.NewDecoder(response.Body).Decode(&counts), response.Body.Close()); err != nil {
+		return nil, fmt.Errorf("numbers of calls of the driver %s: %w", d.name, err)
+	}
+	return counts, nil
+}
+
+// rpcs is how often the drivers in memory were called.
+func (s *system) rpcs(ctx context.Context) (map[string]int, error) {
+	total := map[string]int{}
+	for _, d := range s.drivers {
+		counts, err := d.ask(ctx, http.MethodGet)
+		if err != nil {
+			return nil, err
+		}
+		for rpc, n := range counts {
+			total[rpc] += n
+		}
+	}
+	// The sidecar asks it to know whether the driver is there, whatever there is to do.
+	maps.DeleteFunc(total, func(rpc string, _ int) bool { return rpc == string(driverfake.GetInfo) || rpc == "Check" })
+	return total, nil
+}

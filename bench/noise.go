@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+const (
+	// hanging is how many claims there are whose calls hang.
+	hanging = 100
+	// enough is how long single pairs are measured beside one noise.
+	enough = 5 * time.Minute
+)
+
+// A noise goes on while single pairs are measured beside it.
+type noise struct {
+	name string
+	// make begins it, and returns what ends it.
+	make func(ctx context.Context) (end func() error, err error)
+	// watched says that its own requests are counted for a while.
+	watched bool
+}
+
+// withNoise measures single pairs alone, then beside each noise.
+func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
+	t := table{title: "single pairs"}
+	var alone timing
+	for _, n := range []noise{
+		{name: "alone", make: func(context.Context) (func() error, error) { return func() error { return nil }, nil }},
+		{name: "beside a watch that reconnects every second", make: s.reconnects},
+		{name: fmt.Sprintf("beside %d claims that fail", o.noise), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, fails, o.noise) }, watched: true},
+		{name: fmt.Sprintf("beside %d claims whose calls hang", hanging), make: func(ctx context.Context) (func() error, error) { return s.claims(ctx, hangs, hanging) }},
+	} {
+		took, steady, err := s.beside(ctx, n, o.singles, o.idle)
+		if err != nil {
+			return []table{t}, fmt.Errorf("%s: %w", n.name, err)
+		}
+		if len(t.columns) == 0 {
+			alone = took
+		}
+		figures := []figure{{"pairs", float64(len(took.accesses))}}
+		for _, k := range []kind{claim, access} {
+			figures = append(figures, latencies(string(k), took.of(k), nil)...)
+			figures = append(figures, figure{
+				string(k) + " p90 / that alone", float64(quantile(took.of(k), 0.9)) / float64(max(quantile(alone.of(k), 0.9), 1)),
+			})
+		}
+		if n.watched {
+			figures = append(figures, figure{"requests per second without them", float64(steady.total()) / o.idle.Seconds()})
+			for _, kind := range slices.Sorted(maps.Keys(steady.requests)) {
+				figures = append(figures, figure{"- " + kind, float64(steady.requests[kind]) / o.idle.Seconds()})
+			}
+		}
+		t.columns = append(t.columns, column{name: n.name, figures: figures})
+	}
+	return []table{t}, nil
+}
+
+// beside measures single pairs while there is noise, and what is asked for by that alone.
+func (s *system) beside(ctx context.Context, n noise, singles int, span time.Duration) (took timing, steady tally, err error) {
+	end, err := n.make(ctx)
+	if err != nil {
+		return took, steady, err
+	}
+	if n.watched {
+		if steady, err = s.steady(ctx, span); err != nil {
+			return took, steady, errors.Join(err, end())
+		}
+	}
+	pairs := newPairs(singles, "single", s.drivers, namespace)
+	limited, cancel := context.WithTimeout(ctx, enough)
+	defer cancel()
+	took, err = s.do(limited, creation, pairs, true)
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = nil // how long the last one has waited is one of the times
+	}
+	if err = errors.Join(err, end()); err == nil {
+		_, err = s.do(ctx, deletion, pairs[:len(took.claims)], false)
+	}
+	return took, steady, err
+}
+
+// steady is what is asked for in a span of time, after another one in which what fails may slow down.
+func (s *system) steady(ctx context.Context, span time.Duration) (tally, error) {
+	if err := wait(ctx, span); err != nil {
+		return tally{}, err
+	}
+	if _, err := s.fresh(); err != nil {
+		return tally{}, err
+	}
+	if err := wait(ctx, span); err != nil {
+		return tally{}, err
+	}
+	return s.fresh()
+}
+
+// reconnects is a client that lists and watches all claims and accesses anew every second.
+func (s *system) reconnects(ctx context.Context) (func() error, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error)
+	go func() {
+		for {
+			if err := s.connect(ctx); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	return func() error {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}, nil
+}
+
+// connect lists and watches all claims and accesses for a second.
+func (s *system) connect(ctx context.Context) error {
+	for _, k := range []kind{claim, access} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(s.kinds[k])
+		if err := s.client.List(ctx, list); err != nil {
+			return fmt.Errorf("list: %w", err)
+		}
+		watching, err := s.client.Watch(ctx, list)
+		if err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		defer watching.Stop()
+		go func() {
+			for range watching.ResultChan() { //nolint:revive // who reads slowly is cut off
+			}
+		}()
+	}
+	return wait(ctx, time.Second)
+}
+
+// claims creates claims of a class with a behaviour, and waits until their first calls were made.
+func (s *system) claims(ctx context.Context, of string, n int) (end func() error, err error) {
+	d := s.drivers[0]
+	if err := s.createClasses(ctx, of, d.name, fmt.Sprintf("{%s: %s}", behaviour, of)); err != nil {
+		return nil, err
+	}
+	if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: of}}); err != nil {
+		return nil, err
+	}
+	pairs := newPairs(n, of, []driver{{class: of, protocol: d.protocol}}, of)
+	before, err := s.rpcs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := inTurns(ctx, n, func(ctx context.Context, i int) error { return s.ask(ctx, creation, claim, pairs[i]) }); err != nil {
+		return nil, err
+	}
+	inTime, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	wanted := n
+	if of == hangs {
+		wanted = 1 // the others may have to wait for it
+	}
+	err = controlplane.Until(inTime, func(ctx context.Context) error {
+		now, err := s.rpcs(ctx)
+		if made := now[createRPC] - before[createRPC]; err == nil && made < wanted {
+			err = fmt.Errorf("%d of %d claims were tried", made, n)
+		}
+		return err
+	})
+	return func() error {
+		_, err := d.ask(ctx, http.MethodDelete)
+		return errors.Join(err, s.endClaims(ctx, pairs))
+	}, err
+}
+
+// endClaims deletes claims and waits until they are gone.
+func (s *system) endClaims(ctx context.Context, of []pair) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen, err := s.observe(ctx)
+	if err != nil {
+		return err
+	}
+	if err := inTurns(ctx, len(of), func(ctx context.Context, i int) error { return s.ask(ctx, deletion, claim, of[i]) }); err != nil {
+		return err
+	}
+	for _, p := range of {
+		if _, err := seen.await(ctx, sighting{fact: gone, kind: claim, of: p}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+const (
+	// few is how many pairs there are where many are compared with it.
+	few = 10
+	// large is the size of the parameters of a large class.
+	large = 64 << 10
+	// settling is how long a program that starts may wait before it works: for the Lease of the one before, if nobody
+	// took it back.
+	settling = 20 * time.Second
+)
+
+// atScale measures what many pairs cost that are there.
+func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
+	grows := table{title: fmt.Sprintf("%d pairs in %d namespaces", o.scale, o.namespaces)}
+	rests := table{title: fmt.Sprintf("%d pairs that need nothing", o.scale)}
+	namespaces, err := s.newNamespaces(ctx, o.namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.largeClasses(ctx, o.classes); err != nil {
+		return nil, err
+	}
+	pairs := newPairs(o.scale, "many", s.drivers, namespaces...)
+	made := 0
+	var first [2]*phase
+	for _, n := range []int{min(few, o.scale), o.scale} {
+		created := &phase{move: creation, pairs: n - made}
+		err := s.measured(ctx, &created.meter, func() (err error) {
+			created.timing, err = s.do(ctx, creation, pairs[made:n], false)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		beside, phases, err := s.column(ctx, step{name: fmt.Sprintf("a pair beside %d", n), pairs: o.singles, single: true, drivers: s.drivers})
+		if err != nil {
+			return nil, err
+		}
+		if made == 0 {
+			first = phases
+		}
+		beside.figures = append(beside.figures, compared(phases[0], first[0])...)
+		grows.columns = append(grows.columns, column{fmt.Sprintf("creation of %d", created.pairs), created.figures()}, beside)
+		made = n
+	}
+	if rests.columns, err = s.restarts(ctx); err != nil {
+		return nil, err
+	}
+	idle, err := s.idle(ctx, o.idle)
+	if err != nil {
+		return nil, err
+	}
+	rests.columns = append(rests.columns, idle)
+	goes, err := s.namespaceGoes(ctx, namespaces[0], pairs)
+	grows.columns = append(grows.columns, goes)
+	return []table{grows, rests}, err
+}
+
+// compared is what pairs take in comparison.
+func compared(now, first *phase) []figure {
+	var all []figure
+	for _, k := range []kind{claim, access} {
+		all = append(all, figure{
+			fmt.Sprintf("create: %s p50 / beside %d", k, few), float64(quantile(now.timing.of(k), 0.5)) / float64(max(quantile(first.timing.of(k), 0.5), 1)),
+		})
+	}
+	return all
+}
+
+func (s *system) largeClasses(ctx context.Context, n int) error {
+	for i := range n {
+		parameters := fmt.Sprintf("{large: %q}", strings.Repeat("x", large-len("large")))
+		if err := s.createClasses(ctx, fmt.Sprintf("large-%d", i), s.drivers[0].name, parameters); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *system) newNamespaces(ctx context.Context, n int) ([]string, error) {
+	var all []string
+	for i := range n {
+		name := fmt.Sprintf("many-%d", i)
+		if err := s.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return nil, err
+		}
+		all = append(all, name)
+	}
+	return all, nil
+}
+
+// restarts restarts each program that says when it is ready, one after the other.
+func (s *system) restarts(ctx context.Context) ([]column, error) {
+	var columns []column
+	for _, p := range s.programs {
+		if p.health == "" {
+			continue
+		}
+		var began time.Time
+		var started time.Duration
+		var m meter
+		err := s.measured(ctx, &m, func() error {
+			if err := s.end(p); err != nil {
+				return err
+			}
+			began = time.Now()
+			if err := s.launch(p); err != nil {
+				return err
+			}
+			err := controlplane.UntilEvery(ctx, tick, p.isReady)
+			started = time.Since(began)
+			if err != nil {
+				return err
+			}
+			// It may have to wait for the lease of the one before, and looks at all there is then.
+			return wait(ctx, settling)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("restart the %s: %w", p.name, err)
+		}
+		figures := append([]figure{{"ready after, s", started.Seconds()}, {"last request after, s", m.asked.last.Sub(began).Seconds()}}, m.sums(p.role)...)
+		columns = append(columns, column{name: "restart of the " + p.name, figures: figures})
+	}
+	return columns, nil
+}
+
+// isReady asks a program whether it is ready.
+func (p *program) isReady(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.health+"/readyz", http.NoBody)
+	if err != nil {
+		return fmt.Errorf("readiness: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("readiness: %w", err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+		return fmt.Errorf("readiness: %s", response.Status)
+	}
+	return nil
+}
+
+// idle measures what components do when there is nothing to do.
+func (s *system) idle(ctx context.Context, span time.Duration) (column, error) {
+	var m meter
+	if err := s.measured(ctx, &m, func() error { return wait(ctx, span) }); err != nil {
+		return column{}, err
+	}
+	figures := m.sums("")
+	for _, role := range slices.Sorted(maps.Keys(m.used)) {
+		figures = append(figures, figure{role + ", % of a core", 100 * m.used[role].cpu.Seconds() / span.Seconds()})
+	}
+	return column{name: fmt.Sprintf("%v idle", span), figures: figures}, nil
+}
+
+// namespaceGoes deletes a namespace with all its pairs.
+func (s *system) namespaceGoes(ctx context.Context, name string, of []pair) (column, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	goes := &phase{move: deletion}
+	err := s.measured(ctx, &goes.meter, func() error {
+		seen, err := s.observe(ctx)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := s.client.Delete(ctx, object); err != nil {
+			return fmt.Errorf("delete the namespace %s: %w", name, err)
+		}
+		for _, p := range of {
+			if p.namespace != name {
+				continue
+			}
+			goes.pairs++
+			for _, k := range []kind{access, claim} {
+				when, err := seen.await(ctx, sighting{fact: gone, kind: k, of: p})
+				if err != nil {
+					return err
+				}
+				goes.timing.took(k, when.Sub(began))
+			}
+		}
+		err = controlplane.Until(ctx, func(ctx context.Context) error {
+			if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the namespace %s is still there: %w", name, err)
+			}
+			return nil
+		})
+		goes.timing.done = time.Since(began)
+		return err
+	})
+	figures := goes.figures()
+	for _, role := range slices.Sorted(maps.Keys(goes.used)) {
+		figures = append(figures, figure{role + ", MiB more than before", mebibytes(goes.used[role].grown)})
+	}
+	return column{name: fmt.Sprintf("deletion of a namespace of %d", goes.pairs), figures: figures}, err
+}
