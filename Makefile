@@ -77,7 +77,9 @@ fuzz: ## fuzz every target for a while (FUZZTIME=60s each, FUZZ= a regular expre
 	@bash hack/fuzz.sh $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: bench
-bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000), then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000), gcsfake beside fake-gcs-server
+bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000: bench/README.md), the drivers on the fakes, then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000), gcsfake beside fake-gcs-server
 	@go run ./bench $(ARGS)
+	@go run ./bench -clouds=S3,Azure,GCS -bursts=200
+	@go test ./bench/drivers -run='^$$' -bench=. -benchtime=200x
 	@go run ./bench/s3fake $(S3ARGS)
 	@go run ./bench/gcsfake

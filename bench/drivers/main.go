@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command drivers serves one of the drivers of this repository, on the fake store of its cloud, which is a process of its
+// own: so figures of the driver have nothing of the store in them. Its benchmarks measure each RPC of each driver in the
+// same way. It is started by the bench.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench/drivers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	name := flag.String("cloud", "", "S3, Azure or GCS")
+	driverName := flag.String("driver-name", "", "what the driver is called")
+	socket := flag.String("serve-driver", "", "where the driver listens; without it, the store is served until standard input ends")
+	flag.Parse()
+	if *socket == "" {
+		return serveStore(*name, os.Stdin, os.Stdout)
+	}
+	dir, err := os.MkdirTemp("", "bench-driver-")
+	if err != nil {
+		return fmt.Errorf("directory: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("own program: %w", err)
+	}
+	at, end, err := startStore(ctx, dir, self, "-cloud="+*name)
+	if err != nil {
+		return err
+	}
+	driver, err := clouds[*name].driver(*driverName, at)
+	if err == nil {
+		err = driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: "unix://" + *socket, Logger: slog.New(slog.DiscardHandler)})
+	}
+	return errors.Join(err, end())
+}
