@@ -115,6 +115,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-of-somebody-else", "secret-name-twice")
 	bothWays(t, setup{poll: 100 * time.Millisecond}, func(t *testing.T, o setup) {
+		o.poll = 100 * time.Millisecond // the watch reports no foreign Secrets
 		w := pair(t, o, multiBucket)
 		access := w.access("app", "keys", "photos", "films")
 		foreign := secret(access, 1)
@@ -191,6 +192,7 @@ func TestLeftoverSecret(t *testing.T) {
 		w := pair(t, o)
 		access := w.access("app", "keys", "photos")
 		leftover := secret(access, 0)
+		leftover.Labels = map[string]string{cosiapi.AccessSecretLabel: "true"}
 		leftover.Annotations = map[string]string{ // by an owner the garbage collector would delete it at once
 			"cooper.dev/access-uid": "of-the-one-before", cosiapi.BucketAccessReferenceAnnotation: w.namespace + "/app",
 		}
@@ -290,8 +292,8 @@ func TestSecrets(t *testing.T) {
 			t.Error("the Secrets hold different credentials")
 		}
 		for i, s := range []*corev1.Secret{one, two} {
-			if !cosiapi.HasProtection(s) || !metav1.IsControlledBy(s, access) || s.Type != corev1.SecretTypeOpaque || string(s.Data["COSI_PROTOCOL"]) != "S3" {
-				t.Errorf("finalizer, owner, type or protocol is wrong: %v", s.ObjectMeta)
+			if !cosiapi.HasProtection(s) || s.Labels[cosiapi.AccessSecretLabel] != "true" || !metav1.IsControlledBy(s, access) || s.Type != corev1.SecretTypeOpaque || string(s.Data["COSI_PROTOCOL"]) != "S3" {
+				t.Errorf("finalizer, label, owner, type or protocol is wrong: %v", s.ObjectMeta)
 			}
 			diff(t, "references of the Secret", []string{w.namespace + "/app", w.namespace + "/" + access.Spec.BucketClaims[i].BucketClaimName},
 				[]string{s.Annotations[cosiapi.BucketAccessReferenceAnnotation], s.Annotations[cosiapi.BucketClaimReferenceAnnotation]})
@@ -302,6 +304,7 @@ func TestSecrets(t *testing.T) {
 			"a stale key":         func(s *corev1.Secret) { s.Data["OLD"] = []byte("value") },
 			"a missing finalizer": func(s *corev1.Secret) { s.Finalizers = nil },
 			"a missing reference": func(s *corev1.Secret) { s.Annotations = nil },
+			"a missing label":     func(s *corev1.Secret) { s.Labels = nil },
 		} {
 			change(w, one.DeepCopy(), spoil)
 			until(w, one.DeepCopy(), what+" is repaired", sameAs(one))
@@ -320,7 +323,7 @@ func sameAs(want *corev1.Secret) func(*corev1.Secret) error {
 		if len(want.Annotations) != len(got.Annotations) {
 			return fmt.Errorf("it has other annotations: %v", got.Annotations)
 		}
-		if d := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations, ofAny) + cmp.Diff(want.Finalizers, got.Finalizers); d != "" {
+		if d := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations, ofAny) + cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.Finalizers, got.Finalizers); d != "" {
 			return errors.New("it differs: " + d)
 		}
 		return nil

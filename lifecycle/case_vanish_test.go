@@ -267,17 +267,32 @@ func TestAccessRemovedByHandDuringItsGrant(t *testing.T) {
 // An access that went while no sidecar ran is known by its Secret alone.
 func TestAccessRemovedByHandUnseen(t *testing.T) {
 	t.Parallel()
-	covers(t, "access-removed-unseen")
-	w := pair(t, setup{watchSecrets: true, backoff: patient()})
-	access, neighbour := w.granted("app", "keys", "photos"), w.granted("neighbour", "keys", "films")
-	w.stop(theSidecar)
-	w.removeByHand(access.DeepCopy())
-	w.runSidecar()
-	w.revoked(access)
-	w.gone(secret(access, 0))
-	w.settled()
-	if w.account(neighbour.Status.AccountID).ID == "" {
-		t.Error("the account of another access was revoked")
+	covers(t, "access-removed-unseen", "secret-without-label")
+	for name, earlier := range map[string]bool{"with a Secret of this version": false, "with a Secret of an earlier version": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := pair(t, setup{watchSecrets: true, backoff: patient()})
+			access, neighbour := w.granted("app", "keys", "photos"), w.granted("neighbour", "keys", "films")
+			w.stop(theSidecar)
+			if earlier {
+				change(w, secret(access, 0), func(s *corev1.Secret) { s.Labels = nil })
+				change(w, secret(neighbour, 0), func(s *corev1.Secret) { s.Labels = nil })
+			}
+			w.removeByHand(access.DeepCopy())
+			w.runSidecar()
+			w.revoked(access)
+			w.gone(secret(access, 0))
+			until(w, secret(neighbour, 0), "the Secret of another access has the label", func(s *corev1.Secret) error {
+				if s.Labels[cosiapi.AccessSecretLabel] == "" {
+					return errNot
+				}
+				return nil
+			})
+			w.settled()
+			if w.account(neighbour.Status.AccountID).ID == "" {
+				t.Error("the account of another access was revoked")
+			}
+		})
 	}
 }
 
@@ -290,27 +305,27 @@ func TestForgedSecrets(t *testing.T) {
 	for name, forge := range fulltest.Rows(t, map[string]func(w *world, tenant client.Client, own, foreign *corev1.Secret){
 		"a copy of a Secret": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
 			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "forged", Annotations: foreign.Annotations, Finalizers: foreign.Finalizers,
+				Namespace: w.namespace, Name: "forged", Annotations: foreign.Annotations, Labels: foreign.Labels, Finalizers: foreign.Finalizers,
 			}}
 			w.must(tenant.Create(w.t.Context(), forged))
 		},
 		"a copy in another namespace": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
 			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Finalizers: foreign.Finalizers,
+				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Labels: foreign.Labels, Finalizers: foreign.Finalizers,
 			}}
 			forged.Annotations[cosiapi.BucketAccessReferenceAnnotation] = "elsewhere/foreign"
 			w.must(tenant.Create(w.t.Context(), forged))
 		},
 		"a copy for what cannot be an access": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
 			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Finalizers: foreign.Finalizers,
+				Namespace: w.namespace, Name: "forged", Annotations: maps.Clone(foreign.Annotations), Labels: foreign.Labels, Finalizers: foreign.Finalizers,
 			}}
 			forged.Annotations[cosiapi.BucketAccessReferenceAnnotation] = w.namespace + "/.."
 			w.must(tenant.Create(w.t.Context(), forged))
 		},
 		"a copy under the name of the original": func(w *world, tenant client.Client, _, foreign *corev1.Secret) {
 			forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: w.namespace, Name: foreign.Name, Annotations: foreign.Annotations, Finalizers: foreign.Finalizers,
+				Namespace: w.namespace, Name: foreign.Name, Annotations: foreign.Annotations, Labels: foreign.Labels, Finalizers: foreign.Finalizers,
 			}}
 			w.must(tenant.Create(w.t.Context(), forged))
 		},
@@ -399,7 +414,7 @@ func TestSecretThatWasStripped(t *testing.T) {
 			deleted(w, tenant, access)
 			w.runSidecar()
 		}},
-		"after its access has gone": {setup{watchSecrets: true, unguarded: true}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
+		"after its access has gone": {setup{watchSecrets: true, unguarded: true, resync: patient().Max}, func(w *world, tenant client.Client, access *cosiapi.BucketAccess) {
 			w.delete(access.DeepCopy())
 			w.gone(access.DeepCopy(), secret(access, 0))
 			copied := secret(access, 0)

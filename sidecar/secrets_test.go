@@ -33,10 +33,11 @@ func startWatching(t *testing.T, watch bool) *system {
 	t.Helper()
 	s := newSystem(t, driverfake.Options{})
 	s.options.WatchSecrets = watch
+	s.options.SecretPoll = 100 * time.Millisecond // of foreign Secrets, which no watch reports
 	if watch {
 		s.bind(deploy.SidecarWatchSecretsRole)
 	} else {
-		s.options.SecretPoll, s.options.Resync = 100*time.Millisecond, 100*time.Millisecond
+		s.options.Resync = 100 * time.Millisecond
 	}
 	s.run()
 	return s
@@ -198,6 +199,7 @@ func TestSecretEditedAndDeleted(t *testing.T) {
 				"a stale key":          func(secret *corev1.Secret) { secret.Data["OLD"] = []byte("value") },
 				"a missing finalizer":  func(secret *corev1.Secret) { secret.Finalizers = nil },
 				"a missing annotation": func(secret *corev1.Secret) { secret.Annotations = nil },
+				"a missing label":      func(secret *corev1.Secret) { secret.Labels = nil },
 				"a missing owner":      func(secret *corev1.Secret) { secret.OwnerReferences = nil },
 			} {
 				testenv.Change(s.Env, original.DeepCopy(), spoil)
@@ -219,7 +221,7 @@ func TestSecretEditedAndDeleted(t *testing.T) {
 func sameContent(want *corev1.Secret) func(*corev1.Secret) error {
 	return func(got *corev1.Secret) error {
 		if diff := cmp.Diff(want.Data, got.Data) + cmp.Diff(want.Annotations, got.Annotations) + cmp.Diff(want.Finalizers, got.Finalizers) +
-			cmp.Diff(want.OwnerReferences, got.OwnerReferences); diff != "" {
+			cmp.Diff(want.Labels, got.Labels) + cmp.Diff(want.OwnerReferences, got.OwnerReferences); diff != "" {
 			return fmt.Errorf("it differs: %s", diff)
 		}
 		return nil

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
@@ -110,7 +111,7 @@ func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 		b = b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			of := p.find(ctx, client.InNamespace(obj.GetNamespace()), client.MatchingFields{bySecret: obj.GetName()})
 			return append(of, p.suspects(ctx, obj)...)
-		}), builder.OnlyMetadata)
+		}), builder.OnlyMetadata).WatchesRawSource(source.Func(p.sweep))
 	}
 	return b.Complete(r)
 }

@@ -63,6 +63,10 @@ const (
 	CreatedAnnotation = "cooper.dev/created"
 )
 
+// AccessSecretLabel is on every access Secret, value "true", so that a sidecar
+// that watches Secrets gets no others. It is not in the KEP.
+const AccessSecretLabel = "cooper.dev/access-secret"
+
 // Condition types (KEP section "Conditions"; DeprovisionFailed and
 // ReleaseHeld are Cooper's).
 const (

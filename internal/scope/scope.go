@@ -18,3 +18,11 @@ type Scope struct {
 func (s Scope) Includes(namespace string) bool {
 	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, namespace)
 }
+
+// Each returns the namespaces to list one by one; an empty one stands for all.
+func (s Scope) Each() []string {
+	if len(s.Namespaces) == 0 {
+		return []string{""}
+	}
+	return s.Namespaces
+}

@@ -361,6 +361,10 @@ func ofSecrets() []Case {
 			Sentence: "A Secret off which a user took what says whose it is goes when it is deleted, its access gets another one, and what it still proves is revoked.",
 		},
 		{
+			ID: "secret-without-label", Section: annotations, Decision: "0028",
+			Sentence: "A Secret without our label, as an earlier version wrote it, gets it with the first look at its access; if that is gone, it is found all the same by a sidecar that may list Secrets.",
+		},
+		{
 			ID: "secret-of-somebody-else", Section: granting, Decision: "0010",
 			Sentence: "A Secret of somebody else is never written; the access waits, before its first call, until that Secret is gone.",
 		},
@@ -378,7 +382,7 @@ func ofSecrets() []Case {
 		},
 		{
 			ID: "secret-metadata", Section: annotations, Decision: "0010",
-			Sentence: "A Secret has the finalizer, both reference annotations and its access as owner, and what users change or delete in it is restored.",
+			Sentence: "A Secret has the finalizer, our label, both reference annotations and its access as owner, and what users change or delete in it is restored.",
 		},
 		{
 			ID: "secret-keys", Section: secretData, Decision: "0010",

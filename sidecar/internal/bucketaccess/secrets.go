@@ -264,13 +264,14 @@ func owns(a *cosiapi.BucketAccess, secret *corev1.Secret) bool {
 	return secret.Annotations[ownerAnnotation] == string(a.UID)
 }
 
-// mark puts owner, finalizer and references on the Secret in memory.
+// mark puts owner, finalizer, label and references on the Secret in memory.
 func mark(a *cosiapi.BucketAccess, claim cosiapi.BucketClaimAccess, secret *corev1.Secret) {
 	if metav1.GetControllerOf(secret) == nil {
 		owner := metav1.NewControllerRef(a, cosiapi.GroupVersion().WithKind("BucketAccess"))
 		secret.OwnerReferences = append(secret.OwnerReferences, *owner)
 	}
 	cosiapi.AddProtection(secret)
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, cosiapi.AccessSecretLabel, "true")
 	cosiapi.SetAnnotation(secret, ownerAnnotation, string(a.UID))
 	cosiapi.SetAnnotation(secret, driverAnnotation, a.Status.DriverName)
 	cosiapi.SetAnnotation(secret, cosiapi.BucketAccessReferenceAnnotation, a.Namespace+"/"+a.Name)
@@ -344,6 +345,23 @@ func MadeFor(secret metav1.Object, driver string) (reconcile.Request, types.UID)
 		return reconcile.Request{}, ""
 	}
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: name}}, uid
+}
+
+// Slim takes off a Secret in the cache, of which there are metadata alone, what
+// MadeFor and Stranded do not read: our record of the account is most of it.
+func Slim(obj any) (any, error) {
+	secret, ok := obj.(metav1.Object)
+	if !ok {
+		return obj, nil
+	}
+	notes := secret.GetAnnotations()
+	maps.DeleteFunc(notes, func(key, _ string) bool {
+		return key != ownerAnnotation && key != driverAnnotation && key != cosiapi.BucketAccessReferenceAnnotation
+	})
+	secret.SetAnnotations(notes)
+	secret.SetLabels(nil)
+	secret.SetManagedFields(nil)
+	return obj, nil
 }
 
 // madeFor returns the name and UID of the access that a Secret was made for, by its
