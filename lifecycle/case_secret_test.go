@@ -475,3 +475,43 @@ func TestNewAccessTakesTheAnnotationOver(t *testing.T) {
 	}
 	w.tape.calm()
 }
+
+// Many accesses that want one Secret name do not keep each other busy, and one gets it once it is free.
+func TestManyAccessesWantOneSecretName(t *testing.T) {
+	t.Parallel()
+	covers(t, "secret-name-wanted-by-many", "secret-name-twice")
+	const many = 8
+	w := pair(t, setup{})
+	holder := w.granted("app", "keys", "photos")
+	want := func(i int) *cosiapi.BucketAccess {
+		access := w.access(fmt.Sprintf("rival-%d", i), "keys", "photos")
+		access.Spec.BucketClaims[0].AccessSecretName = holder.Spec.BucketClaims[0].AccessSecretName
+		w.create(access)
+		w.refused(access, conditions.SecretTaken)
+		return access
+	}
+	reads := func() int {
+		return len(w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"get"}, Resources: []string{"secrets"}}))
+	}
+	rivals := []*cosiapi.BucketAccess{}
+	for i := range many {
+		rivals = append(rivals, want(i))
+	}
+	w.settled()
+	before := reads()
+	rivals = append(rivals, want(many))
+	w.settled()
+	if n := reads() - before; n >= many {
+		t.Errorf("another access that wants the name made the sidecar look %d times at the Secret", n)
+	}
+	w.delete(holder.DeepCopy())
+	w.gone(holder)
+	w.eventually("one has it", func(context.Context) error {
+		for _, access := range rivals {
+			if testenv.Condition(get(w, access), cosiapi.ConditionProvisioned).Status == metav1.ConditionTrue {
+				return nil
+			}
+		}
+		return errNot
+	})
+}

@@ -84,26 +84,26 @@ func secretNames(a *cosiapi.BucketAccess) []string {
 }
 
 // watchBuckets wakes a Bucket when it changes, and one that is being deleted when
-// another with its ID does.
+// another with its ID needs that no more.
 func (p *parts) watchBuckets(r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(p.mgr).Named("bucket-"+p.options.Name).
 		For(&cosiapi.Bucket{}).
-		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(p.twins)).
+		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(p.twins), builder.WithPredicates(changed(bucket.Need))).
 		WatchesRawSource(p.buckets.Trigger).
 		WithOptions(p.buckets.Controller()).
 		Complete(r)
 }
 
-// watchAccesses wakes an access when it, one of its Buckets or, with
-// WatchSecrets, one of its Secrets changes, and when another access that has
-// its eye on the same Secret name or the same account does.
+// watchAccesses wakes an access when it, what it needs of one of its Buckets or,
+// with WatchSecrets, one of its Secrets changes, and when another access that
+// names the same Secret or has the same account gives way.
 func (p *parts) watchAccesses(r reconcile.Reconciler) error {
 	b := ctrl.NewControllerManagedBy(p.mgr).Named("bucketaccess-"+p.options.Name).
 		For(&cosiapi.BucketAccess{}).
 		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 			return p.find(ctx, client.MatchingFields{byBucket: obj.GetName()})
-		})).
-		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.rivals)).
+		}), builder.WithPredicates(changed(bucketaccess.Use))).
+		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(p.rivals), builder.WithPredicates(freed(bucketaccess.Hold))).
 		Watches(&cosiapi.BucketAccess{}, handler.Funcs{DeleteFunc: p.gone}).
 		WatchesRawSource(p.accesses.Trigger).
 		WithOptions(p.accesses.Controller())

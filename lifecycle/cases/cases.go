@@ -377,6 +377,10 @@ func ofSecrets() []Case {
 			Sentence: "One Secret name for two claims of an access, or for two accesses, is refused, and nothing is granted in part.",
 		},
 		{
+			ID: "secret-name-wanted-by-many", Section: bucketAccess, Decision: "0004",
+			Sentence: "Of accesses that want one Secret name, none is woken by what changes nothing for it, and one gets the name once it is free.",
+		},
+		{
 			ID: "grant-response", Section: grantAccess,
 			Sentence: "A grant must return exactly the Buckets and the protocol that were requested, with every field that the KEP requires.",
 		},

@@ -126,6 +126,14 @@ func keeps(other, b *cosiapi.Bucket) bool {
 	return isAnother(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
 }
 
+// Need returns what keeps reads of another Bucket.
+func Need(b *cosiapi.Bucket) any {
+	return struct {
+		driver, id string
+		plan       plan
+	}{b.Spec.DriverName, IDOf(b), planOf(b)}
+}
+
 // shared returns what a Bucket says while another one keeps its backend bucket.
 func shared(b, keeper *cosiapi.Bucket) conditions.Change {
 	return conditions.Change{

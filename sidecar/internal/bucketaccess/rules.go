@@ -121,6 +121,19 @@ func bucketProblem(a *cosiapi.BucketAccess, accessed cosiapi.AccessedBucket, b *
 	}
 }
 
+// Use returns what bucketProblem reads of a Bucket.
+func Use(b *cosiapi.Bucket) any {
+	return struct {
+		driver, namespace, claim, id   string
+		leaving, released, provisioned bool
+		protocols                      []cosiapi.Protocol
+	}{
+		b.Spec.DriverName, b.Spec.BucketClaimRef.Namespace, b.Spec.BucketClaimRef.Name, b.Status.BucketID,
+		b.DeletionTimestamp != nil, cosiapi.Released(b), conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue),
+		b.Status.Protocols,
+	}
+}
+
 // leaving returns the problem of a Bucket that is on its way out. One that somebody
 // deleted under its claim stays until the claim is deleted, too, and so does what
 // was granted on it.
@@ -239,6 +252,16 @@ func revokeRequest(a *cosiapi.BucketAccess) *cosi.DriverRevokeBucketAccessReques
 // isAnother reports whether two accesses of one driver are two.
 func isAnother(other, a *cosiapi.BucketAccess) bool {
 	return other.UID != a.UID && other.Status.DriverName == a.Status.DriverName
+}
+
+// Hold returns what shows that an access holds the names of its Secrets and its
+// account: while it goes it gives the names back first, and then the account.
+func Hold(a *cosiapi.BucketAccess) any {
+	return struct {
+		account            string
+		leaving, cleanedUp bool
+		cleanup            cosiapi.Cleanup
+	}{a.Status.AccountID, a.DeletionTimestamp != nil, a.CleanedUp(), a.Status.Cleanup}
 }
 
 // keeps reports whether another access needs the account of one that is being
