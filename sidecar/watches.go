@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucket"
 	"github.com/cooper-cosi/cooper/sidecar/internal/bucketaccess"
 )
@@ -146,7 +147,7 @@ func (p *parts) rivals(ctx context.Context, obj client.Object) []reconcile.Reque
 // find lists accesses in the cache.
 func (p *parts) find(ctx context.Context, by ...client.ListOption) []reconcile.Request {
 	var list cosiapi.BucketAccessList
-	if err := p.mgr.GetClient().List(ctx, &list, by...); err != nil {
+	if err := p.mgr.GetClient().List(ctx, &list, append(by, objects.ReadOnly)...); err != nil {
 		// The cache reads from memory; it fails only while it stops.
 		log.FromContext(ctx).V(1).Info("Cannot look up accesses", "reason", err.Error())
 		return nil
@@ -184,7 +185,7 @@ func (p *parts) driverWatcher() manager.Runnable {
 // findBuckets lists the Buckets in the cache that are wanted.
 func (p *parts) findBuckets(ctx context.Context, wanted func(*cosiapi.Bucket) bool, by ...client.ListOption) []reconcile.Request {
 	var list cosiapi.BucketList
-	if err := p.mgr.GetClient().List(ctx, &list, by...); err != nil {
+	if err := p.mgr.GetClient().List(ctx, &list, append(by, objects.ReadOnly)...); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot look up Buckets", "reason", err.Error())
 		return nil
 	}

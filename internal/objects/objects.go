@@ -26,6 +26,12 @@ import (
 // writes to the object at the same time.
 const recordTries = 3
 
+// ReadOnly lists from the cache without a copy of every object, which is most of
+// what a lookup at each event costs. It is safe where the items are only read: the
+// cache replaces its objects and alters none, but whoever altered one would alter
+// what all others read.
+const ReadOnly = client.UnsafeDisableDeepCopy
+
 // A Store reads and writes the objects of one kind. Use NewStore.
 type Store struct {
 	// Client reads from the cache and writes to the API server.

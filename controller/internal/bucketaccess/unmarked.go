@@ -13,6 +13,7 @@ import (
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -31,7 +32,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 			continue
 		}
 		accesses := &cosiapi.BucketAccessList{}
-		err = r.Client.List(ctx, accesses, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: claim.Name})
+		err = r.Client.List(ctx, accesses, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: claim.Name}, objects.ReadOnly)
 		if err != nil {
 			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", claim.Name, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -22,7 +23,7 @@ import (
 // was restored, which gives claims other UIDs.
 func (r *Reconciler) orphans(ctx context.Context, w *work) (step.Verdict, error) {
 	buckets := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}); err != nil {
+	if err := r.Client.List(ctx, buckets, client.MatchingFields{index.BucketByClaim: index.ClaimKey(w.Req.NamespacedName)}, objects.ReadOnly); err != nil {
 		return step.Verdict{}, fmt.Errorf("list Buckets of BucketClaim %q from the cache: %w", w.Req, err)
 	}
 	for i := range buckets.Items {

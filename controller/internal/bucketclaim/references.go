@@ -11,6 +11,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
@@ -39,7 +40,7 @@ func (r *Reconciler) references(ctx context.Context, w *work) (step.Verdict, err
 // cachedAccesses lists the accesses that ask for the claim, from the cache.
 func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
 	list := &cosiapi.BucketAccessList{}
-	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name})
+	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name}, objects.ReadOnly)
 	if err != nil {
 		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.Req, err)
 	}

@@ -16,6 +16,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
+	"github.com/cooper-cosi/cooper/internal/objects"
 )
 
 // Watch starts the reconciler on every change that may concern a claim: of the
@@ -57,7 +58,7 @@ func (r *Reconciler) ofClass(ctx context.Context, obj client.Object) []reconcile
 // takes all.
 func (r *Reconciler) claims(ctx context.Context, indexName, value string, filter func(*cosiapi.BucketClaim) bool) []reconcile.Request {
 	list := &cosiapi.BucketClaimList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{indexName: value}, objects.ReadOnly); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot list claims from the cache; the resync will find them", "index", indexName, "value", value)
 		return nil
 	}

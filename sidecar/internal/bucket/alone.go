@@ -13,6 +13,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -96,7 +97,7 @@ var errTaken = driver.Broken(cosi.Provisioner_DriverGenerateBucketId_FullMethodN
 // cached returns the Buckets in the cache that have an ID.
 func (r *Reconciler) cached(ctx context.Context, id string) ([]cosiapi.Bucket, error) {
 	list := &cosiapi.BucketList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{ByID: id}); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{ByID: id}, objects.ReadOnly); err != nil {
 		return nil, fmt.Errorf("look up Buckets with bucket ID %q in the cache: %w", id, err)
 	}
 	return list.Items, nil

@@ -12,6 +12,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
+	"github.com/cooper-cosi/cooper/internal/objects"
 	"github.com/cooper-cosi/cooper/internal/step"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -79,7 +80,7 @@ func (r *Reconciler) withAccount(ctx context.Context, id string) ([]cosiapi.Buck
 		return nil, nil
 	}
 	list := &cosiapi.BucketAccessList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{ByAccount: id}); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingFields{ByAccount: id}, objects.ReadOnly); err != nil {
 		return nil, fmt.Errorf("look up BucketAccesses with account ID %q in the cache: %w", id, err)
 	}
 	return list.Items, nil
