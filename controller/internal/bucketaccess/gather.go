@@ -76,7 +76,7 @@ func gatherFrom(ctx context.Context, reader, ofBuckets client.Reader, access *co
 		})
 	}
 	err := reads.Wait() // and only then f
-	return f, err
+	return f, err       //nolint:wrapcheck // get wraps it
 }
 
 // gatherClaim looks up a claim and its Bucket; what does not exist is nil.
