@@ -111,6 +111,40 @@ func TestNothingChanged(t *testing.T) {
 	diff(t, "versions", versions, []string{get(w, access).ResourceVersion, get(w, claim).ResourceVersion, get(w, bucket).ResourceVersion})
 }
 
+// A sidecar that watches Secrets knows which of them changed, and reads no other again.
+func TestNothingChangedInWatchedSecrets(t *testing.T) {
+	t.Parallel()
+	covers(t, "secret-read-when-changed")
+	w := pair(t, setup{resync: 20 * time.Millisecond, watchSecrets: true}, multiBucket)
+	access := w.granted("app", "keys", "photos", "films")
+	looks := func() float64 {
+		return w.sample(theSidecar, "cosi_step_duration_seconds", map[string]string{"component": "sidecar", "resource_kind": "BucketAccess", "step": "buckets", "verdict": "next"})
+	}
+	tenLooks := func() {
+		before := looks()
+		w.eventually("there were ten resyncs", func(context.Context) error {
+			if n := looks() - before; n < 10 {
+				return fmt.Errorf("there were %v", n)
+			}
+			return nil
+		})
+	}
+	reads := func() int {
+		return len(w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"get"}, Resources: []string{"secrets"}}))
+	}
+	w.settled()
+	tenLooks()
+	before := reads()
+	tenLooks()
+	if n := reads() - before; n > 0 {
+		t.Errorf("the sidecar read Secrets %d times though nothing changed", n)
+	}
+	// One that did change is read, and repaired.
+	kept := get(w, secret(access, 0)).DeepCopy()
+	change(w, secret(access, 0), func(s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("forged") })
+	until(w, secret(access, 0), "it is repaired", sameAs(kept))
+}
+
 func TestSecretOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	covers(t, "secret-of-somebody-else", "secret-name-twice")

@@ -175,5 +175,6 @@ func (p *parts) addAccesses() error {
 	return p.watchAccesses(&bucketaccess.Reconciler{
 		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Departed: p.departed,
 		Schedule: &bucketaccess.Schedule{Interval: p.options.RegrantInterval}, SecretPoll: p.options.SecretPoll,
+		InOrder: &bucketaccess.InOrder{}, WatchSecrets: p.options.WatchSecrets,
 	})
 }

@@ -389,6 +389,10 @@ func ofSecrets() []Case {
 			Sentence: "A Secret has the finalizer, our label, both reference annotations and its access as owner, and what users change or delete in it is restored.",
 		},
 		{
+			ID: "secret-read-when-changed", Section: annotations, Decision: "0010",
+			Sentence: "A sidecar that watches Secrets reads those of an access again only when they, the access or what its driver says have changed.",
+		},
+		{
 			ID: "secret-keys", Section: secretData, Decision: "0010",
 			Sentence: "The Secret of each protocol has exactly the keys of the KEP that apply; optional ones are left out if the driver returned none.",
 		},

@@ -68,6 +68,10 @@ type Reconciler struct {
 	SecretPoll time.Duration
 	// Departed holds the accesses that went without us.
 	Departed *Departed
+	// InOrder holds the accesses that need no look at their Secrets.
+	InOrder *InOrder
+	// WatchSecrets says that the cache has the metadata of access Secrets.
+	WatchSecrets bool
 
 	// unrecorded says that the API server drops status.cleanup.
 	unrecorded atomic.Bool
@@ -112,6 +116,7 @@ func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconc
 			r.Failures.Forget(req)
 			r.Given.Forget(req)
 			r.Schedule.Forget(req)
+			r.InOrder.Forget(req)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
@@ -148,6 +153,7 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 		step.Named("validate", r.validate),
 		step.Named("protect", r.protect),
 		step.Named("buckets", r.buckets),
+		step.Named("known", r.known),
 		step.Named("reserve", r.reserve),
 		step.Named("settle", r.settle),
 		calls.Shared[*work]("due", r.Due),

@@ -38,10 +38,19 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 	if err == nil {
 		r.unrecorded.Store(a.Status.Cleanup == "")
 	}
-	if err != nil || next.IsZero() {
-		return step.Done(), err
+	if err != nil {
+		return step.Verdict{}, err
 	}
-	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again"), nil
+	r.noteInOrder(w, next)
+	return untilDue(next, now), nil
+}
+
+// untilDue waits until an access in order is due again; a zero time means never.
+func untilDue(next, now time.Time) step.Verdict {
+	if next.IsZero() {
+		return step.Done()
+	}
+	return step.WaitAtMost(max(next.Sub(now), time.Second), "the time to grant the access again")
 }
 
 // expectCleanup puts into the status that there is something to clean up, for an
