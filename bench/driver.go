@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
@@ -118,7 +119,7 @@ func countsOf(socket string) string { return socket + ".calls" }
 // ask asks a driver in memory how often it was called, by RPC. Another driver says nothing.
 func (d driver) ask(ctx context.Context, method string) (map[string]int, error) {
 	counts := map[string]int{}
-	if _, err := os.Stat(countsOf(d.socket)); err != nil {
+	if _, err := os.Stat(countsOf(d.socket)); errors.Is(err, fs.ErrNotExist) {
 		return counts, nil
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {

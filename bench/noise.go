@@ -130,6 +130,8 @@ func (s *system) reconnects(ctx context.Context) (func() error, error) {
 
 // connect lists and watches all claims and accesses for a second.
 func (s *system) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	for _, k := range []kind{claim, access} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(s.kinds[k])
@@ -140,9 +142,9 @@ func (s *system) connect(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
-		defer watching.Stop()
+		context.AfterFunc(ctx, watching.Stop)
 		go func() {
-			for range watching.ResultChan() { //nolint:revive // who reads slowly is cut off
+			for range watching.ResultChan() { // who reads slowly is cut off
 			}
 		}()
 	}

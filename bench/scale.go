@@ -109,7 +109,7 @@ func (s *system) newNamespaces(ctx context.Context, n int) ([]string, error) {
 	return all, nil
 }
 
-// restarts restarts each program that says when it is ready, one after the other.
+// restarts stops and starts each program that says when it is ready, one after the other.
 func (s *system) restarts(ctx context.Context) ([]column, error) {
 	var columns []column
 	for _, p := range s.programs {

@@ -266,7 +266,7 @@ func (s *system) createClasses(ctx context.Context, class, driver, parameters st
 	return nil
 }
 
-// newPairs are n that that take turns with drivers and namespaces.
+// newPairs are n that take turns with drivers and namespaces.
 func newPairs(n int, prefix string, drivers []driver, namespaces ...string) []pair {
 	all := make([]pair, n)
 	for i := range all {

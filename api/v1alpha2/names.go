@@ -65,7 +65,7 @@ const (
 
 // AccessSecretLabel is on every access Secret, value "true", so that a sidecar
 // that watches Secrets gets no others. It is not in the KEP.
-const AccessSecretLabel = "cooper.dev/access-secret"
+const AccessSecretLabel = "cooper.dev/access-secret" //nolint:gosec // a name, no credential
 
 // Condition types (KEP section "Conditions"; DeprovisionFailed and
 // ReleaseHeld are Cooper's).

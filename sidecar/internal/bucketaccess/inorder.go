@@ -5,6 +5,7 @@ package bucketaccess
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,16 +97,16 @@ func (r *Reconciler) known(ctx context.Context, w *work) (step.Verdict, error) {
 
 // watched returns the versions that the cache has of the access's Secrets.
 func (r *Reconciler) watched(ctx context.Context, w *work) (string, error) {
-	versions := ""
+	var versions strings.Builder
 	for _, claim := range w.access.Spec.BucketClaims {
 		secret, key := &metav1.PartialObjectMetadata{}, client.ObjectKey{Namespace: w.access.Namespace, Name: claim.AccessSecretName}
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		if err := r.Client.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(r.Client.Get(ctx, key, secret)); err != nil {
 			return "", fmt.Errorf("read Secret %q from the cache: %w", key, err)
 		}
-		versions += version(secret)
+		versions.WriteString(version(secret))
 	}
-	return versions, nil
+	return versions.String(), nil
 }
 
 // version tells an object from every other state of it, and from another of its name.
