@@ -504,7 +504,7 @@ func TestDeletionIsCountedOnce(t *testing.T) {
 		return times
 	}
 	before := looked()
-	w.touch(claim)
+	w.delete(claim) // which wakes its accesses
 	w.eventually("the controller looks at the access again", func(context.Context) error {
 		if looked() == before {
 			return errors.New("it does not")
