@@ -25,6 +25,12 @@ COPY --from=build --chown=65532:65532 /src/dist/images/cosi-sidecar/state/ /
 USER 65532:65532
 ENTRYPOINT ["/cosi-sidecar"]
 
+FROM scratch AS source-cosi-obc
+COPY --from=build /src/dist/images/cosi-obc/root/ /
+COPY --from=build --chown=65532:65532 /src/dist/images/cosi-obc/state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-obc"]
+
 FROM scratch AS source-cosi-driver-s3
 COPY --from=build /src/dist/images/cosi-driver-s3/root/ /
 COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-s3/state/ /
@@ -42,6 +48,12 @@ COPY --from=build /src/dist/images/cosi-driver-gcs/root/ /
 COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-gcs/state/ /
 USER 65532:65532
 ENTRYPOINT ["/cosi-driver-gcs"]
+
+FROM scratch AS source-cosi-driver-static
+COPY --from=build /src/dist/images/cosi-driver-static/root/ /
+COPY --from=build --chown=65532:65532 /src/dist/images/cosi-driver-static/state/ /
+USER 65532:65532
+ENTRYPOINT ["/cosi-driver-static"]
 
 FROM scratch AS source-cooper
 COPY --from=build /src/dist/images/cooper/root/ /

@@ -30,7 +30,6 @@ const (
 	behaviour = "bench"
 	fails     = "fails"
 	hangs     = "hangs"
-	createRPC = string(driverfake.CreateBucket)
 )
 
 // A driver is one of the drivers of a bench. Its class has the same name.

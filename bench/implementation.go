@@ -30,6 +30,8 @@ type implementation struct {
 	commands               []command
 	// ready says of each kind when it is.
 	ready map[kind]readiness
+	// moves are what is measured.
+	moves []move
 	// dir is the directory that describes it; empty for Cooper, which runs with the roles that it is deployed with.
 	dir string
 }
@@ -40,6 +42,8 @@ type kind string
 const (
 	claim  kind = "claim"
 	access kind = "access"
+	// bucket is of the floor alone.
+	bucket kind = "bucket"
 )
 
 // A command is a line of the file commands.

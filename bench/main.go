@@ -34,6 +34,7 @@ type settings struct {
 	json                    string
 	other                   string
 	readyClaim, readyAccess string
+	noDeletion              bool
 	clouds                  string
 	scale, namespaces       int
 	classes                 int
@@ -63,10 +64,11 @@ func (o *settings) flags() {
 	flag.StringVar(&o.other, "other", "", "measure the implementation that this directory describes (see bench/README.md)")
 	flag.StringVar(&o.readyClaim, "ready-claim", "condition:Provisioned", "when a claim is ready: condition:TYPE, or .path.of.a.field=VALUE")
 	flag.StringVar(&o.readyAccess, "ready-access", "condition:Provisioned", "when an access is ready")
+	flag.BoolVar(&o.noDeletion, "no-deletion", false, "measure creation alone, of an implementation that cannot delete; for pairs")
 	flag.StringVar(&o.clouds, "clouds", "", "measure the drivers for these on their fake stores, such as S3,Azure,GCS")
 	flag.IntVar(&o.scale, "scale", 0, "measure what so many pairs of two drivers cost that are there: idle, at a restart, and for one more")
 	flag.IntVar(&o.namespaces, "namespaces", 1, "with -scale, in so many namespaces")
-	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, beside so many classes with 64 KiB of parameters")
+	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, of so many classes with 64 KiB of parameters")
 	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, how long nothing happens; with -noise, how long the claims that fail have to slow down, and are watched then")
 	flag.IntVar(&o.noise, "noise", 0, "measure single pairs beside calls that hang, so many claims that fail, and a watch that reconnects every second")
 	flag.StringVar(&o.serve, "serve-driver", "", "serve a driver that keeps all in memory at this socket, and do nothing else")
@@ -113,6 +115,10 @@ func (o *settings) implementation() (implementation, error) {
 	if err != nil {
 		return what, err
 	}
+	what.moves = []move{creation, deletion}
+	if o.noDeletion {
+		what.moves = what.moves[:1]
+	}
 	what.ready = map[kind]readiness{}
 	for k, text := range map[kind]string{claim: o.readyClaim, access: o.readyAccess} {
 		if what.ready[k], err = parseReadiness(text); err != nil {
@@ -124,6 +130,9 @@ func (o *settings) implementation() (implementation, error) {
 
 // tables measures, and prints what it finds as soon as it is complete.
 func (o *settings) tables(ctx context.Context) ([]table, error) {
+	if o.noDeletion && o.scale+o.noise > 0 {
+		return nil, errors.New("-scale and -noise delete what they made: leave -no-deletion out")
+	}
 	what, err := o.implementation()
 	if err != nil {
 		return nil, err

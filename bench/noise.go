@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -53,7 +54,7 @@ func (o *settings) withNoise(ctx context.Context, s *system) ([]table, error) {
 		}
 		figures := []figure{{"pairs", float64(len(took.accesses))}}
 		for _, k := range []kind{claim, access} {
-			figures = append(figures, latencies(string(k), took.of(k), nil)...)
+			figures = append(figures, latencies(string(k), took.of(k), nil, nil)...)
 			figures = append(figures, figure{
 				string(k) + " p90 / that alone", float64(quantile(took.of(k), 0.9)) / float64(max(quantile(alone.of(k), 0.9), 1)),
 			})
@@ -87,10 +88,13 @@ func (s *system) beside(ctx context.Context, n noise, singles int, span time.Dur
 	if limited.Err() != nil && ctx.Err() == nil {
 		err = nil // how long the last one has waited is one of the times
 	}
-	if err = errors.Join(err, end()); err == nil {
-		_, err = s.do(ctx, deletion, pairs[:len(took.claims)], false)
+	if err := errors.Join(err, end()); err != nil {
+		return took, steady, err
 	}
-	return took, steady, err
+	// The last claim has no access if it was not ready in time.
+	whole := len(took.accesses)
+	_, err = s.do(ctx, deletion, pairs[:whole], false)
+	return took, steady, errors.Join(err, s.endClaims(ctx, pairs[whole:len(took.claims)]))
 }
 
 // steady is what is asked for in a span of time, after another one in which what fails may slow down.
@@ -161,30 +165,32 @@ func (s *system) claims(ctx context.Context, of string, n int) (end func() error
 		return nil, err
 	}
 	pairs := newPairs(n, of, []driver{{class: of, protocol: d.protocol}}, of)
-	before, err := s.rpcs(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if err := inTurns(ctx, n, func(ctx context.Context, i int) error { return s.ask(ctx, creation, claim, pairs[i]) }); err != nil {
 		return nil, err
 	}
-	inTime, cancel := context.WithTimeout(ctx, patience)
+	return func() error {
+		var err error
+		if of == hangs {
+			_, err = d.ask(ctx, http.MethodDelete)
+		}
+		return errors.Join(err, s.endClaims(ctx, pairs))
+	}, s.tried(ctx)
+}
+
+// tried waits until drivers are not called for any more claims: all have failed once, or as many hang as may.
+func (s *system) tried(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, enough)
 	defer cancel()
-	wanted := n
-	if of == hangs {
-		wanted = 1 // the others may have to wait for it
-	}
-	err = controlplane.Until(inTime, func(ctx context.Context) error {
+	before := -1
+	return controlplane.UntilEvery(ctx, 2*time.Second, func(ctx context.Context) error {
 		now, err := s.rpcs(ctx)
-		if made := now[createRPC] - before[createRPC]; err == nil && made < wanted {
-			err = fmt.Errorf("%d of %d claims were tried", made, n)
+		made := now[string(driverfake.GenerateBucketID)] - before
+		before += made
+		if err == nil && made > 0 {
+			err = fmt.Errorf("%d more claims were tried in two seconds", made)
 		}
 		return err
 	})
-	return func() error {
-		_, err := d.ask(ctx, http.MethodDelete)
-		return errors.Join(err, s.endClaims(ctx, pairs))
-	}, err
 }
 
 // endClaims deletes claims and waits until they are gone.

@@ -10,9 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -180,10 +178,6 @@ func (s *system) object(k kind, of pair) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("%s.yaml: %d objects instead of one", k, len(objects))
 	}
 	return objects[0], nil
-}
-
-func listOptions(resourceVersion string) client.ListOption {
-	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: resourceVersion}}
 }
 
 func quantile(all []time.Duration, q float64) time.Duration {

@@ -31,30 +31,34 @@ const (
 
 // atScale measures what many pairs cost that are there.
 func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
+	if o.scale <= few {
+		return nil, fmt.Errorf("-scale=%d: give more than %d", o.scale, few)
+	}
 	grows := table{title: fmt.Sprintf("%d pairs in %d namespaces", o.scale, o.namespaces)}
 	rests := table{title: fmt.Sprintf("%d pairs that need nothing", o.scale)}
 	namespaces, err := s.newNamespaces(ctx, o.namespaces)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.largeClasses(ctx, o.classes); err != nil {
+	drivers, err := s.largeClasses(ctx, o.classes)
+	if err != nil {
 		return nil, err
 	}
-	pairs := newPairs(o.scale, "many", s.drivers, namespaces...)
+	pairs := newPairs(o.scale, "many", drivers, namespaces...)
 	made := 0
-	var first [2]*phase
-	for _, n := range []int{min(few, o.scale), o.scale} {
+	var first []*phase
+	for _, n := range []int{few, o.scale} {
 		created := &phase{move: creation, pairs: n - made}
 		err := s.measured(ctx, &created.meter, func() (err error) {
 			created.timing, err = s.do(ctx, creation, pairs[made:n], false)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return []table{grows}, err
 		}
 		beside, phases, err := s.column(ctx, step{name: fmt.Sprintf("a pair beside %d", n), pairs: o.singles, single: true, drivers: s.drivers})
 		if err != nil {
-			return nil, err
+			return []table{grows}, err
 		}
 		if made == 0 {
 			first = phases
@@ -64,11 +68,11 @@ func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 		made = n
 	}
 	if rests.columns, err = s.restarts(ctx); err != nil {
-		return nil, err
+		return []table{grows, rests}, err
 	}
 	idle, err := s.idle(ctx, o.idle)
 	if err != nil {
-		return nil, err
+		return []table{grows, rests}, err
 	}
 	rests.columns = append(rests.columns, idle)
 	goes, err := s.namespaceGoes(ctx, namespaces[0], pairs)
@@ -87,14 +91,22 @@ func compared(now, first *phase) []figure {
 	return all
 }
 
-func (s *system) largeClasses(ctx context.Context, n int) error {
-	for i := range n {
-		parameters := fmt.Sprintf("{large: %q}", strings.Repeat("x", large-len("large")))
-		if err := s.createClasses(ctx, fmt.Sprintf("large-%d", i), s.drivers[0].name, parameters); err != nil {
-			return err
-		}
+// largeClasses are the drivers with n large classes, if there are to be any.
+func (s *system) largeClasses(ctx context.Context, n int) ([]driver, error) {
+	if n == 0 {
+		return s.drivers, nil
 	}
-	return nil
+	parameters := fmt.Sprintf("{large: %q}", strings.Repeat("x", large-len("large")))
+	var all []driver
+	for i := range n {
+		d := s.drivers[i%len(s.drivers)]
+		d.class = fmt.Sprintf("large-%d", i)
+		if err := s.createClasses(ctx, d.class, d.name, parameters); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
 }
 
 func (s *system) newNamespaces(ctx context.Context, n int) ([]string, error) {

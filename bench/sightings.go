@@ -8,9 +8,15 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 )
 
 // A fact is what was seen of an object.
@@ -43,42 +49,62 @@ func (s sighting) key() string {
 
 // observe watches claims and accesses of all namespaces from now on until ctx ends.
 func (s *system) observe(ctx context.Context) (*sightings, error) {
+	return s.watch(ctx, s.kinds, func(k kind, object *unstructured.Unstructured) fact {
+		if s.what.ready[k].of(object.Object) {
+			return ready
+		}
+		return ""
+	})
+}
+
+// observeFloor does the same with the objects of the floor; each version of one is a fact.
+func (s *system) observeFloor(ctx context.Context) (*sightings, error) {
+	kinds := map[kind]schema.GroupVersionKind{}
+	for k, name := range map[kind]string{claim: "BucketClaim", access: "BucketAccess", bucket: "Bucket"} {
+		kinds[k] = schema.GroupVersionKind{Group: floorGroup, Version: cosiapi.Version, Kind: name}
+	}
+	return s.watch(ctx, kinds, func(_ kind, object *unstructured.Unstructured) fact { return fact(object.GetResourceVersion()) })
+}
+
+// watch notes what states say of the objects of some kinds; an empty fact is none.
+func (s *system) watch(ctx context.Context, kinds map[kind]schema.GroupVersionKind, states func(kind, *unstructured.Unstructured) fact) (*sightings, error) {
 	seen := &sightings{when: map[string]time.Time{}, changed: make(chan struct{})}
-	for _, kind := range []kind{claim, access} {
+	for kind, gvk := range kinds {
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(s.kinds[kind])
+		list.SetGroupVersionKind(gvk)
 		if err := s.client.List(ctx, list, client.Limit(1)); err != nil {
 			return nil, fmt.Errorf("list %s objects: %w", kind, err)
 		}
-		now := listOptions(list.GetResourceVersion())
-		watching, err := s.client.Watch(ctx, list, now)
+		// The API server ends the watch of one who is too slow for a burst.
+		watching, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return s.client.Watch(ctx, list, &client.ListOptions{Raw: &o})
+			},
+		})
 		if err != nil {
 			return nil, fmt.Errorf("watch %s objects: %w", kind, err)
 		}
 		go func() {
 			for event := range watching.ResultChan() {
-				seen.note(kind, s.what.ready[kind], event)
+				seen.note(kind, states, event)
 			}
 			seen.end(fmt.Errorf("the watch of %s objects ended", kind))
 		}()
-		context.AfterFunc(ctx, watching.Stop)
 	}
 	return seen, nil
 }
 
-func (v *sightings) note(kind kind, is readiness, event watch.Event) {
+func (v *sightings) note(kind kind, states func(kind, *unstructured.Unstructured) fact, event watch.Event) {
 	now := time.Now()
 	object, known := event.Object.(*unstructured.Unstructured)
 	if !known {
 		return
 	}
-	seen := sighting{kind: kind, of: pair{namespace: object.GetNamespace(), name: object.GetName()}}
-	switch {
-	case event.Type == watch.Deleted:
-		seen.fact = gone
-	case is.of(object.Object):
-		seen.fact = ready
-	default:
+	seen := sighting{kind: kind, of: pair{namespace: object.GetNamespace(), name: object.GetName()}, fact: gone}
+	if event.Type != watch.Deleted {
+		seen.fact = states(kind, object)
+	}
+	if seen.fact == "" {
 		return
 	}
 	v.mu.Lock()

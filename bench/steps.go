@@ -40,30 +40,37 @@ type phase struct {
 	pairs         int
 	single        bool
 	timing, floor timing
+	// watched is the floor with watches.
+	watched timing
 }
 
 // column is what the table says about a step.
-func (s *system) column(ctx context.Context, of step) (column, [2]*phase, error) {
+func (s *system) column(ctx context.Context, of step) (column, []*phase, error) {
 	phases, err := s.run(ctx, of)
 	if err != nil {
 		return column{}, phases, err
 	}
-	return column{name: of.name, figures: append(phases[0].figures(), phases[1].figures()...)}, phases, nil
+	c := column{name: of.name}
+	for _, p := range phases {
+		c.figures = append(c.figures, p.figures()...)
+	}
+	return c, phases, nil
 }
 
-// run creates the pairs of a step, deletes them, and does the same with the floor.
-func (s *system) run(ctx context.Context, of step) ([2]*phase, error) {
-	phases := [2]*phase{}
-	for i, m := range []move{creation, deletion} {
-		phases[i] = &phase{move: m, pairs: of.pairs, single: of.single}
+// run creates the pairs of a step, deletes them, and does the same with the floor: creates both alone, if nothing can be
+// deleted.
+func (s *system) run(ctx context.Context, of step) ([]*phase, error) {
+	var phases []*phase
+	for _, m := range s.what.moves {
+		phases = append(phases, &phase{move: m, pairs: of.pairs, single: of.single})
 	}
 	size := of.pairs
 	if of.single {
 		size = min(round, of.pairs)
 	}
 	for done := 0; done < of.pairs; done += size {
-		prefix := fmt.Sprintf("p%d-%d", of.pairs, done)
-		pairs := newPairs(min(size, of.pairs-done), prefix, of.drivers, namespace)
+		pairs := newPairs(min(size, of.pairs-done), fmt.Sprintf("p%d", s.made), of.drivers, namespace)
+		s.made += len(pairs)
 		floor := make([]*floorPair, len(pairs))
 		for i, p := range pairs {
 			floor[i] = newFloorPair(p.name)
@@ -85,6 +92,34 @@ func (s *system) run(ctx context.Context, of step) ([2]*phase, error) {
 			}
 			p.floor.add(took)
 		}
+		if of.single {
+			took, err := s.watchedFloor(ctx, pairs)
+			if err != nil {
+				return phases, fmt.Errorf("%s: %w", of.name, err)
+			}
+			phases[0].watched.add(took)
+		}
 	}
 	return phases, nil
+}
+
+// watchedFloor creates the pairs of the floor once more, with watches.
+func (s *system) watchedFloor(ctx context.Context, pairs []pair) (timing, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen, err := s.observeFloor(ctx)
+	if err != nil {
+		return timing{}, err
+	}
+	floor := make([]*floorPair, len(pairs))
+	for i, p := range pairs {
+		floor[i] = newFloorPair(p.name + "-watched")
+		floor[i].seen = seen
+	}
+	took, err := s.floor(ctx, creation, floor, true)
+	if err != nil {
+		return took, err
+	}
+	_, err = s.floor(ctx, deletion, floor, true)
+	return took, err
 }

@@ -48,6 +48,7 @@ type system struct {
 	drivers      []driver
 	programs     []*program
 	ledger       ledger
+	made         int // pairs in all steps, so that no name comes again: the one before may not be gone
 }
 
 // A program is a line of the commands, for a driver if it is about one.
@@ -245,7 +246,7 @@ func (s *system) prepare(ctx context.Context) error {
 		}
 	}
 	pairs := newPairs(len(s.drivers), "warm", s.drivers, namespace)
-	for _, m := range []move{creation, deletion} {
+	for _, m := range s.what.moves {
 		if _, err := s.do(ctx, m, pairs, true); err != nil {
 			return err
 		}

@@ -35,8 +35,8 @@ type table struct {
 // figures are those of a phase.
 func (p *phase) figures() []figure {
 	all := p.pace()
-	all = append(all, latencies(string(claim), p.timing.claims, p.floor.claims)...)
-	all = append(all, latencies(string(access), p.timing.accesses, p.floor.accesses)...)
+	all = append(all, latencies(string(claim), p.timing.claims, p.floor.claims, p.watched.claims)...)
+	all = append(all, latencies(string(access), p.timing.accesses, p.floor.accesses, p.watched.accesses)...)
 	all = append(all, p.cost(p.pairs)...)
 	verb := map[fact]string{ready: "create: ", gone: "delete: "}[p.move.fact]
 	for i := range all {
@@ -58,7 +58,7 @@ func (p *phase) pace() []figure {
 	return append(all, figure{"asked for after, s", p.timing.asked.Seconds()}, figure{"all seen after, s", p.timing.done.Seconds()})
 }
 
-func latencies(what string, took, floor []time.Duration) []figure {
+func latencies(what string, took, floor, watched []time.Duration) []figure {
 	var all []figure
 	for _, q := range []int{50, 90, 99} {
 		all = append(all, figure{fmt.Sprintf("%s p%d, ms", what, q), milliseconds(quantile(took, float64(q)/100))})
@@ -66,8 +66,13 @@ func latencies(what string, took, floor []time.Duration) []figure {
 			all = append(all, figure{fmt.Sprintf("floor of %s p%d, ms", what, q), milliseconds(quantile(floor, float64(q)/100))})
 		}
 	}
+	median := func(of []time.Duration) float64 { return float64(max(quantile(of, 0.5), 1)) }
 	if len(floor) > 0 {
-		all = append(all, figure{what + " p50 / its floor", float64(quantile(took, 0.5)) / float64(max(quantile(floor, 0.5), 1))})
+		all = append(all, figure{what + " p50 / its floor", median(took) / median(floor)})
+	}
+	if len(watched) > 0 {
+		all = append(all, figure{"floor with watches of " + what + " p50, ms", milliseconds(quantile(watched, 0.5))},
+			figure{what + " p50 / its floor with watches", median(took) / median(watched)})
 	}
 	return all
 }

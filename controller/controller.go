@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	// DefaultResync is the Resync of Options that set none.
-	DefaultResync = kit.DefaultResync
+	// DefaultResync is the Resync of Options that set none. Watches tell the
+	// Controller of all that it depends on, and a look costs half a millisecond.
+	DefaultResync = 30 * time.Minute
 	// DefaultWorkers is the Workers of Options that set none.
 	DefaultWorkers = kit.DefaultWorkers
 	// DefaultPatience is the Patience of Options that set none.
@@ -78,6 +79,9 @@ type Options struct {
 func Add(mgr ctrl.Manager, o Options) error {
 	if o.Patience == 0 {
 		o.Patience = DefaultPatience
+	}
+	if o.Resync == 0 {
+		o.Resync = DefaultResync
 	}
 	newKit, err := kit.New(mgr, kit.Options{
 		Component: component, Name: o.Name, Scope: o.Scope, Registerer: o.Registerer, Resync: o.Resync, Workers: o.Workers,

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/managers"
 	"github.com/cooper-cosi/cooper/internal/preflight"
@@ -92,7 +93,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 // cacheOptions keeps objects of other namespaces than those in scope out of
 // the cache. Buckets have no namespace: all of them are in it.
 func cacheOptions(o Options) cache.Options {
-	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	options := cache.Options{DefaultTransform: slim}
 	if len(o.Scope.Namespaces) == 0 {
 		return options
 	}
@@ -101,4 +102,21 @@ func cacheOptions(o Options) cache.Options {
 		options.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	return options
+}
+
+// slim leaves out what this Controller only ever copies or reads from the API server: parameters, which may have the
+// size of a class, what the sidecar says of a Bucket, and when that was created. A patch of what is decided on such
+// an object leaves it there.
+func slim(cached any) (any, error) {
+	switch o := cached.(type) {
+	case *cosiapi.Bucket:
+		o.Spec.Parameters, o.Status.BucketInfo = nil, nil
+		delete(o.Annotations, cosiapi.CreatedAnnotation)
+		if len(o.Annotations) == 0 {
+			o.Annotations = nil
+		}
+	case *cosiapi.BucketAccess:
+		o.Status.Parameters = nil
+	}
+	return kinds.Slim(cached)
 }

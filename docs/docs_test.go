@@ -96,6 +96,7 @@ func runPage(t *testing.T, page string) {
 	blocks := blocks(t, page)
 	environment := withDocker(t, blocks)
 	needs(t, blocks, "aws")
+	needs(t, blocks, "node")
 	script := filepath.Join(t.TempDir(), "page.sh")
 	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
 		t.Fatal(err)
@@ -188,9 +189,8 @@ func dockerThatMiscounts(t *testing.T) string {
 // needs skips the test if the blocks call a program that is not installed.
 func needs(t *testing.T, blocks []docblocks.Block, program string) {
 	t.Helper()
-	called := slices.ContainsFunc(blocks, func(b docblocks.Block) bool {
-		return b.Kind == docblocks.Run && strings.Contains("\n"+b.Text, "\n"+program+" ")
-	})
+	call := regexp.MustCompile(`(?m)^(exec )?` + program + " ")
+	called := slices.ContainsFunc(runnable(blocks), func(b docblocks.Block) bool { return call.MatchString(b.Text) })
 	if !called {
 		return
 	}
@@ -267,7 +267,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestPagesNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	const name = `Test[A-Z]\w*`
-	placed := regexp.MustCompile(`(` + name + `(?:(?:, | and )` + name + `)*) in ([\w/]+)`)
+	placed := regexp.MustCompile(`(` + name + `(?:(?:, | and )` + name + `)*) in ([\w/-]+)`)
 	for _, page := range pages(t, "*.md", "docs/*.md", "docs/*/*.md") {
 		text := read(t, page)
 		for _, match := range placed.FindAllStringSubmatch(text, -1) {

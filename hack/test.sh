@@ -53,6 +53,6 @@ events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 status=0
 go tool -modfile=tools/gotestsum/go.mod gotestsum --format=standard-quiet --hide-summary=skipped --jsonfile="$events" \
-  --raw-command -- env CGO_ENABLED=1 GOFLAGS= GOGC=300 go test -json -race -vet=off -p "$packages" -parallel "$at_once" -timeout 20m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
+  --raw-command -- env CGO_ENABLED=1 GOFLAGS= GOGC=300 go test -json -race -vet=off -p "$packages" -parallel "$at_once" -timeout 30m -exec "${tested[*]}" "${flags[@]}" "$@" || status=$?
 awk -f hack/totals/totals.awk "$events"
 exit "$status"

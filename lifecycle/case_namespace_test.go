@@ -4,12 +4,14 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,15 +89,91 @@ func TestClaimsThatGoTogether(t *testing.T) {
 	w.ready(all...)
 	hold := make(chan struct{})
 	w.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Hold: hold, Times: driverfake.Always})
-	lists := func() int {
-		return len(w.Audit(controlplane.AuditFilter{User: w.user(theController), Verbs: []string{"list"}, Resources: []string{"bucketaccesses"}}))
+	lists := func(who, of string) int {
+		return len(w.Audit(controlplane.AuditFilter{User: w.user(who), Verbs: []string{"list"}, Resources: []string{of}}))
 	}
-	before := lists()
+	before, ofBuckets := lists(theController, "bucketaccesses"), lists(theSidecar, "buckets")
 	w.delete(all...)
 	w.awaitCalls(func(calls []driverfake.Call) bool { return len(calls) == claims }, driverfake.RevokeAccess)
 	close(hold)
 	w.gone(all...)
-	if n := lists() - before; n == 0 || n > claims/2 {
+	if n := lists(theController, "bucketaccesses") - before; n == 0 || n > claims/2 {
 		t.Errorf("for %d claims, accesses were listed %d times", claims, n)
 	}
+	if n := lists(theSidecar, "buckets") - ofBuckets; n > 0 {
+		t.Errorf("for %d claims, Buckets were listed %d times", claims, n)
+	}
+}
+
+// The namespace controller takes one kind after the other. Accesses whose Secrets it took first are about to go, too, and
+// the API refuses new ones: nobody has to hear of that.
+func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
+	t.Parallel()
+	covers(t, "namespace-deleted")
+	w := start(t, setup{backoff: patient()})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("camera", "keys", "photos")
+	keep := w.undeletable(access)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	w.delete(namespace)
+	w.eventually("the Secret is being deleted", func(ctx context.Context) error {
+		left := secret(access, 0)
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(left), left)
+		if err == nil && left.DeletionTimestamp.IsZero() {
+			return errors.New("it is not")
+		}
+		return client.IgnoreNotFound(err)
+	})
+	refused := func() int {
+		return len(w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"create"}, Resources: []string{"secrets"}}))
+	}
+	before := refused()
+	w.reconfigure() // so that the sidecar looks at the access
+	w.eventually("the sidecar tries to write the Secret", func(context.Context) error {
+		if refused() == before {
+			return errors.New("it has not yet")
+		}
+		return nil
+	})
+	w.delete(keep...)
+	w.gone(access, claim, bucket, namespace)
+	for _, r := range w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"create"}, Resources: []string{"events"}}) {
+		t.Errorf("the sidecar has something to say: %+v", r)
+	}
+}
+
+// undeletable keeps an access from being deleted, until the objects that it returns are.
+func (w *world) undeletable(access *cosiapi.BucketAccess) []client.Object {
+	w.t.Helper()
+	name := w.global("keep-accesses")
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Delete},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{cosiapi.GroupName}, APIVersions: []string{"*"}, Resources: []string{"bucketaccesses"},
+					},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("oldObject.metadata.namespace != %q", w.namespace)}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	w.create(policy, binding)
+	w.eventually("accesses stay", func(ctx context.Context) error {
+		if err := w.Client.Delete(ctx, access.DeepCopy(), client.DryRunAll); err == nil {
+			return errors.New("one would be deleted")
+		}
+		return nil
+	})
+	return []client.Object{binding, policy}
 }

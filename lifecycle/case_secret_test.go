@@ -497,7 +497,7 @@ func TestNewAccessTakesTheAnnotationOver(t *testing.T) {
 	w.tape.strike(&fault{Who: theController, What: "patch bucketclaims", Name: "photos", Status: http.StatusInternalServerError, Times: always})
 	w.delete(leaving)
 	w.eventually("the access waits for the mark, which is not taken off", func(context.Context) error {
-		if w.log.count(`"waitingFor"="This BucketAccess is revoked. Waiting for BucketClaim`) == 0 || w.log.count("references: write BucketClaim") == 0 {
+		if w.log.count(`"waitingFor"="This BucketAccess is revoked. Waiting for BucketClaim`) == 0 || w.log.count("protect: write BucketClaim") == 0 {
 			return errNot
 		}
 		return nil

@@ -125,7 +125,7 @@ func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, 
 	t.Parallel()
 	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
 	t.Run("flows", func(t *testing.T) {
-		eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) { replay(t, f, count) })
+		eachFlow(t, fulltest.Sample(t, flowNames(), 1, len(flows())), func(t *testing.T, f flow) { replay(t, f, setup{}, count) })
 	})
 	t.Logf("%d writes and %d calls of %d flows, each before and after it: %d crashes tried", count.writes, count.calls, count.flows, count.crashes)
 	if t.Failed() || count.flows < len(flows()) {
@@ -139,9 +139,10 @@ func TestCrash(t *testing.T) { //nolint:tparallel // the flows run in parallel, 
 }
 
 // replay records a flow and runs it again with each crash.
-func replay(t *testing.T, f flow, count *tally) {
+func replay(t *testing.T, f flow, o setup, count *tally) {
 	t.Helper()
-	w := start(t, setup{leases: true, backoff: patient()})
+	o.leases, o.backoff = true, patient()
+	w := start(t, o)
 	w.newClass("fast")
 	w.newAccessClass("keys", multiBucket)
 	all := w.pointsOf(f)

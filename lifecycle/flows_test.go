@@ -223,6 +223,9 @@ func (w *world) state(ctx context.Context) (*state, error) {
 			s.accounts[a.Status.AccountID] = a
 		}
 	}
+	if w.old() {
+		s.asked(buckets.Items, accesses.Items)
+	}
 	return s, err
 }
 
@@ -321,7 +324,7 @@ func (w *world) findMissing(ctx context.Context) error {
 	backend := w.driver.Inventory()
 	for id, b := range s.buckets {
 		there := slices.ContainsFunc(backend.Buckets, func(b driverfake.Bucket) bool { return b.ID == id })
-		if conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && b.DeletionTimestamp.IsZero() && !there {
+		if conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && b.DeletionTimestamp.IsZero() && !there && !ofFence(id) {
 			errs = append(errs, fmt.Errorf("bucket %s is provisioned, and not in the backend", id))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 // A proxy stands between one sidecar and the driver: a socket of its own that
@@ -44,6 +45,8 @@ func newProxy(p *process, path, driver string) (*proxy, error) {
 	made.server = grpc.NewServer(grpc.UnaryInterceptor(made.intercept))
 	cosi.RegisterIdentityServer(made.server, cosi.UnimplementedIdentityServer{})
 	cosi.RegisterProvisionerServer(made.server, cosi.UnimplementedProvisionerServer{})
+	v1alpha1.RegisterIdentityServer(made.server, v1alpha1.UnimplementedIdentityServer{})
+	v1alpha1.RegisterProvisionerServer(made.server, v1alpha1.UnimplementedProvisionerServer{})
 	go func() {
 		defer close(made.served)
 		_ = made.server.Serve(listener) // ends with stop

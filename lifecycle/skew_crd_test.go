@@ -26,6 +26,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
 // TestComponentsOlderThanTheCRDs runs every flow with CRDs that have one more
@@ -103,6 +104,89 @@ func TestComponentsNewerThanTheCRDs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUpgradeDowngradeUpgrade exchanges the CRDs under controller and sidecar that run: for newer ones, back, and forth
+// again. What was provisioned under each stays so, is made once, and goes without a trace.
+func TestUpgradeDowngradeUpgrade(t *testing.T) {
+	t.Parallel()
+	covers(t, "fields-of-newer-crds", "fields-of-older-crds")
+	older, newer := readCRDs(t), readCRDs(t)
+	for kind, paths := range map[string][]string{"Bucket": {"status.bucketInfo"}, "BucketAccess": {"status.cleanup"}} {
+		for _, path := range paths {
+			drop(t, older.schemaOf(kind), path)
+		}
+	}
+	w := start(t, setup{backoff: patient(), poll: patient().Max, crds: older.manifests(t)})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	var made []client.Object
+	for i, crds := range []crdSet{older, newer, older, newer} {
+		if i > 0 {
+			w.exchange(crds)
+		}
+		claim, bucket := w.provisioned(fmt.Sprintf("photos-%d", i), "fast")
+		access := w.granted(fmt.Sprintf("app-%d", i), "keys", claim.Name)
+		made = append(made, access, claim, bucket)
+		w.settled()
+		w.ready(made...)
+		if has := get(w, bucket).Status.BucketInfo != nil; has != (i%2 == 1) {
+			t.Errorf("exchange %d: the field of newer CRDs is there: %t", i, has)
+		}
+		w.consistent()
+	}
+	if held := w.driver.Inventory(); len(held.Buckets) != 4 || len(held.Accounts) != 4 {
+		t.Errorf("the backend holds %d buckets and %d accounts, want 4 of each", len(held.Buckets), len(held.Accounts))
+	}
+	w.delete(made...)
+	w.gone(made...)
+	if left := w.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
+		t.Errorf("the backend still holds %+v", left)
+	}
+}
+
+// install puts other CRDs in the place of those that are there.
+func (w *world) install(crds crdSet) {
+	w.t.Helper()
+	for _, c := range crds {
+		wanted := &unstructured.Unstructured{Object: map[string]any(c)}
+		err := controlplane.Until(w.t.Context(), func(ctx context.Context) error {
+			now := wanted.DeepCopy()
+			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(wanted), now); err != nil {
+				return err
+			}
+			now.Object["spec"] = runtime.DeepCopyJSON(wanted.Object)["spec"]
+			return w.Client.Update(ctx, now)
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// exchange installs other CRDs and waits until the API server serves them.
+func (w *world) exchange(crds crdSet) {
+	w.t.Helper()
+	w.install(crds)
+	_, keeps, _ := unstructured.NestedMap(crds.schemaOf("Bucket"), "properties", "status", "properties", "bucketInfo")
+	probe := w.imported(fmt.Sprintf("probe-%d", w.next()), "probe", "probe")
+	w.create(probe)
+	err := controlplane.Until(w.t.Context(), func(ctx context.Context) error {
+		tried := probe.DeepCopy()
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"bucketInfo":{"probe":"probe"}}}`))
+		if err := w.Client.Status().Patch(ctx, tried, patch, client.DryRunAll); err != nil {
+			return err
+		}
+		if kept := tried.Status.BucketInfo["probe"] != ""; kept != keeps {
+			return fmt.Errorf("status.bucketInfo is kept: %t", kept)
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.delete(probe)
+	w.gone(probe)
 }
 
 // doesNotInsist runs a flow to its end. Once that is reached nobody writes again.

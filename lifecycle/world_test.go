@@ -70,6 +70,10 @@ type setup struct {
 	// lostClaimGrace is how long the Bucket of a claim that is lost is held; zero
 	// means for ever.
 	lostClaimGrace time.Duration
+	// workers of the sidecar, and how many accesses a second it grants again though
+	// nobody asked; zero means as many as the program has.
+	workers     int
+	regrantRate float64
 	// deadline of a call.
 	deadline time.Duration
 	// window is how long no call may be repeated that the driver refused; zero
@@ -127,6 +131,7 @@ type world struct {
 	setup     setup
 	namespace string
 	driver    *driverfake.Driver
+	server    *driverfake.Server
 	endpoint  string
 	sockets   string
 	// store is the credential store that sidecars serve; nil if there is none.
@@ -201,25 +206,20 @@ func start(t *testing.T, o setup) *world {
 	}
 	w.log.showIfFailed(t)
 	if o.fake.Name == "" {
-		o.fake.Name = w.namespace + ".fake.cooper.dev"
+		w.setup.fake.Name = w.namespace + ".fake.cooper.dev"
 	}
-	w.setup.fake.Name = o.fake.Name
 	w.applyRoles()
 	w.sockets = tempdirtest.Short(t)
 	w.rules = strict.New(strict.Options{Window: o.window})
-	o.fake.ServerOptions = append(w.rules.ServerOptions(), grpc.StatsHandler(otelgrpc.NewServerHandler(
-		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{}))))
-	driver, err := driverfake.New(o.fake)
-	if err != nil {
-		t.Fatal(err)
+	w.setup.fake.ServerOptions = []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
+		otelgrpc.WithTracerProvider(w.tracer()), otelgrpc.WithPropagators(propagation.TraceContext{})))}
+	if !w.old() { // the rules are those of our contract
+		w.setup.fake.ServerOptions = append(w.setup.fake.ServerOptions, w.rules.ServerOptions()...)
 	}
-	w.driver, w.endpoint = driver, "unix://"+filepath.Join(w.sockets, "driver.sock")
-	server, err := driver.Start(w.endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.endpoint = "unix://" + filepath.Join(w.sockets, "driver.sock")
+	w.startDriver()
 	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
+		if err := w.server.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -230,6 +230,16 @@ func start(t *testing.T, o setup) *world {
 		w.runSidecar()
 	}
 	return w
+}
+
+// startDriver starts the driver that the setup describes.
+func (w *world) startDriver() {
+	w.t.Helper()
+	var err error
+	w.driver, err = driverfake.New(w.setup.fake)
+	w.must(err)
+	w.server, err = w.driver.Start(w.endpoint)
+	w.must(err)
 }
 
 // newNamespace creates a namespace that stays until the control plane ends: what
@@ -355,6 +365,7 @@ func (w *world) runSidecar() *process {
 			Driver: driver, Scope: w.scope(), Registerer: registry,
 			Resync: orNever(w.setup.resync), SecretPoll: orNever(w.setup.poll), Backoff: w.backoff(),
 			WatchSecrets: w.setup.watchSecrets, Namespace: w.namespace, TracerProvider: w.tracer(),
+			Workers: w.setup.workers, RegrantRate: w.setup.regrantRate,
 		},
 		Logger: w.logger(theSidecar), CredentialStore: w.store,
 	}

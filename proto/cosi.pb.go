@@ -1987,9 +1987,12 @@ type DriverGrantBucketAccessResponse struct {
 	Buckets []*DriverGrantBucketAccessResponse_BucketInfo `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"`
 	// REQUIRED with authentication type KEY, OPTIONAL with SERVICE_ACCOUNT. One credential for all
 	// buckets.
-	Credentials   *CredentialInfo `protobuf:"bytes,3,opt,name=credentials,proto3" json:"credentials,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Credentials *CredentialInfo `protobuf:"bytes,3,opt,name=credentials,proto3" json:"credentials,omitempty"`
+	// OPTIONAL, an addition. Others have the same credential, and DriverRevokeBucketAccess does not end
+	// it. COSI says so to the user.
+	SharedCredential bool `protobuf:"varint,100,opt,name=shared_credential,json=sharedCredential,proto3" json:"shared_credential,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *DriverGrantBucketAccessResponse) Reset() {
@@ -2034,6 +2037,13 @@ func (x *DriverGrantBucketAccessResponse) GetCredentials() *CredentialInfo {
 		return x.Credentials
 	}
 	return nil
+}
+
+func (x *DriverGrantBucketAccessResponse) GetSharedCredential() bool {
+	if x != nil {
+		return x.SharedCredential
+	}
+	return false
 }
 
 // DriverRevokeBucketAccessRequest asks to remove an account.
@@ -2436,10 +2446,11 @@ const file_proto_cosi_proto_rawDesc = "" +
 	"\x17disallowed_access_modes\x18f \x01(\v20.sigs.k8s.io.cosi.v1alpha2.DisallowedAccessModesR\x15disallowedAccessModes\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd4\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x03\n" +
 	"\x1fDriverGrantBucketAccessResponse\x12_\n" +
 	"\abuckets\x18\x02 \x03(\v2E.sigs.k8s.io.cosi.v1alpha2.DriverGrantBucketAccessResponse.BucketInfoR\abuckets\x12K\n" +
-	"\vcredentials\x18\x03 \x01(\v2).sigs.k8s.io.cosi.v1alpha2.CredentialInfoR\vcredentials\x1a\x82\x01\n" +
+	"\vcredentials\x18\x03 \x01(\v2).sigs.k8s.io.cosi.v1alpha2.CredentialInfoR\vcredentials\x12+\n" +
+	"\x11shared_credential\x18d \x01(\bR\x10sharedCredential\x1a\x82\x01\n" +
 	"\n" +
 	"BucketInfo\x12\x1b\n" +
 	"\tbucket_id\x18\x01 \x01(\tR\bbucketId\x12W\n" +

@@ -92,6 +92,8 @@ const (
 	NeedKeptModes
 	// NeedUnkeptModes: it does not.
 	NeedUnkeptModes
+	// NeedCreation: the driver makes buckets.
+	NeedCreation
 )
 
 // Phase says what else may happen at the same time.
@@ -129,7 +131,15 @@ type Case struct {
 	Run func(*C)
 }
 
-// Cases returns all cases, in the order in which they are listed.
+// CasesOf returns all cases of a contract, in the order in which they are listed.
+func CasesOf(contract Contract) []Case {
+	if contract == V1Alpha1 {
+		return v1alpha1Cases()
+	}
+	return Cases()
+}
+
+// Cases returns all cases of V1Alpha2, in the order in which they are listed.
 func Cases() []Case {
 	return slices.Concat(
 		processCases(), processEnvironmentCases(), messageCases(), errorCases(), identityCases(),

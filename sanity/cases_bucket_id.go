@@ -35,7 +35,7 @@ const (
 func bucketIDCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-GEN-001", Level: Must, Title: "returns an ID",
+			ID: "BKT-GEN-001", Level: Must, Needs: []Need{NeedCreation}, Title: "returns an ID",
 			Rule: kep(sectionGenerateBucket, "This call requests a bucket_id that COSI will use for all subsequent gRPC calls related to the Bucket"),
 			Why:  "without an ID there are no later calls", Fix: "return a bucket_id",
 			Run: func(c *C) {
@@ -45,14 +45,14 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-002", Level: Must, Title: "refuses an empty name",
+			ID: "BKT-GEN-002", Level: Must, Needs: []Need{NeedCreation}, Title: "refuses an empty name",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check name and return InvalidArgument",
 			Run: func(c *C) {
 				refused(c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(""), codes.InvalidArgument)
 			},
 		},
 		{
-			ID: "BKT-GEN-003", Level: Must, Title: "returns the same ID for the same name every time",
+			ID: "BKT-GEN-003", Level: Must, Needs: []Need{NeedCreation}, Title: "returns the same ID for the same name every time",
 			Rule: kep(sectionGenerateBucket, textGenerateIdempotent), Why: whyMust,
 			Fix: "derive the ID from the request, without random parts",
 			Run: func(c *C) {
@@ -65,7 +65,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-004", Level: Must, Title: "returns distinct IDs for distinct names",
+			ID: "BKT-GEN-004", Level: Must, Needs: []Need{NeedCreation}, Title: "returns distinct IDs for distinct names",
 			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "use the whole name, or a hash of it",
 			Run: func(c *C) {
 				seen := map[string]string{}
@@ -79,18 +79,18 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-005", Level: Must, Title: "does not truncate long names to the same ID",
+			ID: "BKT-GEN-005", Level: Must, Needs: []Need{NeedCreation}, Title: "does not truncate long names to the same ID",
 			Rule: kep(sectionGenerateBucket, textUnique), Why: whyMust, Fix: "hash a name that is too long, or refuse it with InvalidArgument",
 			Run: runLongBucketNames,
 		},
 		{
-			ID: "BKT-GEN-006", Level: Must, Title: "returns an ID of at most 2048 characters of A-Z, a-z, 0-9 and ._/-",
+			ID: "BKT-GEN-006", Level: Must, Needs: []Need{NeedCreation}, Title: "returns an ID of at most 2048 characters of A-Z, a-z, 0-9 and ._/-",
 			Rule: spec("Size limits", "The general size limit for a particular field MAY be overridden by specifying a different size limit in said field's description."),
 			Why:  "fields SHALL NOT exceed their limits; cosi.proto gives bucket_id this one", Fix: "encode the ID with allowed characters",
 			Run: func(c *C) { c.wellFormed(c.generated().id) },
 		},
 		{
-			ID: "BKT-GEN-007", Level: Should, Title: "returns one ID to calls made at once",
+			ID: "BKT-GEN-007", Level: Should, Needs: []Need{NeedCreation}, Title: "returns one ID to calls made at once",
 			Rule: kep(sectionGenerateBucket, textGenerateIdempotent),
 			Why:  "idempotency is a must, but calls at once are the caller's to avoid", Fix: "derive the ID from the request alone",
 			Run: func(c *C) {
@@ -105,7 +105,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-008", Level: Should, Phase: Process, Needs: []Need{NeedProcess}, Title: "returns the same ID after a restart",
+			ID: "BKT-GEN-008", Level: Should, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "returns the same ID after a restart",
 			Rule: kep(sectionGenerateBucket, "If possible, COSI recommends that each driver use a deterministic rule for generating the bucket_id without provisioning backend resources."),
 			Why:  "the sentence recommends", Fix: "derive the ID from the request, without state in memory",
 			Run: func(c *C) {
@@ -117,14 +117,14 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-009", Level: Should, Phase: Alone, Title: "makes nothing in the backend",
+			ID: "BKT-GEN-009", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "makes nothing in the backend",
 			Rule: kep(sectionGenerateBucket, textNoLeak),
 			Why:  "that nothing leaks is a must; that phase 1 makes nothing at all is what the KEP recommends for it",
 			Fix:  "create the bucket in DriverCreateBucket",
 			Run:  runNothingGenerated,
 		},
 		{
-			ID: "BKT-GEN-010", Level: Must, Needs: []Need{NeedInvalid}, Title: "refuses invalid parameters, in this phase or the next",
+			ID: "BKT-GEN-010", Level: Must, Needs: []Need{NeedCreation, NeedInvalid}, Title: "refuses invalid parameters, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, textInvalidParameters),
 			Why:  whyListed + "; a driver that needs no parameters for the ID encounters it in phase 2", Fix: "check the parameters and return InvalidArgument",
 			Run: func(c *C) {
@@ -134,7 +134,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-011", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer, in this phase or the next",
+			ID: "BKT-GEN-011", Level: Must, Needs: []Need{NeedCreation, NeedMissingProtocol}, Title: "refuses a protocol it does not offer, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo",
 			Run: func(c *C) {
 				request := c.bucketRequest(c.name())
@@ -143,7 +143,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-012", Level: Must, Title: "takes an empty list of protocols, or says that it needs one",
+			ID: "BKT-GEN-012", Level: Must, Needs: []Need{NeedCreation}, Title: "takes an empty list of protocols, or says that it needs one",
 			Rule: kep(sectionGenerateBucket, "Another might return an InvalidArgument error with a message saying that the driver requires this field."),
 			Why:  "the field is optional; the text names the one error that is allowed", Fix: "choose protocols yourself, or return InvalidArgument",
 			Run: func(c *C) {
@@ -156,7 +156,7 @@ func bucketIDCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GEN-013", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses the name of an incompatible bucket, in this phase or the next",
+			ID: "BKT-GEN-013", Level: Must, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "refuses the name of an incompatible bucket, in this phase or the next",
 			Rule: kep(sectionGenerateBucket, "AlreadyExists (not retryable) if the bucket already exists but is incompatible with the request"),
 			Why:  whyListed + "; the KEP recommends IDs without a call to the backend, and such a driver encounters the condition in phase 2",
 			Fix:  "compare the request with the bucket that exists and return AlreadyExists",

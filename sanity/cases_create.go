@@ -17,7 +17,7 @@ import (
 func createCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-CRT-001", Level: Must, Title: "creates the bucket and says by which protocols it is reached",
+			ID: "BKT-CRT-001", Level: Must, Needs: []Need{NeedCreation}, Title: "creates the bucket and says by which protocols it is reached",
 			Rule: kep(sectionCreate, "at least one protocol must be returned, or provisioning will be considered failed"),
 			Why:  whyMust, Fix: "fill the message of each protocol that the bucket supports",
 			Run: func(c *C) {
@@ -28,7 +28,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-002", Level: Must, Title: "refuses an empty bucket_id",
+			ID: "BKT-CRT-002", Level: Must, Needs: []Need{NeedCreation}, Title: "refuses an empty bucket_id",
 			Rule: spec(errorScheme, textMissingField), Why: whyRequired, Fix: "check bucket_id and return InvalidArgument",
 			Run: func(c *C) {
 				b := &bucket{request: c.bucketRequest(c.name())}
@@ -36,7 +36,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-003", Level: Must, Title: "returns the same to every repetition as to the first call",
+			ID: "BKT-CRT-003", Level: Must, Needs: []Need{NeedCreation}, Title: "returns the same to every repetition as to the first call",
 			Rule: kep(sectionCreate, "This API must be idempotent."), Why: whyMust,
 			Fix: "return OK with the same info when the bucket exists and fits",
 			Run: func(c *C) {
@@ -48,7 +48,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-004", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "makes one backend bucket however often it is called",
+			ID: "BKT-CRT-004", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "makes one backend bucket however often it is called",
 			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
 			Why:  "the sentence says should", Fix: "derive the backend bucket's name from bucket_id",
 			Run: func(c *C) {
@@ -61,12 +61,12 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-005", Level: Must, Title: "supports the protocols that were asked for",
+			ID: "BKT-CRT-005", Level: Must, Needs: []Need{NeedCreation}, Title: "supports the protocols that were asked for",
 			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "return the message of every protocol asked for, or InvalidArgument",
 			Run: runAskedProtocols,
 		},
 		{
-			ID: "BKT-CRT-006", Level: Must, Needs: []Need{NeedIncompatible}, Title: "refuses a bucket that exists with other parameters",
+			ID: "BKT-CRT-006", Level: Must, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "refuses a bucket that exists with other parameters",
 			Rule: kep(sectionCreate, textExists), Why: whyListed, Fix: "record the parameters at creation, compare, and return AlreadyExists",
 			Run: func(c *C) {
 				b := c.created()
@@ -74,7 +74,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-007", Level: Advice, Needs: []Need{NeedIncompatible}, Title: "leaves the bucket as it was when it refuses other parameters",
+			ID: "BKT-CRT-007", Level: Advice, Needs: []Need{NeedCreation, NeedIncompatible}, Title: "leaves the bucket as it was when it refuses other parameters",
 			Rule: advice("A refused call should have no effect: afterwards the original request still fits."),
 			Why:  "no text speaks of it", Fix: "compare before changing anything",
 			Run: func(c *C) {
@@ -86,7 +86,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-008", Level: Must, Title: "supports no protocol that DriverGetInfo does not name",
+			ID: "BKT-CRT-008", Level: Must, Needs: []Need{NeedCreation}, Title: "supports no protocol that DriverGetInfo does not name",
 			Rule: kep("DriverGetInfo", "\"supported_protocols\": [ // one or more of"),
 			Why:  "supported_protocols is what the driver supports; a bucket cannot support more", Fix: "name every protocol in DriverGetInfo",
 			Run: func(c *C) {
@@ -96,7 +96,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-009", Level: Must, Needs: []Need{NeedInvalid}, Title: "refuses invalid parameters and creates nothing",
+			ID: "BKT-CRT-009", Level: Must, Needs: []Need{NeedCreation, NeedInvalid}, Title: "refuses invalid parameters and creates nothing",
 			Rule: kep(sectionCreate, textInvalidParameters), Why: whyListed, Fix: "check all parameters before the first call to the backend",
 			Run: func(c *C) {
 				b := c.generated()
@@ -107,7 +107,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-010", Level: Must, Needs: []Need{NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
+			ID: "BKT-CRT-010", Level: Must, Needs: []Need{NeedCreation, NeedMissingProtocol}, Title: "refuses a protocol it does not offer",
 			Rule: kep(sectionCreate, textProtocols), Why: "the list says MUST support", Fix: "compare protocols with those of DriverGetInfo and return InvalidArgument",
 			Run: func(c *C) {
 				b := c.generated()
@@ -117,13 +117,13 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-015", Level: Should, Title: "returns no credential",
+			ID: "BKT-CRT-015", Level: Should, Needs: []Need{NeedCreation}, Title: "returns no credential",
 			Rule: kep(sectionCreate, "returned bucket info is applied to Bucket status and should not contain any sensitive data"),
 			Why:  "the sentence says should", Fix: "keep user-info and signatures out of endpoints and names",
 			Run: runNoCredentialInInfo,
 		},
 		{
-			ID: "BKT-CRT-016", Level: Should, Needs: []Need{NeedS3}, Title: "describes an S3 bucket with an http or https URL and a known style",
+			ID: "BKT-CRT-016", Level: Should, Needs: []Need{NeedCreation, NeedS3}, Title: "describes an S3 bucket with an http or https URL and a known style",
 			Rule: kep("BucketAccess Secret data, S3", "AWS_ENDPOINT_URL: S3 endpoint URL, e.g., https://s3.amazonaws.com. AWS_S3_ADDRESSING_STYLE: S3 addressing style. one of path or virtual."),
 			Why:  "the info fields are optional here, and required only in the response to a grant", Fix: "return a whole URL, and PATH or VIRTUAL",
 			Run: func(c *C) {
@@ -133,7 +133,7 @@ func createCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-017", Level: Should, Needs: []Need{NeedDataPlane, NeedKey}, Title: "makes buckets that are closed to the public",
+			ID: "BKT-CRT-017", Level: Should, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "makes buckets that are closed to the public",
 			Rule: spec("Provisioner", "Default, disallow uncredentialed access to the backend storage."),
 			Why:  "v1alpha1 names private as the default of anonymous access; v1alpha2 does not speak of it", Fix: "block public access at creation",
 			Run: runPrivate,

@@ -14,18 +14,18 @@ import (
 func createRetryCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-CRT-011", Level: Should, Phase: Alone, Title: "makes one bucket for calls made at once",
+			ID: "BKT-CRT-011", Level: Should, Phase: Alone, Needs: []Need{NeedCreation}, Title: "makes one bucket for calls made at once",
 			Rule: kep(sectionCreate, "The driver should ensure that multiple DriverCreateBucket calls for the same bucket_id do not result in more than one OSP backend bucket being provisioned corresponding to that ID."),
 			Why:  "the sentence says should; Aborted is allowed to the second caller", Fix: "lock by bucket_id, or return Aborted while the lock is held",
 			Run: runCreateAtOnce,
 		},
 		{
-			ID: "BKT-CRT-012", Level: Must, Phase: Alone, Title: "completes a bucket whose creation was cancelled halfway",
+			ID: "BKT-CRT-012", Level: Must, Phase: Alone, Needs: []Need{NeedCreation}, Title: "completes a bucket whose creation was cancelled halfway",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "make every step of the creation repeatable, and the ownership mark part of the first",
 			Run: runCreateCancelled,
 		},
 		{
-			ID: "BKT-CRT-013", Level: Must, Title: "returns OK again when the first response was lost",
+			ID: "BKT-CRT-013", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK again when the first response was lost",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK for a bucket that exists and fits",
 			Run: func(c *C) {
 				b := c.generated()
@@ -37,7 +37,7 @@ func createRetryCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "accepts an ID that was returned before a restart",
+			ID: "BKT-CRT-014", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "accepts an ID that was returned before a restart",
 			Rule: kep(sectionCreate, "This call is issued after DriverGenerateBucketId's bucket_id result is persistently stored by COSI."),
 			Why:  "COSI persists the ID so that it outlives the driver's process", Fix: "keep nothing about an ID in memory",
 			Run: func(c *C) {
@@ -47,19 +47,19 @@ func createRetryCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-CRT-018", Level: Advice, Title: "creates an empty bucket again under an ID that was deleted",
+			ID: "BKT-CRT-018", Level: Advice, Needs: []Need{NeedCreation}, Title: "creates an empty bucket again under an ID that was deleted",
 			Rule: advice("After DriverDeleteBucket an ID is free: creating it again gives a new, empty bucket."),
 			Why:  "no text speaks of reuse", Fix: "forget everything about a bucket when it is deleted",
 			Run: runCreateAgain,
 		},
 		{
-			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets apart",
+			ID: "BKT-CRT-019", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey}, Title: "keeps the objects of two buckets apart",
 			Rule: advice("Two bucket IDs are two buckets: an object in one is not in the other."),
 			Why:  "no text says what goes without saying", Fix: "give each bucket_id a backend bucket of its own",
 			Run: runApart,
 		},
 		{
-			ID: "BKT-CRT-020", Level: Must, Needs: []Need{NeedForeignBucket}, Title: "does not adopt somebody else's bucket",
+			ID: "BKT-CRT-020", Level: Must, Needs: []Need{NeedCreation, NeedForeignBucket}, Title: "does not adopt somebody else's bucket",
 			Rule: kep(sectionCreate, textExists), Why: whyListed + "; a bucket of somebody else is not the one asked for",
 			Fix: "mark buckets as the driver's own at creation, and return AlreadyExists when the mark is missing",
 			Run: func(c *C) {

@@ -22,7 +22,7 @@ const (
 func deleteCases() []Case {
 	return []Case{
 		{
-			ID: "BKT-DEL-001", Level: Must, Title: "deletes a bucket",
+			ID: "BKT-DEL-001", Level: Must, Needs: []Need{NeedCreation}, Title: "deletes a bucket",
 			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "that is what the call is for", Fix: "delete the backend bucket before returning OK",
 			Run: func(c *C) {
 				b := c.created()
@@ -31,7 +31,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-002", Level: Must, Title: "returns OK when the bucket does not exist",
+			ID: "BKT-DEL-002", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK when the bucket does not exist",
 			Rule: kep(sectionDelete, textGone), Why: whyListed, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) { c.delete(c.generated()) },
 		},
@@ -43,7 +43,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-004", Level: Must, Title: "returns OK every time",
+			ID: "BKT-DEL-004", Level: Must, Needs: []Need{NeedCreation}, Title: "returns OK every time",
 			Rule: kep(sectionDelete, textGone), Why: whyListed, Fix: "treat the backend's not-found as success",
 			Run: func(c *C) {
 				b := c.created()
@@ -63,7 +63,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-006", Level: Should, Title: "deletes once for calls made at once",
+			ID: "BKT-DEL-006", Level: Should, Needs: []Need{NeedCreation}, Title: "deletes once for calls made at once",
 			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible"),
 			Why:  "the sentence says SHOULD", Fix: "lock by bucket_id, or return Aborted while the lock is held",
 			Run: func(c *C) {
@@ -77,13 +77,13 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-007", Level: Advice, Needs: []Need{NeedDataPlane, NeedKey, NeedNonEmptyPolicy}, Title: "treats a bucket that holds data as declared",
+			ID: "BKT-DEL-007", Level: Advice, Needs: []Need{NeedCreation, NeedDataPlane, NeedKey, NeedNonEmptyPolicy}, Title: "treats a bucket that holds data as declared",
 			Rule: advice("A bucket that holds data is either refused with FailedPrecondition, all of its data kept, or deleted with all of it; which, is documented."),
 			Why:  "the KEP does not say what happens to data", Fix: "refuse with FailedPrecondition unless the class allows otherwise, and never empty by half",
 			Run: runNonEmpty,
 		},
 		{
-			ID: "BKT-DEL-008", Level: Advice, Title: "with a live access deletes or refuses, and the access can still be revoked",
+			ID: "BKT-DEL-008", Level: Advice, Needs: []Need{NeedCreation}, Title: "with a live access deletes or refuses, and the access can still be revoked",
 			Rule: advice("COSI deletes in any order: a bucket whose access is still granted is OK or FailedPrecondition, and the revoke afterwards is OK."),
 			Why:  "no text speaks of the order", Fix: "do not let revoke depend on the bucket",
 			Run: func(c *C) {
@@ -94,7 +94,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-009", Level: Must, Title: "deletes nothing but the bucket asked for",
+			ID: "BKT-DEL-009", Level: Must, Needs: []Need{NeedCreation}, Title: "deletes nothing but the bucket asked for",
 			Rule: kep(sectionDelete, "This gRPC call deletes a bucket in the OSP."), Why: "a bucket is one bucket", Fix: "compare IDs whole, never by prefix",
 			Run: func(c *C) {
 				short := c.created()
@@ -105,13 +105,13 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-010", Level: Must, Title: "leaves nothing after a delete that follows a racing create",
+			ID: "BKT-DEL-010", Level: Must, Needs: []Need{NeedCreation}, Title: "leaves nothing after a delete that follows a racing create",
 			Rule: spec("Timeouts", "The only way to cancel a call is to issue a \"negation\" call if one exists. For example, issue a DeleteBucket call to cancel a pending CreateBucket operation"),
 			Why:  "the sentence makes the delete the way to cancel; then it must win", Fix: "make the delete wait for a create of the same ID, or return Aborted",
 			Run: runDeleteRacingCreate,
 		},
 		{
-			ID: "BKT-DEL-011", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "deletes with what is in the request, also after a restart",
+			ID: "BKT-DEL-011", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "deletes with what is in the request, also after a restart",
 			Rule: kep(sectionDelete, "DriverDeleteBucketRequest { bucket_id, parameters: { // copied from Bucket.parameters } }"),
 			Why:  "the request carries what the driver needs, and nothing else does after a restart", Fix: "keep nothing about a bucket in memory",
 			Run: func(c *C) {
@@ -122,7 +122,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-012", Level: Advice, Title: "ignores a parameter that it does not know",
+			ID: "BKT-DEL-012", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores a parameter that it does not know",
 			Rule: advice("A bucket made by an older version of the driver must be deletable by a newer one that dropped a parameter."),
 			Why:  "no text speaks of it", Fix: "refuse unknown parameters in create and grant only",
 			Run: func(c *C) {
@@ -132,7 +132,7 @@ func deleteCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-DEL-013", Level: Advice, Needs: []Need{NeedForeignBucket}, Title: "does not delete somebody else's bucket",
+			ID: "BKT-DEL-013", Level: Advice, Needs: []Need{NeedCreation, NeedForeignBucket}, Title: "does not delete somebody else's bucket",
 			Rule: advice("A bucket that the driver did not make, such as one of another cluster that has its name, is not the driver's to delete."),
 			Why:  "the KEP does not say whose the bucket is", Fix: "compare the mark of the bucket before deleting it, and return FailedPrecondition",
 			Run: func(c *C) {

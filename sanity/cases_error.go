@@ -29,14 +29,14 @@ func errorCases() []Case {
 			Run:  runUnknownParameters,
 		},
 		{
-			ID: "RPC-012", Level: Advice, Title: "respects a deadline that passes halfway, and converges afterwards",
+			ID: "RPC-012", Level: Advice, Needs: []Need{NeedCreation}, Title: "respects a deadline that passes halfway, and converges afterwards",
 			Rule: spec("Timeouts", "Any of the RPCs defined in this spec MAY timeout and MAY be retried."),
 			Why:  "the sentence allows timeouts, and says nothing of how quickly a driver notices one",
 			Fix:  "pass the context of the call to every request to the backend",
 			Run:  runShortDeadline,
 		},
 		{
-			ID: "RPC-013", Level: Should, Phase: Alone, Needs: []Need{NeedRefusedLogin},
+			ID: "RPC-013", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedRefusedLogin},
 			Title: "reports a refused login as Unauthenticated or PermissionDenied",
 			Rule: spec(errorScheme, "Not authenticated: 16 UNAUTHENTICATED. Permission denied: 7 PERMISSION_DENIED. System administrator "+
 				"SHOULD ensure that requisite permissions are granted"),
@@ -50,7 +50,7 @@ func errorCases() []Case {
 			},
 		},
 		{
-			ID: "RPC-014", Level: Should, Phase: Alone, Needs: []Need{NeedBackendFaults},
+			ID: "RPC-014", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedBackendFaults},
 			Title: "returns a retryable code while the backend is down, and recovers by itself",
 			Rule:  spec("Timeouts", "Idempotency requirements ensure that a retried call with the same fields continues where it left off when retried."),
 			Why:   "a terminal code for a passing problem would end the retries; the sentence implies it without a keyword",
@@ -64,7 +64,7 @@ func errorCases() []Case {
 			Run: runSecretsInMessages,
 		},
 		{
-			ID: "RPC-016", Level: Should, Title: "returns OK or Aborted to a second call for the same resource",
+			ID: "RPC-016", Level: Should, Needs: []Need{NeedCreation}, Title: "returns OK or Aborted to a second call for the same resource",
 			Rule: spec(errorScheme, "Operation pending for bucket: the Plugin, SHOULD handle this as gracefully as possible, and MAY return this error code to reject secondary calls."),
 			Why:  "the sentence says SHOULD", Fix: "lock by ID and return Aborted while the lock is held",
 			Run: runSecondCall,

@@ -89,7 +89,7 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-009", Level: Advice, Title: "returns NotFound after the bucket was deleted",
+			ID: "BKT-GET-009", Level: Advice, Needs: []Need{NeedCreation}, Title: "returns NotFound after the bucket was deleted",
 			Rule: advice("What was deleted is not found."), Why: "the code is listed, but COSI does not call this for dynamic buckets",
 			Fix: "look the bucket up in the backend each time",
 			Run: func(c *C) {
@@ -99,7 +99,7 @@ func getCases() []Case {
 			},
 		},
 		{
-			ID: "BKT-GET-010", Level: Advice, Title: "describes a bucket as its creation did",
+			ID: "BKT-GET-010", Level: Advice, Needs: []Need{NeedCreation}, Title: "describes a bucket as its creation did",
 			Rule: advice("A bucket has one description, whichever call asks for it."),
 			Why:  "the response has the same type; no sentence says that it has the same contents", Fix: "build both responses in one place",
 			Run: func(c *C) {

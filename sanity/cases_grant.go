@@ -151,10 +151,7 @@ func (c *C) oneAccount(before []string, keys int) {
 
 // grantedBy grants access to a new bucket by a protocol.
 func (c *C) grantedBy(protocol cosi.ObjectProtocol_Type) *access {
-	request := c.bucketRequest(c.name())
-	request.Protocols = protocols(protocol)
-	b := c.generatedAs(request)
-	ok(c, c.provisioner.DriverCreateBucket, b.create())
+	b := c.createdBy(protocol)
 	return c.grant(c.accessAs(c.accessRequest(c.name(), protocol, []*cosi.AccessedBucket{readWrite(b.id)})))
 }
 

@@ -16,17 +16,17 @@ func lifecycleCases() []Case {
 	const order = "CreateBucket, Grant Bucket Access, Revoke Bucket Access, DeleteBucket"
 	return []Case{
 		{
-			ID: "LIF-001", Level: Must, Title: "goes through the whole life of a bucket and its access",
+			ID: "LIF-001", Level: Must, Needs: []Need{NeedCreation}, Title: "goes through the whole life of a bucket and its access",
 			Rule: spec(figure, order), Why: "an interface whose calls do not work together is not implemented", Fix: "see the call that failed",
 			Run: func(c *C) { c.life(1) },
 		},
 		{
-			ID: "LIF-002", Level: Must, Title: "goes through the whole life with every call repeated",
+			ID: "LIF-002", Level: Must, Needs: []Need{NeedCreation}, Title: "goes through the whole life with every call repeated",
 			Rule: kep(sectionCreate, "This API must be idempotent."), Why: "every section of the KEP says so of its call, or lists OK for what is gone", Fix: "see the call that failed",
 			Run: func(c *C) { c.life(c.suite.limits.Repeats) },
 		},
 		{
-			ID: "LIF-003", Level: Must, Phase: Process, Needs: []Need{NeedProcess}, Title: "resumes after the driver was killed behind any call",
+			ID: "LIF-003", Level: Must, Phase: Process, Needs: []Need{NeedCreation, NeedProcess}, Title: "resumes after the driver was killed behind any call",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "keep no state in memory that a repeated call needs",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) {
@@ -37,14 +37,14 @@ func lifecycleCases() []Case {
 			},
 		},
 		{
-			ID: "LIF-004", Level: Must, Phase: Alone, Title: "resumes after any response was lost",
+			ID: "LIF-004", Level: Must, Phase: Alone, Needs: []Need{NeedCreation}, Title: "resumes after any response was lost",
 			Rule: spec("Timeouts", textContinue), Why: whyRetry, Fix: "return OK to a repetition of what was done",
 			Run: func(c *C) {
 				c.interrupted(func(_ *life, call func(context.Context) codes.Code) { c.dropped(call) })
 			},
 		},
 		{
-			ID: "LIF-005", Level: Should, Phase: Alone, Needs: []Need{NeedInventory}, Title: "leaves nothing when both IDs are generated and abandoned",
+			ID: "LIF-005", Level: Should, Phase: Alone, Needs: []Need{NeedCreation, NeedInventory}, Title: "leaves nothing when both IDs are generated and abandoned",
 			Rule: kep(sectionGenerateBucket, textNoLeak), Why: "that nothing leaks is a must; a driver may do so by other means than making nothing, which the suite cannot see",
 			Fix: "create in phase 2 only",
 			Run: func(c *C) {
@@ -55,13 +55,13 @@ func lifecycleCases() []Case {
 			},
 		},
 		{
-			ID: "LIF-006", Level: Advice, Title: "agrees with a model over a long random sequence of calls",
+			ID: "LIF-006", Level: Advice, Needs: []Need{NeedCreation}, Title: "agrees with a model over a long random sequence of calls",
 			Rule: advice("Any order of calls that COSI may make leads to the state that the calls describe."),
 			Why:  "no text speaks of sequences", Fix: "run with the same seed, and see the first call that differs",
 			Run: runModel,
 		},
 		{
-			ID: "LIF-007", Level: Advice, Phase: Process, Needs: []Need{NeedProcess, NeedUsage}, Title: "does not use more and more files or goroutines",
+			ID: "LIF-007", Level: Advice, Phase: Process, Needs: []Need{NeedCreation, NeedProcess, NeedUsage}, Title: "does not use more and more files or goroutines",
 			Rule: advice("A driver runs for months: what one call opens it closes."),
 			Why:  "no text speaks of resources", Fix: "close response bodies, connections and files; end goroutines with their call",
 			Run: runUsage,

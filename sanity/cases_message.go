@@ -107,7 +107,7 @@ func messageCases() []Case {
 			Run: runSizes,
 		},
 		{
-			ID: "RPC-011", Level: Advice, Title: "ignores a field it does not know",
+			ID: "RPC-011", Level: Advice, Needs: []Need{NeedCreation}, Title: "ignores a field it does not know",
 			Rule: advice("proto3 lets a newer sidecar send fields that an older driver does not know; refusing them breaks every upgrade."),
 			Why:  "no text speaks of it", Fix: "do not refuse unknown fields",
 			Run: func(c *C) {

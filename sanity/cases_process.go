@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
@@ -26,7 +27,7 @@ func processCases() []Case {
 			Fix:   "listen on the path behind unix:// in COSI_ENDPOINT and serve gRPC there",
 			Run: func(c *C) {
 				c.restart()
-				ok(c, c.identity.DriverGetInfo, &cosi.DriverGetInfoRequest{})
+				c.identify()
 			},
 		},
 		{
@@ -94,7 +95,7 @@ func processCases() []Case {
 			},
 		},
 		{
-			ID: "UDS-008", Level: Advice, Phase: Process, Needs: []Need{NeedProcess},
+			ID: "UDS-008", Level: Advice, Phase: Process, Needs: []Need{NeedCreation, NeedProcess},
 			Title: "on SIGTERM ends the calls in flight, removes the socket and exits 0 in time",
 			Rule:  advice("Kubernetes ends a Pod with SIGTERM: calls in flight should end or be cancelled, and the exit code be 0."),
 			Why:   "no text speaks of signals",
@@ -198,8 +199,17 @@ func runUnsetEndpoint(c *C) {
 	}
 }
 
+// identify asks the driver who it is, in whatever contract.
+func (c *C) identify() *cosi.DriverGetInfoResponse {
+	info, err := identify(c.ctx, c.suite.config.Contract, c.suite.driver)
+	if err != nil {
+		c.Fail("DriverGetInfo must return OK, not %s", status.Code(err))
+	}
+	return info
+}
+
 func runBothServices(c *C) {
-	ok(c, c.identity.DriverGetInfo, &cosi.DriverGetInfoRequest{})
+	c.identify()
 	if _, code := try(c.ctx, c, c.provisioner.DriverGenerateBucketId, c.bucketRequest(c.name())); code == codes.Unimplemented || code == codes.Unavailable {
 		c.Fail("the Provisioner service is not there: DriverGenerateBucketId returns %s", code)
 	}

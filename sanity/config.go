@@ -22,6 +22,8 @@ type Config struct {
 	// ImageEnvironment lists names of environment variables in the image manifest of the driver.
 	ImageEnvironment []string
 
+	// Contract is what the driver is held against. Empty: V1Alpha2.
+	Contract Contract
 	// Focus limits the run to the cases whose ID it accepts. Nil: all.
 	Focus func(id string) bool
 	// Params are the parameters to send, since parameters are opaque to COSI.
@@ -35,6 +37,9 @@ type Config struct {
 	// SharedCredential says that the store has no accounts, and that its administrator accepts one
 	// credential for all, which no revoke can end.
 	SharedCredential bool
+	// CreatesNothing says that the driver makes no buckets: it hands out those that an administrator has made, and refuses
+	// DriverCreateBucket. Cases about a bucket that exists take one of Fixture, which is then needed.
+	CreatesNothing bool
 	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: "refuse"
 	// (FailedPrecondition) or "delete". Empty: not declared.
 	NonEmptyDelete string
@@ -64,6 +69,16 @@ type Config struct {
 
 	Limits Limits
 }
+
+// Contract is a version of the contract between sidecar and driver.
+type Contract string
+
+const (
+	// V1Alpha2 is that of KEP-1979.
+	V1Alpha2 Contract = "v1alpha2"
+	// V1Alpha1 is that of the specification v1alpha1, on the services of cosi.v1alpha1.
+	V1Alpha1 Contract = "v1alpha1"
+)
 
 // Limits are the sizes of a run. A zero field has the default given.
 type Limits struct {

@@ -15,9 +15,13 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 const (
@@ -30,6 +34,7 @@ const (
 // driver is the driver under test: its address, the connection to it, and its process if the suite
 // started it.
 type driver struct {
+	contract    Contract
 	launcher    Launcher
 	environment []string
 	start, rpc  time.Duration
@@ -47,7 +52,7 @@ type driver struct {
 
 func newDriver(config Config, limits Limits, interceptor grpc.UnaryClientInterceptor) (*driver, error) {
 	d := &driver{
-		launcher: config.Launcher, environment: config.Environment, start: limits.Start, rpc: limits.RPC,
+		contract: config.Contract, launcher: config.Launcher, environment: config.Environment, start: limits.Start, rpc: limits.RPC,
 		interceptor: interceptor, endpoint: config.Endpoint, output: &output{},
 	}
 	switch {
@@ -131,10 +136,42 @@ func (d *driver) connect(ctx context.Context) error {
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, d.start)
 	defer cancel()
-	if _, err := cosi.NewIdentityClient(conn).DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{}, grpc.WaitForReady(true)); err != nil {
+	_, err = identify(ctx, d.contract, conn, grpc.WaitForReady(true))
+	if unimplemented(err) && d.contract != V1Alpha1 {
+		if _, old := identify(ctx, V1Alpha1, conn); old == nil {
+			return errors.New("the driver speaks v1alpha1 and not v1alpha2: test it with --contract v1alpha1")
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the driver at %s does not respond to DriverGetInfo: %w", d.endpoint, err)
 	}
 	return nil
+}
+
+// identify asks the driver who it is.
+func identify(ctx context.Context, contract Contract, conn grpc.ClientConnInterface, options ...grpc.CallOption) (*cosi.DriverGetInfoResponse, error) {
+	if contract != V1Alpha1 {
+		return cosi.NewIdentityClient(conn).DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{}, options...)
+	}
+	info, err := v1alpha1.NewIdentityClient(conn).DriverGetInfo(ctx, &v1alpha1.DriverGetInfoRequest{}, options...)
+	return &cosi.DriverGetInfoResponse{Name: info.GetName()}, err
+}
+
+// unimplemented reports whether a driver does not have a call.
+func unimplemented(err error) bool { return status.Code(err) == codes.Unimplemented }
+
+// checkDialect returns an error for a driver of the dialect of upstream, which would fail in most cases. The requests are
+// empty, and make nothing; a driver of ours gets none.
+func checkDialect(ctx context.Context, conn grpc.ClientConnInterface) error {
+	_, err := upstream.NewClient(conn).DriverGetExistingBucket(ctx, &upstream.DriverGetExistingBucketRequest{})
+	if unimplemented(err) || status.Code(err) == codes.Unavailable {
+		return nil
+	}
+	if _, err := cosi.NewProvisionerClient(conn).DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{}); !unimplemented(err) {
+		return nil
+	}
+	return errors.New("the driver speaks v1alpha2 as the upstream project means it: it has DriverGetExistingBucket, and no DriverGenerateBucketId. " +
+		"The suite has no cases of that dialect; docs/reference/upstream.md says what differs, and how Cooper's sidecar drives such a driver")
 }
 
 // redial is how long to wait between attempts to connect. gRPC's own wait of a second, at every restart of the

@@ -113,15 +113,30 @@ func (s *suite) intercept(ctx context.Context, method string, request, reply any
 func eachSecret(message protoreflect.Message, found func(field, value string)) {
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
-		case isSecret(field) && field.Kind() == protoreflect.StringKind && value.String() != "":
+		case isSecret(field) && field.Kind() == protoreflect.StringKind && !field.IsMap() && value.String() != "":
 			found(string(field.FullName()), value.String())
-		case field.IsMap() || field.Message() == nil:
+		case field.IsMap():
+			eachSecretOfMap(field, value.Map(), found)
+		case field.Message() == nil:
 		case field.IsList():
 			for i := range value.List().Len() {
 				eachSecret(value.List().Get(i).Message(), found)
 			}
 		default:
 			eachSecret(value.Message(), found)
+		}
+		return true
+	})
+}
+
+// eachSecretOfMap is eachSecret for a map, whose secrets stand among what is no secret.
+func eachSecretOfMap(field protoreflect.FieldDescriptor, values protoreflect.Map, found func(field, value string)) {
+	values.Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
+		switch {
+		case field.MapValue().Message() != nil:
+			eachSecret(value.Message(), found)
+		case isSecret(field) && field.MapValue().Kind() == protoreflect.StringKind && value.String() != "" && !oldPlain(key.String()):
+			found(string(field.FullName())+"["+key.String()+"]", value.String())
 		}
 		return true
 	})

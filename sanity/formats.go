@@ -42,7 +42,7 @@ type jsonResult struct {
 // WriteJSON writes the report as one JSON object.
 func (r Report) WriteJSON(to io.Writer) error {
 	report := jsonReport{
-		Driver: r.Driver, Verdict: r.Verdict(), Conformant: r.Conformant(), Selected: len(r.Results), Known: len(Cases()), Run: r.Run, Seed: r.Seed,
+		Driver: r.Driver, Verdict: r.Verdict(), Conformant: r.Conformant(), Selected: len(r.Results), Known: r.Known, Run: r.Run, Seed: r.Seed,
 		Started: r.Started, Seconds: r.Elapsed.Seconds(),
 	}
 	for _, result := range r.Results {

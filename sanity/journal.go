@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 // note says that something was asked for and may exist. It is written before the call, and struck
@@ -33,6 +34,8 @@ type note struct {
 	Unsure bool `json:"unsure,omitempty"`
 
 	message proto.Message
+	// learned is the ID that the driver gave to what was asked for by a name.
+	learned string
 	// refused says that the driver refused the request as invalid, so that nothing should exist.
 	refused bool
 	// made says that a response, or the lack of one, leaves it possible that the thing is the
@@ -45,7 +48,11 @@ const (
 	noteBucket  = "bucket"
 	noteAccount = "account"
 	noteFixture = "fixture"
-	noteForeign = "foreign"
+
+	// What is asked for by the contract v1alpha1, where ID is the name.
+	noteOldBucket  = "v1alpha1 bucket"
+	noteOldAccount = "v1alpha1 account"
+	noteForeign    = "foreign"
 )
 
 // journal writes notes, one JSON object a line.
@@ -88,6 +95,10 @@ func noteOf(request proto.Message) (n note, makes bool, err error) {
 		n = note{Kind: noteBucket, ID: r.GetBucketId()}
 	case *cosi.DriverGrantBucketAccessRequest:
 		n = note{Kind: noteAccount, ID: r.GetAccountId()}
+	case *v1alpha1.DriverCreateBucketRequest:
+		n = note{Kind: noteOldBucket, ID: r.GetName()}
+	case *v1alpha1.DriverGrantBucketAccessRequest:
+		n = note{Kind: noteOldAccount, ID: r.GetName()}
 	}
 	if n.ID == "" {
 		return note{}, false, nil
@@ -112,9 +123,9 @@ func (c *C) note(n note) error {
 	defer c.mu.Unlock()
 	known := c.notes[at]
 	n.calls, n.made = n.calls+known.calls, n.made || known.made
-	if n.Kind == noteAccount {
+	if n.Kind == noteAccount || n.Kind == noteOldAccount || n.Kind == noteOldBucket {
 		// The first grant decides what the account is; a refused second one must not replace it.
-		n.Request, n.message, n.refused = known.Request, known.message, known.refused
+		n.Request, n.message, n.refused, n.learned = known.Request, known.message, known.refused, known.learned
 		c.notes[at] = n
 		return nil
 	}
@@ -150,6 +161,10 @@ func (c *C) settleNotes(x exchange) {
 		gone.Kind, gone.ID = noteBucket, r.GetBucketId()
 	case *cosi.DriverRevokeBucketAccessRequest:
 		gone.Kind, gone.ID = noteAccount, r.GetAccountId()
+	case *v1alpha1.DriverDeleteBucketRequest:
+		gone.Kind, gone.ID = noteOldBucket, c.nameOf(noteOldBucket, r.GetBucketId())
+	case *v1alpha1.DriverRevokeBucketAccessRequest:
+		gone.Kind, gone.ID = noteOldAccount, c.nameOf(noteOldAccount, r.GetAccountId())
 	default:
 		return
 	}
@@ -178,7 +193,7 @@ func (c *C) settleMaking(x exchange) {
 	if at < 0 {
 		if code == codes.OK {
 			// A removal was completed while this was under way.
-			n.made = true
+			n.made, n.learned = true, learnedFrom(x.response)
 			c.notes = append(c.notes, n)
 			_ = c.suite.book.write(n)
 		}
@@ -186,6 +201,9 @@ func (c *C) settleMaking(x exchange) {
 	}
 	known := &c.notes[at]
 	known.calls--
+	if code == codes.OK {
+		known.learned = learnedFrom(x.response)
+	}
 	known.made = known.made || code != codes.AlreadyExists
 	if known.calls == 0 && !known.made {
 		c.strike(*known)
@@ -246,6 +264,8 @@ func (c *C) remove(ctx context.Context, n note) error {
 			return errors.New("the journal lacks its request")
 		}
 		return c.removeBucket(ctx, create)
+	case noteOldBucket, noteOldAccount:
+		return c.removeOld(ctx, n)
 	case noteFixture:
 		if c.suite.config.Fixture == nil {
 			return errors.New("there is no fixture hook to remove it with")

@@ -52,6 +52,7 @@ func (s *suite) lacking(need Need) string {
 		NeedUsage:           {s.hasUsage(), "the open files of the driver's process cannot be read"},
 		NeedNonEmptyPolicy:  {s.config.NonEmptyDelete != "", "it is not declared what the driver does with a bucket that holds data (nonEmptyDelete)"},
 		NeedKeptModes:       {s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo does not announce that the driver keeps disallowed access modes (keeps_disallowed_access_modes)"},
+		NeedCreation:        {!s.config.CreatesNothing, "it is declared that the driver makes no buckets and hands out those that exist"},
 		NeedUnkeptModes:     {!s.info.GetKeepsDisallowedAccessModes(), "DriverGetInfo announces that the driver keeps disallowed access modes, which is then a must"},
 	}
 	if c, known := conditions[need]; !known || !c.met {
@@ -87,6 +88,7 @@ func (n Need) String() string {
 		NeedOwnCredential:  "own credentials",
 		NeedServiceAccount: "SERVICE_ACCOUNT", NeedRotation: "rotation", NeedUsage: "process usage", NeedNonEmptyPolicy: "declared non-empty delete",
 		NeedKeptModes: "disallowed modes announced", NeedUnkeptModes: "disallowed modes not announced",
+		NeedCreation: "creation of buckets",
 	}
 	return names[n]
 }

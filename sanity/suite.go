@@ -4,6 +4,7 @@ package sanity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -49,6 +50,9 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	if s.run == "" {
 		s.run = strconv.FormatUint(rand.Uint64()%(36*36*36*36*36*36), 36) //nolint:gosec // a name, not a secret
 	}
+	if config.CreatesNothing && config.Fixture == nil {
+		return Report{}, errors.New("a driver that makes no buckets needs a fixture, which makes those of the cases (hooks.makeBucket)")
+	}
 	if !runIDPattern.MatchString(s.run) {
 		return Report{}, fmt.Errorf("run ID %q: use 1 to 8 characters of a-z and 0-9", s.run)
 	}
@@ -64,7 +68,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 }
 
 func (s *suite) runAll(ctx context.Context) {
-	cases := slices.DeleteFunc(Cases(), func(c Case) bool { return s.config.Focus != nil && !s.config.Focus(c.ID) })
+	cases := slices.DeleteFunc(CasesOf(s.config.Contract), func(c Case) bool { return s.config.Focus != nil && !s.config.Focus(c.ID) })
 	if err := s.begin(ctx); err != nil {
 		s.notStarted(cases, err)
 		return
@@ -85,12 +89,15 @@ func (s *suite) begin(ctx context.Context) error {
 	if err := s.driver.up(ctx); err != nil {
 		return err
 	}
-	info, err := cosi.NewIdentityClient(s.driver).DriverGetInfo(ctx, &cosi.DriverGetInfoRequest{})
+	info, err := identify(ctx, s.config.Contract, s.driver)
 	if err != nil {
 		return fmt.Errorf("DriverGetInfo: %w", err)
 	}
 	s.info = info
-	return nil
+	if s.config.Contract == V1Alpha1 {
+		return nil
+	}
+	return checkDialect(ctx, s.driver)
 }
 
 // notStarted blames the case about starting, if the suite started the driver, and runs nothing.

@@ -36,7 +36,7 @@ func run(t *testing.T, profile memdriver.Profile, limits sanity.Limits, defects 
 
 func TestCleanDriverPassesEverything(t *testing.T) {
 	t.Parallel()
-	for _, profile := range []memdriver.Profile{memdriver.Wide(), memdriver.Narrow()} {
+	for _, profile := range []memdriver.Profile{memdriver.Wide(), memdriver.Narrow(), memdriver.Old()} {
 		t.Run(profile.Name, func(t *testing.T) {
 			t.Parallel()
 			store := memdriver.NewStore("")

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 // Swept is what Sweep did.
@@ -99,6 +100,10 @@ func (n *note) decode() error {
 		n.message = &cosi.DriverCreateBucketRequest{}
 	case noteAccount:
 		n.message = &cosi.DriverGrantBucketAccessRequest{}
+	case noteOldBucket:
+		n.message = &v1alpha1.DriverCreateBucketRequest{}
+	case noteOldAccount:
+		n.message = &v1alpha1.DriverGrantBucketAccessRequest{}
 	default:
 		return nil
 	}

@@ -5,6 +5,7 @@ package sanity_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,11 +42,22 @@ func (j *torn) Write(line []byte) (int, error) {
 
 func TestSweepRemovesWhatACrashedRunLeft(t *testing.T) {
 	t.Parallel()
-	store, profile := memdriver.NewStore(""), memdriver.Wide()
+	for focus, profile := range map[string]memdriver.Profile{"ACC-RVK-006": memdriver.Wide(), "V1A-RVK-002": memdriver.Old()} {
+		t.Run(profile.Name, func(t *testing.T) {
+			t.Parallel()
+			sweepAfterCrash(t, focus, profile)
+		})
+	}
+}
+
+// sweepAfterCrash lets a run of one case crash.
+func sweepAfterCrash(t *testing.T, focus string, profile memdriver.Profile) {
+	t.Helper()
+	store := memdriver.NewStore("")
 	config := memdriver.Config(store, profile)
 	config.Launcher = memdriver.Launcher{Store: store, Profile: profile}
 	config.Limits = small()
-	config.Focus = func(id string) bool { return id == "ACC-RVK-006" }
+	config.Focus = func(id string) bool { return id == focus }
 	var book torn
 	config.Journal = &book
 	for protocol, prober := range config.Probers {
@@ -104,7 +116,10 @@ func TestRunRefusesAConfigurationWithoutSense(t *testing.T) {
 func TestCasesAreComplete(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for _, c := range sanity.Cases() {
+	for _, c := range slices.Concat(sanity.Cases(), sanity.CasesOf(sanity.V1Alpha1)) {
+		if strings.HasPrefix(c.ID, "UDS-") && seen[c.ID] {
+			continue // it is of both contracts
+		}
 		if seen[c.ID] {
 			t.Errorf("%s is there twice", c.ID)
 		}

@@ -17,6 +17,9 @@ import (
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
+// UpstreamDialect names Upstream of ConnectOptions for administrators.
+const UpstreamDialect = driver.UpstreamDialect
+
 // DefaultDeadline is the Deadline of ConnectOptions that set none.
 const DefaultDeadline = driver.DefaultDeadline
 
@@ -29,6 +32,10 @@ type ConnectOptions struct {
 	// InfoInterval is how often DriverGetInfo is asked again while connected;
 	// zero means a minute.
 	InfoInterval time.Duration
+	// Upstream says that the driver speaks v1alpha2 as the upstream project does. It
+	// shares the path of ours and differs in meaning, so that it has to be said. A driver
+	// of v1alpha1 is recognized.
+	Upstream bool
 	// Registerer gets the metrics of the RPCs; nil drops them.
 	Registerer prometheus.Registerer
 	// TracerProvider gets a span for each RPC but DriverGetInfo, and the driver
@@ -68,7 +75,7 @@ func Connect(ctx context.Context, o ConnectOptions) (*Driver, error) {
 	}
 	conn, err := driver.Connect(ctx, driver.Options{
 		Address: o.Address, Deadline: o.Deadline, InfoInterval: o.InfoInterval, Interceptors: interceptors, Log: o.Logger,
-		Stats: driver.Trace(o.TracerProvider),
+		Upstream: o.Upstream, Stats: driver.Trace(o.TracerProvider),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sidecar: %w", err)

@@ -26,9 +26,9 @@ const flowWrites = 12
 // interfered runs Sidecars through the life of a Bucket and its access while
 // one of their requests is struck, starts a successor if that kills the first
 // one, and checks that backend and API agree at every stage.
-func interfered(t *testing.T, i *interference, prepare func(*system)) {
+func interfered(t *testing.T, fake driverfake.Options, i *interference, prepare func(*system)) {
 	t.Helper()
-	s := newSystem(t, driverfake.Options{})
+	s := newSystem(t, fake)
 	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
 	i.dead = make(chan struct{})
 	s.wrap = i.wrap
@@ -112,7 +112,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		t.Run(fmt.Sprintf("%v. write", c), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{write: c.struck, lost: c.effect, crash: true}
-			interfered(t, i, nil)
+			interfered(t, driverfake.Options{}, i, nil)
 			if len(i.struck) != 1 {
 				t.Errorf("the flow has no write %d: it made %d", c.struck, i.seen)
 			}
@@ -130,7 +130,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			i := &interference{crash: true}
-			interfered(t, i, func(s *system) { i.strikeCall(s.driver, c.struck, c.effect) })
+			interfered(t, driverfake.Options{}, i, func(s *system) { i.strikeCall(s.driver, c.struck, c.effect) })
 			if !i.fenced {
 				t.Error("the flow has no such call")
 			}
@@ -156,7 +156,7 @@ func TestFaultsOfAPI(t *testing.T) {
 	for _, i := range fulltest.Sample(t, faults(), 1, 8) {
 		t.Run(fmt.Sprintf("status %d, effect %v, from write %d on", i.status, i.lost, i.write), func(t *testing.T) {
 			t.Parallel()
-			interfered(t, i, nil)
+			interfered(t, driverfake.Options{}, i, nil)
 			if len(i.struck) < flowWrites/2 {
 				t.Errorf("only %d writes of %d were struck", len(i.struck), i.seen)
 			}
@@ -167,7 +167,7 @@ func TestFaultsOfAPI(t *testing.T) {
 func TestCrashCoversEveryWrite(t *testing.T) {
 	t.Parallel()
 	i := &interference{}
-	interfered(t, i, nil)
+	interfered(t, driverfake.Options{}, i, nil)
 	if i.seen != flowWrites {
 		t.Errorf("the flow makes %d writes, and TestCrashAtEveryWrite covers %d: set flowWrites", i.seen, flowWrites)
 	}

@@ -57,6 +57,10 @@ type system struct {
 	// options of the Sidecars that run starts, and the deadline of their calls.
 	options  sidecar.Options
 	deadline time.Duration
+	// upstream says that the Sidecars are told that the driver speaks as upstream does.
+	upstream bool
+	// parameters of the classes of accesses.
+	parameters map[string]string
 	// manager options of the Sidecars that run starts, for leader election.
 	manager sidecar.ManagerOptions
 	// log gets the log of the Sidecars; nil drops it.
@@ -92,6 +96,10 @@ func newSystem(t *testing.T, fake driverfake.Options) *system {
 	s.options = sidecar.Options{
 		Scope: scope.Scope{Namespaces: []string{s.namespace}}, Registerer: s.metrics,
 		Resync: never, SecretPoll: never, Backoff: backoff.Options{Base: never, Max: never},
+	}
+	s.upstream, s.parameters = fake.Speaks == driverfake.Upstream, map[string]string{"plan": "basic"}
+	if fake.Speaks == driverfake.V1alpha1 {
+		s.parameters["cooper.dev/access-modes"] = "objectData=ReadWrite"
 	}
 	t.Cleanup(s.judge)
 	return s
@@ -159,6 +167,7 @@ func (s *system) run() (stop func()) {
 	}
 	driver, err := sidecar.Connect(ctx, sidecar.ConnectOptions{
 		Address: s.endpoint, Deadline: s.deadline, InfoInterval: 100 * time.Millisecond, Registerer: s.metrics, Logger: logger,
+		Upstream: s.upstream,
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -101,10 +101,14 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(request)
 	case t.status != 0:
 		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"struck","code":%d}`,
-			map[int]string{http.StatusConflict: "Conflict", http.StatusInternalServerError: "InternalError"}[t.status], t.status)
+			map[int]string{http.StatusConflict: "Conflict", http.StatusInternalServerError: "InternalError", http.StatusTooManyRequests: "TooManyRequests"}[t.status], t.status)
+		header := http.Header{"Content-Type": {"application/json"}}
+		if t.status == http.StatusTooManyRequests {
+			header.Set("Retry-After", "1")
+		}
 		return &http.Response{
 			StatusCode: t.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: request,
-			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+			Header: header, Body: io.NopCloser(strings.NewReader(body)),
 		}, nil
 	}
 	if t.lost {

@@ -26,7 +26,9 @@ func logrFunc(write func(string)) logr.Logger {
 func (s *system) bucket() *cosiapi.Bucket {
 	uid := uuid.NewUUID()
 	return &cosiapi.Bucket{
-		ObjectMeta: metav1.ObjectMeta{Name: cosiapi.BucketNameFor(uid)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: cosiapi.BucketNameFor(uid), Annotations: map[string]string{cosiapi.CreatedAnnotation: "2030-01-01T00:00:00Z"},
+		},
 		Spec: cosiapi.BucketSpec{
 			DriverName: s.driver.Name(), DeletionPolicy: cosiapi.DeletionPolicyDelete,
 			Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}, Parameters: map[string]string{"tier": "fast"},
@@ -80,7 +82,7 @@ func (s *system) handOff(a *cosiapi.BucketAccess, buckets ...*cosiapi.Bucket) {
 	testenv.ChangeStatus(s.Env, a, func(a *cosiapi.BucketAccess) {
 		a.Status.DriverName = s.driver.Name()
 		a.Status.AuthenticationType = cosiapi.AuthenticationTypeKey
-		a.Status.Parameters = map[string]string{"plan": "basic"}
+		a.Status.Parameters = s.parameters
 		for _, b := range buckets {
 			a.Status.AccessedBuckets = append(a.Status.AccessedBuckets, cosiapi.AccessedBucket{
 				BucketName: b.Name, BucketID: b.Status.BucketID, BucketClaimName: b.Spec.BucketClaimRef.Name,

@@ -33,14 +33,20 @@ import (
 const (
 	// DefaultResync is the Resync of Options that set none.
 	DefaultResync = kit.DefaultResync
-	// DefaultWorkers is the Workers of Options that set none.
-	DefaultWorkers = kit.DefaultWorkers
+	// DefaultWorkers is the Workers of Options that set none. Nearly all of the time
+	// they wait for the driver.
+	DefaultWorkers = 40
 	// DefaultSecretPoll is the SecretPoll of Options that set none.
 	DefaultSecretPoll = 30 * time.Second
 	// DefaultRegrantInterval is what cmd/cosi-sidecar sets as RegrantInterval
 	// by default; in Options zero means never.
 	DefaultRegrantInterval = 24 * time.Hour
 
+	// DefaultRegrantRate is the RegrantRate of Options that set none.
+	DefaultRegrantRate = 5
+
+	// classShare is the part of the workers that calls with the same parameters get.
+	classShare = 4
 	// component is the name of the Sidecar in metrics and Events.
 	component = "sidecar"
 	// apiTime is how long a step may take beside its call to the driver.
@@ -64,7 +70,8 @@ type Options struct {
 	// DefaultResync.
 	Resync time.Duration
 	// Workers is the number of Buckets, and of accesses, worked on at a time.
-	// Zero means DefaultWorkers.
+	// Zero means DefaultWorkers. A quarter of them, and at least one, work on objects
+	// of one class at a time, so that a backend that hangs does not stop the others.
 	Workers int
 	// Backoff bounds the wait after a failure of the driver or of the
 	// Kubernetes API.
@@ -75,6 +82,9 @@ type Options struct {
 	// RegrantInterval is how often each access is granted again although nothing
 	// changed, made longer at random by up to a fifth. Zero means never.
 	RegrantInterval time.Duration
+	// RegrantRate is how many accesses a second are granted again at most that nobody
+	// asked for, such as after a change of the driver. Zero means DefaultRegrantRate.
+	RegrantRate float64
 	// WatchSecrets makes changes of Secrets known at once. It needs the right
 	// to list and watch all Secrets in scope.
 	WatchSecrets bool
@@ -121,6 +131,12 @@ func withDefaults(o Options) Options {
 	if o.SecretPoll == 0 {
 		o.SecretPoll = DefaultSecretPoll
 	}
+	if o.RegrantRate == 0 {
+		o.RegrantRate = DefaultRegrantRate
+	}
+	if o.Workers == 0 {
+		o.Workers = DefaultWorkers
+	}
 	return o
 }
 
@@ -144,7 +160,8 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 	inFlight := &inflight.Keys{} // for both kinds: a call about an access uses its buckets
 	forCalls := func(k kit.Kit) calls.Kit {
 		return calls.Kit{
-			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Given: &calls.IDs{}, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
+			Kit: k, Info: o.Driver.conn.Info, InFlight: inFlight, Shares: &inflight.Shares{PerClass: max(1, o.Workers/classShare)},
+			Given: &calls.IDs{}, Failures: calls.NewFailures(k.Options.Backoff, k.Options.Resync),
 			Trigger: &calls.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}
@@ -174,7 +191,9 @@ func (p *parts) addAccesses() error {
 	})
 	return p.watchAccesses(&bucketaccess.Reconciler{
 		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Departed: p.departed,
-		Schedule: &bucketaccess.Schedule{Interval: p.options.RegrantInterval}, SecretPoll: p.options.SecretPoll,
 		InOrder: &bucketaccess.InOrder{}, WatchSecrets: p.options.WatchSecrets,
+		SecretPoll: p.options.SecretPoll, Schedule: &bucketaccess.Schedule{
+			Interval: p.options.RegrantInterval, Every: time.Duration(float64(time.Second) / p.options.RegrantRate),
+		},
 	})
 }

@@ -175,8 +175,8 @@ func (p *parts) driverWatcher() manager.Runnable {
 			case <-ctx.Done():
 				return nil
 			case <-changed:
-				p.accesses.Trigger.Enqueue(p.find(ctx)...)
-				p.buckets.Trigger.Enqueue(p.findBuckets(ctx, func(*cosiapi.Bucket) bool { return true })...)
+				p.accesses.Trigger.EnqueueLate(p.find(ctx)...)
+				p.buckets.Trigger.EnqueueLate(p.findBuckets(ctx, func(*cosiapi.Bucket) bool { return true })...)
 			}
 		}
 	})

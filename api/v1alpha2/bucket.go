@@ -135,6 +135,8 @@ type BucketStatus struct {
 
 	// bucketID is the unique ID of the bucket in the backend. It is set before
 	// the bucket is created there, so it does not mean that the bucket exists.
+	// A driver that tells the ID only of a bucket that it has made is asked
+	// first, which the annotation cooper.dev/asked-for says.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048

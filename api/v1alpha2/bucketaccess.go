@@ -143,11 +143,12 @@ type BucketAccessStatus struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._/-]+$`
 	AccountID string `json:"accountID,omitempty"`
 
-	// cleanup is Pending from the write on that sets accountID, and Finished once
-	// the account is revoked and the Secrets are deleted. While it is Pending, the
-	// annotation sidecar-cleanup-finished, which users of the namespace can write,
-	// says nothing. A sidecar need not set it: then the annotation alone counts.
-	// The KEP does not have it.
+	// cleanup is Pending from the write on that sets accountID, or, with a driver
+	// that tells the ID only of an account that it has made, from before it is
+	// asked. It is Finished once the account is revoked and the Secrets are
+	// deleted. While it is Pending, the annotation sidecar-cleanup-finished, which
+	// users of the namespace can write, says nothing. A sidecar need not set it:
+	// then the annotation alone counts. The KEP does not have it.
 	// +optional
 	Cleanup Cleanup `json:"cleanup,omitempty"`
 

@@ -61,6 +61,12 @@ const (
 	// the value is the time, in RFC 3339. A Bucket that was restored from a
 	// backup has another metadata.creationTimestamp. It is not in the KEP.
 	CreatedAnnotation = "cooper.dev/created"
+
+	// AskedForAnnotation is set on a Bucket by the sidecar of a driver that tells a
+	// bucket's ID only when it has made it, before it asks; the value is the name
+	// that it asks for. While status.bucketID is empty there may be a bucket of that
+	// name. It is not in the KEP.
+	AskedForAnnotation = "cooper.dev/asked-for"
 )
 
 // AccessSecretLabel is on every access Secret, value "true", so that a sidecar

@@ -29,6 +29,9 @@ const sampleNamespace = "tutorial"
 // upDirectory is what --data means to commands that look for a running system.
 const upDirectory = "directory that was given to cooper up; empty means the one that it takes by itself"
 
+// replaceCRDs is what --replace-crds means everywhere.
+const replaceCRDs = "allow that Cooper's CRDs take the place of others' v1alpha2, whose objects lose fields"
+
 // directory defines --data with the usage and returns what it came to; keep is
 // true if the user named a directory.
 func directory(flags *pflag.FlagSet, usage string) func() (dir rundir.Dir, keep bool, err error) {
@@ -55,6 +58,7 @@ func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer)
 	otherPorts(flags, &o)
 	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of the sample")
 	flags.DurationVar(&o.SampleTimeout, "sample-timeout", sampleTimeout, "how long the sample may take to be provisioned")
+	flags.BoolVar(&o.ReplaceCRDs, "replace-crds", false, replaceCRDs)
 	manifests := flags.String("manifests", "", "file or directory to apply in place of the tutorial's manifests")
 	empty := flags.Bool("no-sample", false, "apply no manifests")
 	return func(ctx context.Context, stdout, stderr io.Writer) error {

@@ -72,11 +72,11 @@ func startUp(t *testing.T) *upProcess {
 }
 
 // startUpIn starts `cooper up` and returns when it reports that it is up.
-func startUpIn(t *testing.T, data string) *upProcess {
+func startUpIn(t *testing.T, data string, options ...string) *upProcess {
 	t.Helper()
 	up := &upProcess{
 		data: data, temporary: tempdirtest.Short(t),
-		command: exec.Command(program(t), "up", "--data", data), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
+		command: exec.Command(program(t), append([]string{"up", "--data", data}, options...)...), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
 	}
 	up.command.Env = append(os.Environ(), "TMPDIR="+up.temporary)
 	stdout, err := up.command.StdoutPipe()

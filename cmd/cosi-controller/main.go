@@ -33,6 +33,7 @@ func command() serve.Command {
 	return serve.Command{
 		Name:  "cosi-controller",
 		Short: "the COSI Controller of KEP-1979 v1alpha2",
+		Spare: 32 << 20,
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
 			collector.Flags(f)

@@ -74,6 +74,34 @@ func TestTheControllerServes(t *testing.T) {
 	}
 }
 
+// TestASecondControllerWaits starts an instance beside one that works, and ends that.
+func TestASecondControllerWaits(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	namespace := env.Namespace()
+	start := func() *programtest.Process {
+		health := programtest.FreeAddress(t)
+		process := programtest.Start(t, []string{
+			"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace, "COOPER_HEALTH_ADDRESS=" + health,
+		}, "--metrics-address=", "--leader-namespace="+namespace)
+		process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
+		return process
+	}
+	const works = "Starting workers"
+	first := start()
+	first.Await(works)
+	second := start() // its caches are full, and it could work
+	second.Await("leader")
+	if strings.Contains(second.Output(), works) {
+		t.Errorf("two work at a time:\n%s", second.Output())
+	}
+	first.Terminate()
+	if code := first.Exit(); code != 0 {
+		t.Errorf("after SIGTERM: exit code %d\n%s", code, first.Output())
+	}
+	second.Await(works)
+}
+
 // newClaim creates a class and a claim of it.
 func newClaim(t *testing.T, env *testenv.Env, namespace string) *cosiapi.BucketClaim {
 	t.Helper()

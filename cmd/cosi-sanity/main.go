@@ -23,11 +23,12 @@ const (
 	exitNotTested     = 3
 )
 
-const usage = `cosi-sanity holds a COSI driver against the conformance suite of v1alpha2.
+const usage = `cosi-sanity holds a COSI driver against the conformance suite of v1alpha2, or of v1alpha1.
 
   cosi-sanity --endpoint unix:///run/cosi/cosi.sock      test a running driver
   cosi-sanity --exec './driver --verbose'                start, restart and test a driver
   cosi-sanity --config sanity.yaml                       the same from a file, with hooks
+  cosi-sanity --contract v1alpha1 --exec ./driver        test a driver of v1alpha1
   cosi-sanity --list | --explain BKT-CRT-006             what is tested, and why
   cosi-sanity sweep --journal FILE --config sanity.yaml  remove what a crashed run left
   cosi-sanity serve-strict --endpoint unix://...sock     a strict driver to test a sidecar with

@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
-func list(out io.Writer) error {
+func list(out io.Writer, contract sanity.Contract) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, c := range sanity.Cases() {
+	for _, c := range sanity.CasesOf(contract) {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Level, c.Title)
 	}
 	if err := table.Flush(); err != nil {
@@ -24,7 +25,7 @@ func list(out io.Writer) error {
 }
 
 func explain(out io.Writer, id string) (int, error) {
-	for _, c := range sanity.Cases() {
+	for _, c := range slices.Concat(sanity.Cases(), sanity.CasesOf(sanity.V1Alpha1)) {
 		if strings.EqualFold(c.ID, id) {
 			_, err := io.WriteString(out, c.Explain())
 			return exitConformant, err
@@ -46,8 +47,8 @@ type progress struct {
 	counts   map[sanity.ResultKind]int
 }
 
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out, total: len(sanity.Cases()), counts: map[sanity.ResultKind]int{}}
+func newProgress(out io.Writer, total int) *progress {
+	p := &progress{out: out, total: total, counts: map[sanity.ResultKind]int{}}
 	if file, isFile := out.(*os.File); isFile {
 		info, err := file.Stat()
 		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0

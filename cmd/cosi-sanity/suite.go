@@ -32,12 +32,13 @@ type options struct {
 
 // target says which driver, for run and sweep.
 type target struct {
-	config, endpoint, exec string
+	config, endpoint, exec, contract string
 }
 
 func (t *target) flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&t.config, "config", "c", "", "YAML file with the target, parameters and hooks")
 	flags.StringVar(&t.endpoint, "endpoint", "", "address of a running driver, unix:///path/to/driver.sock")
+	flags.StringVar(&t.contract, "contract", "", "what to hold the driver against, v1alpha2 or v1alpha1 (default: that of the file, or v1alpha2)")
 	flags.StringVar(&t.exec, "exec", "", "command line that starts the driver, split at blanks")
 }
 
@@ -57,6 +58,9 @@ func (t *target) load() (sanity.Config, error) {
 		file.Endpoint, file.Command = t.endpoint, nil
 	case t.exec != "":
 		file.Endpoint, file.Command = "", strings.Fields(t.exec)
+	}
+	if t.contract != "" {
+		file.Contract = t.contract
 	}
 	if file.Endpoint == "" && len(file.Command) == 0 {
 		return sanity.Config{}, errors.New("no driver to test: give --endpoint, --exec, or --config with one of them")
@@ -84,9 +88,12 @@ func runSuite(ctx context.Context, arguments []string, out, problems io.Writer) 
 	if flags.NArg() > 0 {
 		return exitUsage, fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
+	contract, err := settings.ContractOf(o.contract)
 	switch {
+	case err != nil:
+		return exitUsage, err
 	case o.list:
-		return exitConformant, list(out)
+		return exitConformant, list(out, contract)
 	case o.explain != "":
 		return explain(out, o.explain)
 	}
@@ -117,7 +124,7 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 	if err != nil {
 		return exitUsage, err
 	}
-	if config.Focus, err = focus(o.focus); err != nil {
+	if config.Focus, err = focus(o.focus, config.Contract); err != nil {
 		return exitUsage, err
 	}
 	book, err := openJournal(o.journal)
@@ -126,7 +133,7 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 	}
 	config.Journal, config.RunID, config.Seed = book.file, o.runID, o.seed
 	if !o.quiet && o.json != "-" {
-		config.Progress = newProgress(out).show
+		config.Progress = newProgress(out, len(sanity.CasesOf(config.Contract))).show
 	}
 	if !o.quiet {
 		config.Waiting = waiting(problems)
@@ -144,7 +151,7 @@ func (o *options) run(ctx context.Context, out, problems io.Writer) (int, error)
 	return verdict(report, levels), book.close(clean(report) && ctx.Err() == nil)
 }
 
-func focus(pattern string) (func(string) bool, error) {
+func focus(pattern string, contract sanity.Contract) (func(string) bool, error) {
 	if pattern == "" {
 		return nil, nil //nolint:nilnil // no focus is a focus on everything
 	}
@@ -152,7 +159,7 @@ func focus(pattern string) (func(string) bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--focus: %w", err)
 	}
-	if !slices.ContainsFunc(sanity.Cases(), func(c sanity.Case) bool { return expression.MatchString(c.ID) }) {
+	if !slices.ContainsFunc(sanity.CasesOf(contract), func(c sanity.Case) bool { return expression.MatchString(c.ID) }) {
 		return nil, fmt.Errorf("--focus %s: no case has such an ID; --list shows them", pattern)
 	}
 	return expression.MatchString, nil

@@ -35,6 +35,7 @@ type settings struct {
 	collector   traces.Collector
 	store       sidecar.CredentialStoreOptions
 	leaderElect bool
+	dialect     string
 }
 
 func command() serve.Command {
@@ -44,15 +45,21 @@ func command() serve.Command {
 	return serve.Command{
 		Name:  "cosi-sidecar",
 		Short: "the COSI Sidecar of KEP-1979 v1alpha2",
+		Spare: 32 << 20,
 		Flags: s.flags,
 		Run:   s.run,
 	}
 }
 
+// leastRate is the lowest rate of grants that nobody asked for.
+const leastRate = 1.0 / (24 * 60 * 60)
+
 func (s *settings) flags(f *pflag.FlagSet) {
 	s.api.Flags(f)
 	s.collector.Flags(f)
 	f.StringVar(&s.connect.Address, "driver-address", "unix:///var/lib/cosi/cosi.sock", "UNIX socket of the driver, unix:///path/to/driver.sock")
+	f.StringVar(&s.dialect, "driver-dialect", "", "what the driver means by v1alpha2, which no call tells: "+sidecar.UpstreamDialect+
+		" is what the upstream project meant in March 2026; empty is what KEP-1979 says, or v1alpha1, which is recognized")
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
 	f.StringVar(&s.manager.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
 	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
@@ -64,16 +71,27 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.store.Namespace, "credential-store-namespace", "", "namespace of the Secrets that the credential store keeps its entries in; empty means that of the Pod")
 	o := &s.manager.Sidecar
 	f.StringSliceVar(&o.Scope.Namespaces, "namespaces", nil, "only namespaces to work in; none means all")
-	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time")
+	f.IntVar(&o.Workers, "workers", sidecar.DefaultWorkers, "number of Buckets, and of accesses, worked on at a time; a quarter of them on those of one class")
 	f.DurationVar(&o.Resync, "resync", sidecar.DefaultResync, "longest time between two looks at an object that nobody changed")
 	f.DurationVar(&o.SecretPoll, "secret-poll", sidecar.DefaultSecretPoll, "how often an access that waits for a Secret looks again")
 	f.DurationVar(&o.RegrantInterval, "regrant-interval", sidecar.DefaultRegrantInterval, "how often each access is granted again although nothing changed; 0 means never")
+	f.Float64Var(&o.RegrantRate, "regrant-rate", sidecar.DefaultRegrantRate, "how many accesses a second are granted again at most that nobody asked for, such as after a change of the driver")
 	f.BoolVar(&o.WatchSecrets, "watch-secrets", false, "repair access Secrets at once; needs the role "+deploy.SidecarWatchSecretsRole)
 }
 
 func (s *settings) run(ctx context.Context, log *slog.Logger) error {
 	logger := apiserver.LogTo(log)
 	s.connect.Logger, s.manager.Logger = logger, logger
+	if rate := s.manager.Sidecar.RegrantRate; !(rate >= leastRate) {
+		return serve.Usagef("--regrant-rate=%v: give at least %v, one access a day", rate, leastRate)
+	}
+	switch s.dialect {
+	case "":
+	case sidecar.UpstreamDialect:
+		s.connect.Upstream = true
+	default:
+		return serve.Usagef("--driver-dialect is %q; it must be %s or empty", s.dialect, sidecar.UpstreamDialect)
+	}
 	switch {
 	case !s.leaderElect:
 		s.manager.LeaderNamespace = ""

@@ -206,6 +206,8 @@ func TestTheSidecarEnds(t *testing.T) {
 		"version":                  {[]string{"COOPER_VERSION=no"}, []string{"--version"}, 0, "cosi-sidecar "},
 		"an unknown flag":          {nil, []string{"--driver=x"}, 2, "cosi-sidecar: unknown flag: --driver; see --help"},
 		"a bad variable":           {[]string{"COOPER_RPC_TIMEOUT=soon"}, nil, 2, `environment variable COOPER_RPC_TIMEOUT: invalid argument "soon"`},
+		"no rate":                  {nil, []string{"--regrant-rate=-1"}, 2, "--regrant-rate=-1: give at least"},
+		"a rate that is no number": {nil, []string{"--regrant-rate=NaN"}, 2, "--regrant-rate=NaN: give at least"},
 		"no owner":                 {nil, nil, 2, "--owner is not set: give the namespace and name of this deployment"},
 		"no way to the API server": {nil, []string{"--leader-elect=false"}, 1, "say how to reach the API server with --kubeconfig FILE"},
 		"an API server that is silent": {

@@ -5,6 +5,7 @@ package azuredriver_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"path"
 	"testing"
 	"time"
@@ -26,7 +27,13 @@ import (
 // has the rights of the documentation, and no key but by them.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	testConformance(t, "cosi-driver-azure on azurefake, with keys and service accounts")
+	testConformance(t, "cosi-driver-azure on azurefake, with keys and service accounts", false)
+}
+
+// TestConformanceByV1Alpha1 is that by the older contract.
+func TestConformanceByV1Alpha1(t *testing.T) {
+	t.Parallel()
+	testConformance(t, "cosi-driver-azure on azurefake, by v1alpha1", true)
 }
 
 // TestConformanceWithLaggingReads is that with reads of Azure Resource Manager that lag.
@@ -37,10 +44,10 @@ func TestConformanceWithLaggingReads(t *testing.T) {
 	for _, kind := range []string{"UserAssigned*", "Federated*", "Role*"} {
 		lag = append(lag, fault.Rule{Operation: kind, Effect: fault.Stale, LagTime: fault.Duration(200 * time.Millisecond)})
 	}
-	testConformance(t, "cosi-driver-azure on azurefake, with lagging reads", lag...)
+	testConformance(t, "cosi-driver-azure on azurefake, with lagging reads", false, lag...)
 }
 
-func testConformance(t *testing.T, section string, lag ...fault.Rule) {
+func testConformance(t *testing.T, section string, byV1Alpha1 bool, lag ...fault.Rule) {
 	t.Helper()
 	// Names of the suite's buckets come again at once, so that deletions do not take their time.
 	f := startFederation(t, azurefake.Options{Deletion: -1, Past: len(lag) > 0}, "https://issuer.example.com")
@@ -66,6 +73,12 @@ func testConformance(t *testing.T, section string, lag ...fault.Rule) {
 	root, err := service.NewClientWithSharedKeyCredential(f.server.AccountURL(mainAccount), sharedKey(t, key), &service.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: f.trusted}})
 	wantNoError(t, err)
 	config.Fixture = fixture{root}
+	if byV1Alpha1 {
+		config = sanitytest.ByV1Alpha1(config)
+		authority, err := os.ReadFile(f.config.Management.CAFile)
+		wantNoError(t, err)
+		config.Probers = sanity.Probers(sanity.ProberOptions{CertificateAuthority: authority}) // the contract delivers none
+	}
 	conformancetest.Test(t, section, config)
 }
 

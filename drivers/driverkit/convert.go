@@ -91,8 +91,9 @@ type accessMessage interface { //nolint:interfacebloat // getters of generated m
 	GetDisallowedAccessModes() *cosi.DisallowedAccessModes
 }
 
-func accessFrom(message accessMessage) AccessSpec {
+func (r *rpcs) accessFrom(message accessMessage) AccessSpec {
 	spec := AccessSpec{
+		OnlyPairs:  r.onlyPairs,
 		Protocol:   protocolFrom(message.GetProtocol()),
 		AuthType:   authTypeFrom(message.GetAuthenticationType()),
 		Parameters: maps.Clone(message.GetParameters()),
@@ -187,7 +188,7 @@ func only(protocol Protocol, info BucketInfo) BucketInfo {
 }
 
 func accessTo(protocol Protocol, access Access) *cosi.DriverGrantBucketAccessResponse {
-	message := &cosi.DriverGrantBucketAccessResponse{Credentials: credentialTo(access.Credential)}
+	message := &cosi.DriverGrantBucketAccessResponse{Credentials: credentialTo(access.Credential), SharedCredential: access.Shared}
 	for _, id := range slices.Sorted(maps.Keys(access.Buckets)) {
 		message.Buckets = append(message.Buckets, &cosi.DriverGrantBucketAccessResponse_BucketInfo{
 			BucketId: id, BucketInfo: bucketTo(only(protocol, access.Buckets[id])),

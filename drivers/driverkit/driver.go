@@ -46,6 +46,14 @@ type IDGenerator interface {
 	AccountID(ctx context.Context, request AccountIDRequest) (string, error)
 }
 
+// PairGranter is implemented by a driver of GCS whose HMAC pairs are of use to clients of S3. Only
+// they can be delivered by Options.V1Alpha1, which knows no credential of Google.
+type PairGranter interface {
+	// S3Endpoint returns the URL at which clients of S3 reach the bucket with an HMAC pair. It calls no
+	// backend.
+	S3Endpoint(bucketID string) string
+}
+
 // Info declares what a driver is and can do. The kit refuses requests for anything else, so that
 // the driver need not check.
 type Info struct {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,25 +16,32 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
-// guard is what stands around every call of the contract. Calls of other services, such as health
-// checks, pass it.
+// guard is what stands around every call of the contract, and around the calls into which a wire
+// translates its own. Calls of other services, such as health checks, pass it.
 type guard struct {
 	// timeout bounds calls of a client that sets no deadline.
 	timeout time.Duration
 	busy    locks
 }
 
-// intercept checks the request, keeps calls for one ID apart, bounds the call, recovers a panic and
-// checks the response. Its error, if any, is an *Error.
+// intercept puts the guard around the calls of the contract.
 func (g *guard) intercept(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
 	message, ok := request.(proto.Message)
-	if !ok || !ours(info.FullMethod) {
+	if !ok || !of(info.FullMethod, contract) {
 		return handle(ctx, request)
 	}
+	return g.call(ctx, message, handle)
+}
+
+// call checks the request, keeps calls for one ID apart, bounds the call, recovers a panic and
+// checks the response. Its error, if any, is an *Error.
+func (g *guard) call(ctx context.Context, message proto.Message, handle grpc.UnaryHandler) (any, error) {
 	if err := cosi.ValidateRequest(message); err != nil {
 		return nil, InvalidArgument("%v", err)
 	}
@@ -51,7 +59,7 @@ func (g *guard) intercept(
 	if ctx.Err() != nil {
 		return nil, classify(ctx, ctx.Err())
 	}
-	reply, err := recovered(ctx, request, handle)
+	reply, err := recovered(ctx, message, handle)
 	if err != nil {
 		return nil, classify(ctx, err)
 	}
@@ -64,10 +72,21 @@ func (g *guard) intercept(
 	return reply, nil
 }
 
-// ours reports whether a method belongs to the contract.
-func ours(method string) bool {
-	return strings.HasPrefix(method, "/"+cosi.Identity_ServiceDesc.ServiceName+"/") ||
-		strings.HasPrefix(method, "/"+cosi.Provisioner_ServiceDesc.ServiceName+"/")
+var (
+	// contract are the services of the contract.
+	contract = []string{cosi.Identity_ServiceDesc.ServiceName, cosi.Provisioner_ServiceDesc.ServiceName}
+	// wires are the services that are translated into it.
+	wires = []string{
+		v1alpha1.Identity_ServiceDesc.ServiceName, v1alpha1.Provisioner_ServiceDesc.ServiceName, upstream.Provisioner_ServiceDesc.ServiceName,
+	}
+)
+
+// ours reports whether a method belongs to the contract or to a wire.
+func ours(method string) bool { return of(method, contract) || of(method, wires) }
+
+// of reports whether a method belongs to one of the services.
+func of(method string, services []string) bool {
+	return slices.ContainsFunc(services, func(service string) bool { return strings.HasPrefix(method, "/"+service+"/") })
 }
 
 // lockKey names the bucket or account that a call is about, in words for the user. Phase 1 changes

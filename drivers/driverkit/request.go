@@ -92,6 +92,9 @@ type AccessSpec struct {
 	// that is older than its controller does not send it, so a repeated grant may have it for the first
 	// time.
 	Disallowed DisallowedModes `json:"-"`
+	// OnlyPairs says that whoever asks knows no credential of GCS but an HMAC pair: a driver of GCS
+	// refuses what would make another. Like Disallowed it is no part of what an account is for.
+	OnlyPairs bool `json:"-"`
 	// Rotation asks for a new credential when it differs from the value of the last grant; the
 	// previous credential keeps working, older ones do not. Empty: never asked.
 	Rotation string

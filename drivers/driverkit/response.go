@@ -56,6 +56,8 @@ type Access struct {
 	Buckets map[string]BucketInfo
 	// Credential is set if AuthType is Key.
 	Credential Credential
+	// Shared says that others have the credential, too, and that RevokeAccess does not end it. The user is told.
+	Shared bool
 }
 
 // Credential proves the identity of an account. Only the field of the requested protocol may be

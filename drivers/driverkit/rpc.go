@@ -16,6 +16,8 @@ type rpcs struct {
 	cosi.UnimplementedIdentityServer
 	cosi.UnimplementedProvisionerServer
 	driver Driver
+	// onlyPairs is AccessSpec.OnlyPairs of all its requests.
+	onlyPairs bool
 }
 
 // DriverGetInfo implements cosi.IdentityServer.
@@ -108,7 +110,7 @@ func (r *rpcs) DriverDeleteBucket(
 func (r *rpcs) DriverGenerateBucketAccessId(
 	ctx context.Context, message *cosi.DriverGenerateBucketAccessIdRequest,
 ) (*cosi.DriverGenerateBucketAccessIdResponse, error) {
-	request := AccountIDRequest{Name: message.GetAccountName(), AccessSpec: accessFrom(message)}
+	request := AccountIDRequest{Name: message.GetAccountName(), AccessSpec: r.accessFrom(message)}
 	if err := r.driver.Info().checkAccess(request.AccessSpec); err != nil {
 		return nil, err
 	}
@@ -126,7 +128,7 @@ func (r *rpcs) DriverGenerateBucketAccessId(
 func (r *rpcs) DriverGrantBucketAccess(
 	ctx context.Context, message *cosi.DriverGrantBucketAccessRequest,
 ) (*cosi.DriverGrantBucketAccessResponse, error) {
-	request := GrantAccessRequest{AccountID: message.GetAccountId(), AccessSpec: accessFrom(message)}
+	request := GrantAccessRequest{AccountID: message.GetAccountId(), AccessSpec: r.accessFrom(message)}
 	if err := r.driver.Info().checkAccess(request.AccessSpec); err != nil {
 		return nil, err
 	}

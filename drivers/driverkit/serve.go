@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,13 +26,23 @@ import (
 
 	"github.com/cooper-cosi/cooper/internal/unixsocket"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 // Options configures Serve. Only Endpoint is needed.
 type Options struct {
 	// Endpoint is where to listen, unix:///path/to/driver.sock.
 	Endpoint string
-	// SocketMode is the mode of the socket. Default 0660: owner and group, as sidecar and driver
+	// V1Alpha1 serves the services of cosi.v1alpha1 on Endpoint too, as the sidecar of the upstream
+	// project's v0.2 calls them. The ID of a bucket must then be the name that was asked for, or end in
+	// it after a dot, as Backends.JoinID makes it: a bucket of another name is refused, since workloads
+	// are told the name that was asked for.
+	V1Alpha1 bool
+	// UpstreamEndpoint is a second socket that serves v1alpha2 as the upstream project understands it
+	// since its commit ee00c26, in a directory of its own. Default none.
+	UpstreamEndpoint string
+	// SocketMode is the mode of the sockets. Default 0660: owner and group, as sidecar and driver
 	// share a group in a pod. Others than owner and group are refused.
 	SocketMode fs.FileMode
 	// Logger gets one line for each call, without secrets. Default slog.Default().
@@ -65,6 +77,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.SocketMode&^0o770 != 0 {
 		return o, fmt.Errorf("socket mode %#o lets others than owner and group in; use 0660 or 0600", o.SocketMode)
 	}
+	if err := o.checkUpstream(); err != nil {
+		return o, err
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -78,6 +93,23 @@ func (o Options) withDefaults() (Options, error) {
 		o.StopTimeout = defaultStopTimeout
 	}
 	return o, nil
+}
+
+// checkUpstream refuses a second socket beside the first: nothing may be there, by the v1alpha1
+// specification, section "Configuration and operation".
+func (o Options) checkUpstream() error {
+	if o.UpstreamEndpoint == "" {
+		return nil
+	}
+	second, err := SocketPath(o.UpstreamEndpoint)
+	if err != nil {
+		return fmt.Errorf("the endpoint for upstream's v1alpha2: %w", err)
+	}
+	first, err := SocketPath(o.Endpoint)
+	if err == nil && filepath.Dir(first) == filepath.Dir(second) {
+		return fmt.Errorf("the endpoint for upstream's v1alpha2, %s, is beside %s, where nothing else may be; give it a directory of its own", second, first)
+	}
+	return nil
 }
 
 // Main serves driver as a process: it listens where COSI_ENDPOINT says, stops on SIGTERM and
@@ -118,26 +150,69 @@ func Serve(ctx context.Context, driver Driver, options Options) error {
 	if err != nil {
 		return err
 	}
-	listener, err := unixsocket.Listen(ctx, options.Endpoint, options.SocketMode)
+	healthy := health.NewServer()
+	sockets, err := newSockets(ctx, driver, options, metrics, healthy)
 	if err != nil {
 		return err
 	}
-	server, healthy := newServer(driver, options, metrics)
 	pages, err := servePages(ctx, options, healthy)
 	defer pages.stop()
 	if err == nil {
 		err = watchBackend(ctx, driver, healthy, options)
 	}
 	if err != nil {
-		return errors.Join(err, listener.Close())
+		return errors.Join(err, closeAll(sockets))
 	}
 	options.Logger.InfoContext(ctx, "driver serves", "driver", info.Name, "endpoint", options.Endpoint,
-		"protocols", info.Protocols, "revision", info.Revision)
-	return runServer(ctx, server, healthy, listener, options)
+		"v1alpha1", options.V1Alpha1, "upstreamEndpoint", options.UpstreamEndpoint, "protocols", info.Protocols, "revision", info.Revision)
+	return runServers(ctx, sockets, healthy, options)
 }
 
-func newServer(driver Driver, options Options, metrics *metrics) (*grpc.Server, *health.Server) {
-	around := &guard{timeout: options.CallTimeout}
+// socket is a listener with what is served on it.
+type socket struct {
+	server   *grpc.Server
+	listener net.Listener
+}
+
+// newSockets listens on all endpoints. One guard is around them all: calls for one ID are kept apart
+// whichever way they come.
+func newSockets(ctx context.Context, driver Driver, options Options, metrics *metrics, healthy *health.Server) ([]socket, error) {
+	served, around := &rpcs{driver: driver}, &guard{timeout: options.CallTimeout}
+	translated := wire{rpcs: &rpcs{driver: driver, onlyPairs: true}, around: around}
+	main := newServer(options, metrics, around, healthy)
+	cosi.RegisterIdentityServer(main, served)
+	cosi.RegisterProvisionerServer(main, served)
+	if options.V1Alpha1 {
+		old := &v1alpha1Wire{wire: translated}
+		v1alpha1.RegisterIdentityServer(main, old)
+		v1alpha1.RegisterProvisionerServer(main, old)
+	}
+	listener, err := unixsocket.Listen(ctx, options.Endpoint, options.SocketMode)
+	if err != nil {
+		return nil, err
+	}
+	sockets := []socket{{main, listener}}
+	if options.UpstreamEndpoint == "" {
+		return sockets, nil
+	}
+	second := newServer(options, metrics, around, healthy)
+	cosi.RegisterIdentityServer(second, served)
+	upstream.Register(second, &upstreamWire{wire: translated})
+	if listener, err = unixsocket.Listen(ctx, options.UpstreamEndpoint, options.SocketMode); err != nil {
+		return nil, errors.Join(err, closeAll(sockets))
+	}
+	return append(sockets, socket{second, listener}), nil
+}
+
+func closeAll(sockets []socket) error {
+	var err error
+	for _, one := range sockets {
+		err = errors.Join(err, one.listener.Close())
+	}
+	return err
+}
+
+func newServer(options Options, metrics *metrics, around *guard, healthy *health.Server) *grpc.Server {
 	// A call belongs to the trace of its caller, the sidecar.
 	tracing := []otelgrpc.Option{otelgrpc.WithPropagators(propagation.TraceContext{})}
 	if options.TracerProvider != nil {
@@ -147,29 +222,45 @@ func newServer(driver Driver, options Options, metrics *metrics) (*grpc.Server, 
 		grpc.StatsHandler(otelgrpc.NewServerHandler(tracing...)),
 		grpc.ChainUnaryInterceptor(metrics.intercept, cosi.UnaryServerLogging(logCall(options.Logger)), around.intercept),
 	)
-	served := &rpcs{driver: driver}
-	cosi.RegisterIdentityServer(server, served)
-	cosi.RegisterProvisionerServer(server, served)
-	healthy := health.NewServer()
 	healthpb.RegisterHealthServer(server, healthy)
-	return server, healthy
+	return server
 }
 
-// runServer serves until ctx ends and then stops in bounded time.
-func runServer(
-	ctx context.Context, server *grpc.Server, healthy *health.Server, listener net.Listener, options Options,
-) error {
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+// runServers serves until ctx ends and then stops in bounded time.
+func runServers(ctx context.Context, sockets []socket, healthy *health.Server, options Options) error {
+	served := make(chan error, len(sockets))
+	for _, one := range sockets {
+		go func() { served <- one.server.Serve(one.listener) }()
+	}
+	var failed error
+	left := len(sockets)
 	select {
 	case err := <-served:
-		return fmt.Errorf("serving the socket: %w", err)
+		failed = fmt.Errorf("serving a socket: %w", err)
+		left--
 	case <-ctx.Done():
 	}
 	healthy.Shutdown()
+	stopServers(sockets, options)
+	options.Logger.Info("driver stopped")
+	for range left {
+		// When ctx ended before the server began, it says so.
+		if err := <-served; !errors.Is(err, grpc.ErrServerStopped) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// stopServers lets running calls end, and cancels what is left after the timeout.
+func stopServers(sockets []socket, options Options) {
 	stopped := make(chan struct{})
 	go func() {
-		server.GracefulStop()
+		var group sync.WaitGroup
+		for _, one := range sockets {
+			group.Go(one.server.GracefulStop)
+		}
+		group.Wait()
 		close(stopped)
 	}()
 	timer := time.NewTimer(options.StopTimeout)
@@ -178,12 +269,8 @@ func runServer(
 	case <-stopped:
 	case <-timer.C:
 		options.Logger.Warn("calls are cancelled, since they did not end in time", "timeout", options.StopTimeout)
-		server.Stop()
+		for _, one := range sockets {
+			one.server.Stop()
+		}
 	}
-	options.Logger.Info("driver stopped")
-	// When ctx ended before the server began, it says so.
-	if err := <-served; !errors.Is(err, grpc.ErrServerStopped) {
-		return err
-	}
-	return nil
 }

@@ -80,6 +80,9 @@ func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAcces
 // buckets are in the order of the request.
 func (d *Driver) accessRequest(spec driverkit.AccessSpec) (*backend, account.Request, error) {
 	options := params.ParseAccess(spec.Parameters)
+	if spec.OnlyPairs && options.Credentials.WantsJSON() {
+		return nil, account.Request{}, driverkit.InvalidArgument("parameter credentials is %q, but a sidecar of this version of COSI delivers nothing but HMAC pairs; leave it out, or say %q", options.Credentials, params.HMAC)
+	}
 	asked := account.Request{Rotation: spec.Rotation, Credentials: options.Credentials}
 	s3Client := spec.AuthType == driverkit.Key && options.Credentials.WantsHMAC() && !options.NoBucketReader
 	var shared *backend

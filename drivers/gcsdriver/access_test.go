@@ -18,11 +18,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 // TestKeys lets Google's client and a S3 client use what was granted, as users would.
@@ -85,6 +87,24 @@ func TestCredentialsAreWhatTheClassAsks(t *testing.T) {
 		if hmac != want.hmac || key != want.json {
 			t.Errorf("%s: HMAC %t, JSON %t", kind, hmac, key)
 		}
+	}
+}
+
+// TestAKeyThatCannotBeDeliveredIsNotMade asks for service account keys by v1alpha1, which delivers key pairs alone.
+func TestAKeyThatCannotBeDeliveredIsNotMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, startGoogle(t, gcsfake.Options{}), worldOptions{serve: driverkit.Options{V1Alpha1: true}})
+	bucket := w.NewBucket(t, nil)
+	before := len(w.google.Inventory().Accounts)
+	client := v1alpha1.NewProvisionerClient(w.Conn)
+	for _, credentials := range []string{"json", "both"} {
+		_, err := client.DriverGrantBucketAccess(t.Context(), &v1alpha1.DriverGrantBucketAccessRequest{
+			BucketId: bucket, Name: drivertest.NewAccount(), AuthenticationType: v1alpha1.AuthenticationType_Key, Parameters: map[string]string{"credentials": credentials},
+		})
+		drivertest.WantCode(t, err, codes.InvalidArgument, "parameter credentials is", "HMAC pairs")
+	}
+	if made := len(w.google.Inventory().Accounts) - before; made != 0 {
+		t.Errorf("%d accounts are left of refused grants", made)
 	}
 }
 

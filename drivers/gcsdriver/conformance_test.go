@@ -62,6 +62,15 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestConformanceByV1Alpha1 is TestConformance by the older contract, whose workloads know no client but that of S3.
+func TestConformanceByV1Alpha1(t *testing.T) {
+	t.Parallel()
+	config := sanitytest.ByV1Alpha1(conformance(t, startProjects(t, gcsfake.Options{}), sanitytest.Build(t, "github.com/cooper-cosi/cooper/cmd/cosi-driver-gcs")))
+	config.Probers = sanity.Probers(sanity.ProberOptions{})
+	config.Params.InvalidAccess = map[string]string{"credentials": "json"}
+	conformancetest.Test(t, "cosi-driver-gcs on gcsfake, by v1alpha1", config)
+}
+
 func conformance(t *testing.T, on google, binary string) sanity.Config {
 	t.Helper()
 	broken := sanitytest.NewBackend(t, on.URL(), refuseLogin)

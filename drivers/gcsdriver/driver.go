@@ -3,6 +3,7 @@
 package gcsdriver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ var (
 	_ driverkit.IDGenerator = (*Driver)(nil)
 
 	_ driverkit.BackendsChecker = (*Driver)(nil)
+	_ driverkit.PairGranter     = (*Driver)(nil)
 )
 
 // backend is one configured project.
@@ -161,6 +163,12 @@ func (d *Driver) revision() string {
 		return ""
 	}
 	return revision
+}
+
+// S3Endpoint implements driverkit.PairGranter: that of the XML API.
+func (d *Driver) S3Endpoint(bucketID string) string {
+	backend, _ := d.backends.SplitID(bucketID)
+	return cmp.Or(backend.config.Endpoint, "https://storage.googleapis.com")
 }
 
 // info describes a bucket of the backend.

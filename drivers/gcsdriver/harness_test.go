@@ -100,6 +100,7 @@ type worldOptions struct {
 	store  credstore.Store
 	wrap   func(http.RoundTripper) http.RoundTripper
 	config func(*gcsdriver.Config)
+	serve  driverkit.Options
 }
 
 // newWorld serves a driver over a real socket. A second world on the same fake and store is what a
@@ -117,7 +118,7 @@ func newWorld(t *testing.T, on google, options worldOptions) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), google: on, store: options.store}
+	return &world{Client: drivertest.Serve(t, driver, options.serve), google: on, store: options.store}
 }
 
 var (

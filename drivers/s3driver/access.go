@@ -71,6 +71,7 @@ func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessR
 		return driverkit.Access{}, err
 	}
 	access.Credential, err = backend.grant(ctx, request.AuthType, asked)
+	access.Shared = backend.kind.sharedKey
 	return access, apierror.Translate("account "+name, err)
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
 )
 
 const (
@@ -432,8 +433,9 @@ func TestStaticBackend(t *testing.T) {
 	bucket := w.NewBucket(t, nil)
 	accepted := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 	accepted.Parameters = map[string]string{"acceptSharedCredential": "true"}
-	if err := putObject(t, workload(t, w.MustGrant(t, accepted)), bucket, "key"); err != nil {
-		t.Errorf("the shared key does not work: %v", err)
+	granted := w.MustGrant(t, accepted)
+	if err := putObject(t, workload(t, granted), bucket, "key"); err != nil || !granted.GetSharedCredential() {
+		t.Errorf("the shared key does not work, or is not said to be shared: %v", err)
 	}
 	refused := map[string]struct {
 		change func(*cosi.DriverGrantBucketAccessRequest)
@@ -468,5 +470,44 @@ func TestAccountIDNamesItsBackend(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("bucket %s: account ID %q, %v, want %q", bucket, got, err, want)
 		}
+	}
+}
+
+// TestUpstreamsSidecar makes the calls of the upstream project's v1alpha2, where 2 is ReadOnly, and tries what they give.
+func TestUpstreamsSidecar(t *testing.T) {
+	t.Parallel()
+	second := drivertest.Endpoint(t)
+	on, server := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{serve: driverkit.Options{UpstreamEndpoint: second}})
+	client := upstream.NewClient(drivertest.Dial(t, second).Conn)
+	created, err := client.DriverCreateBucket(t.Context(), &upstream.DriverCreateBucketRequest{Name: "bc-" + uuid.NewString()})
+	mustSucceed(t, err)
+	bucket := created.GetBucketId()
+	mustSucceed(t, putObject(t, w.root(), bucket, "given"))
+	for mode, may := range map[upstream.AccessMode_Mode]struct{ read, write bool }{1: {true, true}, 2: {read: true}, 3: {write: true}} {
+		request := &upstream.DriverGrantBucketAccessRequest{
+			AccountName: drivertest.NewAccount(), Protocol: &cosi.ObjectProtocol{Type: cosi.ObjectProtocol_S3},
+			AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},
+			Buckets: []*upstream.DriverGrantBucketAccessRequest_AccessedBucket{{
+				BucketId: bucket, AccessMode: &upstream.AccessMode{Mode: mode},
+			}},
+		}
+		granted, err := client.DriverGrantBucketAccess(t.Context(), request)
+		mustSucceed(t, err)
+		user := workload(t, &cosi.DriverGrantBucketAccessResponse{Buckets: granted.GetBuckets(), Credentials: granted.GetCredentials()})
+		if err := getObject(t, user, bucket, "given"); (err == nil) != may.read {
+			t.Errorf("%s: reading: %v", mode, err)
+		}
+		if err := putObject(t, user, bucket, "given"); (err == nil) != may.write {
+			t.Errorf("%s: writing: %v", mode, err)
+		}
+		_, err = client.DriverRevokeBucketAccess(t.Context(), &cosi.DriverRevokeBucketAccessRequest{
+			AccountId: granted.GetAccountId(), Protocol: request.GetProtocol(), AuthenticationType: request.GetAuthenticationType(),
+			Buckets: []*cosi.DriverRevokeBucketAccessRequest_AccessedBucket{{BucketId: bucket}},
+		})
+		mustSucceed(t, err)
+	}
+	if left := server.Inventory().Users; len(left) != 0 {
+		t.Errorf("users are left: %v", left)
 	}
 }

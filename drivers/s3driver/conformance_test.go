@@ -56,6 +56,10 @@ func TestConformance(t *testing.T) {
 		config.Authentication = []cosi.AuthenticationType_Type{cosi.AuthenticationType_KEY, cosi.AuthenticationType_SERVICE_ACCOUNT}
 		conformancetest.Test(t, "cosi-driver-s3 on s3fake, with lagging reads", config)
 	})
+	t.Run("our fake, by v1alpha1", func(t *testing.T) {
+		t.Parallel()
+		conformancetest.Test(t, "cosi-driver-s3 on s3fake, by v1alpha1", sanitytest.ByV1Alpha1(conformance(t, ourFake(t), binary)))
+	})
 	t.Run("our fake, with one key for all", func(t *testing.T) {
 		t.Parallel()
 		fulltest.Only(t, "the same with keys")

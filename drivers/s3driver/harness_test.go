@@ -152,6 +152,7 @@ type worldOptions struct {
 	store  credstore.Store
 	wrap   func(http.RoundTripper) http.RoundTripper
 	config func(*s3driver.Config)
+	serve  driverkit.Options
 }
 
 // newWorld serves a driver over a real socket. A second world on the same target and store is what a
@@ -169,7 +170,7 @@ func newWorld(t *testing.T, on target, options worldOptions) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Client: drivertest.Serve(t, driver, driverkit.Options{}), target: on, store: options.store}
+	return &world{Client: drivertest.Serve(t, driver, options.serve), target: on, store: options.store}
 }
 
 func (w *world) mustCreate(t *testing.T, id string, parameters map[string]string) *cosi.S3BucketInfo {

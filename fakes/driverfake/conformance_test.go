@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,39 @@ func TestConformance(t *testing.T) {
 		Fixture:        fake,
 		Limits:         sanity.Limits{Settle: 2 * time.Second},
 	})
+}
+
+// A driver of another generation hears so, and nothing is made in it.
+func TestAnotherContractIsTold(t *testing.T) {
+	t.Parallel()
+	for speaks, says := range map[driverfake.Generation]string{
+		driverfake.Upstream: "v1alpha2 as the upstream project means it", driverfake.V1alpha1: "test it with --contract v1alpha1",
+	} {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
+			driver, err := driverfake.New(driverfake.Options{Speaks: speaks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			launcher := memdriver.Launcher{NewServer: func() (*grpc.Server, error) { return driver.NewServer(), nil }}
+			report, err := sanity.Run(t.Context(), sanity.Config{Launcher: launcher})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, result := range report.Results {
+				said := result.Reason
+				if result.Failure != nil {
+					said = result.Failure.Message
+				}
+				if result.Outcome == sanity.Passed || !strings.Contains(said, says) {
+					t.Fatalf("%s: %v, %q, want that no case runs and each says %q", result.Case.ID, result.Outcome, said, says)
+				}
+			}
+			for _, call := range driver.Calls(driverfake.CreateBucket, driverfake.GrantAccess) {
+				t.Errorf("called: %+v", call)
+			}
+		})
+	}
 }
 
 func fakeProtocols() []cosi.ObjectProtocol_Type {

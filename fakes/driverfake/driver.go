@@ -39,6 +39,8 @@ type Options struct {
 	StateFile string
 	// Endpoint is the S3 endpoint in responses. Default "https://s3.fake.example".
 	Endpoint string
+	// Speaks is the generation of the contract that the driver speaks. Default ours.
+	Speaks Generation
 	// ServerOptions are given to every gRPC server of the driver, its interceptors outside of the
 	// driver's own, so that a test can watch the calls. Default none.
 	ServerOptions []grpc.ServerOption

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 // RPC is the name of an RPC without its service.
@@ -117,6 +119,12 @@ func (r *recorder) snapshot(rpcs []RPC) ([]Call, <-chan struct{}) {
 // idOf returns the bucket or account that a request is about.
 func idOf(request proto.Message) string {
 	switch r := request.(type) {
+	case *v1alpha1.DriverGrantBucketAccessRequest:
+		return r.GetName()
+	case *v1alpha1.DriverRevokeBucketAccessRequest:
+		return r.GetAccountId()
+	case interface{ GetExistingBucketId() string }:
+		return r.GetExistingBucketId()
 	case interface{ GetBucketId() string }:
 		return r.GetBucketId()
 	case interface{ GetAccountId() string }:

@@ -58,8 +58,7 @@ func (d *Driver) Start(endpoint string) (*Server, error) {
 func (d *Driver) NewServer() *grpc.Server {
 	options := append(slices.Clone(d.options.ServerOptions), grpc.ChainUnaryInterceptor((&guard{driver: d}).intercept))
 	server := grpc.NewServer(options...)
-	cosi.RegisterIdentityServer(server, d)
-	cosi.RegisterProvisionerServer(server, d)
+	d.register(server)
 	healthpb.RegisterHealthServer(server, health.NewServer())
 	return server
 }
@@ -116,7 +115,7 @@ func (g *guard) intercept(
 }
 
 func (g *guard) run(ctx context.Context, call *Call, request proto.Message, handle grpc.UnaryHandler) (proto.Message, error) {
-	if err := cosi.ValidateRequest(request); err != nil {
+	if err := cosi.ValidateRequest(request); err != nil && ours(request) {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if !g.lock(call) {

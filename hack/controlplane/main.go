@@ -3,8 +3,9 @@
 // Command controlplane builds the executables of the control plane that tests
 // and cooper up start, those that this machine lacks and that are not in the
 // user's cache yet, and prints where they are. With -cooper it builds cooper
-// too. They would be built later all the same; done before, it costs no test
-// its deadline, and one sees how far it is.
+// too, with -oldest the oldest API server that will do, for the full run. They
+// would be built later all the same; done before, it costs no test its
+// deadline, and one sees how far it is.
 package main
 
 import (
@@ -24,9 +25,10 @@ import (
 func main() {
 	cooper := flag.String("cooper", "", "file that gets cooper; empty builds none")
 	tags := flag.String("tags", "", "build tags of cooper")
+	oldest := flag.Bool("oldest", false, "build the API server of the oldest Kubernetes that will do, too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *cooper, *tags)
+	err := run(ctx, *cooper, *tags, *oldest)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "controlplane:", err)
@@ -38,9 +40,9 @@ func main() {
 // keeps all of them busy, and the other finds compiled what both have in common.
 const manyCores = 8
 
-func run(ctx context.Context, cooper, tags string) error {
+func run(ctx context.Context, cooper, tags string, oldest bool) error {
 	progress := gobuild.NewProgress(os.Stderr)
-	builds := []func() error{func() error { return controlPlane(ctx, progress) }}
+	builds := []func() error{func() error { return controlPlane(ctx, progress, oldest) }}
 	if cooper != "" {
 		builds = append(builds, func() error {
 			return gobuild.Command{Name: "cooper", Packages: []string{"./cmd/cooper"}, Output: cooper, Tags: tags}.Run(ctx, progress)
@@ -66,10 +68,15 @@ func run(ctx context.Context, cooper, tags string) error {
 }
 
 // controlPlane builds what belongs to the API server, and prints where it is.
-func controlPlane(ctx context.Context, progress *gobuild.Progress) error {
+func controlPlane(ctx context.Context, progress *gobuild.Progress, oldest bool) error {
 	found, err := binaries.Find(ctx, binaries.Options{Progress: progress})
 	if err != nil {
 		return err
+	}
+	if oldest {
+		if _, err := binaries.Find(ctx, binaries.Options{Oldest: true, Progress: progress}); err != nil {
+			return err
+		}
 	}
 	fmt.Println("control plane:", filepath.Dir(found.APIServer))
 	return nil

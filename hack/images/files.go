@@ -101,7 +101,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// azuriteVersion is what hack/azurite.sh installs.
+// azuriteVersion is what hack/npm.sh installs.
 const azuriteVersion = "3.37.0"
 
 // azuriteProgram stands for the link that npm would make, and names the program
@@ -112,7 +112,7 @@ require("/app/node_modules/azurite/dist/src/blob/main.js");
 
 // layAzurite puts Node, the libraries that it is linked with, and Azurite together.
 func layAzurite(ctx context.Context, root, _ string) error {
-	install := exec.CommandContext(ctx, "bash", "hack/azurite.sh")
+	install := exec.CommandContext(ctx, "bash", "hack/npm.sh", "azurite")
 	install.Stderr = os.Stderr
 	if err := install.Run(); err != nil {
 		return fmt.Errorf("install Azurite: %w", err)

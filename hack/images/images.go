@@ -40,9 +40,11 @@ func ours() []image {
 	return []image{
 		command("cosi-controller"),
 		command("cosi-sidecar", sockets),
+		command("cosi-obc"),
 		command("cosi-driver-s3", sockets, "data"),
 		command("cosi-driver-azure", sockets),
 		command("cosi-driver-gcs", sockets, "data"),
+		command("cosi-driver-static", sockets, "data"),
 		command("cooper", "data", "keys"),
 		command("cosi-sanity", sockets),
 		{

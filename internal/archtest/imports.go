@@ -41,6 +41,7 @@ func layers() map[string]int {
 		"fakes":             1,
 
 		"controller": 2,
+		"obc":        2,
 		"sidecar":    2,
 		"drivers":    2,
 
@@ -68,12 +69,17 @@ type ban struct {
 func bans() []ban {
 	// sigs.k8s.io/yaml is a YAML library like any other.
 	kubernetes := []string{"k8s.io", "sigs.k8s.io/controller-runtime"}
-	product := []string{"api", "proto", "internal", "controller", "sidecar", "drivers", "sanity", "cmd"}
+	product := []string{"api", "proto", "internal", "controller", "obc", "sidecar", "drivers", "sanity", "cmd"}
 	return []ban{
 		{
 			who:   []string{"controller"},
 			never: []string{"proto", "sidecar", "drivers", "sanity"},
 			why:   "the controller never makes an RPC and knows no driver",
+		},
+		{
+			who:   []string{"obc"},
+			never: []string{"controller", "sidecar", "drivers", "sanity"},
+			why:   "it serves ObjectBucketClaims by COSI's objects alone",
 		},
 		{
 			who:   []string{"sidecar"},

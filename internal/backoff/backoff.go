@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -34,23 +33,27 @@ type Options struct {
 // the object has come back or nobody asks for it any more.
 const forgetful = 10 * time.Minute
 
-// NewLimiter returns a rate limiter that doubles the wait of an object from
-// Base to Max with each failure in a row and spreads it by up to a fifth. It
-// forgets by itself what did not fail for long: an object that is gone never
-// succeeds.
-func NewLimiter(o Options) workqueue.TypedRateLimiter[reconcile.Request] { return newLimiter(o) }
+// triesPerSecond is how often all objects of a limiter that have failed for long are
+// tried. The dearest try, a Bucket's deletion, makes six requests, its Events among
+// them (docs/adr/0036-noisy-neighbours.md).
+const triesPerSecond = 3
 
-func newLimiter(o Options) *limiter {
+// NewLimiter returns a Limiter with these bounds.
+func NewLimiter(o Options) *Limiter {
 	if o.Base == 0 {
 		o.Base = Base
 	}
 	if o.Max == 0 {
 		o.Max = Max
 	}
-	return &limiter{options: o, now: time.Now, failed: map[reconcile.Request]failures{}}
+	return &Limiter{options: o, now: time.Now, failed: map[reconcile.Request]failures{}}
 }
 
-type limiter struct {
+// A Limiter is a rate limiter that doubles the wait of an object from Base to Max, or
+// to what many that fail take together, with each failure in a row and spreads it by
+// up to a fifth, that of many by half. It forgets by itself what did not fail for
+// long: an object that is gone never succeeds.
+type Limiter struct {
 	options Options
 	now     func() time.Time
 
@@ -68,37 +71,66 @@ type failures struct {
 }
 
 // When implements workqueue.TypedRateLimiter.
-func (l *limiter) When(item reconcile.Request) time.Duration {
+func (l *Limiter) When(item reconcile.Request) time.Duration {
+	return l.wait(item, l.options.Base, l.options.Max)
+}
+
+// Poll returns the time until an object is looked at again that something else than a
+// failure holds up: d, spread as other waits are, and more each time if many fail.
+func (l *Limiter) Poll(item reconcile.Request, d time.Duration) time.Duration {
+	return l.wait(item, d, d)
+}
+
+func (l *Limiter) wait(item reconcile.Request, first, most time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
 	l.sweep(now)
-	f, ok := l.failed[item]
-	if !ok {
-		f.wait = l.options.Base
-	}
-	wait := min(f.wait, l.options.Max)
+	f := l.failed[item]
+	wait := min(max(f.wait, first), l.longest(most))
 	l.failed[item] = failures{count: f.count + 1, last: now, wait: 2 * wait}
-	return Jitter(wait)
+	return apart(wait, most)
+}
+
+// Pace returns d, the time until an object that fails comes back for no reason, or a
+// longer one if many fail, spread as other waits are.
+func (l *Limiter) Pace(d time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return apart(l.longest(d), d)
+}
+
+// apart spreads a wait as usual and, if it is as long as that because many fail, so far
+// that those who failed together come back one by one.
+func apart(wait, most time.Duration) time.Duration {
+	if wait <= most {
+		return Jitter(wait)
+	}
+	return wait*3/5 + rand.N(wait) //nolint:gosec // spreads load, guards nothing
+}
+
+// longest returns d, or how long each object waits if all that fail share the tries.
+func (l *Limiter) longest(d time.Duration) time.Duration {
+	return max(d, time.Duration(len(l.failed)/triesPerSecond)*time.Second)
 }
 
 // Forget implements workqueue.TypedRateLimiter.
-func (l *limiter) Forget(item reconcile.Request) {
+func (l *Limiter) Forget(item reconcile.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failed, item)
 }
 
 // NumRequeues implements workqueue.TypedRateLimiter.
-func (l *limiter) NumRequeues(item reconcile.Request) int {
+func (l *Limiter) NumRequeues(item reconcile.Request) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed[item].count
 }
 
 // sweep forgets what did not fail for long.
-func (l *limiter) sweep(now time.Time) {
-	keep := 2*l.options.Max + forgetful
+func (l *Limiter) sweep(now time.Time) {
+	keep := 2*l.longest(l.options.Max) + forgetful
 	if now.Sub(l.swept) < keep {
 		return
 	}

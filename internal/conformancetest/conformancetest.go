@@ -30,15 +30,22 @@ func targets() []string {
 		"cosi-driver-s3 on s3fake, with service accounts",
 		"cosi-driver-s3 on s3fake, with one key for all",
 		"cosi-driver-s3 on s3fake, with lagging reads",
+		"cosi-driver-s3 on s3fake, by v1alpha1",
 		"cosi-driver-azure on azurefake, with keys and service accounts",
 		"cosi-driver-azure on azurefake, with lagging reads",
+		"cosi-driver-azure on azurefake, by v1alpha1",
 		"cosi-driver-gcs on gcsfake, with HMAC keys",
 		"cosi-driver-gcs on gcsfake, with JSON keys",
 		"cosi-driver-gcs on gcsfake, with lagging reads",
+		"cosi-driver-gcs on gcsfake, by v1alpha1",
+		"cosi-driver-static on s3fake",
+		"cosi-driver-static on azurefake",
+		"cosi-driver-static on gcsfake",
 		"drivers/driverkit/example",
 		"fakes/driverfake",
 		"memdriver: wide.memory.example.com",
 		"memdriver: narrow.memory.example.com",
+		"memdriver: old.memory.example.com",
 	}
 }
 
@@ -131,16 +138,21 @@ func render(sections map[string]string) []byte {
 	for _, c := range cases {
 		count[c.Level]++
 	}
+	old := sanity.CasesOf(sanity.V1Alpha1)
+	own := slices.DeleteFunc(slices.Clone(old), func(c sanity.Case) bool {
+		return slices.ContainsFunc(cases, func(other sanity.Case) bool { return other.ID == c.ID })
+	})
 	fmt.Fprintf(&out, "<!-- Written by the drivers' conformance tests, with COOPER_UPDATE=1. Do not edit. -->\n\n# Conformance\n\n"+
 		"The suite has %d cases: %d MUST, %d SHOULD and %d ADVICE. A case that is not applicable is no pass.\n"+
+		"For drivers of v1alpha1 it has %d, of which %d are their own.\n"+
 		"How to run it: [certify your driver](../howto/certify-your-driver.md).\n\n## The drivers of this repository\n",
-		len(cases), count[sanity.Must], count[sanity.Should], count[sanity.Advice])
+		len(cases), count[sanity.Must], count[sanity.Should], count[sanity.Advice], len(old), len(own))
 	for _, target := range targets() {
 		fmt.Fprintf(&out, "\n### %s\n\n%s\n", target, sections[target])
 	}
 	out.WriteString("\n## The cases\n")
 	chapter := ""
-	for _, c := range cases {
+	for _, c := range slices.Concat(cases, own) {
 		if c.Chapter() != chapter {
 			chapter = c.Chapter()
 			fmt.Fprintf(&out, "\n### %s\n\n| case | level | a conforming driver | where it stands | why the level |\n|---|---|---|---|---|\n", chapter)

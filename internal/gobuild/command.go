@@ -33,10 +33,14 @@ type Command struct {
 	Name string
 	// Dir is a directory of the module.
 	Dir string
+	// ModFile is used in place of go.mod, if it is set, with the sums beside it.
+	ModFile string
 	// Packages are main packages of the module, as go build takes them.
 	Packages []string
 	// Output is a file, or a directory if the path ends in a slash.
 	Output string
+	// CompileFlags are those of -gcflags.
+	CompileFlags string
 	// LinkFlags are added to -ldflags.
 	LinkFlags string
 	// Tags are build tags, separated by commas.
@@ -121,7 +125,11 @@ func (b *build) show() {
 // exec runs the go command and returns its output. Lines of its standard error that taken takes, and those on
 // downloads, are no part of the error of a run that fails.
 func (b *build) exec(ctx context.Context, args []string, taken func(line string) bool) (string, error) {
-	cmd := exec.CommandContext(ctx, b.goCommand, append(append(args, "-trimpath", "-tags", b.command.Tags), b.command.Packages...)...)
+	args = append(args, "-trimpath", "-tags", b.command.Tags, "-modfile", b.command.ModFile)
+	if b.command.CompileFlags != "" {
+		args = append(args, "-gcflags", b.command.CompileFlags)
+	}
+	cmd := exec.CommandContext(ctx, b.goCommand, append(args, b.command.Packages...)...)
 	cmd.Dir, cmd.Env = b.command.Dir, buildEnv(os.Environ())
 	// The go command starts compilers; a group of their own lets all of them be ended together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -26,6 +26,10 @@ type Module struct {
 	// Template holds the files of the module. Each is named as in the module plus ".txt", with go.mod and go.sum named
 	// gomod.txt and gosum.txt: a directory with a real go.mod could not be embedded.
 	Template fs.FS
+	// ModFile is the file of the module that is used in place of its go.mod; empty means that.
+	ModFile string
+	// CompileFlags are those of -gcflags.
+	CompileFlags string
 	// LinkFlags are added to -ldflags.
 	LinkFlags string
 }
@@ -92,7 +96,7 @@ func (m Module) missing(cacheDir string, programs []string) (dir string, missing
 // key names one version of the module for one platform: whatever changes the result changes the key.
 func (m Module) key() (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, m.LinkFlags)
+	fmt.Fprintln(h, m.LinkFlags+m.CompileFlags)
 	err := m.walk(func(name string, content []byte) error {
 		fmt.Fprintln(h, name, len(content))
 		_, err := h.Write(content)
@@ -146,7 +150,7 @@ func (m Module) build(ctx context.Context, dir string, o Options, programs []str
 	}
 	o.Progress.Say("building %s %s, once", strings.Join(programs, ", "), m.Version)
 	command := Command{
-		Name: m.Name, Dir: src, LinkFlags: m.LinkFlags, Path: o.Path,
+		Name: m.Name, Dir: src, ModFile: m.ModFile, CompileFlags: m.CompileFlags, LinkFlags: m.LinkFlags, Path: o.Path,
 		Output: bin + string(os.PathSeparator),
 	}
 	for _, program := range programs {

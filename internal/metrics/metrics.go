@@ -14,11 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Label values of KEP-1979.
+// Label values of KEP-1979, and the kind of cosi-obc, which it does not have.
 const (
-	KindBucket       = "Bucket"
-	KindBucketClaim  = "BucketClaim"
-	KindBucketAccess = "BucketAccess"
+	KindBucket            = "Bucket"
+	KindBucketClaim       = "BucketClaim"
+	KindBucketAccess      = "BucketAccess"
+	KindObjectBucketClaim = "ObjectBucketClaim"
 
 	OperationCreate = "Create"
 	OperationDelete = "Delete"

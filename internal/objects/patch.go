@@ -44,6 +44,7 @@ type patch struct {
 // the API server has it in the same version as before; nil means that it is
 // not known.
 func newPatch(stored, before, after any) (*patch, error) {
+	before, after = different(before, after)
 	was, err := convert(before)
 	if err != nil {
 		return nil, err
@@ -61,6 +62,24 @@ func newPatch(stored, before, after any) (*patch, error) {
 	}
 	p.object("", base, was, is)
 	return p, p.err
+}
+
+// different returns copies of two objects without what they have in common, the
+// status or all but the status for example: most of the cost is in the conversion.
+func different(before, after any) (was, is any) {
+	a, b := reflect.ValueOf(before), reflect.ValueOf(after)
+	if a.Kind() != reflect.Pointer || a.Type() != b.Type() || a.Elem().Kind() != reflect.Struct {
+		return before, after
+	}
+	x, y := reflect.New(a.Type().Elem()), reflect.New(b.Type().Elem())
+	for i := range a.Elem().NumField() {
+		had, has := a.Elem().Field(i), b.Elem().Field(i)
+		if !reflect.DeepEqual(had.Interface(), has.Interface()) {
+			x.Elem().Field(i).Set(had)
+			y.Elem().Field(i).Set(has)
+		}
+	}
+	return x.Interface(), y.Interface()
 }
 
 // convert returns the JSON form of an object.

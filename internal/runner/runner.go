@@ -87,10 +87,10 @@ func (r *Runner) Once() *Runner {
 
 // Run runs the steps for one request. obj is the object that Events go to.
 //
-// Verdicts end in a wait for watches, with the resync behind them: what comes back
-// by the clock comes after all that has changed. Conflicts
+// Verdicts end in a wait for watches, with the resync behind them. Conflicts
 // are repeated silently, because somebody else was merely faster. Every other
-// error is returned, to be logged and repeated with backoff.
+// error is returned, to be logged and repeated with backoff. What comes back by the
+// clock or after an error comes after all that has changed.
 func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj client.Object, steps []step.Step[W], work W) (reconcile.Result, error) {
 	ctx, span := r.tracer.Start(ctx, "reconcile "+r.options.Kind, trace.WithAttributes(
 		attribute.String("cosi.component", r.options.Component),
@@ -116,7 +116,7 @@ func Run[W any](ctx context.Context, r *Runner, req reconcile.Request, obj clien
 		return reconcile.Result{RequeueAfter: wait}, nil
 	default:
 		r.report(obj, r.failures.NumRequeues(req)+1, err)
-		return reconcile.Result{}, fmt.Errorf("reconcile %s %q: %w", r.options.Kind, strings.TrimPrefix(req.String(), "/"), err)
+		return reconcile.Result{Priority: ptr.To(handler.LowPriority)}, fmt.Errorf("reconcile %s %q: %w", r.options.Kind, strings.TrimPrefix(req.String(), "/"), err)
 	}
 }
 

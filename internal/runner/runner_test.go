@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kevents "k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -63,6 +64,10 @@ func TestRun(t *testing.T) {
 			}
 			if tc.failed && !strings.Contains(err.Error(), `BucketClaim "team/photos": only: broken`) {
 				t.Errorf("the error must name kind, object and step: %v", err)
+			}
+			// A conflict is no retry: somebody else was merely faster.
+			if late := got.Priority != nil && *got.Priority == handler.LowPriority; late == apierrors.IsConflict(tc.err) {
+				t.Errorf("comes after all that has changed: got %v", late)
 			}
 			if got.RequeueAfter < tc.min || got.RequeueAfter > tc.max {
 				t.Errorf("RequeueAfter: want %v to %v, got %v", tc.min, tc.max, got.RequeueAfter)

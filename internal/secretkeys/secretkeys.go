@@ -80,7 +80,7 @@ func Protocols(info *cosi.ObjectProtocolAndBucketInfo) []cosiapi.Protocol {
 
 // BucketInfo renders info for a Bucket's status. Where two protocols share a
 // key, the first of S3, Azure and GCS that has a value gives it: the map is for
-// people, no part of COSI reads it.
+// people, and Known.
 func BucketInfo(info *cosi.ObjectProtocolAndBucketInfo) map[string]string {
 	offered := Protocols(info)
 	names := make([]string, len(offered))
@@ -91,6 +91,15 @@ func BucketInfo(info *cosi.ObjectProtocolAndBucketInfo) map[string]string {
 	}
 	rendered[Protocol] = strings.Join(names, ",")
 	return rendered
+}
+
+// Known returns what bucketInfo says of the buckets of drivers that say it when they make
+// one, and no more when they grant access to it: those of COSI v1alpha1.
+func Known(bucketInfo map[string]string) *cosi.ObjectProtocolAndBucketInfo {
+	return &cosi.ObjectProtocolAndBucketInfo{
+		S3:    &cosi.S3BucketInfo{BucketId: bucketInfo[S3BucketName], Region: bucketInfo[S3Region]},
+		Azure: &cosi.AzureBucketInfo{StorageAccount: bucketInfo[AzureStorageAccount]},
+	}
 }
 
 // Data renders a grant for one Secret: what the driver says of one bucket and

@@ -97,6 +97,10 @@ func ofBuckets() []Case {
 			Sentence: "An imported Bucket takes its ID from existingBucketID, stores it, and is looked up by DriverGetBucket: nothing is generated or created.",
 		},
 		{
+			ID: "bucket-adopted", Section: skew, Decision: "0038",
+			Sentence: "A Bucket that was provisioned under the upstream project's CRDs, whose place ours took, is looked up by DriverGetBucket: nothing is created, and its claim stays bound to it.",
+		},
+		{
 			ID: "bucket-id-malformed", Section: generateID, Decision: "0011",
 			Sentence: "An ID that is empty or holds forbidden characters is refused before it is stored, and nothing is created.",
 		},
@@ -123,6 +127,10 @@ func ofBuckets() []Case {
 		{
 			ID: "calls-one-per-id", Section: createBucket, Decision: "0004",
 			Sentence: "No two calls for one bucket ID or account ID run at once, and a call that hangs delays no other ID.",
+		},
+		{
+			ID: "classes-share-workers", Section: createBucket, Decision: "0036",
+			Sentence: "Calls with the parameters of one class, all of which hang, leave workers to other classes, and each object that waits for them gets its turn.",
 		},
 	}
 }
@@ -235,12 +243,16 @@ func ofDeletions() []Case {
 			Sentence: "A Bucket whose claim is gone and for which no sidecar attempted anything is deleted at once, unless it comes from a backup.",
 		},
 		{
+			ID: "one-phase-deleted-early", Section: deleting, Decision: "0038",
+			Sentence: "What a driver with one phase was asked for, and has not told the ID of, is looked for by its name before the Bucket or access goes.",
+		},
+		{
 			ID: "deletion-linear", Section: deleting, Decision: "0035",
-			Sentence: "Claims of a namespace that go at the same time share one list of its accesses, which is not older than the deletion of any of them.",
+			Sentence: "Claims of a namespace that go at the same time share one list of its accesses, which is not older than the deletion of any of them, and no list of Buckets is read for them.",
 		},
 		{
 			ID: "namespace-deleted", Section: deleting, Decision: "0020",
-			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason.",
+			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason; of Secrets that go first nobody hears.",
 		},
 	}
 }
@@ -268,12 +280,20 @@ func ofAccesses() []Case {
 			Sentence: "A refusal that is not retryable is reported and not repeated, in either phase.",
 		},
 		{
+			ID: "one-phase-cannot-express", Section: granting, Decision: "0038",
+			Sentence: "An access that v1alpha1 cannot express is refused with what to do before anything is made, and goes without a call.",
+		},
+		{
 			ID: "granted-again", Section: updateSecrets, Decision: "0015",
 			Sentence: "An access is granted again after a rotation and when the revision of the driver changes, and its Secret then holds exactly the new data; when nothing changed, nothing is granted.",
 		},
 		{
+			ID: "grants-again-are-spread", Section: updateSecrets, Decision: "0036",
+			Sentence: "What is granted again though nobody asked, as after a change of the driver, is spread over time; first grants and rotations never wait for it.",
+		},
+		{
 			ID: "access-order", Section: granting, Decision: "0010",
-			Sentence: "An access is provisioned in this order: class, finalizer, annotation of its claims, hand-off, Secret, account ID, grant; one that its class rejects changes nothing else.",
+			Sentence: "An access is provisioned in this order: class, finalizer and, beside them, annotation of its claims, hand-off, Secret, account ID, grant; one that its class rejects leaves nothing.",
 		},
 		{
 			ID: "hand-off-once", Section: granting, Decision: "0010",
@@ -458,12 +478,20 @@ func ofReports() []Case {
 			Sentence: "The four metrics of the KEP have its names, labels and boundaries when they are scraped.",
 		},
 		{
+			ID: "access-without-mode", Section: skew, Decision: "0038",
+			Sentence: "An access whose mode went with the upstream project's CRDs is refused and not granted again; its Secret stays as it is, and its account is revoked when it is deleted.",
+		},
+		{
 			ID: "fields-of-newer-crds", Section: skew,
 			Sentence: "Components that are older than the CRDs erase no field that they do not know, in items of lists and in what is immutable, and no such field is in their way.",
 		},
 		{
 			ID: "fields-of-older-crds", Section: skew,
 			Sentence: "Components that are newer than the CRDs do without the fields that the API server drops, and do not insist on them.",
+		},
+		{
+			ID: "one-phase-replaced", Section: skew, Decision: "0038",
+			Sentence: "A driver that is replaced by one of another generation goes on with the IDs that are known, and makes nothing that the former may have made.",
 		},
 	}
 }

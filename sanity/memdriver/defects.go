@@ -6,7 +6,7 @@ package memdriver
 type Defect string
 
 // The defects, by the part of the driver they are in. A test of package sanity reads this table: each defect has to
-// fail the cases that sanity/testdata/mutants.txt lists for it.
+// fail the cases that a table of sanity/testdata lists for it.
 const (
 	ListensElsewhere               Defect = "binds another path than COSI_ENDPOINT"
 	AcceptsTCP                     Defect = "runs on when COSI_ENDPOINT is no UNIX socket"
@@ -161,6 +161,14 @@ const (
 	RevokesFirstBucketOnly         Defect = "revokes only the first of several buckets"
 	RevokeCache                    Defect = "remembers what it revoked and does not look again"
 	RevokeIsStrict                 Defect = "refuses to revoke with a parameter it does not know"
+	RenamesOldBuckets              Defect = "calls a v1alpha1 bucket otherwise than it was asked to"
+	ForgetsOldBucketID             Defect = "returns no bucket ID by v1alpha1"
+	ForgetsOldAccountID            Defect = "returns no account ID by v1alpha1"
+	TakesIAMForKey                 Defect = "grants a key where v1alpha1 asks for IAM"
+	TakesNoTypeForKey              Defect = "grants a key where v1alpha1 asks for no type"
+	TwoOldCredentials              Defect = "returns v1alpha1 credentials under a second name"
+	OddOldKeys                     Defect = "names a v1alpha1 credential with a blank"
+	NeedsRevokeContext             Defect = "revokes by v1alpha1 only with a context"
 )
 
 // Defects is a set of them.

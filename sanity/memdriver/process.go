@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 const (
@@ -155,6 +156,13 @@ func (p *Program) server(driver *Driver, cancel func()) (*grpc.Server, error) {
 		}))
 	}
 	server := grpc.NewServer(options...)
+	if driver.profile.V1Alpha1 {
+		v1alpha1.RegisterIdentityServer(server, oldWire{Driver: driver})
+		if !p.has(NoProvisioner) {
+			v1alpha1.RegisterProvisionerServer(server, oldWire{Driver: driver})
+		}
+		return server, nil
+	}
 	cosi.RegisterIdentityServer(server, driver)
 	if !p.has(NoProvisioner) {
 		cosi.RegisterProvisionerServer(server, driver)

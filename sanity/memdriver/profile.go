@@ -15,6 +15,8 @@ type Profile struct {
 	Authentication []cosi.AuthenticationType_Type
 	// MultiBucket says that one credential can serve several buckets.
 	MultiBucket bool
+	// V1Alpha1 says that it speaks the contract v1alpha1 and no other.
+	V1Alpha1 bool
 }
 
 // Wide offers S3 and Azure, both authentication types, and one credential for several buckets.

@@ -157,7 +157,12 @@ func Config(store *Store, profile Profile) sanity.Config {
 	for _, protocol := range profile.Protocols {
 		probers[protocol] = Prober{Store: store}
 	}
+	contract := sanity.V1Alpha2
+	if profile.V1Alpha1 {
+		contract = sanity.V1Alpha1
+	}
 	return sanity.Config{
+		Contract: contract,
 		Params: sanity.Params{
 			Bucket:        map[string]string{parameterTier: tierHot},
 			Incompatible:  map[string]string{parameterTier: tierCold},

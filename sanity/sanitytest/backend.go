@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -28,6 +29,14 @@ func Build(t testing.TB, command string) string {
 		t.Fatalf("build %s: %v\n%s", command, err, output)
 	}
 	return binary
+}
+
+// ByV1Alpha1 returns a configuration for one of our drivers by the contract v1alpha1, which the driver is told to serve.
+func ByV1Alpha1(config sanity.Config) sanity.Config {
+	config.Contract = sanity.V1Alpha1
+	config.Authentication = nil // no service account has a name there
+	config.Environment = append(slices.Clone(config.Environment), "COOPER_V1ALPHA1=true")
+	return config
 }
 
 // Backend is a proxy in front of a store that has no way to fail on demand: it ends connections without a

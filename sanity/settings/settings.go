@@ -29,6 +29,8 @@ type File struct {
 	// ImageEnvironment lists variables of the driver's image manifest.
 	ImageEnvironment []string `json:"imageEnvironment,omitempty"`
 
+	// Contract is v1alpha2 or v1alpha1. Default: v1alpha2.
+	Contract string `json:"contract,omitempty"`
 	// Parameters are what to send, since parameters are opaque to COSI.
 	Parameters sanity.Params `json:"parameters,omitempty"`
 	// Authentication lists Key, ServiceAccount, or both. Default: Key.
@@ -36,6 +38,9 @@ type File struct {
 	ServiceAccount   sanity.ServiceAccount `json:"serviceAccount,omitempty"`
 	Rotation         bool                  `json:"rotation,omitempty"`
 	SharedCredential bool                  `json:"sharedCredential,omitempty"`
+	// CreatesNothing says that the driver makes no buckets: it hands out those that an administrator has made. It needs
+	// the hooks makeBucket and removeBucket.
+	CreatesNothing bool `json:"createsNothing,omitempty"`
 	// NonEmptyDelete says what DriverDeleteBucket does with a bucket that holds data: refuse or delete. Default: not
 	// declared.
 	NonEmptyDelete string `json:"nonEmptyDelete,omitempty"`
@@ -90,11 +95,27 @@ func Read(path string) (File, error) {
 	return file, nil
 }
 
+// ContractOf returns the contract of a name; that of none is v1alpha2.
+func ContractOf(name string) (sanity.Contract, error) {
+	switch contract := sanity.Contract(name); contract {
+	case "":
+		return sanity.V1Alpha2, nil
+	case sanity.V1Alpha2, sanity.V1Alpha1:
+		return contract, nil
+	default:
+		return "", fmt.Errorf("contract %q is neither %s nor %s", name, sanity.V1Alpha2, sanity.V1Alpha1)
+	}
+}
+
 // Config turns the file into what sanity.Run takes.
 func (f File) Config() (sanity.Config, error) {
+	contract, err := ContractOf(f.Contract)
+	if err != nil {
+		return sanity.Config{}, err
+	}
 	config := sanity.Config{
-		Endpoint: f.Endpoint, ImageEnvironment: f.ImageEnvironment, Params: f.Parameters,
-		ServiceAccount: f.ServiceAccount, Rotation: f.Rotation, SharedCredential: f.SharedCredential, NonEmptyDelete: f.NonEmptyDelete,
+		Contract: contract, Endpoint: f.Endpoint, ImageEnvironment: f.ImageEnvironment, Params: f.Parameters,
+		ServiceAccount: f.ServiceAccount, Rotation: f.Rotation, SharedCredential: f.SharedCredential, CreatesNothing: f.CreatesNothing, NonEmptyDelete: f.NonEmptyDelete,
 	}
 	if len(f.Command) > 0 {
 		config.Launcher = sanity.Exec{Command: f.Command}
@@ -118,7 +139,6 @@ func (f File) Config() (sanity.Config, error) {
 	if err := f.Hooks.apply(&config); err != nil {
 		return sanity.Config{}, err
 	}
-	var err error
 	if config.Limits, err = f.Limits.parsed(); err != nil {
 		return sanity.Config{}, err
 	}

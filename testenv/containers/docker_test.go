@@ -20,8 +20,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
-// waitTimeout only delays failures.
-const waitTimeout = 3 * time.Minute
+// waitTimeout only delays failures, as readyTimeout.
+const waitTimeout = 10 * time.Minute
 
 // root is the directory of compose.yaml, seen from this package's.
 const root = "../.."
@@ -139,7 +139,7 @@ func (s *stack) docker(args ...string) string {
 func (s *stack) up() {
 	s.t.Helper()
 	began := time.Now()
-	s.compose("up", "--wait", "--no-build", "--pull=never", "--wait-timeout=180")
+	s.compose("up", "--wait", "--no-build", "--pull=never", fmt.Sprintf("--wait-timeout=%d", int(waitTimeout.Seconds())))
 	if s.ready == 0 {
 		s.ready = time.Since(began)
 		s.t.Logf("docker compose up --wait: ready in %s", s.ready.Round(100*time.Millisecond))

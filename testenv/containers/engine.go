@@ -36,8 +36,10 @@ const (
 	responseTimeout = time.Minute
 	pullTimeout     = 10 * time.Minute
 	endTimeout      = time.Minute
-	// readyTimeout is for what a test waits for; it only delays failures.
-	readyTimeout = 3 * time.Minute
+	// readyTimeout is for what a test waits for; it only delays failures. It is longer than the patience of a control
+	// plane with its components, which then says what is wrong: etcd that writes safely waits for all that other
+	// processes write to the same disk.
+	readyTimeout = 10 * time.Minute
 )
 
 // An engine is Docker as this process uses it.

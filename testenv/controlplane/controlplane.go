@@ -37,6 +37,8 @@ type Options struct {
 	// CRDs are manifests of CustomResourceDefinitions by a name for messages, one YAML document each. They are served
 	// when Start returns; those of an earlier start are updated.
 	CRDs map[string][]byte
+	// BeforeCRDs, if set, looks at what an earlier start left before any CRD is written; its error is that of Start.
+	BeforeCRDs func(context.Context, *rest.Config) error
 	// Audit makes the API server record every request that AuditPolicy selects; AuditEvents reads the records.
 	Audit bool
 	// AuditPolicy is an audit.k8s.io/v1 Policy; empty means DefaultAuditPolicy.
@@ -46,7 +48,7 @@ type Options struct {
 // startTimeout is for one component to become healthy on a machine that is busy with other things; one that fails
 // ends by itself long before.
 const (
-	startTimeout = 3 * time.Minute
+	startTimeout = 4 * time.Minute
 	stopTimeout  = 30 * time.Second
 )
 
@@ -102,6 +104,10 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	if err := c.lease.holdAlive(c.layout.alive()); err != nil {
 		return err
 	}
+	crds, err := parseCRDs(o.CRDs)
+	if err != nil {
+		return err
+	}
 	env, err := c.environment(o)
 	if err != nil {
 		return err
@@ -114,6 +120,9 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 		return fmt.Errorf("cannot start the control plane: %w%s", err, c.layout.lastLogs())
 	}
 	if err := c.lease.describe(c.layout, env.Config.Host); err != nil {
+		return err
+	}
+	if err := c.installCRDs(ctx, crds, o.BeforeCRDs); err != nil {
 		return err
 	}
 	return c.startControllerManager(ctx)

@@ -3,6 +3,7 @@
 package controlplane
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
@@ -21,10 +23,6 @@ import (
 // environment configures envtest for the options. Every path is set, so that no environment variable of envtest
 // changes which executables run.
 func (c *ControlPlane) environment(o Options) (*envtest.Environment, error) {
-	crds, err := parseCRDs(o.CRDs)
-	if err != nil {
-		return nil, err
-	}
 	server, err := c.apiServer(o)
 	if err != nil {
 		return nil, err
@@ -39,8 +37,6 @@ func (c *ControlPlane) environment(o Options) (*envtest.Environment, error) {
 		ControlPlane: envtest.ControlPlane{
 			APIServer: server, Etcd: store, KubectlPath: c.executables.Kubectl,
 		},
-		CRDs:                     crds,
-		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: startTimeout},
 		ControlPlaneStartTimeout: startTimeout,
 		ControlPlaneStopTimeout:  stopTimeout,
 	}, nil
@@ -102,6 +98,21 @@ func (c *ControlPlane) openLog(component string) (*os.File, error) {
 	}
 	c.logs = append(c.logs, log)
 	return log, nil
+}
+
+// installCRDs makes the API server serve CRDs, unless look objects.
+func (c *ControlPlane) installCRDs(
+	ctx context.Context, crds []*apiextensionsv1.CustomResourceDefinition, look func(context.Context, *rest.Config) error,
+) error {
+	if look != nil {
+		if err := look(ctx, c.Config()); err != nil {
+			return err
+		}
+	}
+	if _, err := envtest.InstallCRDs(c.env.Config, envtest.CRDInstallOptions{CRDs: crds, MaxTime: startTimeout}); err != nil {
+		return fmt.Errorf("cannot install the CRDs: %w%s", err, c.layout.lastLogs())
+	}
+	return nil
 }
 
 // shownLines is how much of each component's log the error of a failed start repeats.

@@ -28,7 +28,7 @@ func TestDeploy(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{Private: true})
 	for range 2 {
-		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3", "../../deploy/drivers/azure", "../../deploy/drivers/gcs"} {
+		for _, dir := range []string{"../../deploy", "../../deploy/drivers/s3", "../../deploy/drivers/azure", "../../deploy/drivers/gcs", "../../deploy/drivers/static", "../../deploy/obc/crds", "../../deploy/obc"} {
 			apply(t, env, "default", "--force-conflicts", "-k", dir)
 		}
 		apply(t, env, "default", "-f", "../../deploy/policies/classes.yaml")
@@ -38,8 +38,8 @@ func TestDeploy(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployments, err := clients.AppsV1().Deployments("").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=cosi"})
-	if err != nil || len(deployments.Items) != 4 {
-		t.Fatalf("want the controller and three drivers, got %d deployments, %v", len(deployments.Items), err)
+	if err != nil || len(deployments.Items) != 6 {
+		t.Fatalf("want the controller, cosi-obc and four drivers, got %d deployments, %v", len(deployments.Items), err)
 	}
 	for _, d := range deployments.Items {
 		t.Run(d.Name, func(t *testing.T) {
@@ -131,6 +131,7 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		driver     = "system:serviceaccount:cosi-driver-s3:cosi-driver-s3"
 		azure      = "system:serviceaccount:cosi-driver-azure:cosi-driver-azure"
 		gcs        = "system:serviceaccount:cosi-driver-gcs:cosi-driver-gcs"
+		obc        = "system:serviceaccount:cosi-system:cosi-obc"
 		cosi       = "objectstorage.k8s.io"
 	)
 	for name, tc := range map[string]struct {
@@ -160,6 +161,9 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"neither makes Pods, which could do as much":   {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
 		"the controller may change what COSI notes":    {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, true},
 		"a sidecar may, too":                           {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketaccesses", Verb: "override"}, true},
+		"cosi-obc holds its Lease":                     {obc, lease("update", "cosi-obc"), true},
+		"cosi-obc lists no Secrets":                    {obc, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
+		"cosi-obc may not change what COSI notes":      {obc, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, false},
 		"but not on claims":                            {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, false},
 	} {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -181,7 +185,7 @@ func lease(verb, name string) authorizationv1.ResourceAttributes {
 // system in tests and on the laptop gives a sidecar.
 func TestLeasesAreCalledAfterDrivers(t *testing.T) {
 	t.Parallel()
-	for _, driver := range []string{"s3", "azure", "gcs"} {
+	for _, driver := range []string{"s3", "azure", "gcs", "static"} {
 		got, err := os.ReadFile(filepath.Join("../../deploy/drivers", driver, "lease.yaml"))
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +203,7 @@ func TestLeasesAreCalledAfterDrivers(t *testing.T) {
 // TestCredentialRoles is TestLeasesAreCalledAfterDrivers for the Roles of credential stores.
 func TestCredentialRoles(t *testing.T) {
 	t.Parallel()
-	for _, driver := range []string{"s3", "gcs"} {
+	for _, driver := range []string{"s3", "gcs", "static"} {
 		got, err := os.ReadFile(filepath.Join("../../deploy/drivers", driver, "credentials.yaml"))
 		if err != nil {
 			t.Fatal(err)

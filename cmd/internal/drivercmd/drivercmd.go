@@ -46,6 +46,8 @@ func Main[C, B any](p Program[C, B], args []string, stdout, stderr io.Writer) in
 			f.StringVar(&configFile, "config", "", "YAML file with the configuration; without it the variables below describe one "+p.Format.Backend)
 			f.StringVar(&options.Endpoint, "endpoint", "", "socket to listen on, unix:///path/to/name.sock")
 			flagenv.Name(f.Lookup("endpoint"), driverkit.EndpointVariable)
+			f.BoolVar(&options.V1Alpha1, "v1alpha1", false, "serve COSI v1alpha1 on the socket too, for the sidecar of the upstream project's v0.2")
+			f.StringVar(&options.UpstreamEndpoint, "upstream-endpoint", "", "second socket, unix:///path/to/name.sock in a directory of its own, that serves v1alpha2 as the upstream project understands it since its commit ee00c26; empty serves none")
 			f.StringVar(&options.MetricsAddress, "metrics-address", "", "TCP address that serves /metrics, other than the sidecar's in the same Pod; empty serves none")
 			f.StringVar(&options.HealthAddress, "health-address", "", "TCP address that serves /healthz and /readyz, which reports whether the backend responds; empty serves none")
 			collector.Flags(f)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
@@ -21,6 +22,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
 )
 
 func TestMain(m *testing.M) {
@@ -112,6 +115,21 @@ func TestADriverServes(t *testing.T) {
 	}
 }
 
+func TestADriverServesOtherGenerations(t *testing.T) {
+	t.Parallel()
+	endpoint, second := drivertest.Endpoint(t), drivertest.Endpoint(t)
+	process := programtest.Start(t, []string{"COSI_ENDPOINT=" + endpoint, "COOPER_OUTAGE=" + t.TempDir() + "/outage"}, "--v1alpha1", "--upstream-endpoint="+second)
+	if _, err := v1alpha1.NewIdentityClient(drivertest.Dial(t, endpoint).Conn).DriverGetInfo(t.Context(), &v1alpha1.DriverGetInfoRequest{}); err != nil {
+		t.Error(err)
+	}
+	_, err := upstream.NewClient(drivertest.Dial(t, second).Conn).DriverDeleteBucket(t.Context(), &cosi.DriverDeleteBucketRequest{})
+	drivertest.WantCode(t, err, codes.InvalidArgument, "bucket_id is required")
+	process.Terminate()
+	if code := process.Exit(); code != 0 {
+		t.Errorf("after SIGTERM: exit code %d", code)
+	}
+}
+
 func TestADriverEnds(t *testing.T) {
 	t.Parallel()
 	busy := programtest.BusyAddress(t)
@@ -127,6 +145,7 @@ func TestADriverEnds(t *testing.T) {
 		"a driver that cannot be":     {nil, 1, "cosi-driver-files: it does not know its outage"},
 		"an endpoint that cannot be":  {[]string{"--endpoint=unix://a.sock"}, 2, `--endpoint or COSI_ENDPOINT: "unix://a.sock" has no absolute path`},
 		"an endpoint of another kind": {[]string{"--endpoint=tcp://127.0.0.1:1"}, 2, `--endpoint or COSI_ENDPOINT: "tcp://127.0.0.1:1" is not a UNIX socket address; use unix:///`},
+		"a second socket beside it":   {[]string{"--outage=x", "--endpoint=unix:///x/a.sock", "--upstream-endpoint=unix:///x/b.sock"}, 1, "give it a directory of its own"},
 		"an argument that is none":    {[]string{"start"}, 2, `unexpected argument "start"; see --help`},
 		"an unknown log level":        {[]string{"--log-level=loud"}, 2, "debug, info, warn, error"},
 		"an unknown log format":       {[]string{"--log-format=xml"}, 2, "text, json"},

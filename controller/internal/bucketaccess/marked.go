@@ -11,7 +11,7 @@ import (
 )
 
 // marked waits until all claims are marked as in use. The claim's reconciler
-// does that when it sees the finalizer; nothing is said to the user, since it
+// does that when it sees the access; nothing is said to the user, since it
 // takes no time.
 func (r *Reconciler) marked(_ context.Context, w *work) (step.Verdict, error) {
 	if name := unmarkedClaim(w.access, w.facts); name != "" {

@@ -34,8 +34,10 @@ func checkClass(access *cosiapi.BucketAccess, f facts) *conditions.Problem {
 		return conditions.Refuse(conditions.ServiceAccountRequired,
 			"BucketAccessClass %q authenticates by ServiceAccount. Delete this BucketAccess and create it again with spec.serviceAccountName.", class.Name)
 	}
-	if repeated := conditions.RepeatedSecret(access); repeated != "" {
-		return conditions.Refuse(conditions.SpecInvalid, "%s", repeated)
+	for _, contradiction := range []string{conditions.RepeatedSecret(access), conditions.WithoutMode(access)} {
+		if contradiction != "" {
+			return conditions.Refuse(conditions.SpecInvalid, "%s", contradiction)
+		}
 	}
 	for _, c := range access.Spec.BucketClaims {
 		if p := checkModes(class, c.AccessModes, fmt.Sprintf("BucketClaim %q", c.BucketClaimName)); p != nil {

@@ -135,6 +135,12 @@ func TestCheckClass(t *testing.T) {
 			func(a *cosiapi.BucketAccess, _ *facts) { a.Spec.BucketClaims[1].AccessSecretName = "photos-key" },
 			conditions.SpecInvalid, false, `"photos-key"`,
 		},
+		"no mode, as under CRDs of others": {
+			func(a *cosiapi.BucketAccess, _ *facts) {
+				a.Spec.BucketClaims[1].AccessModes = cosiapi.BucketAccessModes{}
+			},
+			conditions.SpecInvalid, false, `"films"`,
+		},
 		"a mode that the class disallows": {
 			func(_ *cosiapi.BucketAccess, f *facts) {
 				f.class.Spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadOnly}

@@ -36,7 +36,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 		if err != nil {
 			return step.Verdict{}, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", claim.Name, err)
 		}
-		if len(inuse.Holders(accesses.Items, claim.Name)) > 0 {
+		if len(inuse.Blockers(accesses.Items, claim.Name)) > 0 {
 			continue
 		}
 		if left := r.Waits.Deletion(w.access, r.Now()); left > 0 {

@@ -92,7 +92,7 @@ func (r *Reconciler) ofBucket(ctx context.Context, obj client.Object) []reconcil
 // that holds it: the mark on the claim, whose end they wait for, stays.
 func (r *Reconciler) ofHeir(ctx context.Context, obj client.Object) []reconcile.Request {
 	access, ok := obj.(*cosiapi.BucketAccess)
-	if !ok || !inuse.StateOf(access).Holds {
+	if !ok || !inuse.StateOf(access).Blocks() {
 		return nil
 	}
 	leaving := func(other *cosiapi.BucketAccess) bool {

@@ -33,14 +33,15 @@ func agreed(bucket *cosiapi.Bucket) bool {
 }
 
 // untouched reports whether no sidecar ever made anything for the Bucket: it
-// stores the ID before that, and the reason why it cannot. A Bucket that was
+// stores the ID before that, or that it asks for one, and the reason why it cannot. A Bucket that was
 // restored without its status looks the same, but for the time of its creation.
 func untouched(bucket *cosiapi.Bucket) bool {
 	created, err := time.Parse(time.RFC3339, bucket.Annotations[cosiapi.CreatedAnnotation])
 	said := slices.ContainsFunc(bucket.Status.Conditions, func(c metav1.Condition) bool {
 		return c.Type != cosiapi.ConditionReleaseHeld && conditions.Reason(c.Reason) != conditions.Initial
 	})
-	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && bucket.Status.BucketID == "" && !said
+	asked := bucket.Status.BucketID != "" || cosiapi.HasAnnotation(bucket, cosiapi.AskedForAnnotation)
+	return err == nil && bucket.CreationTimestamp.Sub(created).Abs() <= atOnce && !asked && !said
 }
 
 // held reports whether the Bucket says that its release is held.

@@ -47,7 +47,6 @@ type listing struct {
 type user struct {
 	uid     types.UID
 	version string
-	state   inuse.State
 }
 
 // unusedBy reports whether the API server agrees with the cache that no access
@@ -58,17 +57,17 @@ type user struct {
 // that ended its use never begins again. For a claim that stays an access may have
 // come since, whose watch event is on its way; that claim does not go before the
 // next listing.
-func (r *Reconciler) unusedBy(ctx context.Context, w *work, cached []cosiapi.BucketAccess, counts func(inuse.State) bool) (bool, error) {
+func (r *Reconciler) unusedBy(ctx context.Context, w *work, cached []cosiapi.BucketAccess) (bool, error) {
 	l := r.listings.get(w.Req.Namespace, r.Now())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.Now().Before(l.until) && !older(l.version, w.claim.ResourceVersion) && l.agrees(w.Req.Name, cached, counts) {
+	if r.Now().Before(l.until) && !older(l.version, w.claim.ResourceVersion) && l.agrees(w.Req.Name, cached) {
 		return true, nil
 	}
 	if err := r.list(ctx, w.Req.Namespace, l); err != nil {
 		return false, err
 	}
-	return l.agrees(w.Req.Name, cached, counts), nil
+	return l.agrees(w.Req.Name, cached), nil
 }
 
 // get returns the listing of a namespace, and drops those that count no more.
@@ -111,20 +110,19 @@ func (r *Reconciler) list(ctx context.Context, namespace string, l *listing) err
 }
 
 func (l *listing) add(access *cosiapi.BucketAccess) {
-	state := inuse.StateOf(access)
-	if !state.Blocks() {
+	if !inuse.StateOf(access).Blocks() {
 		return
 	}
 	for _, c := range access.Spec.BucketClaims {
-		l.users[c.BucketClaimName] = append(l.users[c.BucketClaimName], user{access.UID, access.ResourceVersion, state})
+		l.users[c.BucketClaimName] = append(l.users[c.BucketClaimName], user{access.UID, access.ResourceVersion})
 	}
 }
 
 // agrees reports whether the cache knows of every user by now that it is none any
 // more.
-func (l *listing) agrees(claim string, cached []cosiapi.BucketAccess, counts func(inuse.State) bool) bool {
+func (l *listing) agrees(claim string, cached []cosiapi.BucketAccess) bool {
 	return !slices.ContainsFunc(l.users[claim], func(u user) bool {
-		return counts(u.state) && !slices.ContainsFunc(cached, func(a cosiapi.BucketAccess) bool {
+		return !slices.ContainsFunc(cached, func(a cosiapi.BucketAccess) bool {
 			return a.UID == u.uid && !older(a.ResourceVersion, u.version)
 		})
 	})

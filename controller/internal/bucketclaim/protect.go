@@ -6,11 +6,33 @@ import (
 	"context"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
 // protect puts the protection finalizer on the claim, before anything exists
-// that must be cleaned up behind it.
+// that must be cleaned up behind it, and keeps the annotation that says whether
+// accesses use the claim. In one write, since those that are created together with
+// the claim are often there by now. The mark is set on what the cache says, because
+// a mark too many does no harm; it is taken off only when the API server agrees that
+// nobody needs it.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
-	return step.Next(), r.write(ctx, w, func() { cosiapi.AddProtection(w.claim) })
+	accesses, err := r.cachedAccesses(ctx, w)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	used := len(inuse.Blockers(accesses, w.Req.Name)) > 0
+	err = r.write(ctx, w, func() {
+		cosiapi.AddProtection(w.claim)
+		if used {
+			cosiapi.SetAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation, "true")
+		}
+	})
+	if err != nil || used || !cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) {
+		return step.Next(), err
+	}
+	if unused, err := r.unusedBy(ctx, w, accesses); err != nil || !unused {
+		return step.Next(), err
+	}
+	return step.Next(), r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
 }

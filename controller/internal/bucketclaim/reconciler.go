@@ -41,16 +41,15 @@ type Reconciler struct {
 // provisioning are the steps for a claim that exists and is not being deleted.
 func (r *Reconciler) provisioning() []step.Step[*work] {
 	return []step.Step[*work]{
-		kit.Shared[*work]("seen", r.Seen),      // does the cache hold what we wrote last?
-		step.Named("orphans", r.orphans),       // free Buckets of a claim that is gone without a trace
-		step.Named("protect", r.protect),       // finalizer on the claim
-		step.Named("references", r.references), // mark the claim while accesses use it
-		step.Named("find", r.find),             // look up the Bucket
-		step.Named("create", r.create),         // create it, for a claim of a class
-		step.Named("match", r.match),           // is it this claim's Bucket?
-		step.Named("take", r.take),             // put the claim's UID on an imported Bucket
-		step.Named("bind", r.bind),             // put the Bucket's name on the claim
-		step.Named("mirror", r.mirror),         // copy what became of the Bucket
+		kit.Shared[*work]("seen", r.Seen), // does the cache hold what we wrote last?
+		step.Named("orphans", r.orphans),  // free Buckets of a claim that is gone without a trace
+		step.Named("protect", r.protect),  // finalizer on the claim, and a mark while accesses use it
+		step.Named("find", r.find),        // look up the Bucket
+		step.Named("create", r.create),    // create it, for a claim of a class
+		step.Named("match", r.match),      // is it this claim's Bucket?
+		step.Named("take", r.take),        // put the claim's UID on an imported Bucket
+		step.Named("bind", r.bind),        // put the Bucket's name on the claim
+		step.Named("mirror", r.mirror),    // copy what became of the Bucket
 	}
 }
 

@@ -365,3 +365,33 @@ func TestGraceLeft(t *testing.T) {
 		})
 	}
 }
+
+func TestUntouched(t *testing.T) {
+	t.Parallel()
+	made := time.Now().Truncate(time.Second)
+	for name, tc := range map[string]struct {
+		alter func(*cosiapi.Bucket)
+		want  bool
+	}{
+		"a Bucket that no sidecar saw":                  {func(*cosiapi.Bucket) {}, true},
+		"one with an ID":                                {func(b *cosiapi.Bucket) { b.Status.BucketID = "b" }, false},
+		"one that a driver with one phase is asked for": {func(b *cosiapi.Bucket) { cosiapi.SetAnnotation(b, cosiapi.AskedForAnnotation, b.Name) }, false},
+		"one of which a sidecar said something": {func(b *cosiapi.Bucket) {
+			b.Status.Conditions = []metav1.Condition{{Type: cosiapi.ConditionProvisioned, Reason: string(conditions.Retrying)}}
+		}, false},
+		"one from a backup": {func(b *cosiapi.Bucket) {
+			cosiapi.SetAnnotation(b, cosiapi.CreatedAnnotation, made.Add(-time.Hour).Format(time.RFC3339))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, b := newPair(false)
+			b.CreationTimestamp = metav1.Time{Time: made}
+			cosiapi.SetAnnotation(b, cosiapi.CreatedAnnotation, made.Format(time.RFC3339))
+			tc.alter(b)
+			if got := untouched(b); got != tc.want {
+				t.Errorf("untouched: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

@@ -4,12 +4,15 @@ package bucketclaim
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/controller/internal/index"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
@@ -28,7 +31,7 @@ func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) 
 	if blockers := inuse.Blockers(accesses, w.Req.Name); len(blockers) > 0 {
 		return r.inUse(ctx, w, blockers)
 	}
-	if unused, err := r.unusedBy(ctx, w, accesses, inuse.State.Blocks); err != nil || !unused {
+	if unused, err := r.unusedBy(ctx, w, accesses); err != nil || !unused {
 		return step.Wait("the cache, which is behind the API server"), err
 	}
 	// A write of its own: the last access goes as soon as it sees this, whatever
@@ -67,4 +70,14 @@ func (r *Reconciler) inUse(ctx context.Context, w *work, blockers []*cosiapi.Buc
 		r.Events.Warn(w.claim, events.FailedDeleteBucket, "DeleteBucket", message)
 	}
 	return step.Wait(waitsFor), nil
+}
+
+// cachedAccesses lists the accesses that ask for the claim, from the cache.
+func (r *Reconciler) cachedAccesses(ctx context.Context, w *work) ([]cosiapi.BucketAccess, error) {
+	list := &cosiapi.BucketAccessList{}
+	err := r.Client.List(ctx, list, client.InNamespace(w.Req.Namespace), client.MatchingFields{index.AccessByClaim: w.Req.Name}, objects.ReadOnly)
+	if err != nil {
+		return nil, fmt.Errorf("list BucketAccesses of BucketClaim %q from the cache: %w", w.Req, err)
+	}
+	return list.Items, nil
 }

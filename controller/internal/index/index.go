@@ -9,18 +9,21 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 // Names of the indexes, for client.MatchingFields.
 const (
 	// ClaimByClass finds BucketClaims by spec.bucketClassName.
 	ClaimByClass = "claim.class"
-	// ClaimByBucket finds BucketClaims by the name of the Bucket that they are
-	// bound to or ask for.
+	// ClaimByBucket finds BucketClaims by the name of the Bucket that they ask for
+	// or would have. It knows none that stays bound to a valid Bucket made for it,
+	// which names its claim: thousands of them would each cost an entry.
 	ClaimByBucket = "claim.bucket"
 	// BucketByClaim finds Buckets by spec.bucketClaimRef; see ClaimKey.
 	BucketByClaim = "bucket.claim"
@@ -66,11 +69,15 @@ func claimBucket(obj client.Object) []string {
 	if !ok {
 		return nil
 	}
-	if claim.Status.BoundBucketName != "" {
-		return []string{claim.Status.BoundBucketName}
-	}
-	if claim.Spec.ExistingBucketName != "" {
-		return []string{claim.Spec.ExistingBucketName}
+	bound, asked := claim.Status.BoundBucketName, claim.Spec.ExistingBucketName
+	switch {
+	case bound != "" && asked == "" && claim.DeletionTimestamp.IsZero() &&
+		conditions.Is(claim.Status.Conditions, cosiapi.ConditionResourcesValidated, metav1.ConditionTrue):
+		return nil
+	case bound != "":
+		return []string{bound}
+	case asked != "":
+		return []string{asked}
 	}
 	return []string{cosiapi.BucketNameFor(claim.UID)}
 }

@@ -20,15 +20,15 @@ import (
 
 // A State is what matters of a BucketAccess to the claims it references.
 type State struct {
-	// Holds is true while the access keeps its claims marked as in use: it has
-	// the protection finalizer and its cleanup is not finished.
+	// Holds is true while the access has the protection finalizer and its cleanup
+	// is not finished.
 	Holds bool
 	// Pending is true while the Controller has not judged the access at all.
-	// It does not mark a claim, but a claim must not go before the judgement.
 	Pending bool
 }
 
-// Blocks reports whether a claim that is being deleted must wait for the access.
+// Blocks reports whether the access keeps its claims marked as in use, and whether
+// one that is being deleted must wait for it.
 func (s State) Blocks() bool { return s.Holds || s.Pending }
 
 // StateOf returns the state of an access. A terminating access holds its
@@ -68,25 +68,13 @@ func References(access *cosiapi.BucketAccess, claimName string) bool {
 	})
 }
 
-// Holders returns those of the accesses that keep the claim of that name
-// marked as in use.
-func Holders(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.BucketAccess {
-	return filter(accesses, claimName, func(s State) bool { return s.Holds })
-}
-
-// Blockers returns those of the accesses for which a claim of that name that
-// is being deleted must wait: its holders, and accesses nobody has judged yet.
+// Blockers returns those of the accesses that keep the claim of that name in use, by
+// name, so that what is said of them does not change with the order of a list.
 func Blockers(accesses []cosiapi.BucketAccess, claimName string) []*cosiapi.BucketAccess {
-	return filter(accesses, claimName, State.Blocks)
-}
-
-// filter returns them by name, so that what is said of them does not change
-// with the order of a list.
-func filter(accesses []cosiapi.BucketAccess, claimName string, keep func(State) bool) []*cosiapi.BucketAccess {
 	var kept []*cosiapi.BucketAccess
 	for i := range accesses {
 		access := &accesses[i]
-		if References(access, claimName) && keep(StateOf(access)) {
+		if References(access, claimName) && StateOf(access).Blocks() {
 			kept = append(kept, access)
 		}
 	}

@@ -57,9 +57,6 @@ func TestStateOf(t *testing.T) {
 				t.Errorf("want %+v, got %+v", tc.want, got)
 			}
 			all := []cosiapi.BucketAccess{*access}
-			if got := len(inuse.Holders(all, "photos")) == 1; got != tc.want.Holds {
-				t.Errorf("Holders: %v", got)
-			}
 			if got := len(inuse.Blockers(all, "photos")) == 1; got != (tc.want.Holds || tc.want.Pending) {
 				t.Errorf("Blockers: %v", got)
 			}

@@ -14,6 +14,8 @@
 //   - ShownOnce: the backend makes the secret and shows it only then. A key that is not in the store
 //     was never delivered, and is replaced.
 //
+// Where the backend makes none, an administrator can give the driver one for all (Given).
+//
 // A driver keeps what its backend does not in a Store. A store that is lost or exchanged must not
 // end live credentials: drivers with a Store mark each account with Store.ID, and refuse accounts
 // that carry another one.

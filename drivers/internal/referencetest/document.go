@@ -146,7 +146,12 @@ func (d Document) describe(kind reflect.Type, comments map[string]string) []fiel
 			described.fields = d.describe(member.Type, comments)
 			described.schema = object(described.fields)
 		case reflect.Slice:
-			described.schema = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}
+			items := map[string]any{"type": "string"}
+			if member.Type.Elem().Kind() == reflect.Struct {
+				described.fields = d.describe(member.Type.Elem(), comments)
+				described.name, items = described.name+"[]", object(described.fields)
+			}
+			described.schema = map[string]any{"type": "array", "items": items}
 		case reflect.Bool:
 			described.schema = map[string]any{"type": "boolean"}
 		default:
@@ -165,7 +170,7 @@ func object(fields []field) map[string]any {
 	properties := map[string]any{}
 	var required []string
 	for _, one := range fields {
-		name := strings.TrimSuffix(one.name, ".<name>")
+		name := strings.TrimSuffix(strings.TrimSuffix(one.name, ".<name>"), "[]")
 		properties[name] = one.schema
 		if one.required {
 			required = append(required, name)
@@ -202,6 +207,10 @@ func rows(text *strings.Builder, prefix string, fields []field) {
 }
 
 func parameters(text *strings.Builder, declared driverkit.Parameters) {
+	if len(declared) == 0 {
+		text.WriteString("There are none.\n")
+		return
+	}
 	text.WriteString("| parameter | meaning |\n|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(declared)) {
 		fmt.Fprintf(text, "| `%s` | %s |\n", key, prose(declared[key].Description))

@@ -66,7 +66,7 @@ func find() (string, error) {
 		script = filepath.Join(cache, "cooper", "stores", "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js")
 	}
 	if _, err := os.Stat(script); err != nil {
-		return "", fmt.Errorf("no Azurite: %w; bash hack/azurite.sh installs it, or AZURITE can name its blob/main.js", err)
+		return "", fmt.Errorf("no Azurite: %w; bash hack/npm.sh azurite installs it, or AZURITE can name its blob/main.js", err)
 	}
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", fmt.Errorf("no Azurite without Node: %w", err)

@@ -31,14 +31,14 @@ const (
 
 // alone establishes that nobody else needs the backend bucket that is about to
 // be deleted. A cache may be old and a deletion cannot be undone, so the API
-// server is asked, too.
+// server is asked, too, unless the deletion is new.
 func (r *Reconciler) alone(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	if planOf(b) != remove {
+	if planOf(b) != remove || w.none {
 		return step.Next(), nil
 	}
 	keeper, err := r.keeper(ctx, b, r.cached)
-	if keeper == nil && err == nil {
+	if keeper == nil && err == nil && !justDeleted(b, r.Now()) {
 		keeper, err = r.keeper(ctx, b, r.stored)
 	}
 	if keeper == nil || err != nil {

@@ -26,7 +26,7 @@ import (
 // errors are *driver.Failure.
 type Provisioner interface {
 	GenerateBucketID(ctx context.Context, request *cosi.DriverGenerateBucketIdRequest) (string, error)
-	CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error)
+	CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (string, *cosi.ObjectProtocolAndBucketInfo, error)
 	GetBucket(ctx context.Context, request *cosi.DriverGetBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error)
 	DeleteBucket(ctx context.Context, request *cosi.DriverDeleteBucketRequest) error
 }
@@ -46,6 +46,8 @@ type work struct {
 	bucket *cosiapi.Bucket
 	// response is what the driver said of the provisioned bucket.
 	response *cosi.ObjectProtocolAndBucketInfo
+	// none says that the driver was asked for the bucket, and has none.
+	none bool
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -55,11 +57,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		if apierrors.IsNotFound(err) {
 			r.Failures.Forget(req)
 			r.Given.Forget(req)
+			r.Shares.Leave(req)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read Bucket %q from the cache: %w", req.Name, err)
 	}
 	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: b}, Asks: another(b), Info: r.Info()}, bucket: b}
+	defer r.Leave(&w.Turn)
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
@@ -71,11 +75,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // provisioning are the steps for a Bucket that is wanted: its bucket is created,
-// or verified if an administrator imports it. No step wrapped in BeforeStop may
+// or verified if an administrator imports it or others made it. No step wrapped in BeforeStop may
 // stand between that call and its report.
 func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 	obtain := step.Named("create", r.create)
-	if b.Spec.ExistingBucketID != "" {
+	if b.Spec.ExistingBucketID != "" || adopted(b) {
 		obtain = step.Named("verify", r.verify)
 	}
 	return step.Uninterrupted(r.StepLimit,
@@ -83,6 +87,7 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 		step.Named("validate", r.validate),
 		step.Named("protect", r.protect),
 		step.Named("due", r.due),
+		step.Named("share", r.share),
 		step.Named("reread", r.reread),
 		step.BeforeStop(step.Named("identify", r.identify)),
 		step.BeforeStop(obtain),
@@ -95,9 +100,11 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
 		kit.Shared[*work]("seen", r.Seen),
+		calls.Shared[*work]("due", r.Due),
+		step.Named("share", r.share),
 		kit.Shared[*work]("reread", r.Reread),
 		step.Named("hold", r.hold),
-		calls.Shared[*work]("due", r.Due),
+		step.BeforeStop(step.Named("know", r.know)),
 		step.Named("alone", r.alone),
 		step.BeforeStop(step.Named("delete", r.delete)),
 		step.Named("unprotect", r.unprotect),

@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/cooper-cosi/cooper/internal/step"
-	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // create establishes that the backend has the bucket of a dynamically
@@ -18,9 +17,13 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 		return wait, nil
 	}
 	defer end()
-	response, err := r.Driver.CreateBucket(ctx, &cosi.DriverCreateBucketRequest{
-		BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters,
-	})
+	if err := otherPhases(b, w.Info); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	id, response, err := r.Driver.CreateBucket(ctx, createRequest(b, w.Info))
+	if err := r.learn(ctx, w, id); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}

@@ -16,7 +16,7 @@ import (
 // the call that was lost may have created it.
 func (r *Reconciler) delete(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
-	if planOf(b) != remove {
+	if planOf(b) != remove || w.none {
 		return step.Next(), nil
 	}
 	end, wait := r.begin(w)

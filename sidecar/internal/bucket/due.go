@@ -19,3 +19,12 @@ func (r *Reconciler) due(ctx context.Context, w *work) (step.Verdict, error) {
 	_, err = r.PatchStatus(ctx, w.bucket, func() { confirm(w.bucket) })
 	return due, err
 }
+
+// share establishes that calls for Buckets with the same parameters leave workers to
+// others. What calls nothing needs none.
+func (r *Reconciler) share(_ context.Context, w *work) (step.Verdict, error) {
+	if plan := planOf(w.bucket); plan != provision && plan != remove {
+		return step.Next(), nil
+	}
+	return r.Share(&w.Turn, w.bucket.Spec.Parameters), nil
+}

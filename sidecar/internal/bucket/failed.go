@@ -3,6 +3,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -42,7 +43,7 @@ func (r *Reconciler) callFailed(ctx context.Context, w *work, err error) (step.V
 
 // begin begins a call unless one for the same bucket ID is running.
 func (r *Reconciler) begin(w *work) (end func(), wait step.Verdict) {
-	id := w.bucket.Status.BucketID
+	id := cmp.Or(w.bucket.Status.BucketID, w.bucket.Name)
 	return r.Begin(&w.Turn, inflight.Call{About: []string{inflight.BucketID(id)}}, "bucket ID "+id)
 }
 

@@ -18,7 +18,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	r.Failures.Forget(w.Req)
-	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
+	first := !conditions.Is(b.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) && !adopted(b)
 	if err := r.RecordStatus(ctx, b, sameOrder, func() { obtained(w) }); err != nil {
 		return step.Verdict{}, err
 	}

@@ -3,7 +3,10 @@
 package bucket
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,7 +46,7 @@ func planOf(b *cosiapi.Bucket) plan {
 	annotated := cosiapi.Released(b)
 	deleting := b.DeletionTimestamp != nil
 	deletes := b.Spec.DeletionPolicy == cosiapi.DeletionPolicyDelete && b.Spec.ExistingBucketID == ""
-	nothingMade := b.Status.BucketID == ""
+	nothingMade := b.Status.BucketID == "" && !askedFor(b)
 	switch {
 	case !deleting && !annotated:
 		return provision
@@ -55,6 +58,41 @@ func planOf(b *cosiapi.Bucket) plan {
 		return release
 	default:
 		return hold
+	}
+}
+
+// askedFor reports whether a driver with one phase was perhaps asked for the bucket.
+func askedFor(b *cosiapi.Bucket) bool { return cosiapi.HasAnnotation(b, cosiapi.AskedForAnnotation) }
+
+// adopted reports whether others made the bucket, under CRDs that ours took the place of: a driver
+// has said of it which protocols it supports, and our Controller did not make the Bucket.
+func adopted(b *cosiapi.Bucket) bool {
+	return b.Status.BucketID != "" && len(b.Status.Protocols) > 0 && !cosiapi.HasAnnotation(b, cosiapi.CreatedAnnotation)
+}
+
+// createRequest returns phase 2. A driver with one phase knows the bucket by the name until
+// it has told the ID, and is asked for the same name ever after.
+func createRequest(b *cosiapi.Bucket, info driver.Info) *cosi.DriverCreateBucketRequest {
+	request := &cosi.DriverCreateBucketRequest{BucketId: b.Status.BucketID, Protocols: wanted(b), Parameters: b.Spec.Parameters}
+	if info.OnePhase {
+		request.BucketId = b.Name
+	}
+	return request
+}
+
+// otherPhases returns the failure of a bucket that was begun with a driver of the same
+// name, but another number of phases: this one would make a second bucket.
+func otherPhases(b *cosiapi.Bucket, info driver.Info) error {
+	switch {
+	case info.OnePhase && !askedFor(b):
+		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName,
+			errors.New("this Bucket has an ID of a driver with two phases. An administrator must start that driver again"))
+	case !info.OnePhase && b.Status.BucketID == "":
+		return driver.Unsendable(cosi.Provisioner_DriverCreateBucket_FullMethodName, fmt.Errorf(
+			"a driver with one phase was asked for the bucket %q, and its ID is not known. An administrator must start that driver again, or look "+
+				"for the bucket and take the annotation %s off", b.Name, cosiapi.AskedForAnnotation))
+	default:
+		return nil
 	}
 }
 
@@ -99,7 +137,7 @@ func holdMessage(b *cosiapi.Bucket) string {
 	if unclaimed(b) {
 		return fmt.Sprintf("This Bucket is being deleted and its deletionPolicy is Delete, but no BucketClaim ever bound to it, so nobody "+
 			"agreed to the loss of the data. Set the annotation %s to delete the backend bucket %q, or deletionPolicy: Retain to keep it.",
-			cosiapi.BucketClaimBeingDeletedAnnotation, b.Status.BucketID)
+			cosiapi.BucketClaimBeingDeletedAnnotation, cmp.Or(b.Status.BucketID, b.Name))
 	}
 	return fmt.Sprintf("This Bucket is being deleted while %s is bound to it. It stays until that BucketClaim is deleted. "+
 		"If it does not exist, the condition %s says what to do.", conditions.ClaimOf(b), cosiapi.ConditionReleaseHeld)
@@ -124,6 +162,18 @@ func isAnother(other, b *cosiapi.Bucket) bool {
 // what is gone is no error.
 func keeps(other, b *cosiapi.Bucket) bool {
 	return isAnother(other, b) && IDOf(other) == IDOf(b) && planOf(other) != remove
+}
+
+// justNow is for how long a deletion is new.
+const justNow = time.Minute
+
+// justDeleted reports whether the cache is enough to find who shares the bucket of one that is being deleted: it has the
+// deletion and so, as one watch shows the Buckets of a driver in the order of their changes, every Bucket that was there
+// before. Nobody may count on a bucket that an import begins to share later, but whoever looks in time is heard: after a
+// failure, or a while, what came meanwhile may be what a watch that has stopped does not show.
+func justDeleted(deleted *cosiapi.Bucket, now time.Time) bool {
+	return now.Sub(deleted.DeletionTimestamp.Time) < justNow &&
+		!conditions.Is(deleted.Status.Conditions, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue)
 }
 
 // Need returns what keeps reads of another Bucket.

@@ -68,6 +68,32 @@ func TestFateOf(t *testing.T) {
 	}
 }
 
+func TestAdopted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		id, created string
+		protocols   []cosiapi.Protocol
+		want        bool
+	}{
+		"a driver told others of the bucket":    {id: "id", protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}, want: true},
+		"our Controller made it":                {id: "id", created: "2030-01-01T00:00:00Z", protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+		"it has an ID, and perhaps no bucket":   {id: "id"},
+		"nobody knows the ID of what was begun": {protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &cosiapi.Bucket{}
+			b.Status.BucketID, b.Status.Protocols = tc.id, tc.protocols
+			if tc.created != "" {
+				cosiapi.SetAnnotation(b, cosiapi.CreatedAnnotation, tc.created)
+			}
+			if got := adopted(b); got != tc.want {
+				t.Errorf("want %v, got %v", tc.want, got)
+			}
+		})
+	}
+}
+
 func TestHoldMessage(t *testing.T) {
 	t.Parallel()
 	b := &cosiapi.Bucket{}

@@ -10,7 +10,7 @@ import (
 )
 
 // verify establishes that the backend has the bucket that an administrator
-// imports (static provisioning). It creates nothing.
+// imports (static provisioning), or that others made. It creates nothing.
 func (r *Reconciler) verify(ctx context.Context, w *work) (step.Verdict, error) {
 	b := w.bucket
 	end, wait := r.begin(w)

@@ -55,6 +55,17 @@ func (r *Reconciler) waitFor(ctx context.Context, w *work, keeper *cosiapi.Bucke
 // unique returns the failure of a driver that returned, for a new access, the ID
 // of another account.
 func (r *Reconciler) unique(ctx context.Context, w *work, id string) error {
+	if err := r.untaken(ctx, w, id); err != nil || id == "" {
+		return err
+	}
+	if !r.Given.Give(w.Req, id) {
+		return errTaken
+	}
+	return nil
+}
+
+// untaken returns the failure of a driver that returned the ID of another access's account.
+func (r *Reconciler) untaken(ctx context.Context, w *work, id string) error {
 	found, err := r.withAccount(ctx, id)
 	if err != nil {
 		return err
@@ -63,9 +74,6 @@ func (r *Reconciler) unique(ctx context.Context, w *work, id string) error {
 		if isAnother(&found[i], w.access) {
 			return errTaken
 		}
-	}
-	if !r.Given.Give(w.Req, id) {
-		return errTaken
 	}
 	return nil
 }

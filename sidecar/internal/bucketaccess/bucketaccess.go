@@ -34,7 +34,9 @@ import (
 // errors are *driver.Failure.
 type Provisioner interface {
 	GenerateAccountID(ctx context.Context, request *cosi.DriverGenerateBucketAccessIdRequest) (string, error)
-	GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error)
+	GrantAccess(
+		ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
+	) (id string, response *cosi.DriverGrantBucketAccessResponse, err error)
 	RevokeAccess(ctx context.Context, request *cosi.DriverRevokeBucketAccessRequest) error
 	// Redact takes secrets of an account out of what the driver says from now
 	// on: genuine ones, which the driver gave, out of all, others out of what it
@@ -117,6 +119,7 @@ func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconc
 			r.Given.Forget(req)
 			r.Schedule.Forget(req)
 			r.InOrder.Forget(req)
+			r.Shares.Leave(req)
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("read BucketAccess %q from the cache: %w", req, err)
@@ -125,6 +128,7 @@ func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconc
 		r.Departed.NotGranting(a)
 	}
 	w := &work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a}, Asks: a.Spec, Info: r.Info()}, access: a}
+	defer r.Leave(&w.Turn)
 	if !r.concerns(w) {
 		return reconcile.Result{}, nil
 	}
@@ -132,7 +136,7 @@ func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconc
 	if a.DeletionTimestamp == nil {
 		w.asked = idRequest(a)
 		if id := a.Status.AccountID; id != "" {
-			w.order = orderOf(w.asked, id, w.Info.Revision)
+			w.order = orderOf(w.asked, id, w.Info)
 		}
 		steps = r.provisioning()
 	}
@@ -154,9 +158,10 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 		step.Named("protect", r.protect),
 		step.Named("buckets", r.buckets),
 		step.Named("known", r.known),
+		calls.Shared[*work]("due", r.Due),
+		step.Named("share", r.share),
 		step.Named("reserve", r.reserve),
 		step.Named("settle", r.settle),
-		calls.Shared[*work]("due", r.Due),
 		step.Named("reread", r.reread),
 		step.BeforeStop(step.Named("identify", r.identify)),
 		step.BeforeStop(step.Named("grant", r.grant)),
@@ -169,9 +174,11 @@ func (r *Reconciler) provisioning() []step.Step[*work] {
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
 		kit.Shared[*work]("seen", r.Seen),
+		calls.Shared[*work]("due", r.Due),
 		kit.Shared[*work]("reread", r.Reread),
 		step.Named("release", r.release),
-		calls.Shared[*work]("due", r.Due),
+		step.Named("share", r.share),
+		step.BeforeStop(step.Named("know", r.know)),
 		step.Named("alone", r.alone),
 		step.BeforeStop(step.Named("revoke", r.revoke)),
 		step.Named("finish", r.markCleanupFinished),

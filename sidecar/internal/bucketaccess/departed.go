@@ -34,13 +34,13 @@ type departed struct {
 	recorded bool
 }
 
-// Granting notes an access with the account ID that is about to be stored, of
-// which a deletion that the watch misses would say nothing.
+// Granting notes an access with what is about to be stored, that there may be an account
+// and perhaps its ID, of which a deletion that the watch misses would say nothing.
 func (d *Departed) Granting(a *cosiapi.BucketAccess, id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a = a.DeepCopy()
-	a.Status.AccountID = id
+	a.Status.AccountID, a.Status.Cleanup = id, cosiapi.CleanupPending
 	add(&d.granting, requestFor(a), a)
 }
 

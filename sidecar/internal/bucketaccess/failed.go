@@ -5,6 +5,7 @@ package bucketaccess
 import (
 	"context"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/step"
@@ -49,6 +50,8 @@ func (r *Reconciler) begin(w *work) (end func(), wait step.Verdict) {
 	}
 	if id := w.access.Status.AccountID; id != "" {
 		call.About = append(call.About, inflight.AccountID(id))
+	} else if askedFor(w.access) {
+		call.About = append(call.About, inflight.AccountID(cosiapi.AccountNameFor(w.access.UID)))
 	}
 	return r.Begin(&w.Turn, call, "the same account or bucket")
 }

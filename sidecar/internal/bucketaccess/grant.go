@@ -16,7 +16,13 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 		return wait, nil
 	}
 	defer end()
-	response, err := r.Driver.GrantAccess(ctx, w.order.request)
+	if err := otherPhases(w.access, w.Info); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
+	id, response, err := r.askFor(ctx, w)
+	if err := r.learn(ctx, w, id); err != nil {
+		return r.callFailed(ctx, w, err)
+	}
 	if err != nil {
 		return r.callFailed(ctx, w, err)
 	}

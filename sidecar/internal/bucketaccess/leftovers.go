@@ -26,6 +26,9 @@ type farewell struct {
 	work
 
 	departed departed
+	// own is the Turn for the failures and the share of the very access, and not of
+	// its successor.
+	own calls.Turn
 }
 
 // leftovers cleans up behind the accesses of one name that went without us, and
@@ -46,7 +49,10 @@ func (r *Reconciler) leftovers(ctx context.Context, req reconcile.Request) (time
 			log.FromContext(ctx).Info("Cleaning up behind an access that was removed by hand", "uid", a.UID, "account", a.Status.AccountID)
 		}
 		f := &farewell{work: work{Turn: calls.Turn{Turn: kit.Turn{Req: req, Object: a, Gone: true}, Asks: a.Spec, Info: r.Info()}, access: a}, departed: one}
+		f.own = f.Turn
+		f.own.Req.Name += "/" + string(a.UID)
 		result, err := kit.Run(ctx, r.Kit.Kit, r.departing(), f)
+		r.Leave(&f.own)
 		errs = append(errs, err)
 		if after := result.RequeueAfter; after > 0 && (soonest == 0 || after < soonest) {
 			soonest = after
@@ -72,7 +78,7 @@ func (r *Reconciler) gone(ctx context.Context, f *farewell) (step.Verdict, error
 	err := r.Live.Get(ctx, f.Req.NamespacedName, now)
 	switch {
 	case err == nil && now.UID == f.access.UID:
-		r.Failures.Forget(f.own().Req)
+		r.Failures.Forget(f.own.Req)
 		r.Departed.drop(f.departed)
 		return step.Done(), nil
 	case err != nil && !apierrors.IsNotFound(err):
@@ -82,23 +88,20 @@ func (r *Reconciler) gone(ctx context.Context, f *farewell) (step.Verdict, error
 	}
 }
 
-// own is for the failures of the very access, and not of its successor.
-func (f *farewell) own() *calls.Turn {
-	turn := f.Turn
-	turn.Req.Name += "/" + string(f.access.UID)
-	return &turn
-}
-
-// overdue is Due for an access that is gone.
+// overdue is Due and Share for an access that is gone.
 func (r *Reconciler) overdue(ctx context.Context, f *farewell) (step.Verdict, error) {
-	return r.Due(ctx, f.own())
+	due, err := r.Due(ctx, &f.own)
+	if err != nil || !due.Goes() || f.access.Status.AccountID == "" && !askedFor(f.access) {
+		return due, err
+	}
+	return r.shareFor(ctx, &f.own, f.access)
 }
 
 // forsake establishes that the backend has no such account, unless that belongs
 // to another access by now.
 func (r *Reconciler) forsake(ctx context.Context, f *farewell) (step.Verdict, error) {
 	a := f.access
-	if a.Status.AccountID == "" {
+	if a.Status.AccountID == "" && !askedFor(a) {
 		return step.Next(), nil
 	}
 	end, wait := r.begin(&f.work)
@@ -106,20 +109,34 @@ func (r *Reconciler) forsake(ctx context.Context, f *farewell) (step.Verdict, er
 		return wait, nil
 	}
 	defer end()
+	if a.Status.AccountID == "" {
+		id, err := r.account(ctx, &f.work)
+		if err != nil {
+			return r.notForsaken(f, err)
+		}
+		if id == "" {
+			return step.Next(), nil
+		}
+		a.Status.AccountID = id
+	}
 	if heir, err := r.heir(ctx, f.departed); err != nil || heir != "" {
 		log.FromContext(ctx).Info("The account of an access that is gone is not revoked", "account", a.Status.AccountID, "reason", heir)
 		return step.Next(), err
 	}
-	err := r.Driver.RevokeAccess(ctx, revokeRequest(a))
-	if err == nil {
-		return step.Next(), nil
+	if err := r.Driver.RevokeAccess(ctx, revokeRequest(a)); err != nil {
+		return r.notForsaken(f, err)
 	}
+	return step.Next(), nil
+}
+
+// notForsaken waits until a call that failed may be repeated.
+func (r *Reconciler) notForsaken(f *farewell, err error) (step.Verdict, error) {
 	failure, ok := driver.AsFailure(err)
 	if !ok {
 		return step.Verdict{}, err
 	}
-	r.Events.Warn(a, events.FailedRevokeAccess, "RevokeAccess", failure.Message())
-	return r.Failed(f.own(), f.State(), failure), nil
+	r.Events.Warn(f.access, events.FailedRevokeAccess, "RevokeAccess", failure.Message())
+	return r.Failed(&f.own, f.State(), failure), nil
 }
 
 // heir says why the account of an access that is gone must stay: another access
@@ -171,7 +188,7 @@ func (r *Reconciler) forget(ctx context.Context, f *farewell) (step.Verdict, err
 			return step.Verdict{}, err
 		}
 	}
-	r.Failures.Forget(f.own().Req)
+	r.Failures.Forget(f.own.Req)
 	r.Departed.drop(f.departed)
 	return step.Done(), nil
 }

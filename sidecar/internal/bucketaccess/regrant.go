@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
 
 // Annotations by which an access Secret says what it was made of, so that a
@@ -54,9 +56,13 @@ type order struct {
 	digest string
 }
 
-// orderOf returns what a driver of that revision is asked to grant to an account.
-func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account, revision string) order {
+// orderOf returns what the driver is asked to grant to an account. One with one phase is
+// asked by the name of the account, whose ID may be empty until it has told it.
+func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account string, info driver.Info) order {
 	request := grantRequest(asked, account)
+	if info.OnePhase {
+		request.AccountId = asked.GetAccountName()
+	}
 	type bucket struct{ ID, Data, ObjectMetadata, BucketMetadata string }
 	parts := struct {
 		Account, Protocol, Authentication, Namespace, ServiceAccount, Rotation, Revision string
@@ -64,10 +70,10 @@ func orderOf(asked *cosi.DriverGenerateBucketAccessIdRequest, account, revision 
 		Parameters map[string]string
 		Buckets    []bucket
 	}{
-		Account: request.GetAccountId(), Protocol: request.GetProtocol().GetType().String(),
+		Account: account, Protocol: request.GetProtocol().GetType().String(),
 		Authentication: request.GetAuthenticationType().GetType().String(),
 		Namespace:      request.GetServiceAccountNamespace(), ServiceAccount: request.GetServiceAccountName(),
-		Rotation: request.GetRotation(), Revision: revision, Parameters: request.GetParameters(),
+		Rotation: request.GetRotation(), Revision: info.Revision, Parameters: request.GetParameters(),
 	}
 	// What the class disallows never changes after the hand-off, and is no part of the digest: a sidecar that
 	// learns to send it would grant every access again at once.
@@ -120,11 +126,8 @@ const intervalPassed = "the regrant interval has passed"
 // that everything is as it should be until at the latest next, which is zero
 // if no time is set.
 func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, periodic, now time.Time) (why string, next time.Time) {
-	if !provisioned(a) || a.Status.AccountID == "" {
-		return "the access is not provisioned", next
-	}
-	if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse) {
-		return "the last call to the driver failed", next
+	if why := ungranted(a); why != "" {
+		return why, next
 	}
 	next = periodic
 	for _, s := range secrets {
@@ -139,6 +142,26 @@ func due(a *cosiapi.BucketAccess, secrets []*corev1.Secret, grant string, period
 		return intervalPassed, next
 	}
 	return "", next
+}
+
+// ungranted returns why the last grant does not count, whatever the Secrets say.
+func ungranted(a *cosiapi.BucketAccess) (why string) {
+	if !provisioned(a) || a.Status.AccountID == "" {
+		return "the access is not provisioned"
+	}
+	if !conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisionFailed, metav1.ConditionFalse) {
+		return "the last call to the driver failed"
+	}
+	return ""
+}
+
+// works reports whether what was granted works for now: nothing of it is missing or
+// about to expire, and nobody asked for anything else. Then only the driver or the
+// clock want it granted again, of all accesses at once.
+func works(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, now time.Time) bool {
+	return ungranted(a) == "" && !slices.ContainsFunc(secrets, func(s *corev1.Secret) bool {
+		return s.Annotations[deliveredAnnotation] != o.request.GetRotation() || stale(s, s.Annotations[grantAnnotation], now) != ""
+	})
 }
 
 // stale returns why a Secret must be written again; empty means that it need not.

@@ -29,7 +29,7 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 					Reason: conditions.SecretNotWritable, Message: message, Generation: a.Generation,
 				})
 			})
-			return step.WaitAtMost(r.SecretPoll, message), err
+			return step.WaitAtMost(r.Failures.Poll(w.Req, r.SecretPoll), message), err
 		}
 		if err != nil {
 			return step.Verdict{}, err

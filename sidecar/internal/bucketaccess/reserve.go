@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/cooper-cosi/cooper/internal/conditions"
 	"github.com/cooper-cosi/cooper/internal/events"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
@@ -33,14 +36,18 @@ func (r *Reconciler) reserve(ctx context.Context, w *work) (step.Verdict, error)
 }
 
 // blocked reports that a Secret cannot be written to and looks again later,
-// since the sidecar may not watch Secrets.
+// since the sidecar may not watch Secrets. Of a namespace that is being deleted the
+// Secrets may go before the accesses: nobody waits for those.
 func (r *Reconciler) blocked(ctx context.Context, w *work, err error) (step.Verdict, error) {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return step.Wait("the deletion of the access, as its namespace is being deleted"), nil
+	}
 	p := secretProblem(err)
 	if p == nil {
 		return step.Verdict{}, err
 	}
 	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.Message)
-	return step.WaitAtMost(r.SecretPoll, p.Message), r.reportProblem(ctx, w, p)
+	return step.WaitAtMost(r.Failures.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)
 }
 
 // secretProblem returns the problem behind an error of the SecretStore; nil if the

@@ -26,6 +26,23 @@ func untold(a *cosiapi.BucketAccess) bool {
 	return a.Status.AccountID == "" && said != nil && conditions.Reason(said.Reason).Owner() == conditions.Controller
 }
 
+// askedFor reports whether there may be an account whose ID is not known: a driver with one
+// phase was perhaps asked for it.
+func askedFor(a *cosiapi.BucketAccess) bool {
+	return a.Status.AccountID == "" && a.Status.Cleanup == cosiapi.CleanupPending
+}
+
+// otherPhases returns the failure of an access that was begun with a driver of the same
+// name and one phase, and is granted by one with two: it would make a second account.
+func otherPhases(a *cosiapi.BucketAccess, info driver.Info) error {
+	if info.OnePhase || !askedFor(a) {
+		return nil
+	}
+	return driver.Unsendable(cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, fmt.Errorf(
+		"a driver with one phase was asked for the account %q, and its ID is not known. An administrator must start that driver again",
+		cosiapi.AccountNameFor(a.UID)))
+}
+
 // provisioned reports whether the access was granted and delivered once.
 func provisioned(a *cosiapi.BucketAccess) bool {
 	return conditions.Is(a.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue)
@@ -59,8 +76,10 @@ func inconsistency(a *cosiapi.BucketAccess, info driver.Info) *conditions.Proble
 		}
 		delete(handed, claim.BucketClaimName)
 	}
-	if repeated := conditions.RepeatedSecret(a); repeated != "" {
-		return conditions.Refuse(conditions.StatusDegraded, "%s", repeated)
+	for _, contradiction := range []string{conditions.RepeatedSecret(a), conditions.WithoutMode(a)} {
+		if contradiction != "" {
+			return conditions.Refuse(conditions.StatusDegraded, "%s", contradiction)
+		}
 	}
 	for _, b := range a.Status.AccessedBuckets {
 		if handed[b.BucketClaimName] {

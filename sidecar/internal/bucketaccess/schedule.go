@@ -18,9 +18,16 @@ import (
 type Schedule struct {
 	// Interval is the time between two grants; zero means never.
 	Interval time.Duration
+	// Every is the time between two grants, of whatever accesses, that nobody asked
+	// for; zero spreads none.
+	Every time.Duration
 
-	mu   sync.Mutex
-	next map[reconcile.Request]time.Time
+	mu sync.Mutex
+	// turns are the times of accesses that wait for such a grant, and last is the
+	// latest one that was given away.
+	turns map[reconcile.Request]time.Time
+	last  time.Time
+	next  map[reconcile.Request]time.Time
 	// spent is what was granted for what users may bring about.
 	spent map[reconcile.Request]spending
 }
@@ -62,6 +69,30 @@ func (s *Schedule) Spend(req reconcile.Request, epoch uint64, now time.Time) {
 	add(&s.spent, req, spending{from.Add(grantEvery), epoch})
 }
 
+// Turn returns how long an access must wait until it is granted though nobody asked:
+// all of them at once, as after a change of the driver, would be a stampede. Who asks
+// first is granted first, and has its turn until Settled.
+func (s *Schedule) Turn(req reconcile.Request, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.turns[req]
+	if !ok {
+		if at = s.last.Add(s.Every); at.Before(now) {
+			at = now
+		}
+		s.last = at
+		add(&s.turns, req, at)
+	}
+	return max(0, at.Sub(now))
+}
+
+// Settled notes that the access need not be granted again.
+func (s *Schedule) Settled(req reconcile.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.turns, req)
+}
+
 // Next returns when the access is granted again; zero means never.
 func (s *Schedule) Next(req reconcile.Request, now time.Time) time.Time {
 	if s.Interval == 0 {
@@ -94,4 +125,5 @@ func (s *Schedule) Forget(req reconcile.Request) {
 	defer s.mu.Unlock()
 	delete(s.next, req)
 	delete(s.spent, req)
+	delete(s.turns, req)
 }

@@ -18,7 +18,11 @@ import (
 // before there is a place for the response.
 func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) {
 	a, now := w.access, r.Now()
-	why, next := due(a, w.secrets, w.order.digest, r.Schedule.Next(w.Req, now), now)
+	periodic := r.Schedule.Next(w.Req, now)
+	if w.Info.OnePhase {
+		periodic = time.Time{} // many of their drivers make another key whenever they are asked
+	}
+	why, next := due(a, w.secrets, w.order.digest, periodic, now)
 	if why != "" {
 		if name := sealed(w.secrets, w.order.digest, now); name != "" {
 			return r.blocked(ctx, w, &SealedError{Name: name})
@@ -28,9 +32,13 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 				return step.WaitAtMost(rest, "the time of another grant, after many in a row"), nil
 			}
 		}
+		if turn := r.turn(w, now); turn > 0 {
+			return step.WaitAtMost(turn, "its turn among all that are granted again though nobody asked"), nil
+		}
 		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
-		return step.Next(), nil
+		return r.shareFor(ctx, &w.Turn, a)
 	}
+	r.Schedule.Settled(w.Req)
 	_, err := r.PatchStatus(ctx, a, func() {
 		conditions.Merge(&a.Status.Conditions, w.validated())
 		r.expectCleanup(a)
@@ -43,6 +51,14 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 	}
 	r.noteInOrder(w, next)
 	return untilDue(next, now), nil
+}
+
+// turn returns how long an access that works must wait until it is granted again.
+func (r *Reconciler) turn(w *work, now time.Time) time.Duration {
+	if !works(w.access, w.secrets, w.order, now) {
+		return 0
+	}
+	return r.Schedule.Turn(w.Req, now)
 }
 
 // untilDue waits until an access in order is due again; a zero time means never.

@@ -11,6 +11,9 @@ import (
 	"context"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/kit"
 	"github.com/cooper-cosi/cooper/internal/step"
@@ -26,11 +29,13 @@ type Kit struct {
 	Info func() driver.Info
 	// InFlight holds the IDs that calls are running for.
 	InFlight *inflight.Keys
+	// Shares bounds the calls with the same parameters.
+	Shares *inflight.Shares
 	// Given holds the IDs that were given to objects.
 	Given *IDs
 	// Failures holds the calls that failed.
 	Failures *Failures
-	// Trigger starts a reconcile when an ID becomes free.
+	// Trigger starts a reconcile when an ID or a share becomes free.
 	Trigger *Trigger
 	// StepLimit bounds a step; it must be longer than the deadline of a call.
 	StepLimit time.Duration
@@ -45,6 +50,9 @@ type Turn struct {
 	Asks any
 	// Info is the driver's latest response to DriverGetInfo.
 	Info driver.Info
+
+	// waits says that the object waits for a share.
+	waits bool
 }
 
 func (t *Turn) turn() *Turn { return t }
@@ -61,6 +69,26 @@ func Shared[W interface{ turn() *Turn }](name string, do func(context.Context, *
 // ago.
 func (k *Kit) Due(_ context.Context, t *Turn) (step.Verdict, error) {
 	return k.until(k.Failures.Wait(t.Req, t.State())), nil
+}
+
+// Share establishes that calls with the same parameters, which most likely end at one
+// backend, leave workers to others, also if all of them hang. The object then has a
+// share until Leave; while it has none, the reconcile starts again when there is one.
+func (k *Kit) Share(t *Turn, parameters ...map[string]string) step.Verdict {
+	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(t.Object)}
+	t.waits = !k.Shares.Take(t.Req, digest(parameters), k.Failures.Failed(t.Req), func() { k.Trigger.Enqueue(req) })
+	if t.waits {
+		return step.Wait("the end of calls with the same parameters, which have their share of the workers")
+	}
+	return step.Next()
+}
+
+// Leave gives the share of the object back, if it has one, and ends its wait for one
+// unless this reconcile waits. It is called at the end of each.
+func (k *Kit) Leave(t *Turn) {
+	if !t.waits {
+		k.Shares.Leave(t.Req)
+	}
 }
 
 // Begin begins a call, which is over when end is called. While another call for

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -40,7 +39,7 @@ type State struct {
 // tries everything once. The methods may be called by several goroutines.
 type Failures struct {
 	resync  time.Duration
-	limiter workqueue.TypedRateLimiter[reconcile.Request]
+	limiter *backoff.Limiter
 
 	mu     sync.Mutex
 	failed map[reconcile.Request]failure
@@ -57,7 +56,7 @@ type failure struct {
 
 // NewFailures returns Failures without any. A retryable one waits for its
 // backoff, a terminal one for the resync, made longer at random by up to a
-// fifth.
+// fifth. Both wait longer if many objects fail.
 func NewFailures(retry backoff.Options, resync time.Duration) *Failures {
 	return &Failures{resync: resync, limiter: backoff.NewLimiter(retry), failed: map[reconcile.Request]failure{}}
 }
@@ -85,6 +84,21 @@ func (fs *Failures) Wait(req reconcile.Request, now State) time.Duration {
 	}
 }
 
+// Failed reports whether the last call for the object failed, so that the next one
+// is another try.
+func (fs *Failures) Failed(req reconcile.Request) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	_, failed := fs.failed[req]
+	return failed
+}
+
+// Poll returns the time until an object is looked at again that something else
+// than a call holds up: d, or a longer one if many objects fail.
+func (fs *Failures) Poll(req reconcile.Request, d time.Duration) time.Duration {
+	return fs.limiter.Poll(req, d)
+}
+
 // Note notes a failure and returns how long the next call must wait.
 func (fs *Failures) Note(req reconcile.Request, state State, f *driver.Failure) time.Duration {
 	again := fs.limiter.When(req)
@@ -93,7 +107,7 @@ func (fs *Failures) Note(req reconcile.Request, state State, f *driver.Failure) 
 	case f.UntilReconnect():
 	case f.Terminal():
 		if fs.resync > 0 {
-			wait = backoff.Jitter(fs.resync)
+			wait = fs.limiter.Pace(fs.resync)
 		}
 	default:
 		wait = again
@@ -129,7 +143,11 @@ func Fingerprint(obj client.Object, asks any) string {
 		Asks     any    `json:"asks"`
 		Deleting bool   `json:"deleting"`
 	}{string(obj.GetUID()), asks, obj.GetDeletionTimestamp() != nil}
-	text, err := json.Marshal(seen)
+	return digest(seen)
+}
+
+func digest(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
 		// Strings, maps of strings and specs always marshal.
 		return err.Error()

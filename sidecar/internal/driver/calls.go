@@ -29,14 +29,20 @@ func (d *Driver) GenerateBucketID(ctx context.Context, request *cosi.DriverGener
 }
 
 // CreateBucket is phase 2 of a new bucket. The response names at least one
-// protocol, all that were asked for, and none that the driver does not serve.
-func (d *Driver) CreateBucket(ctx context.Context, request *cosi.DriverCreateBucketRequest) (*cosi.ObjectProtocolAndBucketInfo, error) {
+// protocol, all that were asked for, and none that the driver does not serve. The ID is
+// that of the request, or, from a driver with one phase, the one to use from now on; it
+// is known even if the rest of the response breaks the contract.
+func (d *Driver) CreateBucket(
+	ctx context.Context, request *cosi.DriverCreateBucketRequest,
+) (id string, info *cosi.ObjectProtocolAndBucketInfo, err error) {
 	const method = cosi.Provisioner_DriverCreateBucket_FullMethodName
-	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket)
-	if err != nil {
-		return nil, err
+	beside := &aside{id: request.GetBucketId()}
+	response, err := provision(ctx, d, method, request, cosi.ProvisionerClient.DriverCreateBucket, beside)
+	if err == nil {
+		err = d.checkServed(method, response.GetProtocols())
 	}
-	return response.GetProtocols(), d.checkServed(method, response.GetProtocols())
+	id, err = beside.learned(method, cosi.ValidateBucketID, err)
+	return id, response.GetProtocols(), err
 }
 
 // GetBucket describes a bucket that exists already; its response is checked as
@@ -65,10 +71,21 @@ func (d *Driver) GenerateAccountID(ctx context.Context, request *cosi.DriverGene
 }
 
 // GrantAccess is phase 2 of an access. The response names exactly the buckets
-// that were asked for and has everything that a workload needs.
-func (d *Driver) GrantAccess(ctx context.Context, request *cosi.DriverGrantBucketAccessRequest) (*cosi.DriverGrantBucketAccessResponse, error) {
-	return provision(ctx, d, cosi.Provisioner_DriverGrantBucketAccess_FullMethodName, request,
-		cosi.ProvisionerClient.DriverGrantBucketAccess)
+// that were asked for and has everything that a workload needs. The ID is as that of
+// CreateBucket. known is what the Bucket of a single one says, where the driver may
+// leave it out: it has one phase.
+func (d *Driver) GrantAccess(
+	ctx context.Context, request *cosi.DriverGrantBucketAccessRequest, known *cosi.ObjectProtocolAndBucketInfo,
+) (id string, response *cosi.DriverGrantBucketAccessResponse, err error) {
+	const method = cosi.Provisioner_DriverGrantBucketAccess_FullMethodName
+	beside := &aside{id: request.GetAccountId(), known: known}
+	response, err = provision(ctx, d, method, request, cosi.ProvisionerClient.DriverGrantBucketAccess, beside)
+	id, err = beside.learned(method, cosi.ValidateAccountID, err)
+	if err == nil && id != request.GetAccountId() { // of a broken response the secrets stay known
+		d.secrets.forget(request.GetAccountId())
+		d.secrets.give(id, cosi.SecretsIn(response))
+	}
+	return id, response, err
 }
 
 // RevokeAccess removes an access.
@@ -117,11 +134,11 @@ func (d *Driver) tellable(ctx context.Context, err error) error {
 // provision makes one call of the Provisioner service in the current session.
 func provision[Q, A proto.Message](
 	ctx context.Context, d *Driver, method string, request Q,
-	rpc func(cosi.ProvisionerClient, context.Context, Q, ...grpc.CallOption) (A, error),
+	rpc func(cosi.ProvisionerClient, context.Context, Q, ...grpc.CallOption) (A, error), options ...grpc.CallOption,
 ) (A, error) {
 	var none A
 	if err := cosi.ValidateRequest(request); err != nil {
-		return none, unsendable(method, err)
+		return none, Unsendable(method, err)
 	}
 	ctx = about(ctx, request)
 	s, away := d.enlist()
@@ -134,7 +151,7 @@ func provision[Q, A proto.Message](
 	defer s.calls.Done()
 	client := cosi.NewProvisionerClient(s.conn)
 	return call(ctx, d.options.Deadline, method, request,
-		func(ctx context.Context, request Q, options ...grpc.CallOption) (A, error) {
+		func(ctx context.Context, request Q, _ ...grpc.CallOption) (A, error) {
 			response, err := rpc(client, ctx, request, options...)
 			return response, d.tellable(ctx, err)
 		})

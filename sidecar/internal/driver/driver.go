@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -40,6 +41,9 @@ type Options struct {
 	// InfoInterval is how often DriverGetInfo is asked again while connected, so
 	// that a changed configuration is seen; zero means DefaultInfoInterval.
 	InfoInterval time.Duration
+	// Upstream says that the driver speaks v1alpha2 as the upstream project does; nothing
+	// tells the two apart for certain. A driver of v1alpha1 is recognized.
+	Upstream bool
 	// Interceptors see every RPC, the first one outermost. They may be nil.
 	Interceptors []grpc.UnaryClientInterceptor
 	// Stats sees every RPC, too; it may be nil.
@@ -56,6 +60,10 @@ type Info struct {
 	Protocols []cosi.ObjectProtocol_Type
 	// Revision changes with the driver's configuration; empty if it says none.
 	Revision string
+	// OnePhase says that the driver tells an ID only when there is something of that ID.
+	// Then the ID that phase 1 returns is the name, and phase 2, which takes it, returns
+	// the ID. It never changes within a Driver.
+	OnePhase bool
 	// Epoch grows whenever the driver reconnected or returned anything new.
 	Epoch uint64
 }
@@ -219,8 +227,10 @@ func (d *Driver) open(ctx context.Context) (*session, error) {
 func (d *Driver) try(ctx context.Context) (*session, error) {
 	limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
 	defer cancel()
+	speech := &speech{}
 	around := []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(d.options.Interceptors...), grpc.WithChainUnaryInterceptor(d.logged, d.secrets.intercept),
+		grpc.WithChainUnaryInterceptor(d.options.Interceptors...),
+		grpc.WithChainUnaryInterceptor(d.logged, d.secrets.intercept, speech.intercept),
 	}
 	if d.options.Stats != nil {
 		around = append(around, grpc.WithStatsHandler(redacting{d.options.Stats, &d.secrets}))
@@ -229,7 +239,7 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := s.info(ctx, d.options.Deadline)
+	response, err := d.meet(ctx, s, speech)
 	if err == nil {
 		err = d.enter(s, response, true)
 	}
@@ -239,9 +249,35 @@ func (d *Driver) try(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
+// meet asks a driver who it is, and finds out which generation of the contract it speaks.
+func (d *Driver) meet(ctx context.Context, s *session, speech *speech) (*cosi.DriverGetInfoResponse, error) {
+	response, err := s.info(ctx, d.options.Deadline)
+	failure, _ := AsFailure(err)
+	switch {
+	case err == nil && d.options.Upstream:
+		limited, cancel := context.WithTimeout(ctx, d.options.Deadline)
+		defer cancel()
+		if err := differs(limited, s.conn); err != nil {
+			return nil, err
+		}
+		speech.wire = speakUpstream
+	case failure != nil && failure.Outcome.Code == codes.Unimplemented && !d.options.Upstream:
+		speech.wire = speakV1alpha1
+		older, olderErr := s.info(ctx, d.options.Deadline)
+		if failure, ok := AsFailure(olderErr); !ok || failure.Outcome.Code != codes.Unimplemented {
+			response, err = older, olderErr
+		}
+		if err == nil {
+			d.options.Log.Info("The driver speaks COSI v1alpha1; its calls are translated", "driver", response.GetName())
+		}
+	}
+	s.onePhase = speech.wire != nil
+	return response, err
+}
+
 // enter makes the session the current one if the driver has the right name.
 func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconnected bool) error {
-	next := Info{Name: response.GetName(), Revision: response.GetRevision()}
+	next := Info{Name: response.GetName(), Revision: response.GetRevision(), OnePhase: s.onePhase}
 	for _, protocol := range response.GetSupportedProtocols() {
 		next.Protocols = append(next.Protocols, protocol.GetType())
 	}
@@ -250,6 +286,9 @@ func (d *Driver) enter(s *session, response *cosi.DriverGetInfoResponse, reconne
 	if d.info.Name != "" && d.info.Name != next.Name {
 		return fmt.Errorf("the driver at %s says that it is %q, but this sidecar serves %q: "+
 			"start that driver again, or restart the sidecar to serve the new one", d.options.Address, next.Name, d.info.Name)
+	}
+	if d.info.Name != "" && d.info.OnePhase != next.OnePhase {
+		return fmt.Errorf("the driver at %s speaks another generation of COSI than when this sidecar started: restart the sidecar", d.options.Address)
 	}
 	d.session, d.away, d.mute = s, nil, nil
 	if !reconnected && next.Revision == d.info.Revision && slices.Equal(next.Protocols, d.info.Protocols) {

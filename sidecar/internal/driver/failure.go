@@ -15,6 +15,9 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
+// UpstreamDialect names Options.Upstream for administrators.
+const UpstreamDialect = "upstream-v1alpha2"
+
 // maxDetail bounds the driver's own words in a Failure, in bytes.
 const maxDetail = 1024
 
@@ -57,12 +60,20 @@ func (f *Failure) Error() string {
 		return fmt.Sprintf("the driver's response to %s breaks the COSI contract: %s", f.Method, f.Detail)
 	case f.Outcome.Code == codes.Unimplemented:
 		return fmt.Sprintf("the driver does not implement %s: it is not a two-phase COSI v1alpha2 driver. "+
-			"Install a version of the driver that is; COSI tries again when the driver reconnects. The driver says: %s", f.Method, f.Detail)
+			"Install a version of the driver that is, or, for a driver of the upstream project's v1alpha2, start the sidecar with "+
+			"--driver-dialect=%s; COSI tries again when the driver reconnects. The driver says: %s", f.Method, UpstreamDialect, f.Detail)
 	case f.Detail == "":
 		return fmt.Sprintf("%s failed with %s: %s", f.Method, f.Outcome.Code, f.Outcome.Reason)
 	default:
 		return fmt.Sprintf("%s failed with %s (%s): %s", f.Method, f.Outcome.Code, f.Outcome.Reason, f.Detail)
 	}
+}
+
+// MeansNothing reports whether an error of phase 2 means that there is nothing of that name.
+// A driver with one phase must return OK for what it made of the same request before.
+func MeansNothing(err error) bool {
+	failure, ok := AsFailure(err)
+	return ok && (failure.Outcome.Code == codes.InvalidArgument || failure.Outcome.Code == codes.OutOfRange)
 }
 
 // AsFailure returns the Failure in err.
@@ -91,9 +102,9 @@ func Broken(method string, problem error) error {
 	}
 }
 
-// unsendable makes a Failure of a request that breaks the contract, so that
+// Unsendable makes a Failure of a request that breaks the contract, so that
 // the user reads which field it is instead of the driver's paraphrase.
-func unsendable(method string, problem error) error {
+func Unsendable(method string, problem error) error {
 	return &Failure{
 		Method:  path.Base(method),
 		Outcome: cosi.OutcomeOf(method, codes.InvalidArgument),

@@ -64,7 +64,7 @@ func Trace(provider trace.TracerProvider) stats.Handler {
 	options := []otelgrpc.Option{
 		otelgrpc.WithPropagators(propagation.TraceContext{}),
 		otelgrpc.WithFilter(func(about *stats.RPCTagInfo) bool {
-			return about.FullMethodName != cosi.Identity_DriverGetInfo_FullMethodName
+			return path.Base(about.FullMethodName) != path.Base(cosi.Identity_DriverGetInfo_FullMethodName)
 		}),
 	}
 	if provider != nil {

@@ -26,6 +26,8 @@ var errSpent = errors.New("the connection to the driver was lost")
 // does, so that no RPC reaches a driver that was not asked for its name.
 type session struct {
 	conn *grpc.ClientConn
+	// onePhase is that of Info.
+	onePhase bool
 	// calls are those of the Provisioner service that run.
 	calls sync.WaitGroup
 }

@@ -23,6 +23,10 @@ import (
 // Version is the release of Kubernetes that is built.
 const Version = "v1.37.2"
 
+// Oldest is the oldest release of Kubernetes that will do, in its last patch: the first whose API server always serves
+// the selectable fields of our CRDs, by which a sidecar watches what is its driver's alone.
+const Oldest = "v1.32.13"
+
 // assetsVariable is the environment variable that users of envtest know: a directory with their own executables.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
@@ -51,6 +55,8 @@ type Options struct {
 	Assets string
 	// Own leaves aside what the machine has: all four are built, static and of one release, to be copied elsewhere.
 	Own bool
+	// Oldest builds the API server of the release Oldest, and leaves aside any other.
+	Oldest bool
 	// CacheDir is where executables are built and kept; empty means the directory cooper in os.UserCacheDir.
 	CacheDir string
 	// Progress gets a line that says which executables are used and, while they are built, how far that is. On a terminal one line is
@@ -69,7 +75,16 @@ func Find(ctx context.Context, o Options) (Paths, error) {
 			return Paths{}, err
 		}
 	}
-	if err := build(ctx, o, progress, found); err != nil {
+	if o.Oldest {
+		delete(found, APIServer)
+		// What is not optimized takes less time to compile than it loses in these few tests.
+		module := gobuild.Module{Name: "oldest", Version: Oldest, ModFile: "oldest.mod", CompileFlags: "k8s.io/...=-N -l -dwarf=false"}
+		if err := build(ctx, o, progress, found, module, APIServer); err != nil {
+			return Paths{}, err
+		}
+	}
+	module := gobuild.Module{Name: "control-plane", Version: Version}
+	if err := build(ctx, o, progress, found, module, APIServer, Etcd, ControllerManager, Kubectl); err != nil {
 		return Paths{}, err
 	}
 	return Paths{
@@ -77,11 +92,9 @@ func Find(ctx context.Context, o Options) (Paths, error) {
 	}, nil
 }
 
-// build adds to found what is not in it, from the cache directory.
-func build(ctx context.Context, o Options, progress *gobuild.Progress, found map[string]string) error {
-	wanted := slices.DeleteFunc([]string{APIServer, Etcd, ControllerManager, Kubectl}, func(program string) bool {
-		return found[program] != ""
-	})
+// build adds to found the programs that are not in it, from the cache directory.
+func build(ctx context.Context, o Options, progress *gobuild.Progress, found map[string]string, module gobuild.Module, programs ...string) error {
+	wanted := slices.DeleteFunc(programs, func(program string) bool { return found[program] != "" })
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -89,11 +102,10 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	if err != nil {
 		return err
 	}
-	files, err := fs.Sub(template, "template")
-	if err != nil {
+	if module.Template, err = fs.Sub(template, "template"); err != nil {
 		return fmt.Errorf("embedded template: %w", err)
 	}
-	module := gobuild.Module{Name: "control-plane", Version: Version, Template: files, LinkFlags: linkFlags()}
+	module.LinkFlags = linkFlags(module.Version)
 	dir, err := gobuild.Build(ctx, module, gobuild.Options{CacheDir: cache, Progress: progress}, wanted...)
 	if err != nil {
 		return fmt.Errorf("%w\n(instead of building, %s can name a directory with ready kube-apiserver, etcd, "+
@@ -107,10 +119,10 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 
 // linkFlags tell the components which release they are, as the release build of Kubernetes does; without a version
 // kube-apiserver does not start.
-func linkFlags() string {
+func linkFlags(version string) string {
 	var flags []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags = append(flags, "-X "+pkg+".gitVersion="+Version, "-X "+pkg+".gitTreeState=clean")
+		flags = append(flags, "-X "+pkg+".gitVersion="+version, "-X "+pkg+".gitTreeState=clean")
 	}
 	return strings.Join(flags, " ")
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/cooper-cosi/cooper/internal/gobuild"
 )
 
-// oldest returns the oldest releases that are used of what the machine has: the first kube-apiserver that serves the
-// selectable fields of our CRDs for good, and the first kubectl whose wait knows --for=create.
+// oldest returns the oldest releases that are used of what the machine has: Oldest, and the first kubectl whose wait
+// knows --for=create.
 func oldest() map[string]release {
-	return map[string]release{APIServer: {1, 32}, Etcd: {3, 5}, Kubectl: {1, 31}}
+	return map[string]release{APIServer: parseRelease(Oldest), Etcd: {3, 5}, Kubectl: {1, 31}}
 }
 
 // installed returns the executables that the machine has, by name, and says which those are. Assets that the user

@@ -32,21 +32,44 @@ func TestTemplateIsFormattedGo(t *testing.T) {
 
 func TestTemplateRequiresTheNamedVersion(t *testing.T) {
 	t.Parallel()
-	content, err := fs.ReadFile(template, "template/gomod.txt")
-	if err != nil {
-		t.Fatal(err)
+	for name, version := range map[string]string{"gomod.txt": Version, "oldest.mod.txt": Oldest} {
+		content, err := fs.ReadFile(template, "template/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(content, []byte("\tk8s.io/kubernetes "+version+"\n")) {
+			t.Errorf("%s does not require k8s.io/kubernetes %s", name, version)
+		}
+		staging := strings.Replace(version, "v1.", "v0.", 1)
+		replaced := regexp.MustCompile(`(?m)^\t(k8s\.io/\S+) => (\S+) (\S+)$`).FindAllSubmatch(content, -1)
+		if len(replaced) == 0 {
+			t.Errorf("%s replaces no staging repository", name)
+		}
+		for _, r := range replaced {
+			if !bytes.Equal(r[1], r[2]) || string(r[3]) != staging {
+				t.Errorf("%s: %s, want %s of itself", name, r[0], staging)
+			}
+		}
 	}
-	if !bytes.Contains(content, []byte("\tk8s.io/kubernetes "+Version+"\n")) {
-		t.Errorf("gomod.txt does not require k8s.io/kubernetes %s", Version)
+}
+
+// TestTheOldestHasTheOtherModulesOfTheTemplate compares what is not of the release of Kubernetes: compiled once, it is
+// there for both, which is a quarter of what the oldest is made of. It does not compile with newer versions of two.
+func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
+	t.Parallel()
+	var all [2]map[string]string
+	for i, name := range []string{"gomod.txt", "oldest.mod.txt"} {
+		content, err := fs.ReadFile(template, "template/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = required(content)
 	}
-	staging := strings.Replace(Version, "v1.", "v0.", 1)
-	replaced := regexp.MustCompile(`(?m)^\t(k8s\.io/\S+) => (\S+) (\S+)$`).FindAllSubmatch(content, -1)
-	if len(replaced) == 0 {
-		t.Error("gomod.txt replaces no staging repository")
-	}
-	for _, r := range replaced {
-		if !bytes.Equal(r[1], r[2]) || string(r[3]) != staging {
-			t.Errorf("%s, want %s of itself", r[0], staging)
+	delete(all[1], "github.com/google/cel-go")
+	delete(all[1], "github.com/google/gnostic-models")
+	for module, version := range all[1] {
+		if has, both := all[0][module]; both && has != version && !strings.HasPrefix(module, "k8s.io/") {
+			t.Errorf("%s: %s in oldest.mod.txt, %s in gomod.txt", module, version, has)
 		}
 	}
 }

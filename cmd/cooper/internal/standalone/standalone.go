@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
 	"github.com/cooper-cosi/cooper/deploy"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -48,6 +49,8 @@ type Options struct {
 	// HealthAddress serves /readyz once everything is in place; empty serves
 	// none.
 	HealthAddress string
+	// ReplaceCRDs lets ours take the place of others' CRDs in Data.
+	ReplaceCRDs bool
 	// Progress gets a short line for each thing done.
 	Progress io.Writer
 }
@@ -80,13 +83,16 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := os.MkdirAll(o.Kubeconfigs, 0o700); err != nil {
 		return fmt.Errorf("--kubeconfigs: %w", err)
 	}
-	crds, err := deploy.CRDs()
+	manifests, err := deploy.CRDs()
 	if err != nil {
 		return err
 	}
 	cp, err := controlplane.Start(ctx, controlplane.Options{
 		Binaries: binaries.Options{Progress: o.Progress},
-		DataDir:  o.Data, Port: o.Port, AllInterfaces: o.AllInterfaces, CRDs: crds,
+		DataDir:  o.Data, Port: o.Port, AllInterfaces: o.AllInterfaces, CRDs: manifests,
+		BeforeCRDs: func(ctx context.Context, config *rest.Config) error {
+			return crds.Check(ctx, config, crds.Options{Replace: o.ReplaceCRDs, Out: o.Progress})
+		},
 	})
 	if err != nil {
 		return err

@@ -21,9 +21,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
@@ -48,6 +50,8 @@ type Options struct {
 	Namespace string
 	// SampleTimeout bounds the wait for the sample to be provisioned.
 	SampleTimeout time.Duration
+	// ReplaceCRDs lets ours take the place of others' CRDs in the state that was kept.
+	ReplaceCRDs bool
 	// Out gets the report; Progress gets a short line for each thing done.
 	Out, Progress io.Writer
 }
@@ -149,6 +153,9 @@ func (r *running) start(ctx context.Context) error {
 			Binaries: binaries.Options{Progress: r.options.Progress},
 			DataDir:  r.options.Dir.ControlPlane(),
 			Port:     r.options.portOf("api", r.options.APIPort),
+			BeforeCRDs: func(ctx context.Context, config *rest.Config) error {
+				return crds.Check(ctx, config, crds.Options{Replace: r.options.ReplaceCRDs, Out: r.options.Progress})
+			},
 		},
 		Logger: &handler,
 	}
@@ -288,6 +295,15 @@ func (r *running) stop() error {
 		errs = append(errs, r.log.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Check says whose CRDs the API server of a kubeconfig file has, and returns an error if ours may not be installed there.
+func Check(ctx context.Context, kubeconfig string, o crds.Options) error {
+	config, err := clientConfig(kubeconfig)
+	if err != nil {
+		return err
+	}
+	return crds.Check(ctx, config, o)
 }
 
 // clientOf returns a client of the API server that a kubeconfig file names.

@@ -6,7 +6,6 @@ package static
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,9 +16,6 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-// noteParams is the note with the hash of the request that made the account.
-const noteParams = "params"
 
 // Key returns one key pair for every account. The store at the other end knows no accounts, so what
 // an account was granted for is kept in the credential store, without the key.
@@ -61,7 +57,7 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	if err := k.Check(request); err != nil {
 		return credentials.Credential{}, err
 	}
-	if err := k.remember(ctx, request); err != nil {
+	if err := credentials.NoteGiven(ctx, k.Store, request.ID, request.Hash); err != nil {
 		return credentials.Credential{}, err
 	}
 	key, err := k.Credentials.Retrieve(ctx)
@@ -71,27 +67,9 @@ func (k *Key) Grant(ctx context.Context, request account.Request) (credentials.C
 	return credentials.Credential{ID: key.AccessKeyID, Secret: cosi.NewSecret(key.SecretAccessKey)}, nil
 }
 
-// remember notes what the account is for, or refuses one that is for something else.
-func (k *Key) remember(ctx context.Context, request account.Request) error {
-	entry, err := k.Store.Get(ctx, request.ID)
-	switch {
-	case err == nil && entry.Notes[noteParams] != request.Hash:
-		return driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
-	case errors.Is(err, credentials.ErrNotFound):
-		_, err = k.Store.Put(ctx, credentials.Entry{Account: request.ID, Notes: map[string]string{noteParams: request.Hash}})
-	}
-	if err != nil {
-		return credentials.StoreError(request.ID, err)
-	}
-	return nil
-}
-
 // Revoke forgets the account. The key goes on to work, which the class has accepted.
 func (k *Key) Revoke(ctx context.Context, request account.Request) error {
-	if err := k.Store.Delete(ctx, request.ID); err != nil {
-		return credentials.StoreError(request.ID, err)
-	}
-	return nil
+	return credentials.ForgetGiven(ctx, k.Store, request.ID)
 }
 
 // Ping reports whether the key can be read: there is nobody to ask.

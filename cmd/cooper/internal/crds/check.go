@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crds
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+)
+
+// Options say what is allowed.
+type Options struct {
+	// Replace allows that ours take the place of others' v1alpha2.
+	Replace bool
+	// Out gets, for each CRD that is not ours, what differs.
+	Out io.Writer
+}
+
+// Check returns an error if Cooper's CRDs may not be installed in a cluster: because others' are there and nobody said
+// that they may be replaced, or because they cannot be. It looks at all of them before it returns, and writes nothing.
+func Check(ctx context.Context, config *rest.Config, o Options) error {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("kinds of the API: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	ours, err := Ours()
+	if err != nil {
+		return err
+	}
+	var found []finding
+	for _, crd := range ours {
+		there := &apiextensionsv1.CustomResourceDefinition{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(crd), there)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read CustomResourceDefinition %s: %w", crd.Name, err)
+		}
+		f := compare(there, crd)
+		if f.generation == Upstream && there.Spec.Names.Kind == "BucketAccessClass" {
+			if f.restricted, err = restricted(ctx, c); err != nil {
+				return err
+			}
+		}
+		found = append(found, f)
+	}
+	for _, f := range found {
+		fmt.Fprint(o.Out, f)
+	}
+	return verdict(found, o.Replace)
+}
+
+// Ours returns the CRDs of this version, in the order of their names.
+func Ours() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	manifests, err := deploy.CRDs()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(manifests))
+	for _, name := range slices.Sorted(maps.Keys(manifests)) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(manifests[name], crd); err != nil {
+			return nil, fmt.Errorf("embedded %s: %w", name, err)
+		}
+		all = append(all, crd)
+	}
+	return all, nil
+}
+
+// A finding is one CRD of a cluster, compared with ours.
+type finding struct {
+	name       string
+	generation Generation
+	// lost are the fields that ours lack, gained those that ours have in addition.
+	lost, gained []string
+	// stored are versions in which objects may be stored, and which ours do not have.
+	stored []string
+	// restricted are BucketAccessClasses that would allow more.
+	restricted []string
+}
+
+func compare(there, ours *apiextensionsv1.CustomResourceDefinition) finding {
+	f := finding{name: there.Name, generation: Of(there), lost: only(fields(there), fields(ours)), gained: only(fields(ours), fields(there))}
+	for _, version := range there.Status.StoredVersions {
+		if versionOf(ours, version) == nil {
+			f.stored = append(f.stored, version)
+		}
+	}
+	return f
+}
+
+// String says what differs, in lines; of ours nothing.
+func (f finding) String() string {
+	if f.generation == Cooper && len(f.stored) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s is %s\n", f.name, f.generation)
+	for _, line := range []struct {
+		what string
+		list []string
+	}{
+		{"fields that Cooper's does not have", f.lost},
+		{"fields that only Cooper's has", f.gained},
+		{"versions in which objects are stored, and which Cooper's does not have", f.stored},
+	} {
+		if len(line.list) > 0 {
+			fmt.Fprintf(&text, "  %s: %s\n", line.what, strings.Join(line.list, ", "))
+		}
+	}
+	if len(f.lost)+len(f.gained) == 0 {
+		fmt.Fprintln(&text, "  no field differs")
+	}
+	return text.String()
+}
+
+// verdict decides on all CRDs together.
+func verdict(found []finding, replace bool) error {
+	var old, versions, foreign, classes []string
+	for _, f := range found {
+		switch {
+		case len(f.stored) > 0:
+			old, versions = append(old, f.name), append(versions, f.stored...)
+		case f.generation != Cooper:
+			foreign = append(foreign, f.name)
+		}
+		classes = append(classes, f.restricted...)
+	}
+	switch {
+	case len(old) > 0:
+		slices.Sort(versions)
+		return fmt.Errorf("nothing is installed, since there are objects of %s: %s. Migrate them first, as a page of docs/howto says",
+			strings.Join(slices.Compact(versions), ", "), strings.Join(old, ", "))
+	case len(foreign) > 0 && !replace:
+		return fmt.Errorf("nothing is installed, since these CustomResourceDefinitions are not Cooper's: %s. Read docs/reference/upstream.md on what "+
+			"becomes of their objects, stop the controller and the sidecars that serve them, and say --replace-crds", strings.Join(foreign, ", "))
+	case len(classes) > 0:
+		return fmt.Errorf("nothing is installed, since these BucketAccessClasses would allow access modes that they disallow now: %s. "+
+			"Delete them, and create them again with Cooper's disallowedBucketAccessModes when its CustomResourceDefinitions are there",
+			strings.Join(classes, ", "))
+	default:
+		return nil
+	}
+}
+
+// restricted returns the BucketAccessClasses of the upstream project that disallow access modes, in a field that ours
+// would drop.
+func restricted(ctx context.Context, c client.Client) ([]string, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(cosiapi.GroupVersion().WithKind("BucketAccessClassList"))
+	if err := c.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list BucketAccessClasses: %w", err)
+	}
+	var names []string
+	for _, class := range list.Items {
+		modes, _, err := unstructured.NestedSlice(class.Object, "spec", "featureOptions", "disallowedBucketAccessModes")
+		if err != nil || len(modes) > 0 {
+			names = append(names, class.GetName())
+		}
+	}
+	return names, nil
+}

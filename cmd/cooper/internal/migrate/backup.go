@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// oldVersion is the version of the kinds that go.
+const oldVersion = "v1alpha1"
+
+// oldKinds are the kinds of v1alpha1 by their resources, which v1alpha2 has, too.
+var oldKinds = map[string]string{
+	"buckets": "Bucket", "bucketclaims": "BucketClaim", "bucketaccesses": "BucketAccess",
+	"bucketclasses": "BucketClass", "bucketaccessclasses": "BucketAccessClass",
+}
+
+// An old is an object of v1alpha1.
+type old struct {
+	unstructured.Unstructured
+	fields
+}
+
+// fields are those of v1alpha1 that a migration needs. Its kinds have no two fields of one name that mean different
+// things, so that one type does for all of them.
+type fields struct {
+	// DriverName and AuthenticationType are those of a class, which has no spec.
+	DriverName         string `json:"driverName"`
+	AuthenticationType string `json:"authenticationType"`
+
+	Spec struct {
+		// of a Bucket
+		DriverName  string                  `json:"driverName"`
+		BucketClaim *corev1.ObjectReference `json:"bucketClaim"`
+		Parameters  map[string]string       `json:"parameters"`
+		Policy      string                  `json:"deletionPolicy"`
+		// of a claim
+		Protocols []string `json:"protocols"`
+		// of an access
+		BucketClaimName string `json:"bucketClaimName"`
+		Protocol        string `json:"protocol"`
+		ClassName       string `json:"bucketAccessClassName"`
+		SecretName      string `json:"credentialsSecretName"`
+		ServiceAccount  string `json:"serviceAccountName"`
+	} `json:"spec"`
+
+	Status struct {
+		BucketID   string `json:"bucketID"`   // of a Bucket
+		BucketName string `json:"bucketName"` // of a claim
+		AccountID  string `json:"accountID"`  // of an access
+	} `json:"status"`
+}
+
+// key is namespace and name, or the name of what is in no namespace.
+func (o *old) key() string { return key(o.GetNamespace(), o.GetName()) }
+
+func key(namespace, name string) string { return strings.TrimPrefix(namespace+"/"+name, "/") }
+
+// essence is what must be the same in the backup as in the cluster: another object or bucket, another account, a
+// deletion that began.
+func (o *old) essence() string {
+	spec, _, _ := unstructured.NestedMap(o.Object, "spec")
+	delete(spec, "deletionPolicy") // which is changed on the way
+	status, _, _ := unstructured.NestedMap(o.Object, "status")
+	text, _ := json.Marshal([]any{o.GetUID(), spec, status, o.GetDeletionTimestamp() != nil}) //nolint:errchkjson // comes from JSON
+	return string(text)
+}
+
+// olds are objects of v1alpha1: by kind, in the order of their keys.
+type olds map[string][]*old
+
+func (all olds) add(object map[string]any) error {
+	one := &old{Unstructured: unstructured.Unstructured{Object: object}}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &one.fields); err != nil {
+		return fmt.Errorf("%s %s is not as v1alpha1 has it: %w", one.GetKind(), one.key(), err)
+	}
+	kind := one.GetKind()
+	at, _ := all.find(kind, one.key())
+	all[kind] = slices.Insert(all[kind], at, one)
+	return nil
+}
+
+// find returns the place of a key among the objects of a kind, and whether it has one.
+func (all olds) find(kind, key string) (at int, found bool) {
+	return slices.BinarySearchFunc(all[kind], key, func(one *old, key string) int { return cmp.Compare(one.key(), key) })
+}
+
+// get returns an object, nil if there is none.
+func (all olds) get(kind, key string) *old {
+	if at, found := all.find(kind, key); found {
+		return all[kind][at]
+	}
+	return nil
+}
+
+// readBackup returns the objects of v1alpha1 in a file, which may hold others.
+func readBackup(path string) (olds, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--backup: %w", err)
+	}
+	all := olds{}
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		object := map[string]any{}
+		if err == nil {
+			err = yaml.Unmarshal(document, &object)
+		}
+		if err == nil {
+			err = all.addEach(object)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--backup %s: %w", path, err)
+		}
+	}
+	if len(all["Bucket"]) == 0 {
+		return nil, fmt.Errorf("--backup %s holds no Bucket of v1alpha1: it was taken of another cluster, or too late", path)
+	}
+	return all, nil
+}
+
+// addEach adds an object, or those of a list.
+func (all olds) addEach(object map[string]any) error {
+	items, isList := object["items"].([]any)
+	for _, item := range items {
+		one, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("an item of the list is a %T and no object", item)
+		}
+		if err := all.addEach(one); err != nil {
+			return err
+		}
+	}
+	switch {
+	case isList:
+		return nil
+	case object["apiVersion"] == cosiapi.GroupName+"/"+oldVersion:
+		return all.add(object)
+	case object["apiVersion"] == cosiapi.GroupVersion().String():
+		return errors.New("it holds objects of v1alpha2: it was taken too late; take the one of before the CRDs went")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// A plan is what becomes of the claims of one driver.
+type plan struct {
+	claims []*claimMove
+	// unclaimed are Buckets that no claim has, lost accesses whose claim is not there. others counts the Buckets of other
+	// drivers.
+	unclaimed, lost []*old
+	others          map[string]int
+}
+
+// A claimMove is what becomes of one claim.
+type claimMove struct {
+	claim, was *old
+	// skip is why nothing is planned for it, notes is what one should know.
+	skip     string
+	notes    []string
+	bucket   *cosiapi.Bucket
+	made     *cosiapi.BucketClaim
+	done     bool
+	accesses []*accessMove
+}
+
+// An accessMove is what becomes of one access.
+type accessMove struct {
+	access *old
+	skip   string
+	made   *cosiapi.BucketAccess
+	done   bool
+}
+
+// plan decides for each claim and access; it is a pure function of the three.
+func (o Options) plan(backup olds, now *cluster) plan {
+	p := plan{others: map[string]int{}}
+	claims := by(backup["BucketClaim"], func(claim *old) string { return claim.Status.BucketName })
+	accesses := by(backup["BucketAccess"], func(access *old) string { return key(access.GetNamespace(), access.Spec.BucketClaimName) })
+	for _, bucket := range backup["Bucket"] {
+		switch {
+		case bucket.Spec.DriverName != o.From:
+			p.others[bucket.Spec.DriverName]++
+		case len(claims[bucket.GetName()]) == 0:
+			p.unclaimed = append(p.unclaimed, bucket)
+		}
+	}
+	for _, claim := range backup["BucketClaim"] {
+		was := backup.get("Bucket", claim.Status.BucketName)
+		if was != nil && was.Spec.DriverName != o.From {
+			continue
+		}
+		m := &claimMove{claim: claim, was: was}
+		if m.skip = unfit(claim, was); m.skip == "" {
+			o.moveClaim(m, claims[was.GetName()], now)
+		}
+		for _, access := range accesses[claim.key()] {
+			a := &accessMove{access: access}
+			o.moveAccess(a, m, backup.get("BucketAccessClass", access.Spec.ClassName), now)
+			m.accesses = append(m.accesses, a)
+		}
+		p.claims = append(p.claims, m)
+	}
+	for _, access := range backup["BucketAccess"] {
+		if backup.get("BucketClaim", key(access.GetNamespace(), access.Spec.BucketClaimName)) == nil {
+			p.lost = append(p.lost, access)
+		}
+	}
+	p.shareNoSecret()
+	return p
+}
+
+// by groups objects.
+func by(all []*old, group func(*old) string) map[string][]*old {
+	groups := map[string][]*old{}
+	for _, one := range all {
+		groups[group(one)] = append(groups[group(one)], one)
+	}
+	return groups
+}
+
+// shareNoSecret leaves out accesses that have their Secret with another one, as v1alpha1 allows.
+func (p plan) shareNoSecret() {
+	first := map[string]string{}
+	for _, a := range p.moved() {
+		secret := key(a.access.GetNamespace(), a.access.Spec.SecretName)
+		if first[secret] != "" {
+			a.skip = fmt.Sprintf("it has the same Secret as access %s, and one of v1alpha2 has its own: make it by hand, with another accessSecretName", first[secret])
+			continue
+		}
+		first[secret] = a.access.GetName()
+	}
+}
+
+// owner is the claim that a Bucket names, empty if it names none.
+func (o *old) owner() string {
+	if o.Spec.BucketClaim == nil {
+		return ""
+	}
+	return key(o.Spec.BucketClaim.Namespace, o.Spec.BucketClaim.Name)
+}
+
+// unfit says why a claim cannot move; empty if it can.
+func unfit(claim, was *old) string {
+	switch {
+	case claim.GetDeletionTimestamp() != nil:
+		return "it is being deleted. To keep its bucket, import that by hand"
+	case claim.Status.BucketName == "":
+		return "it is not bound to a Bucket. Let v1alpha1 bind it before you stop it, or claim a new bucket afterwards"
+	case was == nil:
+		return fmt.Sprintf("there is no Bucket %q, to which it is bound", claim.Status.BucketName)
+	case was.GetDeletionTimestamp() != nil:
+		return fmt.Sprintf("its Bucket %q is being deleted, with policy %s: the data may be gone. Look in the store for bucket %q, and import by hand what is there",
+			was.GetName(), was.Spec.Policy, was.Status.BucketID)
+	case was.owner() != claim.key():
+		return fmt.Sprintf("its Bucket %q names claim %q. In v1alpha1 whoever names a Bucket gets it. If this namespace is meant to have the data, import the bucket by hand", was.GetName(), was.owner())
+	case was.Status.BucketID == "":
+		return fmt.Sprintf("its Bucket %q has no ID yet. Let v1alpha1 finish it before you stop it, or look in the store for a bucket made for that name", was.GetName())
+	default:
+		return ""
+	}
+}
+
+// moveClaim makes the Bucket and the claim. sharing are all claims that have the bucket.
+func (o Options) moveClaim(m *claimMove, sharing []*old, now *cluster) {
+	claim, was := m.claim, m.was
+	name := was.GetName()
+	for _, other := range sharing {
+		if other != claim {
+			m.notes = append(m.notes, fmt.Sprintf("claim %s has the same bucket", other.key()))
+		}
+	}
+	if len(was.Spec.Parameters) > 0 {
+		m.notes = append(m.notes, fmt.Sprintf("its parameters were %q. Write into spec.parameters of the Bucket those that the driver needs to find it", was.Spec.Parameters))
+	}
+	id := o.idOf(was.Status.BucketID)
+	protocols, err := protocolsOf(claim.Spec.Protocols)
+	switch {
+	case err != nil:
+		m.skip = err.Error()
+	case cosi.ValidateBucketID(id) != nil:
+		m.skip = fmt.Sprintf("%q can be no ID for driver %s: %v", id, o.Driver, cosi.ValidateBucketID(id))
+	}
+	m.bucket = &cosiapi.Bucket{
+		TypeMeta: typeOf("Bucket"), ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: cosiapi.BucketSpec{
+			DriverName: o.Driver, DeletionPolicy: cosiapi.DeletionPolicyRetain, Protocols: protocols, ExistingBucketID: id,
+			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: claim.GetNamespace(), Name: claim.GetName()},
+		},
+	}
+	m.made = &cosiapi.BucketClaim{
+		TypeMeta: typeOf("BucketClaim"), ObjectMeta: metav1.ObjectMeta{Namespace: claim.GetNamespace(), Name: claim.GetName()},
+		Spec: cosiapi.BucketClaimSpec{ExistingBucketName: name, Protocols: protocols},
+	}
+	hasBucket, hasClaim := now.buckets[name], now.claims[claim.key()]
+	switch {
+	case m.skip != "":
+	case hasBucket != nil && (hasBucket.Spec.DriverName != o.Driver || hasBucket.Spec.ExistingBucketID != id ||
+		key(hasBucket.Spec.BucketClaimRef.Namespace, hasBucket.Spec.BucketClaimRef.Name) != claim.key()):
+		m.skip = fmt.Sprintf("there is another Bucket %q of v1alpha2, for bucket %q of driver %s", name, hasBucket.Spec.ExistingBucketID, hasBucket.Spec.DriverName)
+	case hasClaim != nil && hasClaim.Spec.ExistingBucketName != name:
+		m.skip = "there is another claim of this name in v1alpha2, for another bucket: give the manifests another name by hand, or take that one away if nobody needs it"
+	default:
+		m.done = hasBucket != nil && hasClaim != nil && meta.IsStatusConditionTrue(hasClaim.Status.Conditions, cosiapi.ConditionProvisioned)
+	}
+}
+
+// idOf is the new driver's ID of a bucket. A driver that stays, behind our sidecar, has IDs that may hold any character.
+func (o Options) idOf(id string) string {
+	if o.Driver == o.From && o.IDPrefix == "" {
+		return cosi.EscapeID(id)
+	}
+	return o.IDPrefix + id
+}
+
+// moveAccess makes the new access. was is its old class, nil if that is gone.
+func (o Options) moveAccess(a *accessMove, m *claimMove, was *old, now *cluster) {
+	access := a.access
+	className, secret := o.AccessClasses[access.Spec.ClassName], access.Spec.SecretName+o.Suffix
+	protocol, err := protocolOf(access, m)
+	switch {
+	case access.GetDeletionTimestamp() != nil:
+		a.skip = "it is being deleted. Whether v1alpha1 has taken back the credential of its account, the store knows"
+	case m.skip != "":
+		a.skip = "its claim is"
+	case access.Spec.SecretName == "":
+		a.skip = "it names no Secret"
+	case className == "":
+		a.skip = fmt.Sprintf("nobody said which class is for its old one: --bucket-access-class %s=NEW", access.Spec.ClassName)
+	case err != nil:
+		a.skip = err.Error()
+	case byServiceAccount(was) && access.Spec.ServiceAccount == "":
+		a.skip = "it authenticates by ServiceAccount (IAM) and names none"
+	case len(validation.IsDNS1123Subdomain(secret)) > 0:
+		a.skip = fmt.Sprintf("%q can be no name of a Secret. Say another --suffix", secret)
+	case now.secrets[key(access.GetNamespace(), secret)] != nil && now.accesses[access.key()] == nil:
+		a.skip = fmt.Sprintf("there is a Secret %q, which is not for it. Say another --suffix", secret)
+	default:
+		a.skip = o.unfitClass(className, now.classes[className], was)
+	}
+	if a.skip != "" {
+		return
+	}
+	a.made = &cosiapi.BucketAccess{
+		TypeMeta: typeOf("BucketAccess"), ObjectMeta: metav1.ObjectMeta{Namespace: access.GetNamespace(), Name: access.GetName()},
+		Spec: cosiapi.BucketAccessSpec{
+			BucketAccessClassName: className, Protocol: protocol, ServiceAccountName: access.Spec.ServiceAccount,
+			BucketClaims: []cosiapi.BucketClaimAccess{{
+				BucketClaimName: m.claim.GetName(), AccessSecretName: secret,
+				AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+			}},
+		},
+	}
+	has := now.accesses[access.key()]
+	switch {
+	case has == nil:
+	case !sameAccess(has.Spec, a.made.Spec):
+		a.skip = "there is another access of this name in v1alpha2, with another class, claim or Secret: give the manifest another name by hand, or take that one away if nobody needs it"
+	default:
+		a.made.Spec = has.Spec // with modes that somebody has edited
+		a.done = meta.IsStatusConditionTrue(has.Status.Conditions, cosiapi.ConditionProvisioned)
+	}
+}
+
+// unfitClass says why a new class cannot stand for an old one; each is nil if it is not there.
+func (o Options) unfitClass(name string, class *cosiapi.BucketAccessClass, was *old) string {
+	switch {
+	case class == nil:
+		return ""
+	case class.Spec.DriverName != o.Driver:
+		return fmt.Sprintf("BucketAccessClass %q is of driver %s, and the bucket goes to %s", name, class.Spec.DriverName, o.Driver)
+	case was != nil && byServiceAccount(was) != (class.Spec.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount):
+		return fmt.Sprintf("it authenticates by %s, and BucketAccessClass %q by %s", was.AuthenticationType, name, class.Spec.AuthenticationType)
+	default:
+		return ""
+	}
+}
+
+// protocolOf is the protocol of an access, which need not name one if its claim has only one.
+func protocolOf(access *old, m *claimMove) (cosiapi.Protocol, error) {
+	names := []string{access.Spec.Protocol}
+	if names[0] == "" {
+		names = m.claim.Spec.Protocols
+	}
+	protocols, err := protocolsOf(names)
+	if err == nil && len(protocols) != 1 {
+		err = fmt.Errorf("it names no protocol, and its claim has %d. Make it by hand", len(protocols))
+	}
+	if err != nil {
+		return "", err
+	}
+	return protocols[0], nil
+}
+
+// sameAccess reports whether two accesses differ in nothing but modes, which are for a person to decide.
+func sameAccess(a, b cosiapi.BucketAccessSpec) bool {
+	without := func(spec cosiapi.BucketAccessSpec) *cosiapi.BucketAccessSpec {
+		copied := spec.DeepCopy()
+		for i := range copied.BucketClaims {
+			copied.BucketClaims[i].AccessModes = cosiapi.BucketAccessModes{}
+		}
+		return copied
+	}
+	return equality.Semantic.DeepEqual(without(a), without(b))
+}
+
+// byServiceAccount reports whether a class of v1alpha1 authenticates by ServiceAccount.
+func byServiceAccount(class *old) bool {
+	return class != nil && strings.EqualFold(class.AuthenticationType, "IAM")
+}
+
+// protocolsOf translates protocols; v1alpha1 has two spellings of some.
+func protocolsOf(names []string) ([]cosiapi.Protocol, error) {
+	known := map[string]cosiapi.Protocol{"s3": cosiapi.ProtocolS3, "azure": cosiapi.ProtocolAzure, "gcs": cosiapi.ProtocolGCS, "gcp": cosiapi.ProtocolGCS}
+	var all []cosiapi.Protocol
+	for _, name := range names {
+		protocol, ok := known[strings.ToLower(name)]
+		if !ok {
+			return nil, fmt.Errorf("v1alpha2 has no protocol %q", name)
+		}
+		if !slices.Contains(all, protocol) {
+			all = append(all, protocol)
+		}
+	}
+	return all, nil
+}
+
+func typeOf(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: cosiapi.GroupVersion().String(), Kind: kind}
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+// backupOf is what kubectl get writes for one bucket, claim and access; changes replace what stands in it.
+func backupOf(t *testing.T, changes ...string) olds {
+	t.Helper()
+	all, err := readBackup(written(t, strings.NewReplacer(changes...).Replace(`
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: objectstorage.k8s.io/v1alpha1, kind: BucketAccessClass, metadata: {name: keys}, driverName: old.example, authenticationType: KEY}
+- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: Bucket
+  metadata: {name: bucket-1, uid: u1}
+  spec: {driverName: old.example, deletionPolicy: Delete, protocols: [S3], bucketClaim: {namespace: team-a, name: photos}}
+  status: {bucketReady: true, bucketID: photos-1}
+- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: BucketClaim
+  metadata: {namespace: team-a, name: photos, uid: u2}
+  spec: {bucketClassName: store, protocols: [S3]}
+  status: {bucketReady: true, bucketName: bucket-1}
+- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: BucketAccess
+  metadata: {namespace: team-a, name: app, uid: u3}
+  spec: {bucketClaimName: photos, bucketAccessClassName: keys, credentialsSecretName: creds, protocol: S3}
+  status: {accountID: booth, accessGranted: true}
+# more
+`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "backup.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func options() Options {
+	return Options{Backup: "b.yaml", From: "old.example", Driver: "new.example", Suffix: "-v1alpha2", AccessClasses: map[string]string{"keys": "sample"}}
+}
+
+const (
+	another = `- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: BucketClaim
+  metadata: {namespace: team-b, name: thief}
+  spec: {existingBucketName: bucket-1, protocols: [S3]}
+  status: {bucketReady: true, bucketName: bucket-1}
+`
+	sharing = `- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: BucketAccess
+  metadata: {namespace: team-a, name: second}
+  spec: {bucketClaimName: photos, bucketAccessClassName: keys, credentialsSecretName: creds, protocol: S3}
+`
+	loose = `- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: Bucket
+  metadata: {name: bucket-2}
+  spec: {driverName: old.example, deletionPolicy: Retain}
+  status: {bucketID: kept}
+- apiVersion: objectstorage.k8s.io/v1alpha1
+  kind: Bucket
+  metadata: {name: bucket-3}
+  spec: {driverName: third.example, deletionPolicy: Delete}
+`
+)
+
+// TestPlan says what the plan has and has not for one claim that is as usual but for one thing.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	const deleted = `, deletionTimestamp: "2026-01-01T00:00:00Z"`
+	class := func(driver string, by cosiapi.AuthenticationType) map[string]*cosiapi.BucketAccessClass {
+		return map[string]*cosiapi.BucketAccessClass{"sample": {Spec: cosiapi.BucketAccessClassSpec{DriverName: driver, AuthenticationType: by}}}
+	}
+	for name, tc := range map[string]struct {
+		changes []string
+		options func(*Options)
+		cluster cluster
+		want    []string
+		not     []string
+	}{
+		"a bucket moves with its claim and access": {
+			want: []string{
+				"existingBucketID: photos-1", "deletionPolicy: Retain", "driverName: new.example", "existingBucketName: bucket-1",
+				"bucketAccessClassName: sample", "accessSecretName: creds-v1alpha2", "objectData: ReadWrite",
+				`account "booth", by Secret creds, and gets a credential of its own in Secret creds-v1alpha2`,
+			},
+			not: []string{"left out", "Look:"},
+		},
+		"a cluster without v1alpha1 may not be the one of the backup": {
+			want: []string{"(done) No Bucket", "If another one has it still, ask there for this step and the next"},
+		},
+		"a claim that is being deleted": {
+			changes: []string{"uid: u2", "uid: u2" + deleted},
+			want:    []string{"team-a/photos is left out: it is being deleted", "access app is left out: its claim is"}, not: []string{"---"},
+		},
+		"a claim without a Bucket": {
+			changes: []string{"bucketReady: true, bucketName: bucket-1", "bucketReady: false"},
+			want:    []string{"it is not bound to a Bucket", `Bucket bucket-1 ("photos-1" in the store) has no claim`}, not: []string{"---"},
+		},
+		"a claim whose Bucket is gone": {
+			changes: []string{"bucketName: bucket-1", "bucketName: bucket-9"}, want: []string{`there is no Bucket "bucket-9"`}, not: []string{"---"},
+		},
+		"a Bucket that is being deleted": {
+			changes: []string{"uid: u1", "uid: u1" + deleted}, want: []string{"with policy Delete: the data may be gone. Look in the store for bucket \"photos-1\""}, not: []string{"---"},
+		},
+		"a Bucket without an ID": {
+			changes: []string{", bucketID: photos-1", ""}, want: []string{`its Bucket "bucket-1" has no ID yet`}, not: []string{"---"},
+		},
+		"parameters are for a person to judge": {
+			changes: []string{"deletionPolicy: Delete,", "deletionPolicy: Delete, parameters: {zone: east},"},
+			want:    []string{`Look: its parameters were map["zone":"east"]`}, not: []string{"parameters:\n"},
+		},
+		"a claim that took the Bucket of another one": {
+			changes: []string{"# more", another},
+			want: []string{
+				"Look: claim team-b/thief has the same bucket", `team-b/thief is left out: its Bucket "bucket-1" names claim "team-a/photos"`, "    name: photos\n",
+			},
+		},
+		"two accesses with one Secret": {
+			changes: []string{"# more", sharing}, want: []string{"access second is left out: it has the same Secret as access app"},
+		},
+		"Buckets that nobody claimed and of other drivers": {
+			changes: []string{"# more", loose},
+			want:    []string{`Bucket bucket-2 ("kept" in the store) has no claim`, "# 1 more of driver third.example go with step 4, too. Plan them from the same backup: --from third.example"},
+		},
+		"the ID of another backend": {
+			options: func(o *Options) { o.IDPrefix = "main." }, want: []string{"existingBucketID: main.photos-1"},
+		},
+		"an ID of a driver that stays": {
+			changes: []string{"photos-1", "arn:photos"}, options: func(o *Options) { o.Driver = o.From }, want: []string{"existingBucketID: arn..3Aphotos"},
+		},
+		"an ID that the new driver cannot have": {
+			changes: []string{"photos-1", "arn:photos"}, want: []string{`"arn:photos" can be no ID for driver new.example`}, not: []string{"---"},
+		},
+		"an access that is being deleted": {
+			changes: []string{"uid: u3", "uid: u3" + deleted}, want: []string{"access app is left out: it is being deleted"}, not: []string{"kind: BucketAccess\n"},
+		},
+		"an access without its claim": {
+			changes: []string{"bucketClaimName: photos", "bucketClaimName: gone"}, want: []string{`access team-a/app is left out: its claim "gone" is not in the backup`}, not: []string{"kind: BucketAccess\n"},
+		},
+		"an access whose class nobody named": {
+			options: func(o *Options) { o.AccessClasses = nil }, want: []string{"--bucket-access-class keys=NEW"}, not: []string{"kind: BucketAccess\n"},
+		},
+		"an access by IAM": {
+			changes: []string{"KEY", "IAM", "credentialsSecretName", "serviceAccountName: pod, credentialsSecretName"}, want: []string{"serviceAccountName: pod"},
+		},
+		"an access by IAM for nobody": {
+			changes: []string{"KEY", "IAM"}, want: []string{"it authenticates by ServiceAccount (IAM) and names none"},
+		},
+		"an access by IAM and a class with keys": {
+			changes: []string{"KEY", "IAM", "credentialsSecretName", "serviceAccountName: pod, credentialsSecretName"},
+			cluster: cluster{classes: class("new.example", cosiapi.AuthenticationTypeKey)}, want: []string{`it authenticates by IAM, and BucketAccessClass "sample" by Key`},
+		},
+		"a class of another driver": {
+			cluster: cluster{classes: class("other.example", cosiapi.AuthenticationTypeKey)}, want: []string{`BucketAccessClass "sample" is of driver other.example`},
+		},
+		"an access without a protocol has that of its claim": {
+			changes: []string{", protocol: S3", ""}, want: []string{"protocol: S3"}, not: []string{"left out"},
+		},
+		"an access without a protocol, of a claim with two": {
+			changes: []string{", protocol: S3", "", "protocols: [S3]", "protocols: [S3, GCP]"}, want: []string{"it names no protocol, and its claim has 2", "- GCS\n"},
+		},
+		"a protocol that nobody knows": {
+			changes: []string{"protocols: [S3]", "protocols: [NFS]"}, want: []string{`v1alpha2 has no protocol "NFS"`}, not: []string{"---"},
+		},
+		"a Secret of the new name": {
+			cluster: cluster{secrets: map[string]*metav1.PartialObjectMetadata{"team-a/creds-v1alpha2": {}}}, want: []string{"Say another --suffix"},
+		},
+		"a Bucket of the name for another bucket": {
+			cluster: cluster{buckets: map[string]*cosiapi.Bucket{"bucket-1": {Spec: cosiapi.BucketSpec{DriverName: "new.example", ExistingBucketID: "x"}}}},
+			want:    []string{`there is another Bucket "bucket-1" of v1alpha2, for bucket "x" of driver new.example`}, not: []string{"---"},
+		},
+		"a claim of the name for another bucket": {
+			cluster: cluster{claims: map[string]*cosiapi.BucketClaim{"team-a/photos": {Spec: cosiapi.BucketClaimSpec{BucketClassName: "sample"}}}},
+			want:    []string{"there is another claim of this name in v1alpha2"}, not: []string{"---"},
+		},
+		"an access of the name for another claim": {
+			cluster: cluster{accesses: map[string]*cosiapi.BucketAccess{"team-a/app": {}}}, want: []string{"there is another access of this name in v1alpha2"},
+		},
+		"modes that somebody wrote stay": {
+			cluster: cluster{accesses: map[string]*cosiapi.BucketAccess{"team-a/app": {Spec: cosiapi.BucketAccessSpec{
+				BucketAccessClassName: "sample", Protocol: cosiapi.ProtocolS3, BucketClaims: []cosiapi.BucketClaimAccess{{
+					BucketClaimName: "photos", AccessSecretName: "creds-v1alpha2", AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly},
+				}},
+			}}}},
+			want: []string{"objectData: ReadOnly"}, not: []string{"left out"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options()
+			if tc.options != nil {
+				tc.options(&o)
+			}
+			backup := backupOf(t, tc.changes...)
+			var text strings.Builder
+			if err := o.plan(backup, &tc.cluster).write(&text, o, backup, &tc.cluster); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(text.String(), part) {
+					t.Errorf("it does not say %q", part)
+				}
+			}
+			for _, part := range tc.not {
+				if strings.Contains(text.String(), part) {
+					t.Errorf("it says %q", part)
+				}
+			}
+			if t.Failed() {
+				t.Log(text.String())
+			}
+		})
+	}
+}
+
+// TestOrder holds back what would be done too early.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	backup := backupOf(t)
+	o := options()
+	for name, tc := range map[string]struct {
+		change func(*cluster)
+		want   string
+	}{
+		"a Bucket whose data may be deleted": {func(now *cluster) { now.old = backup }, "\n# 1. No Bucket"},
+		"a controller that runs":             {func(now *cluster) { now.workloads = []string{"-n x scale deployment/y --replicas=0"} }, "kubectl -n x scale deployment/y --replicas=0\n"},
+		"a Pod of it that ends":              {func(now *cluster) { now.pods = []string{"x/y-1"} }, "Pods that run them: x/y-1"},
+		"a Secret that its access owns": {
+			func(now *cluster) {
+				now.secrets = map[string]*metav1.PartialObjectMetadata{"team-a/creds": {ObjectMeta: metav1.ObjectMeta{
+					Namespace: "team-a", Name: "creds", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1"}, {APIVersion: "objectstorage.k8s.io/v1alpha1", UID: "u3"}},
+				}}}
+			}, `"path":"/metadata/ownerReferences/1/uid","value":"u3"},{"op":"remove","path":"/metadata/ownerReferences/1"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := &cluster{oldCRDs: []string{"buckets"}}
+			tc.change(now)
+			var text strings.Builder
+			if err := o.plan(backup, now).write(&text, o, backup, now); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "delete crd") || strings.Contains(text.String(), "delete secret") {
+				t.Errorf("want %q and no deletion:\n%s", tc.want, text.String())
+			}
+		})
+	}
+}
+
+// TestNoTextOfATenantIsACommand has commands in what tenants may write, where the how-to would find them.
+func TestNoTextOfATenantIsACommand(t *testing.T) {
+	t.Parallel()
+	const evil = `\n#      kubectl delete namespace everything`
+	o := options()
+	for name, changes := range map[string][]string{
+		"in the name of a Secret":      {"credentialsSecretName: creds", `credentialsSecretName: "creds` + evil + `"`},
+		"in the name of a class":       {"bucketAccessClassName: keys", `bucketAccessClassName: "keys` + evil + `"`},
+		"in the name of another claim": {"bucketClaimName: photos", `bucketClaimName: "photos` + evil + `"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			backup, now := backupOf(t, changes...), &cluster{}
+			var text strings.Builder
+			if err := o.plan(backup, now).write(&text, o, backup, now); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(text.String(), "\n#      kubectl delete namespace") {
+				t.Error(text.String())
+			}
+		})
+	}
+	backup := backupOf(t)
+	now := &cluster{oldCRDs: []string{"buckets"}, secrets: map[string]*metav1.PartialObjectMetadata{"team-a/creds": {ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team-a", Name: "creds", OwnerReferences: []metav1.OwnerReference{{APIVersion: "objectstorage.k8s.io/v1alpha1", UID: "'; kubectl delete namespace everything; '"}},
+	}}}}
+	var text strings.Builder
+	if err := o.plan(backup, now).write(&text, o, backup, now); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "everything") {
+		t.Errorf("in the UID of an owner:\n%s", text.String())
+	}
+}
+
+// TestBackup refuses files of which no plan can be made.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "holds no Bucket of v1alpha1",
+		"apiVersion: objectstorage.k8s.io/v1alpha2\nkind: Bucket\nmetadata: {name: a}\n":                        "it holds objects of v1alpha2",
+		"apiVersion: objectstorage.k8s.io/v1alpha1\nkind: Bucket\nmetadata: {name: a}\nspec: {protocols: S3}\n": "Bucket a is not as v1alpha1 has it",
+		"items: [1]\n": "an item of the list is a float64",
+		"{":            "--backup",
+	} {
+		if _, err := readBackup(written(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: want %q, got %v", text, want, err)
+		}
+	}
+}
+
+// TestBackupFits compares a backup with what a cluster has of v1alpha1.
+func TestBackupFits(t *testing.T) {
+	t.Parallel()
+	backup := backupOf(t)
+	all := []string{"buckets", "bucketclaims", "bucketaccesses", "bucketaccessclasses"}
+	for name, tc := range map[string]struct {
+		cluster cluster
+		want    string
+	}{
+		"it is as the cluster":               {cluster{oldCRDs: all, old: backupOf(t)}, ""},
+		"policies and finalizers are others": {cluster{oldCRDs: all, old: backupOf(t, "deletionPolicy: Delete", "deletionPolicy: Retain", "uid: u2", "uid: u2, finalizers: [x]")}, ""},
+		"v1alpha1 is gone":                   {cluster{}, ""},
+		"half of it is gone":                 {cluster{oldCRDs: all[:1], old: olds{"Bucket": backup["Bucket"]}}, ""},
+		"it goes":                            {cluster{oldCRDs: all, going: map[string]bool{"Bucket": true, "BucketClaim": true, "BucketAccess": true, "BucketAccessClass": true}}, ""},
+		"a claim is new":                     {cluster{oldCRDs: all, old: backupOf(t, "# more", another)}, "BucketClaim team-b/thief is not in it"},
+		"a claim was made again":             {cluster{oldCRDs: all, old: backupOf(t, "uid: u2", "uid: u4")}, "BucketClaim team-a/photos is another or has changed"},
+		"an account is known since":          {cluster{oldCRDs: all, old: backupOf(t, "booth", "booth-2")}, "BucketAccess team-a/app is another or has changed"},
+		"an access was deleted":              {cluster{oldCRDs: all, old: backupOf(t, "kind: BucketAccess\n", "kind: Other\n")}, "BucketAccess team-a/app is not in the cluster any more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := tc.cluster.fits(backup, "b.yaml")
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("want %q, got %v", tc.want, err)
+			}
+		})
+	}
+}
+
+// TestBackupOfWhatWasBeingDeleted fits also when that is gone, as it is as soon as its finalizers are.
+func TestBackupOfWhatWasBeingDeleted(t *testing.T) {
+	t.Parallel()
+	backup := backupOf(t, "uid: u3", "uid: u3, deletionTimestamp: \"2026-01-01T00:00:00Z\"")
+	now := cluster{oldCRDs: []string{"bucketaccesses"}}
+	if err := now.fits(backup, "b.yaml"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSecretsOf finds the Secrets of a Pod in all places where it can have some.
+func TestSecretsOf(t *testing.T) {
+	t.Parallel()
+	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+	pod := corev1.PodSpec{
+		Volumes: []corev1.Volume{
+			{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "a"}}},
+			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{Secret: &corev1.SecretProjection{LocalObjectReference: named("b")}}, {ConfigMap: &corev1.ConfigMapProjection{}},
+			}}}},
+		},
+		InitContainers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named("c")}}, {}}}},
+		Containers: []corev1.Container{{Env: []corev1.EnvVar{
+			{Name: "plain"},
+			{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named("d")}}},
+			{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named("a")}}},
+		}}},
+	}
+	if got := strings.Join(secretsOf(pod), " "); got != "a b c d" {
+		t.Errorf("got %q", got)
+	}
+}

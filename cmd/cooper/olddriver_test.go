@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/minio/minio-go/v7"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+)
+
+// oldKills is how many of the points at which the sidecar may be killed are tried.
+const oldKills = 4
+
+// TestADriverOfV1alpha1 claims, uses and deletes buckets of a driver that speaks nothing but v1alpha1, with all parts
+// as processes. The sidecar is killed while the driver, which goes on, is at each line that it prints of its calls, or
+// at some drawn ones.
+func TestADriverOfV1alpha1(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "the sidecar's own tests kill it at each write and call of a fake of this generation")
+	w := startOldWorld(t)
+	w.up.kubectl(t, w.env, "apply", "-f", "testdata/olddriver/classes.yaml")
+	before := w.inventory(t)
+	makes, removes := w.round(t, "whole", 0, 0)
+	if makes < 4 || removes < 4 {
+		t.Fatalf("the driver printed %d lines while it made, and %d while it removed", makes, removes)
+	}
+	type point struct{ makes, removes int }
+	var points []point
+	for line := 1; line <= makes; line++ {
+		points = append(points, point{makes: line})
+	}
+	for line := 1; line <= removes; line++ {
+		points = append(points, point{removes: line})
+	}
+	for i, p := range fulltest.Draw(t, points, oldKills) {
+		t.Logf("killed at line %d of %d while the driver makes, or at %d of %d while it removes", p.makes, makes, p.removes, removes)
+		w.round(t, fmt.Sprint("killed-", i), p.makes, p.removes)
+		if left := w.inventory(t); left != before {
+			t.Fatalf("the store has what it had not before:\n%s\nbefore:\n%s", left, before)
+		}
+	}
+}
+
+// An oldWorld is a `cooper up`, and a sidecar with a driver in JavaScript on its store.
+type oldWorld struct {
+	up      *upProcess
+	env     map[string]string // as users have it
+	root    map[string]string // as the store's administrator has it
+	driver  *printer
+	sidecar *exec.Cmd
+	run     func() *exec.Cmd // starts a sidecar
+}
+
+func startOldWorld(t *testing.T) *oldWorld {
+	t.Helper()
+	packages, err := exec.CommandContext(t.Context(), "bash", "../../hack/npm.sh", "grpc").Output()
+	if err != nil {
+		t.Skipf("no gRPC for Node: %v %s", err, stderrOf(err))
+	}
+	sidecar := filepath.Join(t.TempDir(), "cosi-sidecar")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", sidecar, "../cosi-sidecar")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build cosi-sidecar: %v\n%s", err, out)
+	}
+	up := startUp(t)
+	w := &oldWorld{up: up, env: up.environment(t), root: up.environment(t, "--store-administrator")}
+	endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "old.sock")
+
+	driver := exec.Command("node", "../../testenv/olddriver/driver.js")
+	driver.Env = append(shellEnvironment(w.root), "COSI_ENDPOINT="+endpoint, "NODE_PATH="+strings.TrimSpace(string(packages)))
+	w.driver = startPrinter(t, driver)
+	w.driver.await(t, 1) // that it serves
+
+	log := &strings.Builder{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the driver:\n%s\nthe sidecars:\n%s", w.driver.text(), log)
+		}
+	})
+	w.run = func() *exec.Cmd {
+		command := exec.Command(sidecar, "--driver-address", endpoint, "--leader-elect=false", "--metrics-address=", "--health-address=")
+		command.Env = shellEnvironment(w.env)
+		command.Stdout, command.Stderr = log, log
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return command
+	}
+	w.sidecar = w.run()
+	t.Cleanup(w.kill)
+	return w
+}
+
+// kill is kill -9 of the sidecar.
+func (w *oldWorld) kill() {
+	_ = w.sidecar.Process.Kill() // it may have ended
+	_ = w.sidecar.Wait()         // killed: always an error
+}
+
+// killAt kills the sidecar when the driver has printed some more lines, and starts another one. With none, nothing is
+// killed.
+func (w *oldWorld) killAt(t *testing.T, printed, more int) {
+	t.Helper()
+	if more == 0 {
+		return
+	}
+	w.driver.await(t, printed+more)
+	w.kill()
+	w.sidecar = w.run()
+}
+
+// round claims a bucket with an access, stores an object in it, and deletes all again. The sidecar is killed when the
+// driver has printed a number of lines in each half. It returns how many lines each had.
+func (w *oldWorld) round(t *testing.T, name string, killMaking, killRemoving int) (makes, removes int) {
+	t.Helper()
+	manifest, err := os.ReadFile("testdata/olddriver/user.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "user.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(manifest), "NAME", name)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl := func(args ...string) string {
+		return w.up.kubectl(t, w.env, append([]string{"-n", "default"}, args...)...)
+	}
+	claim, access := "bucketclaim/"+name, "bucketaccess/"+name
+
+	printed := w.driver.printed()
+	kubectl("apply", "-f", file)
+	w.killAt(t, printed, killMaking)
+	kubectl("wait", "--for=condition=Provisioned", "--timeout=60s", claim, access)
+	makes = w.driver.printed() - printed
+
+	bucket := kubectl("get", claim, "-o", "jsonpath={.status.boundBucketName}")
+	given := w.up.environment(t, "--namespace", "default", "--secret", name)
+	if given["BUCKET_NAME"] != bucket {
+		t.Errorf("BUCKET_NAME is %q, and v1alpha1 was asked for %q", given["BUCKET_NAME"], bucket)
+	}
+	client := minioClient(t, given)
+	if _, err := client.PutObject(t.Context(), bucket, "hello.txt", strings.NewReader("hello"), 5, minio.PutObjectOptions{}); err != nil {
+		t.Fatalf("put: %v", err)
+	}
+	object, err := client.GetObject(t.Context(), bucket, "hello.txt", minio.GetObjectOptions{})
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	if got, err := io.ReadAll(object); err != nil || string(got) != "hello" {
+		t.Errorf("get: want what was stored, got %q, %v", got, err)
+	}
+	if err := client.RemoveObject(t.Context(), bucket, "hello.txt", minio.RemoveObjectOptions{}); err != nil {
+		t.Fatalf("remove: %v", err)
+	}
+
+	printed = w.driver.printed()
+	kubectl("delete", "--wait=false", access, claim)
+	w.killAt(t, printed, killRemoving)
+	kubectl("wait", "--for=delete", "--timeout=60s", access, claim, "secret/"+name)
+	kubectl("wait", "--for=delete", "--timeout=60s", "buckets.objectstorage.k8s.io/"+bucket)
+	if code := codeOf(listError(t, given)); code != "InvalidAccessKeyId" {
+		t.Errorf("the credential after its access was deleted: want InvalidAccessKeyId, got %q", code)
+	}
+	return makes, w.driver.printed() - printed
+}
+
+// inventory is what the store has: buckets, and users.
+func (w *oldWorld) inventory(t *testing.T) string {
+	t.Helper()
+	buckets, err := minioClient(t, w.root).ListBuckets(t.Context())
+	if err != nil {
+		t.Fatalf("list buckets: %v", err)
+	}
+	var names []string
+	for _, bucket := range buckets {
+		names = append(names, "bucket "+bucket.Name)
+	}
+	users, err := iam.New(iam.Options{
+		BaseEndpoint: aws.String(w.root["AWS_ENDPOINT_URL"]), Region: w.root["AWS_DEFAULT_REGION"],
+		Credentials: credentials.NewStaticCredentialsProvider(w.root["AWS_ACCESS_KEY_ID"], w.root["AWS_SECRET_ACCESS_KEY"], ""),
+	}).ListUsers(t.Context(), &iam.ListUsersInput{})
+	if err != nil {
+		t.Fatalf("list users: %v", err)
+	}
+	for _, user := range users.Users {
+		names = append(names, "user "+*user.UserName)
+	}
+	return strings.Join(names, "\n")
+}
+
+// A printer is a process whose lines are counted.
+type printer struct {
+	mu    sync.Mutex
+	more  *sync.Cond
+	lines []string
+	ended bool
+}
+
+// startPrinter starts a process, which ends with the test.
+func startPrinter(t *testing.T, command *exec.Cmd) *printer {
+	t.Helper()
+	p := &printer{}
+	p.more = sync.NewCond(&p.mu)
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stderr = command.Stdout
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := command.Start(); err != nil {
+		t.Skipf("%s cannot be started: %v", command.Path, err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // it may have ended
+		_ = command.Wait()         // killed: always an error
+	})
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			p.add(lines.Text(), false)
+		}
+		p.add("it ended", true)
+	}()
+	return p
+}
+
+func (p *printer) add(line string, ended bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines, p.ended = append(p.lines, line), ended
+	p.more.Broadcast()
+}
+
+func (p *printer) printed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.lines)
+}
+
+func (p *printer) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.lines, "\n")
+}
+
+// await waits until so many lines are printed.
+func (p *printer) await(t *testing.T, lines int) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.lines) < lines {
+		if p.ended {
+			t.Fatalf("the driver ended:\n%s", strings.Join(p.lines, "\n"))
+		}
+		p.more.Wait()
+	}
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/drivercmd/drivercmdtest"
+	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
+	"github.com/cooper-cosi/cooper/drivers/staticdriver"
+)
+
+func TestMain(m *testing.M) {
+	programtest.Main(main)
+	os.Exit(m.Run())
+}
+
+// TestBadStarts is about configurations; drivers/staticdriver tries the process itself.
+func TestBadStarts(t *testing.T) {
+	t.Parallel()
+	mistake := map[string]string{"STATIC_DRIVER_BUCKET_ID": "photos", "STATIC_DRIVER_DIRECTORY": "/nowhere", "STATIC_DRIVER_OBJECT_DATA": "ReadOnly"}
+	drivercmdtest.BadStarts(t, map[string]drivercmdtest.BadStart{
+		"no bucket":                 {Code: 1, Want: "buckets: at least one is needed; with variables, STATIC_DRIVER_BUCKET_ID names it"},
+		"a variable with a mistake": {Launch: drivercmdtest.Launch{Environment: mistake}, Code: 1, Want: "buckets.photos.credentials[0].directory: read the keys: open /nowhere"},
+	})
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	texts := []string{"[COOPER_CREDENTIAL_STORE]"}
+	for _, variable := range staticdriver.Format().Variables {
+		texts = append(texts, variable.Name)
+	}
+	drivercmdtest.Help(t, texts...)
+}

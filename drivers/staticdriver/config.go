@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package staticdriver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/internal/settings"
+	cosi "github.com/cooper-cosi/cooper/proto"
+)
+
+// DefaultName is the driver's name unless the configuration gives another.
+const DefaultName = "static.cooper.dev"
+
+// EnvironmentPrefix begins the environment variables that configure the driver.
+const EnvironmentPrefix = "STATIC_DRIVER_"
+
+// Config is the configuration of the driver, as its YAML file has it.
+type Config struct {
+	// DriverName is the name that Buckets and classes use. Default: static.cooper.dev.
+	DriverName string `json:"driverName,omitempty"`
+	// Buckets are the buckets that can be claimed, by the ID that a Bucket has as existingBucketID: letters, digits and
+	// . _ / -, at most 2048.
+	Buckets map[string]BucketConfig `json:"buckets"`
+}
+
+// BucketConfig is one bucket.
+type BucketConfig struct {
+	// Credentials are those that reach the bucket. An access gets the one that has the modes it asks for and no more in
+	// what it leaves open than it must; of equal ones the first.
+	Credentials []CredentialConfig `json:"credentials"`
+	// Endpoint is the URL at which the driver looks for a bucket of Cloud Storage, where it is not Google's; that of
+	// other protocols is in the Secret.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Insecure accepts endpoints without TLS, at which keys and objects can be read and changed on the way. Addresses
+	// of this host need no such word.
+	Insecure bool `json:"insecure,omitempty"`
+}
+
+// CredentialConfig is one credential, and what it may do at the store. The driver cannot see the latter: who writes
+// less than the truth here gives users more than they asked for.
+type CredentialConfig struct {
+	// Directory has a file for each key of a BucketAccess Secret, as a mounted Secret has: COSI_PROTOCOL, BUCKET_NAME,
+	// AWS_ACCESS_KEY_ID and so on. It is read again with every call.
+	Directory string `json:"directory"`
+	// ObjectData is what the credential may do with objects and, which goes with them, their metadata: ReadWrite,
+	// ReadOnly or WriteOnly.
+	ObjectData driverkit.Mode `json:"objectData,omitempty"`
+	// BucketMetadata is what it may do with the configuration of the bucket. Default: nothing.
+	BucketMetadata driverkit.Mode `json:"bucketMetadata,omitempty"`
+}
+
+// Format is how the configuration is written: as the YAML of a file or, for one bucket with one credential, as
+// environment variables.
+func Format() settings.Format[Config, BucketConfig] {
+	return settings.Format[Config, BucketConfig]{
+		Backend: "bucket", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
+		// The variables fill in the bucket of the ID, whatever their order.
+		Single: func(c *Config, b BucketConfig) error {
+			for id := range c.Buckets {
+				c.Buckets[id] = b
+			}
+			return nil
+		},
+	}
+}
+
+func variables() []settings.Variable[Config, BucketConfig] {
+	only := func(b *BucketConfig) *CredentialConfig {
+		if len(b.Credentials) == 0 {
+			b.Credentials = []CredentialConfig{{}}
+		}
+		return &b.Credentials[0]
+	}
+	return []settings.Variable[Config, BucketConfig]{
+		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BucketConfig, v string) { c.DriverName = v }},
+		{
+			Name: EnvironmentPrefix + "BUCKET_ID", Description: "The bucket's existingBucketID.",
+			Set: func(c *Config, _ *BucketConfig, v string) { c.Buckets = map[string]BucketConfig{v: {}} },
+		},
+		{
+			Name: EnvironmentPrefix + "DIRECTORY", Description: "Directory with the keys of a BucketAccess Secret.",
+			Set: func(_ *Config, b *BucketConfig, v string) { only(b).Directory = v },
+		},
+		{
+			Name: EnvironmentPrefix + "OBJECT_DATA", Description: "What that credential may do with objects: ReadWrite, ReadOnly or WriteOnly.",
+			Set: func(_ *Config, b *BucketConfig, v string) { only(b).ObjectData = driverkit.Mode(v) },
+		},
+		{
+			Name: EnvironmentPrefix + "BUCKET_METADATA", Description: "What it may do with the configuration of the bucket; nothing by default.",
+			Set: func(_ *Config, b *BucketConfig, v string) { only(b).BucketMetadata = driverkit.Mode(v) },
+		},
+		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of Cloud Storage; unset means Google's.", Set: func(_ *Config, b *BucketConfig, v string) { b.Endpoint = v }},
+		{
+			Name: EnvironmentPrefix + "INSECURE", Description: "true accepts endpoints without TLS at other hosts than this one.",
+			Set: func(_ *Config, b *BucketConfig, v string) { b.Insecure = v == "true" },
+		},
+	}
+}
+
+// complete fills in defaults and then says everything that is wrong, each with its field.
+func (c Config) complete() (Config, error) {
+	settings.Default(&c.DriverName, DefaultName)
+	var problems []error
+	if err := cosi.ValidateDriverName(c.DriverName); err != nil {
+		problems = append(problems, fmt.Errorf("driverName: %w", err))
+	}
+	if len(c.Buckets) == 0 {
+		problems = append(problems, errors.New("buckets: at least one is needed; with variables, "+EnvironmentPrefix+"BUCKET_ID names it"))
+	}
+	for id := range c.Buckets {
+		if err := cosi.ValidateBucketID(id); err != nil {
+			problems = append(problems, fmt.Errorf("buckets: the name %q: %w", id, err))
+		}
+	}
+	var more []error
+	c.Buckets, more = settings.Complete("buckets", c.Buckets, func(b BucketConfig) BucketConfig { return b }, BucketConfig.validate)
+	return c, errors.Join(append(problems, more...)...)
+}
+
+// validate reads the directories, too: what is missing in them is found at the start, and not by the first user.
+func (b BucketConfig) validate(bad settings.Bad) {
+	if len(b.Credentials) == 0 {
+		bad("credentials", "at least one is needed")
+	}
+	places := map[driverkit.Protocol]string{}
+	for i, one := range b.Credentials {
+		field := fmt.Sprintf("credentials[%d]", i)
+		checkMode(bad, field+".objectData", one.ObjectData)
+		checkMode(bad, field+".bucketMetadata", one.BucketMetadata)
+		if one.ObjectData == "" && one.BucketMetadata == "" {
+			bad(field, "objectData or bucketMetadata is needed: what the credential may do")
+		}
+		if one.Directory == "" {
+			bad(field+".directory", "is needed")
+			continue
+		}
+		found, err := read(one.Directory)
+		if err != nil {
+			bad(field+".directory", "%v", err)
+			continue
+		}
+		if first, ok := places[found.protocol]; ok && first != found.place() {
+			bad(field+".directory", "is for %s, but a credential before it is for %s: one bucket has one place", found.place(), first)
+			continue
+		}
+		places[found.protocol] = found.place()
+	}
+	b.endpoints().Check(bad, "https://s3.example.com")
+}
+
+func checkMode(bad settings.Bad, field string, mode driverkit.Mode) {
+	if !slices.Contains([]driverkit.Mode{"", driverkit.ReadWrite, driverkit.ReadOnly, driverkit.WriteOnly}, mode) {
+		bad(field, "%q is not one of: ReadWrite, ReadOnly, WriteOnly", mode)
+	}
+}
+
+// reach is how the buckets are reached, by their IDs.
+func (c Config) reach() map[string]settings.Reach {
+	all := map[string]settings.Reach{}
+	for id, bucket := range c.Buckets {
+		all[id] = bucket.endpoints()
+	}
+	return all
+}
+
+// endpoints are that of the configuration and those in the Secrets. Those that cannot be read are left out.
+func (b BucketConfig) endpoints() settings.Reach {
+	reach := settings.Reach{Insecure: b.Insecure, Endpoints: map[string]string{"endpoint": b.Endpoint}}
+	for i, one := range b.Credentials {
+		if given, err := read(one.Directory); err == nil {
+			reach.Endpoints[fmt.Sprintf("credentials[%d].directory", i)] = given.server()
+		}
+	}
+	return reach
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package staticdriver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+)
+
+// keyShared is the parameter by which an access class accepts credentials that others have, too.
+const keyShared = "acceptSharedCredential"
+
+// Options are what New needs.
+type Options struct {
+	// Config is the configuration. Defaults are filled in, so that a program need not.
+	Config Config
+	// Credentials keeps what accounts are for. Required.
+	Credentials credentials.Store
+	// Registerer takes the metrics of calls to stores. Default none.
+	Registerer prometheus.Registerer
+	// TracerProvider gets a span for each call to a store. Default OpenTelemetry's global provider.
+	TracerProvider trace.TracerProvider
+}
+
+// Driver implements driverkit.Driver and driverkit.IDGenerator.
+type Driver struct {
+	config Config
+	store  credentials.Store
+	calls  *driverkit.BackendCalls
+	info   driverkit.Info
+	// revision is that of what the directories held when they were last read.
+	revision atomic.Pointer[string]
+}
+
+var (
+	_ driverkit.Driver          = (*Driver)(nil)
+	_ driverkit.IDGenerator     = (*Driver)(nil)
+	_ driverkit.BackendsChecker = (*Driver)(nil)
+)
+
+// New makes a driver. It makes no calls: a store that is down does not keep the driver from starting.
+func New(options Options) (*Driver, error) {
+	config, err := options.Config.complete()
+	if err != nil {
+		return nil, err
+	}
+	if options.Credentials == nil {
+		return nil, errors.New("make the driver for buckets without a driver: it needs a credential store")
+	}
+	calls, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{
+		DriverName: config.DriverName, Registerer: options.Registerer, TracerProvider: options.TracerProvider, Name: callName,
+	})
+	if err != nil {
+		return nil, err
+	}
+	made := &Driver{config: config, store: options.Credentials, calls: calls}
+	if made.info, err = declare(config); err != nil {
+		return nil, err
+	}
+	made.note()
+	return made, nil
+}
+
+// AccessParameters are those that a BucketAccessClass can have.
+func AccessParameters() driverkit.Parameters {
+	return driverkit.Parameters{keyShared: {
+		Description: "\"true\" accepts that an access gets a credential that others have, too, and that no revocation ends. Without it accesses are refused.",
+		Check:       driverkit.Boolean,
+	}}
+}
+
+// declare says what all credentials together can be.
+func declare(config Config) (driverkit.Info, error) {
+	info := driverkit.Info{
+		Name: config.DriverName, KeepsDisallowedModes: true,
+		AccessParameters: AccessParameters(),
+	}
+	for _, bucket := range config.Buckets {
+		for _, one := range bucket.Credentials {
+			found, err := read(one.Directory)
+			if err != nil {
+				return info, err
+			}
+			info.Protocols = add(info.Protocols, found.protocol)
+			info.Modes.ObjectData = add(info.Modes.ObjectData, one.ObjectData)
+			info.Modes.BucketMetadata = add(info.Modes.BucketMetadata, one.BucketMetadata)
+		}
+	}
+	slices.Sort(info.Protocols)
+	slices.Sort(info.Modes.ObjectData)
+	slices.Sort(info.Modes.BucketMetadata)
+	info.Modes.ObjectMetadata = info.Modes.ObjectData
+	return info, nil
+}
+
+// Info implements driverkit.Driver.
+func (d *Driver) Info() driverkit.Info {
+	info := d.info
+	info.Revision = *d.revision.Load()
+	return info
+}
+
+// note reads everything again. The revision changes when an administrator has exchanged something, so that it reaches
+// the Secrets of users.
+func (d *Driver) note() {
+	type visible struct {
+		Config      CredentialConfig
+		Info        driverkit.BucketInfo
+		Authorities string
+		Mark        string
+	}
+	all := map[string]visible{}
+	for id, bucket := range d.config.Buckets {
+		for i, one := range bucket.Credentials {
+			if found, err := read(one.Directory); err == nil { // if not, the call that needs it says so
+				all[id+" "+strconv.Itoa(i)] = visible{one, found.info, found.credential.CertificateAuthority, found.mark}
+			}
+		}
+	}
+	revision, _ := driverkit.Digest(all) // strings have a JSON
+	d.revision.Store(&revision)
+}
+
+func add[T ~string](list []T, one T) []T {
+	if one == "" || slices.Contains(list, one) {
+		return list
+	}
+	return append(list, one)
+}
+
+// BucketID implements driverkit.IDGenerator.
+func (d *Driver) BucketID(context.Context, driverkit.BucketIDRequest) (string, error) {
+	return "", d.makesNone()
+}
+
+// CreateBucket implements driverkit.Driver.
+func (d *Driver) CreateBucket(context.Context, driverkit.CreateBucketRequest) (driverkit.BucketInfo, error) {
+	return driverkit.BucketInfo{}, d.makesNone()
+}
+
+// makesNone names no bucket: they are not for everybody who can make a claim.
+func (d *Driver) makesNone() error {
+	return driverkit.InvalidArgument("driver %s makes no buckets: it hands out those that an administrator configured; "+
+		"claim one by existingBucketName, once an administrator has made a Bucket with its existingBucketID", d.config.DriverName)
+}
+
+// GetBucket implements driverkit.Driver.
+func (d *Driver) GetBucket(ctx context.Context, request driverkit.GetBucketRequest) (driverkit.BucketInfo, error) {
+	config, err := d.bucket(request.BucketID)
+	if err != nil {
+		return driverkit.BucketInfo{}, err
+	}
+	var info driverkit.BucketInfo
+	for _, one := range config.Credentials {
+		found, err := read(one.Directory)
+		if err != nil {
+			return driverkit.BucketInfo{}, unreadable(request.BucketID, err)
+		}
+		if supports(info, found.protocol) {
+			continue // one look for each protocol is enough
+		}
+		if err := d.look(ctx, request.BucketID, config, found); err != nil {
+			return driverkit.BucketInfo{}, err
+		}
+		info = merge(info, found.info)
+	}
+	for _, protocol := range request.Protocols {
+		if !supports(info, protocol) {
+			return driverkit.BucketInfo{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", request.BucketID, protocol)
+		}
+	}
+	return info, nil
+}
+
+// merge adds what is known by another protocol.
+func merge(info, other driverkit.BucketInfo) driverkit.BucketInfo {
+	return driverkit.BucketInfo{S3: cmp.Or(info.S3, other.S3), Azure: cmp.Or(info.Azure, other.Azure), GCS: cmp.Or(info.GCS, other.GCS)}
+}
+
+func supports(info driverkit.BucketInfo, protocol driverkit.Protocol) bool {
+	return map[driverkit.Protocol]bool{driverkit.S3: info.S3 != nil, driverkit.Azure: info.Azure != nil, driverkit.GCS: info.GCS != nil}[protocol]
+}
+
+func (d *Driver) bucket(id string) (BucketConfig, error) {
+	config, ok := d.config.Buckets[id]
+	if !ok {
+		return config, driverkit.NotFound("bucket %s is none that an administrator configured for driver %s", id, d.config.DriverName)
+	}
+	return config, nil
+}
+
+func unreadable(id string, err error) error {
+	return driverkit.FailedPrecondition("bucket %s: a credential that the administrator gave for it cannot be read; the driver's log says which", id).WithDetail(err)
+}
+
+// DeleteBucket implements driverkit.Driver. A bucket that is not configured is none of this driver's.
+func (d *Driver) DeleteBucket(_ context.Context, request driverkit.DeleteBucketRequest) error {
+	if _, ok := d.config.Buckets[request.BucketID]; !ok {
+		return nil
+	}
+	return driverkit.FailedPrecondition("bucket %s was there before COSI, and driver %s deletes none; set the deletionPolicy of its Bucket to Retain",
+		request.BucketID, d.config.DriverName)
+}
+
+// AccountID implements driverkit.IDGenerator: the name is the ID.
+func (d *Driver) AccountID(_ context.Context, request driverkit.AccountIDRequest) (string, error) {
+	return request.Name, d.accept(request.AccessSpec)
+}
+
+// accept refuses what no given credential can be.
+func (d *Driver) accept(spec driverkit.AccessSpec) error {
+	if !spec.Parameters.Bool(keyShared) {
+		return driverkit.InvalidArgument("credentials of driver %s are given by an administrator: others have the same one, and it is not revoked with the access; "+
+			"an administrator can accept that with the parameter %s: \"true\" of the BucketAccessClass", d.config.DriverName, keyShared)
+	}
+	if spec.Rotation != "" {
+		return driverkit.InvalidArgument("credentials of driver %s are exchanged by an administrator, at the store and in the driver's Secret", d.config.DriverName)
+	}
+	return nil
+}
+
+// GrantAccess implements driverkit.Driver.
+func (d *Driver) GrantAccess(ctx context.Context, request driverkit.GrantAccessRequest) (driverkit.Access, error) {
+	if err := d.accept(request.AccessSpec); err != nil {
+		return driverkit.Access{}, err
+	}
+	wanted := request.Buckets[0] // the kit admits one: no account reaches several
+	config, err := d.bucket(wanted.BucketID)
+	if err != nil {
+		return driverkit.Access{}, err
+	}
+	found, err := choose(config, wanted, request.AccessSpec)
+	if err != nil {
+		return driverkit.Access{}, err
+	}
+	if err := d.look(ctx, wanted.BucketID, config, found); err != nil {
+		return driverkit.Access{}, err
+	}
+	hash, err := driverkit.Digest(request.AccessSpec)
+	if err != nil {
+		return driverkit.Access{}, err
+	}
+	if err := credentials.NoteGiven(ctx, d.store, request.AccountID, hash); err != nil {
+		return driverkit.Access{}, err
+	}
+	return driverkit.Access{Buckets: map[string]driverkit.BucketInfo{wanted.BucketID: found.info}, Credential: found.credential, Shared: true}, nil
+}
+
+// choose returns the credential that has the modes that are asked for, no mode that is disallowed, and the least in
+// what is left open.
+func choose(config BucketConfig, wanted driverkit.BucketAccess, spec driverkit.AccessSpec) (given, error) {
+	var found given
+	var refusal error
+	var offered []string
+	fewest := math.MaxInt
+	for _, one := range config.Credentials {
+		candidate, err := read(one.Directory)
+		if err != nil {
+			return given{}, unreadable(wanted.BucketID, err)
+		}
+		if candidate.protocol != spec.Protocol {
+			continue
+		}
+		offered = append(offered, one.modes())
+		effective := driverkit.BucketAccess{
+			BucketID: wanted.BucketID, ObjectData: one.ObjectData, ObjectMetadata: one.ObjectData, BucketMetadata: one.BucketMetadata,
+		}
+		if !fits(wanted, effective) || one.rights() >= fewest {
+			continue
+		}
+		if err := spec.Disallowed.Check(effective); err != nil {
+			refusal = err
+			continue
+		}
+		found, fewest = candidate, one.rights()
+	}
+	switch {
+	case fewest < math.MaxInt:
+		return found, nil
+	case refusal != nil:
+		return given{}, refusal
+	case len(offered) == 0:
+		return given{}, driverkit.InvalidArgument("bucket %s has no credential for protocol %s", wanted.BucketID, spec.Protocol)
+	default:
+		return given{}, driverkit.InvalidArgument("bucket %s: no credential that the administrator gave has exactly these access modes; there are: %s",
+			wanted.BucketID, strings.Join(offered, "; "))
+	}
+}
+
+// fits reports whether a credential has the modes that are asked for, neither less nor more.
+func fits(wanted, has driverkit.BucketAccess) bool {
+	is := func(asked, given driverkit.Mode) bool { return asked == driverkit.Any || asked == given }
+	return is(wanted.ObjectData, has.ObjectData) && is(wanted.ObjectMetadata, has.ObjectMetadata) && is(wanted.BucketMetadata, has.BucketMetadata)
+}
+
+// rights counts what the credential may do, to compare it with others.
+func (c CredentialConfig) rights() int {
+	weight := map[driverkit.Mode]int{driverkit.ReadWrite: 2, driverkit.ReadOnly: 1, driverkit.WriteOnly: 1}
+	return weight[c.ObjectData] + weight[c.BucketMetadata]
+}
+
+// modes says what the credential may do, for users.
+func (c CredentialConfig) modes() string {
+	var parts []string
+	if c.ObjectData != "" {
+		parts = append(parts, "objectData and objectMetadata "+string(c.ObjectData))
+	}
+	if c.BucketMetadata != "" {
+		parts = append(parts, "bucketMetadata "+string(c.BucketMetadata))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// RevokeAccess implements driverkit.Driver. The credential goes on to work, which the class has accepted.
+func (d *Driver) RevokeAccess(ctx context.Context, request driverkit.RevokeAccessRequest) error {
+	return credentials.ForgetGiven(ctx, d.store, request.AccountID)
+}
+
+// CheckBackends implements driverkit.BackendsChecker: each bucket is there, by its ID. It also notes what was exchanged.
+func (d *Driver) CheckBackends(ctx context.Context) map[string]error {
+	d.note()
+	buckets := driverkit.Backends[string]{ByName: map[string]string{}}
+	for id := range d.config.Buckets {
+		buckets.ByName[id] = id
+	}
+	return buckets.Ping(ctx, func(ctx context.Context, id string) error {
+		_, err := d.GetBucket(ctx, driverkit.GetBucketRequest{BucketID: id})
+		return err
+	})
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs what tests need of npm into the user's cache, once, and prints where the packages are:
+#   hack/npm.sh azurite   Azurite, with which fakes/azurefake is compared
+#   hack/npm.sh grpc      gRPC for testenv/olddriver
+# It needs Node and npm; nothing of these packages is imported.
+set -euo pipefail
+case ${1:-} in
+azurite) packages=(azurite@3.37.0) ;;
+grpc) packages=(@grpc/grpc-js@1.14.7 @grpc/proto-loader@0.8.1) ;;
+*) echo "hack/npm.sh: say azurite or grpc" >&2 && exit 2 ;;
+esac
+dir=${XDG_CACHE_HOME:-$HOME/.cache}/cooper/stores/$1
+echo "$dir/node_modules"
+if [ "$(cat "$dir/version" 2>/dev/null)" = "${packages[*]}" ]; then
+  exit 0
+fi
+mkdir -p "$(dirname "$dir")"
+tmp=$(mktemp -d "$dir.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$tmp" "${packages[@]}" >&2
+echo "${packages[*]}" >"$tmp/version"
+rm -rf "$dir"
+mv "$tmp" "$dir"

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// modesOfOldGrants is the parameter of a class that says what a driver of v1alpha1 grants.
+const modesOfOldGrants = "cooper.dev/access-modes"
+
+// escapedColon is the colon in IDs of accounts of the fake, as the status has it.
+const escapedColon = "..3A"
+
+// old reports whether the driver of this world speaks v1alpha1.
+func (w *world) old() bool { return w.setup.fake.Speaks == driverfake.V1alpha1 }
+
+// asked adds what a driver of v1alpha1 was perhaps asked for and has not told the ID of, and names accounts as that
+// driver does.
+func (s *state) asked(buckets []cosiapi.Bucket, accesses []cosiapi.BucketAccess) {
+	for i := range buckets {
+		if name := buckets[i].Annotations[cosiapi.AskedForAnnotation]; name != "" && buckets[i].Status.BucketID == "" {
+			s.buckets[driverfake.OldBucketPrefix+name] = &buckets[i]
+		}
+	}
+	s.accounts = map[string]*cosiapi.BucketAccess{}
+	for i := range accesses {
+		if a := &accesses[i]; a.Status.AccountID != "" || a.Status.Cleanup == cosiapi.CleanupPending {
+			s.accounts[driverfake.OldAccountPrefix+cosiapi.AccountNameFor(a.UID)] = a
+		}
+	}
+}
+
+// TestCrashWithADriverOfV1alpha1 replays the flows that such a driver can serve, with crashes of both sides. What the
+// driver made and nobody knows the ID of is asked for by name, at any moment.
+func TestCrashWithADriverOfV1alpha1(t *testing.T) {
+	t.Parallel()
+	names := slices.DeleteFunc(flowNames(), func(name string) bool { return name == "an access to two" || name == "a rotation" })
+	count := &tally{recorded: map[string]bool{}, replayed: map[string]bool{}}
+	eachFlow(t, fulltest.Sample(t, names, 1, len(names)), func(t *testing.T, f flow) {
+		f.recording = &recording{} // this driver makes other writes
+		replay(t, f, setup{fake: driverfake.Options{Speaks: driverfake.V1alpha1}}, count)
+	})
+}
+
+// TestWhatV1alpha1CannotExpress asks for it as users do. Nothing is made, the claims work on, and all goes.
+func TestWhatV1alpha1CannotExpress(t *testing.T) {
+	t.Parallel()
+	covers(t, "one-phase-cannot-express")
+	w := start(t, setup{fake: driverfake.Options{Speaks: driverfake.V1alpha1}})
+	w.newClass("fast")
+	w.newAccessClass("keys", multiBucket)
+	w.newAccessClass("unsaid", func(class *cosiapi.BucketAccessClassSpec) { delete(class.Parameters, modesOfOldGrants) })
+	photos, _ := w.provisioned("photos", "fast")
+	films, _ := w.provisioned("films", "fast")
+	for reason, access := range map[string]*cosiapi.BucketAccess{
+		"is for one bucket, and not for 2":              w.access("two", "keys", "photos", "films"),
+		"and not objectData=ReadOnly":                   w.asking("reader", cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}),
+		"and not bucketMetadata=ReadOnly":               w.asking("looker", cosiapi.BucketAccessModes{BucketMetadata: cosiapi.BucketAccessModeReadOnly}),
+		"must say in the parameter " + modesOfOldGrants: w.access("unsaid", "unsaid", "photos"),
+	} {
+		w.create(access)
+		said := w.condition(access, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+		if !strings.Contains(said, reason) {
+			t.Errorf("want %q, got %s", reason, said)
+		}
+		w.delete(access)
+		w.gone(access, secret(access, 0))
+	}
+	if calls := w.driver.Calls(driverfake.GrantAccess, driverfake.RevokeAccess); len(calls) != 0 {
+		t.Errorf("nothing was made, and the driver was asked: %v", calls)
+	}
+	access := w.granted("app", "keys", "photos")
+	w.consistent()
+	w.delete(access, photos, films)
+	w.gone(access, photos, films, bucketFor(photos), bucketFor(films))
+	w.empty()
+}
+
+// asking is an access to photos with other modes, not created yet.
+func (w *world) asking(name string, modes cosiapi.BucketAccessModes) *cosiapi.BucketAccess {
+	access := w.access(name, "keys", "photos")
+	access.Spec.BucketClaims[0].AccessModes = modes
+	return access
+}
+
+// empty waits until nothing is left in the backend.
+func (w *world) empty() {
+	w.t.Helper()
+	w.eventually("nothing is left in the backend", func(context.Context) error {
+		if left := w.driver.Inventory(); len(left.Buckets)+len(left.Accounts) > 0 {
+			return fmt.Errorf("there are %+v", left)
+		}
+		return nil
+	})
+}
+
+// TestDeletedBeforeV1alpha1HasToldTheID loses the response of each creation, kills the sidecar, and lets users delete
+// what nobody knows the ID of. Nothing goes before it is known, and nothing stays.
+func TestDeletedBeforeV1alpha1HasToldTheID(t *testing.T) {
+	t.Parallel()
+	covers(t, "one-phase-deleted-early")
+	for _, lost := range []driverfake.RPC{driverfake.CreateBucket, driverfake.GrantAccess} {
+		t.Run(string(lost), func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{backoff: patient(), fake: driverfake.Options{Speaks: driverfake.V1alpha1}})
+			w.newClass("fast")
+			w.newAccessClass("keys")
+			find := w.driver.Script(driverfake.Fault{RPC: lost, Times: driverfake.Always, AfterEffect: true, Code: codes.Unavailable})
+			claim, access := w.newClaim("photos", "fast"), w.access("app", "keys", "photos")
+			w.create(access)
+			w.awaitCalls(driverfake.Started(1), lost)
+			dead := w.process(theSidecar)
+			dead.die()
+			dead.awaitEnd()
+			w.known()
+			w.delete(access, claim)
+			asked := len(w.driver.Calls(lost))
+			w.runSidecar()
+			w.awaitCalls(driverfake.Started(asked+1), lost)
+			if bucket := bucketFor(claim); !w.exists(bucket) {
+				t.Error("the Bucket went before its ID was known")
+			}
+			find()
+			w.gone(access, secret(access, 0), claim, bucketFor(claim))
+			w.empty()
+		})
+	}
+}
+
+// TestDriverOfV1alpha1IsReplaced replaces the driver by one of v1alpha2 in the middle of its work, and takes that back.
+// What is complete goes on under its ID, what was begun waits for the generation that began it, and nothing is made twice.
+func TestDriverOfV1alpha1IsReplaced(t *testing.T) {
+	t.Parallel()
+	covers(t, "one-phase-replaced")
+	backend := filepath.Join(t.TempDir(), "backend.json")
+	w := start(t, setup{backoff: patient(), fake: driverfake.Options{Speaks: driverfake.V1alpha1, StateFile: backend}})
+	w.newClass("fast")
+	w.newAccessClass("keys")
+	claim, bucket := w.provisioned("photos", "fast")
+	access := w.granted("app", "keys", "photos")
+	find := w.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Times: driverfake.Always, AfterEffect: true, Code: codes.Unavailable})
+	begun := w.newClaim("begun", "fast")
+	w.awaitCalls(driverfake.Started(2), driverfake.CreateBucket)
+	find()
+
+	// The driver's vendor calls accounts by the IDs that the status has.
+	w.replaceDriver("", backend, func(state string) string {
+		return strings.ReplaceAll(state, driverfake.OldAccountPrefix, "acct"+escapedColon)
+	})
+	said := w.condition(bucketFor(begun), cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+	if !strings.Contains(said, "a driver with one phase was asked") {
+		t.Errorf("want the reason why the bucket waits, got %s", said)
+	}
+	account := get(w, access).Status.AccountID
+	if id := get(w, bucket).Status.BucketID; id != driverfake.OldBucketPrefix+bucket.Name {
+		t.Errorf("the bucket ID is %q now", id)
+	}
+	w.newAccessClass("new")
+	later := w.granted("later", "new", "photos")
+	fresh, _ := w.provisioned("fresh", "fast")
+	w.settled()
+	if left := w.driver.Inventory(); len(left.Buckets) != 3 || len(left.Accounts) != 2 {
+		t.Errorf("want three buckets and two accounts, got %+v", left)
+	}
+	w.delete(access, later, claim)
+	w.gone(access, later, claim, bucket)
+	if revoked := w.driver.CallsFor(account, driverfake.RevokeAccess); len(revoked) == 0 {
+		t.Errorf("account %s was not revoked by its ID", account)
+	}
+	w.delete(begun)
+	w.condition(bucketFor(begun), cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
+
+	w.replaceDriver(driverfake.V1alpha1, backend, func(state string) string { return state })
+	w.gone(begun, bucketFor(begun))
+	w.delete(fresh)
+	w.gone(fresh, bucketFor(fresh))
+	w.empty()
+}
+
+// replaceDriver ends the driver and its sidecar, changes the backend, and starts both with another generation.
+func (w *world) replaceDriver(speaks driverfake.Generation, backend string, change func(string) string) {
+	w.t.Helper()
+	w.stop(theSidecar)
+	w.must(w.server.Stop())
+	state, err := os.ReadFile(backend)
+	w.must(errors.Join(err, os.WriteFile(backend, []byte(change(string(state))), 0o600)))
+	w.setup.fake.Speaks = speaks
+	w.startDriver()
+	w.runSidecar()
+}

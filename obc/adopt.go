@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kinds"
+)
+
+// Adoption says which claims of another provisioner are to move to COSI, and how.
+type Adoption struct {
+	// StorageClass is the other provisioner's; Namespace and Name limit the plan to some of its claims.
+	StorageClass, Namespace, Name string
+	// AccessClass is the BucketAccessClass of the new credentials; its driver serves the buckets from now on.
+	AccessClass string
+	// IDPrefix comes before the name of a bucket in the driver's ID of it.
+	IDPrefix string
+	// Suffix is added to the name of a claim for that of the new one, of its Secret and of its ConfigMap.
+	Suffix string
+}
+
+// Plan writes what is to be done to move claims to COSI: comments for people, and the manifests to apply. It only
+// reads. What is done already is said to be, so that it can be asked again at any time.
+func Plan(ctx context.Context, config *rest.Config, a Adoption, to io.Writer) error {
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("plan: cannot reach the API server at %s: %w", config.Host, err)
+	}
+	access := &cosiapi.BucketAccessClass{}
+	if found, err := read(ctx, c, "", a.AccessClass, access); err != nil || !found {
+		return errors.Join(fmt.Errorf("there is no BucketAccessClass %q: create it first", a.AccessClass), err)
+	}
+	claims := &objectbucket.ObjectBucketClaimList{}
+	if err := c.List(ctx, claims, client.InNamespace(a.Namespace)); err != nil {
+		return fmt.Errorf("list claims: %w", err)
+	}
+	planned := 0
+	for i := range claims.Items {
+		claim := &claims.Items[i]
+		if claim.Spec.StorageClassName != a.StorageClass || a.Name != "" && claim.Name != a.Name {
+			continue
+		}
+		planned++
+		m, err := a.survey(ctx, c, claim, access)
+		if err != nil {
+			return err
+		}
+		if err := m.write(to); err != nil {
+			return err
+		}
+	}
+	if planned == 0 {
+		return fmt.Errorf("no ObjectBucketClaim of StorageClass %q was found", a.StorageClass)
+	}
+	return nil
+}
+
+// A move is what is known of one claim and what is to be made for it.
+type move struct {
+	claim   *objectbucket.ObjectBucketClaim
+	bucket  *objectbucket.ObjectBucket
+	storage *storagev1.StorageClass
+	made    *objectbucket.ObjectBucketClaim
+	// has is the new claim as it is, nil if there is none.
+	has *objectbucket.ObjectBucketClaim
+	// skip is why nothing can be planned.
+	skip string
+}
+
+// survey looks at one claim.
+func (a Adoption) survey(ctx context.Context, reader client.Reader, claim *objectbucket.ObjectBucketClaim, access *cosiapi.BucketAccessClass) (move, error) {
+	m := move{claim: claim}
+	bucket, has := &objectbucket.ObjectBucket{}, &objectbucket.ObjectBucketClaim{}
+	found, err := read(ctx, reader, "", claim.Spec.ObjectBucketName, bucket)
+	switch {
+	case claim.Spec.ObjectBucketName == "" || claim.Status.Phase != objectbucket.PhaseBound:
+		m.skip = "it is not bound"
+		return m, nil
+	case err != nil:
+		return m, err
+	case !found || !isOf(bucket, claim): // which the claim's user could write into it
+		m.skip = fmt.Sprintf("ObjectBucket %q is not of this claim", claim.Spec.ObjectBucketName)
+		return m, nil
+	case bucket.Spec.Endpoint == nil || bucket.Spec.Endpoint.BucketName == "":
+		m.skip = fmt.Sprintf("ObjectBucket %q does not say which bucket it has", claim.Spec.ObjectBucketName)
+		return m, nil
+	}
+	if _, ours := decisionOf(bucket); ours {
+		m.skip = "it is COSI's already"
+		return m, nil
+	}
+	m.bucket = bucket
+	m.storage, m.made = a.manifests(claim, bucket, access)
+	if found, err = read(ctx, reader, m.made.Namespace, m.made.Name, has); found {
+		m.has = has
+	}
+	return m, err
+}
+
+// isOf reports whether an ObjectBucket, which only provisioners and administrators write, was made for a claim.
+func isOf(bucket *objectbucket.ObjectBucket, claim *objectbucket.ObjectBucketClaim) bool {
+	ref := bucket.Spec.ClaimRef
+	return ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name && (ref.UID == "" || ref.UID == claim.UID)
+}
+
+// manifests are the StorageClass of one bucket, which no other namespace may use, and the new claim. A namespace has no
+// dot in its name, so that no two claims have a StorageClass of the same name.
+func (a Adoption) manifests(claim *objectbucket.ObjectBucketClaim, bucket *objectbucket.ObjectBucket, access *cosiapi.BucketAccessClass) (*storagev1.StorageClass, *objectbucket.ObjectBucketClaim) {
+	storage := &storagev1.StorageClass{
+		TypeMeta:    metav1.TypeMeta{APIVersion: storagev1.SchemeGroupVersion.String(), Kind: "StorageClass"},
+		ObjectMeta:  metav1.ObjectMeta{Name: "cosi." + claim.Namespace + "." + claim.Name},
+		Provisioner: access.Spec.DriverName + objectbucket.ProvisionerSuffix,
+		Parameters: map[string]string{
+			paramBucket: a.IDPrefix + bucket.Spec.Endpoint.BucketName, paramAccessClass: access.Name, paramNamespaces: claim.Namespace,
+		},
+		ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimRetain),
+	}
+	made := &objectbucket.ObjectBucketClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: objectbucket.GroupVersion().String(), Kind: "ObjectBucketClaim"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name + a.Suffix},
+		Spec:       objectbucket.ObjectBucketClaimSpec{StorageClassName: storage.Name},
+	}
+	return storage, made
+}
+
+// write prints the plan of one claim.
+func (m move) write(to io.Writer) error {
+	name := m.claim.Namespace + "/" + m.claim.Name
+	if m.skip != "" {
+		_, err := fmt.Fprintf(to, "# %s is left out: %s.\n", name, m.skip)
+		return err //nolint:wrapcheck // standard output
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "# %s has bucket %q.\n", name, m.bucket.Spec.Endpoint.BucketName)
+	fmt.Fprintf(&text, "# 1. %sIts old provisioner must not delete the bucket:\n", done(m.bucket.Spec.ReclaimPolicy == string(corev1.PersistentVolumeReclaimRetain)))
+	fmt.Fprintf(&text, "#      kubectl patch objectbuckets.objectbucket.io %s --type=merge -p '{\"spec\":{\"reclaimPolicy\":\"Retain\"}}'\n", m.bucket.Name)
+	fmt.Fprintf(&text, "# 2. %sApply what follows, and wait until claim %q is bound.\n", done(m.has != nil && m.has.Status.Phase == objectbucket.PhaseBound), m.made.Name)
+	fmt.Fprintf(&text, "# 3. Let applications read Secret and ConfigMap %q in the place of %q. The old credential goes on to work.\n", m.made.Name, m.claim.Name)
+	text.WriteString("# 4. Retire the old claim by hand when nobody uses it any more, and not before 1 is done:\n")
+	fmt.Fprintf(&text, "#      kubectl -n %s delete objectbucketclaims.objectbucket.io %s\n", m.claim.Namespace, m.claim.Name)
+	for _, object := range []client.Object{m.storage, m.made} {
+		manifest, err := kinds.Manifest(object)
+		if err != nil {
+			return fmt.Errorf("manifest: %w", err)
+		}
+		text.WriteString("---\n" + manifest)
+	}
+	text.WriteString("---\n")
+	_, err := io.WriteString(to, text.String())
+	return err
+}
+
+func done(is bool) string {
+	if is {
+		return "(done) "
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// unwatched is how long an object is waited for at most that no watch may tell of.
+const unwatched = time.Second
+
+// poll is how often a Secret or ConfigMap is looked at that somebody is about to change, which no watch tells.
+const poll = 5 * time.Second
+
+// deliveredAnnotation is on the Secret of an access: the rotation that its credential was made for.
+const deliveredAnnotation = "cooper.dev/delivered-rotation"
+
+// fetch reads the access's Secret. It must be the access's own: whatever else has its name is not for others to see.
+func (r *reconciler) fetch(ctx context.Context, w *work) (step.Verdict, error) {
+	secret := &corev1.Secret{}
+	found, err := read(ctx, r.Live, w.access.Namespace, w.access.Name, secret)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if !found || !ownedBy(secret, w.access.UID) || len(secret.Data[secretkeys.S3AccessSecretKey]) == 0 {
+		return step.WaitAtMost(unwatched, "Secret "+w.access.Name), nil
+	}
+	w.granted = secret.Data
+	asked := w.access.Annotations[cosiapi.RotateAnnotation]
+	w.rotating = asked != "" && asked != secret.Annotations[deliveredAnnotation]
+	return step.Next(), nil
+}
+
+// secret delivers the credential under the claim's name.
+func (r *reconciler) secret(ctx context.Context, w *work) (step.Verdict, error) {
+	secret := &corev1.Secret{}
+	return r.deliver(ctx, w, secret, func() {
+		if secret.Type == "" {
+			secret.Type = corev1.SecretTypeOpaque
+		}
+		secret.Data = credential(w.granted)
+	})
+}
+
+// config delivers what else applications read.
+func (r *reconciler) config(ctx context.Context, w *work) (step.Verdict, error) {
+	configMap := &corev1.ConfigMap{}
+	return r.deliver(ctx, w, configMap, func() { configMap.Data = config(w.granted) })
+}
+
+// deliver establishes that the Secret or ConfigMap of the claim's name is as fill makes it. Somebody else's is left
+// alone. One that its user deleted is let go and made again.
+func (r *reconciler) deliver(ctx context.Context, w *work, object client.Object, fill func()) (step.Verdict, error) {
+	found, err := read(ctx, r.Live, w.claim.Namespace, w.claim.Name, object)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if found && !ownedBy(object, w.uid) {
+		_, err := r.report(ctx, w, refuse("%s belongs to somebody else. Delete or rename it, or create this claim with another name.", objects.Name(object)))
+		return step.WaitAtMost(poll, "the deletion of "+objects.Name(object)), err
+	}
+	if found && object.GetDeletionTimestamp() != nil {
+		_, err := r.Patch(ctx, object, func() { strip(object) })
+		if client.IgnoreNotFound(err) != nil {
+			return step.Verdict{}, err
+		}
+		return step.WaitAtMost(unwatched, objects.Name(object)+", which is being deleted"), nil
+	}
+	if found {
+		_, err := r.Patch(ctx, object, func() { adorn(object, w.decision); fill() })
+		return r.written(ctx, w, object, err)
+	}
+	object.SetNamespace(w.claim.Namespace)
+	object.SetName(w.claim.Name)
+	object.SetOwnerReferences([]metav1.OwnerReference{ownerOf(w.claim)})
+	adorn(object, w.decision)
+	fill()
+	return r.written(ctx, w, object, r.Client.Create(ctx, object))
+}
+
+// bound tells ObjectBucket and claim what they got. The claim's phase comes last: it says that all is there.
+func (r *reconciler) bound(ctx context.Context, w *work) (step.Verdict, error) {
+	endpoint := endpointOf(w.granted)
+	if _, err := r.Patch(ctx, w.bucket, func() { w.bucket.Spec.Endpoint = endpoint }); err != nil {
+		return step.Verdict{}, err
+	}
+	if w.claim.Spec.ObjectBucketName == "" {
+		if _, err := r.Patch(ctx, w.claim, func() { refer(w, endpoint.BucketName) }); err != nil {
+			return step.Verdict{}, err
+		}
+	}
+	if _, err := r.PatchStatus(ctx, w.bucket, func() { w.bucket.Status.Phase = objectbucket.PhaseBound }); err != nil {
+		return step.Verdict{}, err
+	}
+	before := w.claim.Status.Phase
+	if _, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Phase, w.claim.Status.Message = objectbucket.PhaseBound, "" }); err != nil {
+		return step.Verdict{}, err
+	}
+	if before != objectbucket.PhaseBound {
+		r.Finished(w.DriverName(), metrics.OperationCreate, w.claim.CreationTimestamp)
+	}
+	if w.rotating {
+		return step.WaitAtMost(poll, "the next credential of "+conditions.Names("BucketAccess", w.access.Name)), nil
+	}
+	return step.Done(), nil
+}
+
+// refer writes into the claim's spec what it got: the reference that the provisioners of today write, and those of the
+// design, which are dropped where the definition of the kind does not have them.
+func refer(w *work, bucketName string) {
+	s := &w.claim.Spec
+	s.BucketName, s.ObjectBucketName = bucketName, w.bucket.Name
+	s.ObjectBucketRef = &objectbucket.Reference{APIVersion: objectbucket.GroupVersion().String(), Kind: "ObjectBucket", Name: w.bucket.Name}
+	s.ConfigMapRef = &objectbucket.Reference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.claim.Namespace, Name: w.claim.Name}
+	s.SecretRef = &objectbucket.Reference{APIVersion: "v1", Kind: "Secret", Namespace: w.claim.Namespace, Name: w.claim.Name}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/metrics"
+	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// released says on the ObjectBucket that its claim is on its way out.
+func (r *reconciler) released(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.bucket == nil {
+		return step.Next(), nil
+	}
+	_, err := r.PatchStatus(ctx, w.bucket, func() { w.bucket.Status.Phase = objectbucket.PhaseReleased })
+	return step.Next(), err
+}
+
+// withdraw deletes BucketAccess and BucketClaim, and waits until both are gone: then the credential is revoked, and the
+// bucket is for COSI to delete or keep.
+func (r *reconciler) withdraw(ctx context.Context, w *work) (step.Verdict, error) {
+	var left []client.Object
+	for _, object := range []client.Object{&cosiapi.BucketAccess{}, &cosiapi.BucketClaim{}} {
+		gone, err := r.withdrawn(ctx, w, object)
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if !gone {
+			left = append(left, object)
+		}
+	}
+	if len(left) == 0 {
+		return step.Next(), nil
+	}
+	return r.awaitDeletion(ctx, w, left...)
+}
+
+// awaitDeletion waits until objects are gone, and tells the claim's user that.
+func (r *reconciler) awaitDeletion(ctx context.Context, w *work, left ...client.Object) (step.Verdict, error) {
+	message := fmt.Sprintf("Waiting for the deletion of %s.%s", objects.Name(left[0]), whyNot(left))
+	if w.claim == nil {
+		return step.Wait(message), nil
+	}
+	_, err := r.PatchStatus(ctx, w.claim, func() { w.claim.Status.Message = message })
+	return step.Wait(message), err
+}
+
+// withdrawn deletes one of COSI's objects and reports whether it is gone. That the cache has not got it says too
+// little: it may have been created a moment ago. One that the claim does not own is its user's, who put it there or
+// keeps it.
+func (r *reconciler) withdrawn(ctx context.Context, w *work, object client.Object) (bool, error) {
+	found, err := read(ctx, r.Live, w.Req.Namespace, nameOf(w.uid), object)
+	if err != nil || !found || !ownedBy(object, w.uid) {
+		return err == nil, err
+	}
+	return false, r.drop(ctx, object)
+}
+
+// whyNot is what COSI says of an object that does not go; empty while it says nothing.
+func whyNot(left []client.Object) string {
+	for _, object := range left {
+		var list []metav1.Condition
+		switch o := object.(type) {
+		case *cosiapi.BucketAccess:
+			list = o.Status.Conditions
+		case *cosiapi.BucketClaim:
+			list = o.Status.Conditions
+		}
+		if c := meta.FindStatusCondition(list, cosiapi.ConditionDeprovisionFailed); c != nil && c.Status != metav1.ConditionFalse {
+			return " " + c.Message
+		}
+	}
+	return ""
+}
+
+// artifacts deletes Secret and ConfigMap, as far as they are the claim's.
+func (r *reconciler) artifacts(ctx context.Context, w *work) (step.Verdict, error) {
+	for _, object := range []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}} {
+		found, err := read(ctx, r.Live, w.Req.Namespace, w.Req.Name, object)
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if !found || !ownedBy(object, w.uid) {
+			continue
+		}
+		if err := r.remove(ctx, object); err != nil {
+			return step.Verdict{}, err
+		}
+	}
+	return step.Next(), nil
+}
+
+// remove deletes an object that has our finalizer.
+func (r *reconciler) remove(ctx context.Context, object client.Object) error {
+	if err := r.drop(ctx, object); err != nil {
+		return err
+	}
+	found, err := read(ctx, r.Live, object.GetNamespace(), object.GetName(), object)
+	if err != nil || !found {
+		return err
+	}
+	_, err = r.Patch(ctx, object, func() { strip(object) })
+	return client.IgnoreNotFound(err)
+}
+
+// strip takes the finalizer off an object.
+func strip(object metav1.Object) {
+	object.SetFinalizers(slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return f == objectbucket.Finalizer }))
+}
+
+// unimport deletes the claim's own BucketClass and the Bucket that stood for an existing bucket, which stays. The Bucket
+// goes when no BucketClaim is bound to it: its user may keep one.
+func (r *reconciler) unimport(ctx context.Context, w *work) (step.Verdict, error) {
+	for _, object := range []client.Object{&cosiapi.BucketClass{}, &cosiapi.Bucket{}} {
+		found, err := read(ctx, r.Live, "", nameOf(w.uid), object)
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		if !found {
+			continue
+		}
+		if err := r.drop(ctx, object); err != nil {
+			return step.Verdict{}, err
+		}
+		if _, bucket := object.(*cosiapi.Bucket); bucket {
+			return r.awaitDeletion(ctx, w, object)
+		}
+	}
+	return step.Next(), nil
+}
+
+// unprotect takes the finalizer off the claim.
+func (r *reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.claim == nil {
+		return step.Next(), nil
+	}
+	began := *w.claim.DeletionTimestamp
+	_, err := r.Patch(ctx, w.claim, func() { strip(w.claim) })
+	if client.IgnoreNotFound(err) != nil {
+		return step.Verdict{}, err
+	}
+	r.Finished(w.DriverName(), metrics.OperationDelete, began)
+	return step.Next(), nil
+}
+
+// forget deletes the ObjectBucket, after everything that it alone tells of.
+func (r *reconciler) forget(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.bucket == nil {
+		return step.Done(), nil
+	}
+	return step.Done(), r.remove(ctx, w.bucket)
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/objects"
+	"github.com/cooper-cosi/cooper/internal/step"
+)
+
+// storageClass reads a StorageClass; nil means that there is none.
+func storageClass(ctx context.Context, reader client.Reader, name string) (*storagev1.StorageClass, error) {
+	return lookUp(ctx, reader, name, &storagev1.StorageClass{})
+}
+
+// lookUp reads an object without a namespace into one that it returns; nil means that there is none.
+func lookUp[T client.Object](ctx context.Context, reader client.Reader, name string, into T) (T, error) {
+	var none T
+	if name == "" {
+		return none, nil
+	}
+	found, err := read(ctx, reader, "", name, into)
+	if !found {
+		return none, err
+	}
+	return into, nil
+}
+
+// decide decides what the claim gets, and keeps that in its ObjectBucket before anything else is made. A claim of
+// another provisioner is left alone. It is decided on what the API server says, since it is decided once.
+func (r *reconciler) decide(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.bucket != nil {
+		if w.bucket.DeletionTimestamp != nil {
+			return r.report(ctx, w, released(w.bucket.Name, "is being deleted"))
+		}
+		return step.Next(), nil
+	}
+	class, err := storageClass(ctx, r.Client, w.claim.Spec.StorageClassName)
+	if err != nil || class == nil || !served(class) {
+		return step.Done(), err
+	}
+	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
+		return verdict, err
+	}
+	f, err := r.facts(ctx, class.Name)
+	if err != nil || f.storage == nil || !served(f.storage) {
+		return step.Done(), err
+	}
+	if err := r.find(ctx, r.Live, w); err != nil || w.bucket != nil {
+		return step.Wait("the cache, which is behind our own write"), err
+	}
+	if name := w.claim.Spec.ObjectBucketName; name != "" {
+		return r.report(ctx, w, released(name, "does not exist"))
+	}
+	d, p := decide(w.claim, f)
+	if p != nil {
+		return r.report(ctx, w, p)
+	}
+	return r.keep(ctx, w, d)
+}
+
+// released is said of a claim whose ObjectBucket an administrator took away. Nothing is made again for it, since its
+// data may be gone, and nothing is deleted, since it may be in use.
+func released(name, what string) *problem {
+	return &problem{objectbucket.PhaseReleased, fmt.Sprintf("ObjectBucket %q of this claim %s. An administrator must restore it, or delete this claim and create another.", name, what)}
+}
+
+// facts reads what a StorageClass and its classes say.
+func (r *reconciler) facts(ctx context.Context, name string) (f facts, err error) {
+	if f.storage, err = storageClass(ctx, r.Live, name); err != nil || f.storage == nil {
+		return f, err
+	}
+	if f.accessClass, err = lookUp(ctx, r.Live, f.storage.Parameters[paramAccessClass], &cosiapi.BucketAccessClass{}); err != nil {
+		return f, err
+	}
+	f.bucketClass, err = lookUp(ctx, r.Live, f.storage.Parameters[paramBucketClass], &cosiapi.BucketClass{})
+	return f, err
+}
+
+// keep creates the ObjectBucket with the decision.
+func (r *reconciler) keep(ctx context.Context, w *work, d decision) (step.Verdict, error) {
+	bucket := &objectbucket.ObjectBucket{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: objectbucket.NameFor(w.claim.Namespace, w.claim.Name), Finalizers: []string{objectbucket.Finalizer},
+			Labels: map[string]string{objectbucket.ProvisionerLabel: d.label()},
+		},
+		Spec: objectbucket.ObjectBucketSpec{
+			StorageClassName: w.claim.Spec.StorageClassName, ReclaimPolicy: string(d.policy), AdditionalState: d.state(),
+			ClaimRef: &objectbucket.Reference{
+				APIVersion: objectbucket.GroupVersion().String(), Kind: "ObjectBucketClaim", Namespace: w.claim.Namespace, Name: w.claim.Name, UID: w.claim.UID,
+			},
+		},
+	}
+	err := r.Client.Create(ctx, bucket)
+	if apierrors.IsAlreadyExists(err) { // and is not ours: that was looked for
+		return r.report(ctx, w, refuse("ObjectBucket %q belongs to another claim. Create this claim with another name.", bucket.Name))
+	}
+	if err != nil {
+		return step.Verdict{}, fmt.Errorf("create %s: %w", objects.Name(bucket), err)
+	}
+	w.bucket, w.decision = bucket, d
+	return step.Next(), nil
+}
+
+// protect puts the finalizer and the provisioner's label on the claim.
+func (r *reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
+	_, err := r.Patch(ctx, w.claim, func() { adorn(w.claim, w.decision) })
+	return step.Next(), err
+}
+
+// adorn puts finalizer and label on the claim, or on what is made for it.
+func adorn(object metav1.Object, d decision) {
+	if finalizers := object.GetFinalizers(); !slices.Contains(finalizers, objectbucket.Finalizer) {
+		object.SetFinalizers(append(slices.Clone(finalizers), objectbucket.Finalizer))
+	}
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[objectbucket.ProvisionerLabel] = d.label()
+	object.SetLabels(labels)
+}
+
+// gather looks up COSI's objects in the cache.
+func (r *reconciler) gather(ctx context.Context, w *work) (step.Verdict, error) {
+	claim, access := &cosiapi.BucketClaim{}, &cosiapi.BucketAccess{}
+	found, err := read(ctx, r.Client, w.Req.Namespace, nameOf(w.uid), claim)
+	if err != nil {
+		return step.Verdict{}, err
+	}
+	if found {
+		w.bucketClaim = claim
+	}
+	found, err = read(ctx, r.Client, w.Req.Namespace, nameOf(w.uid), access)
+	if found {
+		w.access = access
+	}
+	return step.Next(), err
+}
+
+// hasBucket reports whether the claim's BucketClaim has its Bucket, and so a copy of the class.
+func (w *work) hasBucket() bool {
+	return w.bucketClaim != nil && w.bucketClaim.Status.BoundBucketName != ""
+}
+
+// class makes the BucketClass of a claim that needs one of its own. Others could use it as well: it is there only until
+// the Bucket has a copy.
+func (r *reconciler) class(ctx context.Context, w *work) (step.Verdict, error) {
+	if !w.decision.ownClass() || w.hasBucket() {
+		return step.Next(), nil
+	}
+	class, wanted := ownClassOf(w.uid, w.decision), ownClassOf(w.uid, w.decision)
+	return r.make(ctx, w, class, func() bool { return equality.Semantic.DeepEqual(class.Spec, wanted.Spec) })
+}
+
+// imported makes the Bucket for an existing bucket. It names the claim's BucketClaim, so that nobody else gets it.
+func (r *reconciler) imported(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.decision.existing == "" || w.hasBucket() {
+		return step.Next(), nil
+	}
+	bucket, wanted := importedOf(w.claim, w.decision), importedOf(w.claim, w.decision)
+	return r.make(ctx, w, bucket, func() bool {
+		bucket.Spec.BucketClaimRef.UID = "" // once it is bound
+		return equality.Semantic.DeepEqual(bucket.Spec, wanted.Spec)
+	})
+}
+
+// bucket makes the BucketClaim. One that is gone after the claim had got its bucket is not made again: it would be
+// another bucket, and an empty one.
+func (r *reconciler) bucket(ctx context.Context, w *work) (step.Verdict, error) {
+	wanted := bucketClaimOf(w.claim, w.decision)
+	if w.bucketClaim == nil && w.bucket.Status.Phase == objectbucket.PhaseBound {
+		found, err := read(ctx, r.Live, wanted.Namespace, wanted.Name, wanted)
+		if err != nil || found {
+			return step.Wait("the cache"), err
+		}
+		return r.report(ctx, w, &problem{objectbucket.PhaseReleased, fmt.Sprintf("BucketClaim %q of this claim does not exist any more. Delete this claim and create another.", wanted.Name)})
+	}
+	if w.bucketClaim == nil {
+		w.bucketClaim = wanted.DeepCopy()
+		return r.make(ctx, w, w.bucketClaim, func() bool { return equality.Semantic.DeepEqual(w.bucketClaim.Spec, wanted.Spec) })
+	}
+	if !equality.Semantic.DeepEqual(w.bucketClaim.Spec, wanted.Spec) {
+		return r.report(ctx, w, taken(wanted))
+	}
+	return step.Next(), nil
+}
+
+// access makes the BucketAccess, again if somebody deleted it: that is another credential for the same bucket.
+func (r *reconciler) access(ctx context.Context, w *work) (step.Verdict, error) {
+	wanted := accessOf(w.claim, w.decision)
+	if w.access == nil {
+		w.access = wanted.DeepCopy()
+		return r.make(ctx, w, w.access, func() bool { return equality.Semantic.DeepEqual(w.access.Spec, wanted.Spec) })
+	}
+	if !equality.Semantic.DeepEqual(w.access.Spec, wanted.Spec) {
+		return r.report(ctx, w, taken(wanted))
+	}
+	return step.Next(), nil
+}
+
+// make creates an object. One that exists already is the work of an earlier reconcile, if it is the same.
+func (r *reconciler) make(ctx context.Context, w *work, object client.Object, same func() bool) (step.Verdict, error) {
+	err := r.Client.Create(ctx, object)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		found, err := read(ctx, r.Live, object.GetNamespace(), object.GetName(), object)
+		if err != nil || !found {
+			return step.Wait(objects.Name(object)), err // gone again: its watch event wakes us
+		}
+		if !same() {
+			return r.report(ctx, w, taken(object))
+		}
+		return step.Next(), nil
+	default:
+		return r.written(ctx, w, object, err)
+	}
+}
+
+// written goes on after a write. One that the API server refuses, for a quota, a policy or what the object is, is told
+// to the user and tried again.
+func (r *reconciler) written(ctx context.Context, w *work, object client.Object, err error) (step.Verdict, error) {
+	if err == nil {
+		return step.Next(), nil
+	}
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		if _, err := r.report(ctx, w, wait("%s for this claim is refused: %v", objects.Name(object), err)); err != nil {
+			return step.Verdict{}, err
+		}
+	}
+	return step.Verdict{}, fmt.Errorf("write %s: %w", objects.Name(object), err)
+}
+
+// taken is said of an object of COSI's name that is not as COSI makes it.
+func taken(object client.Object) *problem {
+	return refuse("%s was made by somebody else, or is not what this claim asked for. Delete it.", objects.Name(object))
+}
+
+// granted waits until the credential is there, and tells what keeps it from that.
+func (r *reconciler) granted(ctx context.Context, w *work) (step.Verdict, error) {
+	if w.access.DeletionTimestamp != nil || !conditions.Is(w.access.Status.Conditions, cosiapi.ConditionProvisioned, metav1.ConditionTrue) {
+		return r.report(ctx, w, underWay(w))
+	}
+	return r.fetch(ctx, w)
+}
+
+// underWay says what a claim waits for whose credential is not there. What a user can do is said by COSI's objects in
+// the claim's namespace.
+func underWay(w *work) *problem {
+	for _, list := range [][]metav1.Condition{w.bucketClaim.Status.Conditions, w.access.Status.Conditions} {
+		for _, wrong := range []struct {
+			kind   string
+			status metav1.ConditionStatus
+		}{{cosiapi.ConditionResourcesValidated, metav1.ConditionFalse}, {cosiapi.ConditionProvisionFailed, metav1.ConditionTrue}} {
+			if c := meta.FindStatusCondition(list, wrong.kind); c != nil && c.Status == wrong.status {
+				return wait("%s", c.Message)
+			}
+		}
+	}
+	return wait("Waiting for BucketClaim and BucketAccess %q to be provisioned. Their conditions say what that waits for.", w.access.Name)
+}
+
+// unclass deletes the claim's own BucketClass once the Bucket has a copy of it.
+func (r *reconciler) unclass(ctx context.Context, w *work) (step.Verdict, error) {
+	if !w.decision.ownClass() {
+		return step.Next(), nil
+	}
+	class := &cosiapi.BucketClass{}
+	found, err := read(ctx, r.Client, "", nameOf(w.uid), class)
+	if err != nil || !found {
+		return step.Next(), err
+	}
+	return step.Next(), r.drop(ctx, class)
+}
+
+// drop deletes an object, unless it is on its way out.
+func (r *reconciler) drop(ctx context.Context, object client.Object) error {
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	uid := object.GetUID()
+	if err := client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid})); err != nil {
+		return fmt.Errorf("delete %s: %w", objects.Name(object), err)
+	}
+	return nil
+}

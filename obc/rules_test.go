@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package obc
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/cooper-cosi/cooper/api/objectbucket"
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+)
+
+const uid = "12345678-1234-1234-1234-123456789012"
+
+// asked is a claim for a new bucket, and what it refers to: everything is in order.
+func asked() (*objectbucket.ObjectBucketClaim, facts) {
+	claim := &objectbucket.ObjectBucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "photos", UID: uid},
+		Spec:       objectbucket.ObjectBucketClaimSpec{StorageClassName: "fast", GenerateBucketName: "photo-booth"},
+	}
+	return claim, facts{
+		storage: &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "s3.example.com/bucket",
+			Parameters: map[string]string{paramBucketClass: "new", paramAccessClass: "keys"}, ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
+		},
+		bucketClass: &cosiapi.BucketClass{
+			ObjectMeta: metav1.ObjectMeta{Name: "new"},
+			Spec:       cosiapi.BucketClassSpec{DriverName: "s3.example.com", DeletionPolicy: cosiapi.DeletionPolicyDelete, Parameters: map[string]string{"tier": "hot"}},
+		},
+		accessClass: &cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: "keys"}, Spec: cosiapi.BucketAccessClassSpec{DriverName: "s3.example.com"}},
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	const rw = cosiapi.BucketAccessModeReadWrite
+	own := func(parameters map[string]string, policy cosiapi.DeletionPolicy) decision {
+		return decision{driver: "s3.example.com", accessClass: "keys", mode: rw, parameters: parameters, policy: policy}
+	}
+	type claim = objectbucket.ObjectBucketClaim
+	for name, tc := range map[string]struct {
+		change func(*claim, facts)
+		want   decision
+		// problem is a part of the message.
+		problem string
+	}{
+		"a new bucket is of the administrator's class": {
+			change: func(*claim, facts) {},
+			want:   decision{driver: "s3.example.com", accessClass: "keys", mode: rw, bucketClass: "new", policy: cosiapi.DeletionPolicyDelete},
+		},
+		"the reclaim policy is that of the StorageClass": {
+			change: func(_ *claim, f facts) { f.storage.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain) },
+			want:   own(map[string]string{"tier": "hot"}, cosiapi.DeletionPolicyRetain),
+		},
+		"a generated name goes to the driver that takes names": {
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramNameParameter] = "name" },
+			want:   own(map[string]string{"tier": "hot", "name": "photo-booth-" + uid}, cosiapi.DeletionPolicyDelete),
+		},
+		"a long prefix is cut": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramNameParameter], c.Spec.GenerateBucketName = "name", strings.Repeat("p", 60)
+			},
+			want: own(map[string]string{"tier": "hot", "name": strings.Repeat("p", 26) + "-" + uid}, cosiapi.DeletionPolicyDelete),
+		},
+		"a prefix goes to the driver that takes prefixes": {
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramPrefixParameter] = "prefix" },
+			want:   own(map[string]string{"tier": "hot", "prefix": "photo-booth-"}, cosiapi.DeletionPolicyDelete),
+		},
+		"bucketName comes before generateBucketName": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramNameParameter], c.Spec.BucketName = "name", "wedding"
+			},
+			want: own(map[string]string{"tier": "hot", "name": "wedding"}, cosiapi.DeletionPolicyDelete),
+		},
+		"bucketName is refused where the driver takes none": {
+			change: func(c *claim, _ facts) { c.Spec.BucketName = "wedding" }, problem: "does not let claims name their buckets",
+		},
+		"a new bucket needs a name": {
+			change: func(c *claim, _ facts) { c.Spec.GenerateBucketName = "" }, problem: "Set spec.generateBucketName",
+		},
+		"an allowed key of additionalConfig goes to the driver": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramAllowedConfig], c.Spec.AdditionalConfig = "tier, size", map[string]string{"tier": "cold"}
+			},
+			want: own(map[string]string{"tier": "cold"}, cosiapi.DeletionPolicyDelete),
+		},
+		"any other key is refused": {
+			change: func(c *claim, _ facts) { c.Spec.AdditionalConfig = map[string]string{"tier": "cold"} }, problem: `does not allow "tier"`,
+		},
+		"the parameter of names is refused there even if it is allowed": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramNameParameter], f.storage.Parameters[paramAllowedConfig] = "name", "name"
+				c.Spec.AdditionalConfig = map[string]string{"name": "of-somebody-else"}
+			},
+			problem: `does not allow "name"`,
+		},
+		"an existing bucket is that of the StorageClass, and is kept": {
+			change: func(c *claim, f facts) { f.storage.Parameters[paramBucket], c.Spec.GenerateBucketName = "archive", "" },
+			want:   decision{driver: "s3.example.com", accessClass: "keys", mode: rw, existing: "archive", policy: cosiapi.DeletionPolicyRetain},
+		},
+		"a claim cannot name another existing bucket": {
+			change: func(c *claim, f facts) {
+				f.storage.Parameters[paramBucket], c.Spec.GenerateBucketName, c.Spec.BucketName = "archive", "", "of-somebody-else"
+			},
+			problem: "gives access to a bucket that exists",
+		},
+		"nor ask for a new one of that StorageClass": {
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramBucket] = "archive" }, problem: "gives access to a bucket that exists",
+		},
+		"a StorageClass is for the namespaces that it lists": {
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramNamespaces] = "team-b, team-c" }, problem: "not for this namespace",
+		},
+		"a StorageClass that lists the namespace is": {
+			change: func(_ *claim, f facts) { f.storage.Parameters[paramNamespaces] = "team-b, team-a" },
+			want:   decision{driver: "s3.example.com", accessClass: "keys", mode: rw, bucketClass: "new", policy: cosiapi.DeletionPolicyDelete},
+		},
+		"the credential may do what its class does not disallow": {
+			change: func(_ *claim, f facts) {
+				f.accessClass.Spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{rw}
+			},
+			want: decision{driver: "s3.example.com", accessClass: "keys", mode: cosiapi.BucketAccessModeReadOnly, bucketClass: "new", policy: cosiapi.DeletionPolicyDelete},
+		},
+		"a class that disallows everything is refused": {
+			change: func(_ *claim, f facts) {
+				f.accessClass.Spec.DisallowedBucketAccessModes.ObjectData = []cosiapi.BucketAccessMode{rw, cosiapi.BucketAccessModeReadOnly, cosiapi.BucketAccessModeWriteOnly}
+			},
+			problem: "allows no access to objects",
+		},
+		"a class without keys is refused": {
+			change: func(_ *claim, f facts) {
+				f.accessClass.Spec.AuthenticationType = cosiapi.AuthenticationTypeServiceAccount
+			},
+			problem: "authenticates by ServiceAccount",
+		},
+		"the BucketAccessClass of another driver is refused": {
+			change: func(_ *claim, f facts) { f.accessClass.Spec.DriverName = "other" }, problem: `BucketAccessClass "keys" is of driver "other"`,
+		},
+		"the BucketClass of another driver is refused": {
+			change: func(_ *claim, f facts) { f.bucketClass.Spec.DriverName = "other" }, problem: `BucketClass "new" is of driver "other"`,
+		},
+		"a StorageClass for neither sort of bucket is refused": {
+			change: func(_ *claim, f facts) { delete(f.storage.Parameters, paramBucketClass) }, problem: "has neither the parameter",
+		},
+		"a claim whose ObjectBucket would have too long a name is refused": {
+			change: func(c *claim, _ facts) { c.Name = strings.Repeat("n", 250) }, problem: "too long",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, f := asked()
+			tc.change(c, f)
+			got, p := decide(c, f)
+			switch {
+			case p == nil && tc.problem != "":
+				t.Errorf("want a problem with %q, got %+v", tc.problem, got)
+			case p != nil && (tc.problem == "" || !strings.Contains(p.message, tc.problem) || p.phase != objectbucket.PhaseFailed):
+				t.Errorf("want %q, got %+v", tc.problem, p)
+			case p == nil:
+				if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(decision{})); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				kept, ok := decisionOf(&objectbucket.ObjectBucket{Spec: objectbucket.ObjectBucketSpec{
+					ReclaimPolicy: string(got.policy), AdditionalState: got.state(), ClaimRef: &objectbucket.Reference{},
+				}})
+				if diff := cmp.Diff(got, kept, cmp.AllowUnexported(decision{})); diff != "" || !ok {
+					t.Errorf("kept in an ObjectBucket (-what was decided +what is read):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestDecideWaits(t *testing.T) {
+	t.Parallel()
+	for name, missing := range map[string]func(*facts){
+		"for the BucketClass":       func(f *facts) { f.bucketClass = nil },
+		"for the BucketAccessClass": func(f *facts) { f.accessClass = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, f := asked()
+			missing(&f)
+			if _, p := decide(c, f); p == nil || p.phase != objectbucket.PhasePending {
+				t.Errorf("want it to wait, got %+v", p)
+			}
+		})
+	}
+}
+
+// TestConfig reads endpoints as applications expect them: host and port apart, whatever the endpoint leaves out.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	for endpoint, want := range map[string][2]string{
+		"http://s3.example.com:9000":   {"s3.example.com", "9000"},
+		"http://s3.example.com":        {"s3.example.com", "80"},
+		"https://s3.example.com":       {"s3.example.com", "443"},
+		"https://s3.example.com/path/": {"s3.example.com", "443"},
+	} {
+		got := config(map[string][]byte{"AWS_ENDPOINT_URL": []byte(endpoint), "BUCKET_NAME": []byte("b"), "AWS_SECRET_ACCESS_KEY": []byte("s")})
+		wanted := map[string]string{
+			"BUCKET_HOST": want[0], "BUCKET_PORT": want[1], "BUCKET_NAME": "b", "BUCKET_REGION": "", "BUCKET_SUBREGION": "", "AWS_ENDPOINT_URL": endpoint,
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", endpoint, diff)
+		}
+	}
+}
+
+func TestLabel(t *testing.T) {
+	t.Parallel()
+	for driver, want := range map[string]string{
+		"aws-s3.io":                          "aws-s3.io-bucket",
+		strings.Repeat("d", 56) + ".example": strings.Repeat("d", 56) + ".exampl",
+		strings.Repeat("d", 62) + "x":        strings.Repeat("d", 62) + "x",
+	} {
+		if got := (decision{driver: driver}).label(); got != want || len(got) > 63 {
+			t.Errorf("%s: %q, want %q", driver, got, want)
+		}
+	}
+}

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
+	"github.com/cooper-cosi/cooper/proto/v1alpha1"
+	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// older are the generations before ours. All have one phase.
+var older = []driverfake.Generation{driverfake.V1alpha1, driverfake.Upstream}
+
+// olderWrites is flowWrites with a driver of one phase: for the Bucket and the access one
+// more each, since that the driver is asked is stored, and then the ID.
+const olderWrites = flowWrites + 2
+
+// A driver of v1alpha1 is recognized, and gets nothing but what its specification says.
+func TestDriverOfV1alpha1(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+	b := s.readyBucket()
+	if want := driverfake.OldBucketPrefix + b.Name; b.Status.BucketID != want || b.Annotations[cosiapi.AskedForAnnotation] != b.Name {
+		t.Errorf("want the ID %s of the bucket asked for as %s, got %s, %v", want, b.Name, b.Status.BucketID, b.Annotations)
+	}
+	a := s.readyAccess(b)
+	if want := "acct..3A" + cosiapi.AccountNameFor(a.UID); a.Status.AccountID != want || a.Status.Cleanup != cosiapi.CleanupPending {
+		t.Errorf("want account ID %s and something to clean up, got %+v", want, a.Status)
+	}
+	data := testenv.Get(s.Env, s.secrets(a)[0]).Data
+	for key, want := range map[string]string{
+		"COSI_PROTOCOL": "S3", "BUCKET_NAME": b.Name, "AWS_ENDPOINT_URL": "https://s3.fake.example", "AWS_DEFAULT_REGION": "fake-1",
+		"AWS_S3_ADDRESSING_STYLE": "path",
+	} {
+		if got := string(data[key]); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	s.Delete(a)
+	s.release(a)
+	s.leave(b)
+	s.Gone(b)
+	created := driverfake.Requests[*v1alpha1.DriverCreateBucketRequest](s.driver)
+	if len(created) != 1 || created[0].GetName() != b.Name || created[0].GetParameters()["tier"] != "fast" {
+		t.Errorf("want one bucket asked for by its name and parameters, got %v", created)
+	}
+	granted := driverfake.Requests[*v1alpha1.DriverGrantBucketAccessRequest](s.driver)
+	if len(granted) != 1 || granted[0].GetName() != cosiapi.AccountNameFor(a.UID) || granted[0].GetBucketId() != b.Status.BucketID ||
+		granted[0].GetAuthenticationType() != v1alpha1.AuthenticationType_Key || len(granted[0].GetParameters()) != 1 {
+		t.Errorf("want one access asked for by the name of the account, without our parameter, got %v", granted)
+	}
+	revoked := driverfake.Requests[*v1alpha1.DriverRevokeBucketAccessRequest](s.driver)
+	if len(revoked) != 1 || revoked[0].GetAccountId() != driverfake.OldAccountPrefix+cosiapi.AccountNameFor(a.UID) || revoked[0].GetBucketId() != b.Status.BucketID {
+		t.Errorf("want the account revoked by its own ID, got %v", revoked)
+	}
+	s.empty()
+}
+
+// What the dialect numbers otherwise arrives as it numbers it.
+func TestDriverOfUpstream(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{Speaks: driverfake.Upstream})
+	first, second := s.readyBucket(), s.readyBucket()
+	a := s.access(first, second)
+	a.Spec.BucketClaims[1].AccessModes = cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadOnly}
+	s.handOff(a, first, second)
+	s.ready(a)
+	granted := driverfake.Requests[*upstream.DriverGrantBucketAccessRequest](s.driver)
+	if len(granted) != 1 || granted[0].GetAccountName() != cosiapi.AccountNameFor(a.UID) {
+		t.Fatalf("want one access asked for by the name of the account, got %v", granted)
+	}
+	for _, bucket := range granted[0].GetBuckets() {
+		want := upstream.AccessMode_READ_WRITE
+		if bucket.GetBucketId() == second.Status.BucketID {
+			want = upstream.AccessMode_READ_ONLY
+		}
+		if got := bucket.GetAccessMode().GetMode(); got != want {
+			t.Errorf("mode %s for %s, want %s", got, bucket.GetBucketId(), want)
+		}
+	}
+	if a.Status.AccountID != driverfake.OldBucketPrefix+cosiapi.AccountNameFor(a.UID) {
+		t.Errorf("account ID %q", a.Status.AccountID)
+	}
+	s.driver.ForgetCalls()
+	if err := s.driver.AddBucket("by-hand"); err != nil {
+		t.Fatal(err)
+	}
+	imported := s.bucket()
+	imported.Spec.ExistingBucketID, imported.Spec.DeletionPolicy = "by-hand", cosiapi.DeletionPolicyRetain
+	imported.Spec.Parameters = nil
+	s.Create(imported)
+	s.ready(imported)
+	if got := driverfake.Requests[*upstream.DriverGetExistingBucketRequest](s.driver); len(got) != 1 || got[0].GetExistingBucketId() != "by-hand" {
+		t.Errorf("an import is looked at by %v", got)
+	}
+}
+
+// A bucket that was made under the upstream project's CRDs is looked at and not made again, by whichever of its drivers
+// serves it from then on, and is deleted as any other.
+func TestBucketOfTheUpstreamProject(t *testing.T) {
+	t.Parallel()
+	for name, speaks := range map[string]driverfake.Generation{"a driver of two phases": "", "a driver of the dialect": driverfake.Upstream} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, driverfake.Options{Speaks: speaks})
+			request := &cosi.DriverCreateBucketRequest{BucketId: "made-before", Protocols: []*cosi.ObjectProtocol{{Type: cosi.ObjectProtocol_S3}}}
+			if _, err := s.driver.DriverCreateBucket(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			b := s.bucket()
+			b.Annotations, b.Finalizers, b.Spec.Parameters = nil, []string{cosiapi.ProtectionFinalizer}, nil
+			s.Create(b)
+			testenv.ChangeStatus(s.Env, b, func(b *cosiapi.Bucket) {
+				b.Status.BucketID, b.Status.Protocols = "made-before", []cosiapi.Protocol{cosiapi.ProtocolS3}
+			})
+			s.run()
+			s.ready(b)
+			if calls := s.driver.Calls(driverfake.GenerateBucketID, driverfake.CreateBucket); len(calls) > 0 {
+				t.Errorf("it was made again: %+v", calls)
+			}
+			s.leave(b)
+			s.Gone(b)
+			s.empty()
+		})
+	}
+}
+
+// empty fails the test if anything is left in the backend.
+func (s *system) empty() {
+	s.t.Helper()
+	if inventory := s.driver.Inventory(); len(inventory.Buckets)+len(inventory.Accounts) != 0 {
+		s.t.Errorf("the backend still has %+v", inventory)
+	}
+}
+
+func TestOlderGenerationsRefuse(t *testing.T) {
+	t.Parallel()
+	two := func(s *system) []*cosiapi.Bucket { return []*cosiapi.Bucket{s.readyBucket(), s.readyBucket()} }
+	one := func(s *system) []*cosiapi.Bucket { return []*cosiapi.Bucket{s.readyBucket()} }
+	for name, tc := range map[string]struct {
+		speaks  driverfake.Generation
+		buckets func(*system) []*cosiapi.Bucket
+		change  func(*system, *cosiapi.BucketAccess)
+		message string
+	}{
+		"v1alpha1: several buckets": {driverfake.V1alpha1, two, nil, "is for one bucket, and not for 2"},
+		"v1alpha1: access modes that nothing maps": {driverfake.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
+			s.parameters = nil
+		}, "must say in the parameter cooper.dev/access-modes"},
+		"v1alpha1: another mode than the class maps": {driverfake.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
+			a.Spec.BucketClaims[0].AccessModes.ObjectData = cosiapi.BucketAccessModeReadOnly
+		}, "and not objectData=ReadOnly"},
+		"v1alpha1: a mode of a category that the class does not map": {driverfake.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
+			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
+		}, "and not bucketMetadata=ReadOnly"},
+		"v1alpha1: a mapping that is none": {driverfake.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
+			s.parameters = map[string]string{"cooper.dev/access-modes": "ReadWrite"}
+		}, "it must list objectData"},
+		"v1alpha1: too many parameters": {driverfake.V1alpha1, one, func(s *system, _ *cosiapi.BucketAccess) {
+			s.parameters["policy"] = strings.Repeat("p", 4<<10)
+		}, "has room for 4096"},
+		"v1alpha1: a rotation": {driverfake.V1alpha1, one, func(_ *system, a *cosiapi.BucketAccess) {
+			a.Annotations = map[string]string{cosiapi.RotateAnnotation: "1"}
+		}, "cannot ask for another credential"},
+		"upstream: modes that differ": {driverfake.Upstream, one, func(_ *system, a *cosiapi.BucketAccess) {
+			a.Spec.BucketClaims[0].AccessModes.BucketMetadata = cosiapi.BucketAccessModeReadOnly
+		}, "objectData=ReadWrite and bucketMetadata=ReadOnly differ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{Speaks: tc.speaks})
+			buckets := tc.buckets(s)
+			a := s.access(buckets...)
+			if tc.change != nil {
+				tc.change(s, a)
+			}
+			s.handOff(a, buckets...)
+			if said := s.untilCondition(a, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal); !strings.Contains(said, tc.message) {
+				t.Errorf("want the reason %q, got %s", tc.message, said)
+			}
+			if calls := s.driver.Calls(driverfake.GrantAccess); len(calls) != 0 {
+				t.Errorf("the driver was asked: %v", calls)
+			}
+			s.Delete(a)
+			s.release(a)
+			if calls := s.driver.Calls(driverfake.GrantAccess, driverfake.RevokeAccess); len(calls) != 0 {
+				t.Errorf("nothing was made, and the driver was asked: %v", calls)
+			}
+		})
+	}
+}
+
+// A kill is when a Sidecar dies while it makes a Bucket or an access.
+type kill struct {
+	speaks driverfake.Generation
+	access bool
+	// write is the number of the write at which it dies, or zero, and rpc the call.
+	write int
+	rpc   driverfake.RPC
+	after bool
+}
+
+func (k kill) String() string {
+	what, when, at := "Bucket", "before", string(k.rpc)
+	if k.access {
+		what = "access"
+	}
+	if k.after {
+		when = "after"
+	}
+	if k.write > 0 {
+		at = fmt.Sprint("write ", k.write)
+	}
+	return fmt.Sprintf("%s %s %s %s", k.speaks, what, when, at)
+}
+
+// What is deleted while nobody knows its ID leaves nothing, wherever the Sidecar died.
+func TestOlderGenerationsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	var kills []kill
+	for _, speaks := range older {
+		for _, after := range []bool{false, true} {
+			for write := 1; write <= 4; write++ { // finalizer, asked for, ID, conditions
+				kills = append(kills, kill{speaks: speaks, write: write, after: after})
+			}
+			for write := 1; write <= 5; write++ { // Secret, asked for, ID, content of the Secret, conditions
+				kills = append(kills, kill{speaks: speaks, access: true, write: write, after: after})
+			}
+			kills = append(kills, kill{speaks: speaks, rpc: driverfake.CreateBucket, after: after},
+				kill{speaks: speaks, access: true, rpc: driverfake.GrantAccess, after: after})
+		}
+	}
+	for _, k := range fulltest.Sample(t, kills, 3, 12) {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t, driverfake.Options{Speaks: k.speaks})
+			s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+			i := &interference{crash: true, lost: k.after, dead: make(chan struct{})}
+			s.wrap = i.wrap
+			stop := s.run()
+			var b *cosiapi.Bucket
+			if k.access {
+				b = s.readyBucket()
+			}
+			i.mu.Lock()
+			if k.write > 0 {
+				i.write = i.seen + k.write
+			}
+			i.mu.Unlock()
+			if k.rpc != "" {
+				i.strikeCall(s.driver, k.rpc, k.after)
+			}
+			var a *cosiapi.BucketAccess
+			if k.access {
+				a = s.access(b)
+				s.handOff(a, b)
+			} else {
+				b = s.bucket()
+				s.Create(b)
+			}
+			<-i.dead
+			stop()
+			s.wrap = nil
+			if a == nil {
+				s.leave(b)
+				s.run()
+			} else {
+				s.Delete(a)
+				s.run()
+				s.release(a)
+				s.leave(b) // claims wait for their accesses
+			}
+			s.Gone(b)
+			s.empty()
+		})
+	}
+}
+
+func TestCrashAtEveryWriteWithOlderGenerations(t *testing.T) {
+	t.Parallel()
+	type struck struct {
+		speaks driverfake.Generation
+		write  int
+	}
+	var all []struck
+	for _, speaks := range older {
+		for write := 1; write <= olderWrites; write++ {
+			all = append(all, struck{speaks, write})
+		}
+	}
+	for _, c := range fulltest.Sample(t, crashes(all), drawnShort, drawnFull) {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			i := &interference{write: c.struck.write, lost: c.effect, crash: true}
+			interfered(t, driverfake.Options{Speaks: c.struck.speaks}, i, nil)
+			if len(i.struck) != 1 {
+				t.Errorf("the flow has no write %d: it made %d", c.struck.write, i.seen)
+			}
+		})
+	}
+}
+
+func TestCrashCoversEveryWriteWithOlderGenerations(t *testing.T) {
+	t.Parallel()
+	for _, speaks := range older {
+		t.Run(string(speaks), func(t *testing.T) {
+			t.Parallel()
+			i := &interference{}
+			interfered(t, driverfake.Options{Speaks: speaks}, i, nil)
+			if i.seen != olderWrites {
+				t.Errorf("the flow makes %d writes, and the crashes cover %d: set olderWrites", i.seen, olderWrites)
+			}
+		})
+	}
+}
+
+// A Bucket that the driver refused has nothing in the backend, and goes, also when the API server is asked who shares
+// its bucket, and has another without an ID.
+func TestBucketThatAnOlderDriverRefusedGoes(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{Speaks: driverfake.V1alpha1, Parameters: map[string][]string{}})
+	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.run()
+	b, another := s.bucket(), s.bucket()
+	for _, refused := range []*cosiapi.Bucket{b, another} {
+		s.Create(refused)
+		s.untilCondition(refused, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+	}
+	s.driver.Script(driverfake.Fault{RPC: driverfake.CreateBucket, Code: codes.Internal})
+	s.leave(b)
+	s.Gone(b)
+	if calls := s.driver.Calls(driverfake.DeleteBucket); len(calls) != 0 {
+		t.Errorf("there was nothing to delete, and the driver was asked: %v", calls)
+	}
+}
+
+// A response without what a workload needs comes from a driver that has made the account.
+func TestAccountOfABrokenGrantIsRevoked(t *testing.T) {
+	t.Parallel()
+	s := start(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+	b := s.readyBucket()
+	a := s.access(b)
+	s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, Answer: &v1alpha1.DriverGrantBucketAccessResponse{
+		AccountId: driverfake.OldAccountPrefix + "x",
+	}})
+	s.handOff(a, b)
+	s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
+	s.Delete(a)
+	s.release(a)
+	revoked := driverfake.Requests[*v1alpha1.DriverRevokeBucketAccessRequest](s.driver)
+	if len(revoked) != 1 || revoked[0].GetAccountId() != driverfake.OldAccountPrefix+"x" {
+		t.Errorf("want the account revoked, got %v", revoked)
+	}
+}
+
+// A driver of one phase that names another account than before has made a second one, or means
+// that of somebody else.
+func TestSecondAccountOfOneNameIsRevoked(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		others  bool
+		said    string
+		revoked int
+	}{
+		"an account of nobody":          {false, "The new account is revoked", 1},
+		"the account of another access": {true, "is that of another BucketAccess", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+			a := s.readyAccess(s.readyBucket())
+			first, second := a.Status.AccountID, "second"
+			if tc.others {
+				second = driverfake.OldAccountPrefix + cosiapi.AccountNameFor(s.readyAccess(s.readyBucket()).UID)
+			}
+			granted := proto.CloneOf(s.driver.Calls(driverfake.GrantAccess)[0].Response.(*v1alpha1.DriverGrantBucketAccessResponse))
+			granted.AccountId = second
+			s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: granted})
+			secret := s.secrets(a)[0]
+			testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "wake", "1") })
+			s.Delete(secret)
+			testenv.Change(s.Env, secret, func(secret *corev1.Secret) { cosiapi.RemoveProtection(secret) })
+			testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "wake", "2") })
+			said := s.untilCondition(a, cosiapi.ConditionProvisionFailed, metav1.ConditionTrue, conditions.DriverResponseInvalid)
+			if !strings.Contains(said, tc.said) || a.Status.AccountID != first {
+				t.Errorf("want %q and %s to stay, got %s: %s", tc.said, first, a.Status.AccountID, said)
+			}
+			if calls := s.driver.CallsFor(second, driverfake.RevokeAccess); len(calls) != tc.revoked {
+				t.Errorf("account %s: want %d revocations, got %v", second, tc.revoked, s.calls())
+			}
+		})
+	}
+}
+
+func TestDialectIsNeverGuessed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		speaks   driverfake.Generation
+		upstream bool
+		message  string
+	}{
+		"a driver of our contract is not called as one of upstream":  {"", true, "without --driver-dialect"},
+		"a driver of v1alpha1 is not called as one of upstream":      {driverfake.V1alpha1, true, "does not implement DriverGetInfo"},
+		"a driver of upstream is connected, and says nothing itself": {driverfake.Upstream, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endpoint := "unix://" + filepath.Join(tempdirtest.Short(t), "d.sock")
+			fake, err := driverfake.New(driverfake.Options{Speaks: tc.speaks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := fake.Start(endpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := server.Stop(); err != nil {
+					t.Error(err)
+				}
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			log := &lines{more: make(chan struct{}, 1)}
+			if tc.message != "" {
+				go func() {
+					for log.count("Waiting for the driver") == 0 {
+						<-log.more
+					}
+					cancel()
+				}()
+			}
+			driver, err := sidecar.Connect(ctx, sidecar.ConnectOptions{Address: endpoint, Upstream: tc.upstream, Logger: logrFunc(log.add)})
+			if driver != nil {
+				driver.Close()
+			}
+			if tc.message == "" && err != nil || tc.message != "" && (err == nil || !strings.Contains(err.Error(), tc.message)) {
+				t.Errorf("want %q, got %v", tc.message, err)
+			}
+		})
+	}
+}
+
+// Without the flag, nothing is made at a driver of upstream.
+func TestDriverOfUpstreamWithoutItsFlagIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{Speaks: driverfake.Upstream})
+	s.upstream = false
+	s.run()
+	b := s.bucket()
+	s.Create(b)
+	said := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.DriverIncompatible)
+	if !strings.Contains(said, "--driver-dialect=upstream-v1alpha2") {
+		t.Errorf("want the flag named, got %s", said)
+	}
+	s.empty()
+}
+
+// A sidecar serves one generation in its life: a bucket begun with one phase is not made
+// again with two.
+func TestBucketBegunWithOnePhaseWaitsForItsDriver(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.run()
+	b := s.bucket()
+	b.Annotations = map[string]string{cosiapi.AskedForAnnotation: b.Name}
+	s.Create(b)
+	said := s.untilCondition(b, cosiapi.ConditionProvisioned, metav1.ConditionFalse, conditions.Terminal)
+	if !strings.Contains(said, "a driver with one phase was asked") {
+		t.Errorf("want the reason, got %s", said)
+	}
+	if got := s.calls(); slices.Contains(got, driverfake.CreateBucket) {
+		t.Errorf("the bucket was made: %v", got)
+	}
+	s.leave(b)
+	s.untilCondition(b, cosiapi.ConditionDeprovisionFailed, metav1.ConditionTrue, conditions.Terminal)
+	testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { cosiapi.RemoveAnnotation(b, cosiapi.AskedForAnnotation) })
+	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(b), b); err == nil {
+		testenv.Change(s.Env, b, func(b *cosiapi.Bucket) { b.Labels = map[string]string{"look": "again"} })
+	}
+	s.Gone(b)
+}
+
+// What was removed by hand before its ID was known is revoked.
+func TestAccessOfAnOlderDriverThatWasRemovedByHandIsRevoked(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{Speaks: driverfake.V1alpha1})
+	s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond}
+	s.run()
+	b := s.readyBucket()
+	remove := s.driver.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Times: driverfake.Always, AfterEffect: true, Code: codes.Unavailable})
+	a := s.access(b)
+	s.handOff(a, b)
+	s.await(driverfake.GrantAccess, 1)
+	s.Delete(a)
+	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.RemoveProtection(a) })
+	s.Gone(a)
+	remove()
+	s.Eventually("the account is revoked", func(context.Context) error {
+		if len(s.driver.Inventory().Accounts) > 0 {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+}

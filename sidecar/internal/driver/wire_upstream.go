@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/proto/upstream"
+)
+
+// generation2 names the generation in refusals.
+const generation2 = "the upstream project's v1alpha2"
+
+// upstreamModes are the modes as upstream numbers them.
+var upstreamModes = map[cosi.AccessMode_Mode]upstream.AccessMode_Mode{
+	cosi.AccessMode_READ_WRITE: upstream.AccessMode_READ_WRITE,
+	cosi.AccessMode_READ_ONLY:  upstream.AccessMode_READ_ONLY,
+	cosi.AccessMode_WRITE_ONLY: upstream.AccessMode_WRITE_ONLY,
+}
+
+// speakUpstream is the wire of the upstream project's v1alpha2 as of its commit ee00c26,
+// which has the path of our contract and other meanings.
+func speakUpstream(ctx context.Context, conn grpc.ClientConnInterface, request, reply any, beside *aside) error {
+	client := upstream.NewClient(conn)
+	switch asked := request.(type) {
+	case *cosi.DriverGetInfoRequest:
+		info, err := cosi.NewIdentityClient(conn).DriverGetInfo(ctx, asked)
+		if err != nil {
+			return err
+		}
+		return fill(reply, info)
+	case *cosi.DriverGenerateBucketIdRequest:
+		return fill(reply, &cosi.DriverGenerateBucketIdResponse{BucketId: asked.GetName()})
+	case *cosi.DriverCreateBucketRequest:
+		created, err := client.DriverCreateBucket(ctx, &upstream.DriverCreateBucketRequest{
+			Name: asked.GetBucketId(), Protocols: asked.GetProtocols(), Parameters: asked.GetParameters(),
+		})
+		if err != nil {
+			return err
+		}
+		beside.tell(created.GetBucketId())
+		return fill(reply, &cosi.DriverCreateBucketResponse{Protocols: created.GetProtocols()})
+	case *cosi.DriverGetBucketRequest:
+		return getUpstream(ctx, client, asked, reply)
+	case *cosi.DriverGenerateBucketAccessIdRequest:
+		if _, err := upstreamGrant(grantOf(asked)); err != nil {
+			return err
+		}
+		return fill(reply, &cosi.DriverGenerateBucketAccessIdResponse{AccountId: asked.GetAccountName()})
+	case *cosi.DriverGrantBucketAccessRequest:
+		return grantUpstream(ctx, client, asked, reply, beside)
+	case *cosi.DriverDeleteBucketRequest:
+		_, err := client.DriverDeleteBucket(ctx, asked)
+		return err
+	case *cosi.DriverRevokeBucketAccessRequest:
+		_, err := client.DriverRevokeBucketAccess(ctx, asked)
+		return err
+	default:
+		return status.Errorf(codes.Internal, "%T is no request of the contract", request)
+	}
+}
+
+func getUpstream(ctx context.Context, client upstream.ProvisionerClient, asked *cosi.DriverGetBucketRequest, reply any) error {
+	found, err := client.DriverGetExistingBucket(ctx, &upstream.DriverGetExistingBucketRequest{
+		ExistingBucketId: asked.GetBucketId(), Protocols: asked.GetProtocols(), Parameters: asked.GetParameters(),
+	})
+	if err != nil {
+		return err
+	}
+	if id := found.GetBucketId(); id != asked.GetBucketId() {
+		return status.Errorf(codes.InvalidArgument, "the driver calls this bucket %q; import it by that ID", id)
+	}
+	return fill(reply, &cosi.DriverGetBucketResponse{Protocols: found.GetProtocols()})
+}
+
+func grantUpstream(
+	ctx context.Context, client upstream.ProvisionerClient, asked *cosi.DriverGrantBucketAccessRequest, reply any, beside *aside,
+) error {
+	request, err := upstreamGrant(asked)
+	if err != nil {
+		return err
+	}
+	granted, err := client.DriverGrantBucketAccess(ctx, request)
+	if err != nil {
+		return err
+	}
+	beside.tell(granted.GetAccountId())
+	return fill(reply, &cosi.DriverGrantBucketAccessResponse{Buckets: granted.GetBuckets(), Credentials: granted.GetCredentials()})
+}
+
+// upstreamGrant translates a grant, or says what cannot be.
+func upstreamGrant(asked *cosi.DriverGrantBucketAccessRequest) (*upstream.DriverGrantBucketAccessRequest, error) {
+	if err := checkPlain(asked, generation2); err != nil {
+		return nil, err
+	}
+	request := &upstream.DriverGrantBucketAccessRequest{
+		AccountName: asked.GetAccountId(), Protocol: asked.GetProtocol(), AuthenticationType: asked.GetAuthenticationType(),
+		Parameters: asked.GetParameters(),
+	}
+	for _, bucket := range asked.GetBuckets() {
+		mode, err := wholeMode(bucket, asked.GetDisallowedAccessModes())
+		if err != nil {
+			return nil, err
+		}
+		request.Buckets = append(request.Buckets, &upstream.DriverGrantBucketAccessRequest_AccessedBucket{
+			BucketId: bucket.GetBucketId(), AccessMode: &upstream.AccessMode{Mode: upstreamModes[mode]},
+		})
+	}
+	return request, nil
+}
+
+// wholeMode returns the one mode that counts for a bucket as a whole: the same for all
+// categories that are asked for, and disallowed in none.
+func wholeMode(bucket *cosi.AccessedBucket, not *cosi.DisallowedAccessModes) (cosi.AccessMode_Mode, error) {
+	all := categories(bucket, not)
+	first := slices.IndexFunc(all, category.isAsked)
+	if first < 0 {
+		return cosi.AccessMode_UNKNOWN, refuse("%s has one access mode for a bucket, and none is asked for; ask for objectData", generation2)
+	}
+	mode := all[first].asked
+	for _, c := range all {
+		switch {
+		case c.isAsked() && c.asked != mode:
+			return cosi.AccessMode_UNKNOWN, refuse("%s has one access mode for a bucket as a whole, and %s=%s and %s=%s differ; ask for one",
+				generation2, all[first].name, modeNames[mode], c.name, modeNames[c.asked])
+		case slices.Contains(c.disallowed, mode):
+			return cosi.AccessMode_UNKNOWN, refuse("%s has one access mode for a bucket as a whole, and the BucketAccessClass disallows %s=%s; "+
+				"ask for another mode", generation2, c.name, modeNames[mode])
+		}
+	}
+	return mode, nil
+}
+
+// differs returns nil if the driver does not know phase 1, which all drivers of our contract
+// have and none of upstream's. The request is empty, and phase 1 makes nothing anyway.
+func differs(ctx context.Context, conn grpc.ClientConnInterface) error {
+	_, err := cosi.NewProvisionerClient(conn).DriverGenerateBucketId(ctx, &cosi.DriverGenerateBucketIdRequest{})
+	if status.Code(err) == codes.Unimplemented {
+		return nil
+	}
+	return fmt.Errorf("the driver implements DriverGenerateBucketId, or does not say whether it does (%s): "+
+		"it does not speak %s; start the sidecar without --driver-dialect", status.Code(err), generation2)
+}

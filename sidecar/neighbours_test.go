@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"k8s.io/client-go/rest"
+
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+// requests are those of the Sidecar to the API server, without watches, Events and Leases.
+func (s *system) requests() []string {
+	s.t.Helper()
+	var all []string
+	for _, e := range s.Audit(controlplane.AuditFilter{User: s.user}) {
+		if e.Verb != "watch" && e.Resource != "events" && e.Resource != "leases" {
+			all = append(all, e.Verb+" "+e.Resource)
+		}
+	}
+	return all
+}
+
+// TestRetryMakesFewRequests counts what another try costs that fails as the one before
+// did. Objects that fail have three tries a second (backoff.Limiter), with which fewer
+// than 20 requests a second come together.
+func TestRetryMakesFewRequests(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rpc      driverfake.RPC
+		prepare  func(*system)
+		requests int // of a try to the API server, Events left out
+		events   int
+	}{
+		"a creation": {driverfake.CreateBucket, func(s *system) { s.Create(s.bucket()) }, 1, 2},
+		"a deletion": {driverfake.DeleteBucket, func(s *system) { s.leave(s.readyBucket()) }, 3, 2},
+		"a grant": {driverfake.GrantAccess, func(s *system) {
+			b := s.readyBucket()
+			s.handOff(s.access(b), b)
+		}, 2, 1},
+		"a revocation": {driverfake.RevokeAccess, func(s *system) { s.Delete(s.readyAccess(s.readyBucket())) }, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if all := 3 * (tc.requests + 1 + tc.events); all >= 20 {
+				t.Errorf("requests a second of objects that fail: want fewer than 20, got %d", all)
+			}
+			s := newSystem(t, driverfake.Options{})
+			s.options.Backoff = backoff.Options{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond}
+			s.run()
+			s.driver.Script(driverfake.Fault{RPC: tc.rpc, Code: codes.Unavailable, Times: driverfake.Always})
+			tc.prepare(s)
+			began := len(s.await(tc.rpc, 5)) // what is said first is written
+			before := len(s.requests())
+			tries := len(s.await(tc.rpc, began+20)) - began
+			more := s.requests()[before:]
+			if most := tc.requests * (tries + 3); len(more) > most {
+				slices.Sort(more)
+				t.Errorf("requests of %d tries: want at most %d, got %d: %v", tries, most, len(more), more)
+			}
+		})
+	}
+}
+
+// TestGrantThatChangesNothingWritesNothing has an access granted again and again: it is due
+// again before it is reported, and no watch event wakes it.
+func TestGrantThatChangesNothingWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	s.options.RegrantInterval, s.options.RegrantRate = time.Nanosecond, 1000
+	s.run()
+	s.readyAccess(s.readyBucket())
+	s.await(driverfake.GrantAccess, 3)
+	before := len(s.requests())
+	s.await(driverfake.GrantAccess, 6)
+	more := s.requests()[before:]
+	if len(more) == 0 {
+		t.Fatal("the check is blind: no grant read anything")
+	}
+	for _, request := range more {
+		if request != "get secrets" && request != "get bucketaccesses" {
+			t.Errorf("a grant that changes nothing makes a request to %s", request)
+		}
+	}
+}
+
+// TestTooManyRequests has an API server that says so once.
+func TestTooManyRequests(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t, driverfake.Options{})
+	busy := &interference{write: 3, status: 429} // the report of what was made; nothing is repeated after a failure
+	s.wrap = func(config *rest.Config) *rest.Config {
+		if config.QPS >= 0 {
+			t.Errorf("requests are throttled by the client, to %v a second", config.QPS)
+		}
+		return busy.wrap(config)
+	}
+	s.run()
+	s.readyBucket()
+	if n := len(s.driver.Calls(driverfake.CreateBucket)); n != 1 || len(busy.struck) != 1 {
+		t.Errorf("want 1 call and 1 request refused, got %d and %v", n, busy.struck)
+	}
+}

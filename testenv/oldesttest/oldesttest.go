@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package oldesttest runs tests on the oldest Kubernetes that Cooper supports. It must know no test by itself.
+package oldesttest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+)
+
+// Again runs the tests of this binary with these names once more, in a process whose API server is of the oldest
+// release that will do, and fails unless each of them passes there. It belongs to the full run, as that release
+// must be built first.
+func Again(t *testing.T, tests ...string) {
+	t.Helper()
+	fulltest.Only(t, "the same tests run on the Kubernetes of today, and those on "+binaries.Oldest+" need minutes to be built")
+	paths, err := binaries.Find(t.Context(), binaries.Options{Oldest: true, Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assets := t.TempDir()
+	for name, path := range map[string]string{binaries.APIServer: paths.APIServer, binaries.Etcd: paths.Etcd} {
+		if err := os.Symlink(path, filepath.Join(assets, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := exec.CommandContext(t.Context(), self, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.v")
+	again.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets, "COOPER_FULL=1") // nothing of these tests is left to another run
+	output, err := again.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "using the kube-apiserver and etcd of "+assets) {
+		t.Errorf("on Kubernetes %s: %v\n%s", binaries.Oldest, err, output)
+	}
+	for _, name := range tests {
+		if !strings.Contains(string(output), "--- PASS: "+name+" ") {
+			t.Errorf("on Kubernetes %s: %s did not pass: there is none of that name, or it was skipped", binaries.Oldest, name)
+		}
+	}
+}
