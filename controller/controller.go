@@ -93,7 +93,9 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err := index.Register(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	patience := waits.Waits{Patience: o.Patience, Live: mgr.GetAPIReader(), Leases: o.SidecarNamespace, Seen: &waits.Sightings{}}
+	patience := waits.Waits{
+		Patience: o.Patience, Live: mgr.GetAPIReader(), Leases: o.SidecarNamespace, Seen: &waits.Sightings{}, Namespaces: &waits.Namespaces{},
+	}
 	claims := bucketclaim.Reconciler{Kit: newKit(metrics.KindBucketClaim), Waits: patience, LostClaimGrace: o.LostClaimGrace}
 	if err := claims.Watch(mgr, o.partName("bucketclaim")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketClaims: %w", err)

@@ -106,16 +106,18 @@ func TestClaimsThatGoTogether(t *testing.T) {
 }
 
 // The namespace controller takes one kind after the other. Accesses whose Secrets it took first are about to go, too, and
-// the API refuses new ones: nobody has to hear of that.
+// the API refuses new ones; a claim whose accesses come later waits for them. Nobody has to hear of any of it.
 func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
 	t.Parallel()
 	covers(t, "namespace-deleted")
-	w := start(t, setup{backoff: patient()})
+	w := start(t, setup{backoff: patient(), patience: time.Hour})
 	w.newClass("fast")
 	w.newAccessClass("keys")
 	claim, bucket := w.provisioned("photos", "fast")
 	access := w.granted("camera", "keys", "photos")
 	keep := w.undeletable(access)
+	told := controlplane.AuditFilter{User: w.user(theController), Verbs: []string{"patch"}, Resources: []string{"bucketclaims", "bucketaccesses"}}
+	already := len(w.Audit(told))
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 	w.delete(namespace)
 	w.eventually("the Secret is being deleted", func(ctx context.Context) error {
@@ -137,8 +139,19 @@ func TestSecretsGoBeforeTheirAccesses(t *testing.T) {
 		}
 		return nil
 	})
+	w.eventually("the controller asks whether the namespace goes", func(context.Context) error {
+		if len(w.Audit(controlplane.AuditFilter{User: w.user(theController), Resources: []string{"namespaces"}})) == 0 {
+			return errors.New("it has not yet")
+		}
+		return nil
+	})
 	w.delete(keep...)
 	w.gone(access, claim, bucket, namespace)
+	for _, r := range w.Audit(told)[already:] {
+		if r.Subresource == "status" {
+			t.Errorf("the controller has something to say: %+v", r)
+		}
+	}
 	for _, r := range w.Audit(controlplane.AuditFilter{User: w.user(theSidecar), Verbs: []string{"create"}, Resources: []string{"events"}}) {
 		t.Errorf("the sidecar has something to say: %+v", r)
 	}

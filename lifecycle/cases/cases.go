@@ -252,7 +252,7 @@ func ofDeletions() []Case {
 		},
 		{
 			ID: "namespace-deleted", Section: deleting, Decision: "0020",
-			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason; of Secrets that go first nobody hears.",
+			Sentence: "A deleted namespace with claims, accesses and Secrets is emptied; if the backend fails, only what must stay does, with the reason; of what merely goes in another order nobody hears.",
 		},
 	}
 }

@@ -17,6 +17,9 @@ import (
 // the sidecar's.
 func (r *Reconciler) degraded(ctx context.Context, w *work) (step.Verdict, error) {
 	p := checkHandedOff(w.access, w.facts)
+	if p != nil && p.Reason == conditions.BucketClaimDeleting && r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) {
+		return step.Done(), nil // this access goes next
+	}
 	if p != nil {
 		if err := r.regather(ctx, w); err != nil {
 			return step.Verdict{}, err

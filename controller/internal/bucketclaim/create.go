@@ -23,21 +23,30 @@ func (r *Reconciler) create(ctx context.Context, w *work) (step.Verdict, error) 
 	if w.bucket != nil {
 		return step.Next(), nil
 	}
-	name := w.claim.Spec.BucketClassName
-	class := &cosiapi.BucketClass{}
-	err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class)
-	if apierrors.IsNotFound(err) {
-		return r.reportProblem(ctx, w, conditions.Wait(conditions.WaitingForClass,
-			"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create it again with another class.", name))
-	}
-	if err != nil {
-		return step.Verdict{}, fmt.Errorf("read BucketClass %q: %w", name, err)
+	if w.class == nil {
+		class, err := r.liveClass(ctx, w.claim.Spec.BucketClassName)
+		if apierrors.IsNotFound(err) {
+			return r.reportProblem(ctx, w, conditions.Wait(conditions.WaitingForClass,
+				"Waiting for BucketClass %q to exist. Create it, or delete this BucketClaim and create it again with another class.", w.claim.Spec.BucketClassName))
+		}
+		if err != nil {
+			return step.Verdict{}, err
+		}
+		w.class = class
 	}
 	if verdict, err := r.Reread(ctx, &w.Turn); err != nil || !verdict.Goes() {
 		return verdict, err
 	}
-	w.class = class
 	return r.createFrom(ctx, w)
+}
+
+// liveClass reads a class from the API server.
+func (r *Reconciler) liveClass(ctx context.Context, name string) (*cosiapi.BucketClass, error) {
+	class := &cosiapi.BucketClass{}
+	if err := r.Live.Get(ctx, types.NamespacedName{Name: name}, class); err != nil {
+		return nil, fmt.Errorf("read BucketClass %q: %w", name, err)
+	}
+	return class, nil
 }
 
 // createFrom creates the Bucket. One that exists already may be the work of an

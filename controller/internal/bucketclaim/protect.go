@@ -4,6 +4,7 @@ package bucketclaim
 
 import (
 	"context"
+	"sync"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/controller/internal/inuse"
@@ -16,18 +17,26 @@ import (
 // the claim are often there by now. The mark is set on what the cache says, because
 // a mark too many does no harm; it is taken off only when the API server agrees that
 // nobody needs it.
+//
+// Beside the finalizer of a new claim its class is read, which create needs next; if
+// that fails, create reads it again.
 func (r *Reconciler) protect(ctx context.Context, w *work) (step.Verdict, error) {
 	accesses, err := r.cachedAccesses(ctx, w)
 	if err != nil {
 		return step.Verdict{}, err
 	}
 	used := len(inuse.Blockers(accesses, w.Req.Name)) > 0
+	var beside sync.WaitGroup
+	if class := w.claim.Spec.BucketClassName; class != "" && !cosiapi.HasProtection(w.claim) {
+		beside.Go(func() { w.class, _ = r.liveClass(ctx, class) })
+	}
 	err = r.write(ctx, w, func() {
 		cosiapi.AddProtection(w.claim)
 		if used {
 			cosiapi.SetAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation, "true")
 		}
 	})
+	beside.Wait()
 	if err != nil || used || !cosiapi.HasAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) {
 		return step.Next(), err
 	}

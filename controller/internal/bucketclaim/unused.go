@@ -47,13 +47,14 @@ func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) 
 }
 
 // inUse says which accesses the claim waits for: at once if their user must
-// delete them, and if they are on their way out, once that takes long.
+// delete them, and if they are on their way out, as all are in a namespace that is
+// being deleted, once that takes long.
 func (r *Reconciler) inUse(ctx context.Context, w *work, blockers []*cosiapi.BucketAccess) (step.Verdict, error) {
 	waitsFor := objects.Name(blockers[0])
 	staying := slices.DeleteFunc(slices.Clone(blockers), func(a *cosiapi.BucketAccess) bool {
 		return !a.DeletionTimestamp.IsZero() || !inuse.StateOf(a).Holds
 	})
-	if len(staying) == 0 {
+	if len(staying) == 0 || r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) {
 		if left := r.Waits.Deletion(w.claim, r.Now()); left > 0 {
 			return step.WaitAtMost(left, waitsFor), nil
 		}

@@ -32,18 +32,29 @@ type Waits struct {
 	Leases string
 	// Seen remembers the Leases; it is required with Leases.
 	Seen *Sightings
+	// Namespaces remembers what goes in each namespace.
+	Namespaces *Namespaces
 }
 
 // Deletion returns how long the deletion of the object may still wait in
 // silence; zero means that it is overdue. The clocks of API server and
-// controller may differ, but it never returns more than Patience.
+// controller may differ, but it never returns more than Patience. Of many that
+// wait for each other none is overdue while others of the namespace go.
 func (w Waits) Deletion(obj client.Object, now time.Time) time.Duration {
 	deleted := obj.GetDeletionTimestamp()
 	if deleted == nil {
 		return w.Patience
 	}
-	return w.left(deleted.Time, now)
+	left := w.left(deleted.Time, now)
+	if gone := w.Namespaces.lastGone(obj.GetNamespace()); left == 0 && now.Sub(deleted.Time) < lineLimit*w.Patience {
+		return w.left(gone, now)
+	}
+	return left
 }
+
+// lineLimit is after how many times their patience objects that are being deleted
+// say what they wait for, although others go.
+const lineLimit = 60
 
 // Provisioning returns how long the provisioning of the object may still wait
 // in silence, as Deletion does for its deletion.

@@ -77,21 +77,32 @@ func TestDeletion(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		deleted time.Time
-		want    time.Duration
+		// gone is when another object of the namespace went.
+		gone time.Time
+		want time.Duration
 	}{
-		"an object that was deleted just now":                {now, patience},
-		"an object that was deleted a while ago":             {now.Add(-15 * time.Second), 5 * time.Second},
-		"an object that was deleted long ago":                {now.Add(-time.Hour), 0},
-		"an object that a clock ahead of ours says is newer": {now.Add(time.Hour), patience},
-		"an object that is not being deleted":                {time.Time{}, patience},
+		"an object that was deleted just now":                {now, time.Time{}, patience},
+		"an object that was deleted a while ago":             {now.Add(-15 * time.Second), time.Time{}, 5 * time.Second},
+		"an object that was deleted long ago":                {now.Add(-time.Hour), time.Time{}, 0},
+		"an object that a clock ahead of ours says is newer": {now.Add(time.Hour), time.Time{}, patience},
+		"an object that is not being deleted":                {time.Time{}, time.Time{}, patience},
+		"another one went just now":                          {now.Add(-time.Minute), now, patience},
+		"another one went a while ago":                       {now.Add(-time.Minute), now.Add(-15 * time.Second), 5 * time.Second},
+		"another one went long ago":                          {now.Add(-time.Minute), now.Add(-30 * time.Second), 0},
+		"others go all the time, for too long":               {now.Add(-time.Hour), now, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			claim := &cosiapi.BucketClaim{}
+			claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs"}}
+			waits := Waits{Patience: patience, Namespaces: &Namespaces{}}
+			if !tc.gone.IsZero() {
+				waits.Namespaces.Gone("theirs", tc.gone)
+				waits.Namespaces.Gone("ours", now)
+			}
 			if !tc.deleted.IsZero() {
 				claim.DeletionTimestamp = &metav1.Time{Time: tc.deleted}
 			}
-			if got := (Waits{Patience: patience}).Deletion(claim, now); got != tc.want {
+			if got := waits.Deletion(claim, now); got != tc.want {
 				t.Errorf("want %v, got %v", tc.want, got)
 			}
 		})

@@ -67,8 +67,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if b.Spec.DriverName != w.Info.Name || !r.Options.Scope.Includes(b.Spec.BucketClaimRef.Namespace) {
 		return reconcile.Result{}, nil
 	}
-	steps := r.provisioning(b)
-	if planOf(b) != provision {
+	var steps []step.Step[*work]
+	switch planOf(b) {
+	case provision:
+		steps = r.provisioning(b)
+	case retain: // until somebody deletes it, which a watch tells
+	default:
 		steps = r.deprovisioning()
 	}
 	return kit.Run(ctx, r.Kit.Kit, steps, w)
@@ -95,8 +99,7 @@ func (r *Reconciler) provisioning(b *cosiapi.Bucket) []step.Step[*work] {
 	)
 }
 
-// deprovisioning are the steps for a Bucket whose claim is gone, or which is
-// being deleted.
+// deprovisioning are the steps for a Bucket that is being deleted.
 func (r *Reconciler) deprovisioning() []step.Step[*work] {
 	return step.Uninterrupted(r.StepLimit,
 		kit.Shared[*work]("seen", r.Seen),

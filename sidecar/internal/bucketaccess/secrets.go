@@ -176,10 +176,13 @@ func (s Secrets) Release(ctx context.Context, a *cosiapi.BucketAccess, name stri
 	if err := s.removeProtection(ctx, secret); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	uid := secret.UID
+	uid, version := secret.UID, secret.ResourceVersion
 	var deleted error
 	if secret.DeletionTimestamp == nil {
-		deleted = s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &uid})
+		deleted = s.store.Client.Delete(ctx, secret, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	}
+	if deleted == nil && len(secret.Finalizers) == 0 {
+		return nil // the API server removes at once what nothing holds
 	}
 	// A conflict is no failure if the name has another Secret by now.
 	if deleted != nil && !apierrors.IsNotFound(deleted) && !apierrors.IsConflict(deleted) {
