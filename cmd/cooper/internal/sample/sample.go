@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -98,15 +99,22 @@ func parse(name string, content []byte) ([]Document, error) {
 
 // Apply makes the namespace and applies the documents, in their order. Objects
 // that name no namespace go to the given one. An error names the document and
-// repeats what the API server said; what was applied before stays.
+// repeats what the API server said; what was applied before stays. An API server
+// that is too busy to answer is asked again until ctx ends.
 func Apply(ctx context.Context, c client.Client, namespace string, documents []Document) error {
-	err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	err := answered(ctx, func() error {
+		return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("namespace %s: %w", namespace, err)
 	}
 	for _, d := range documents {
 		object := d.Object.DeepCopy()
-		mapping, err := c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+		var mapping *meta.RESTMapping
+		err := answered(ctx, func() (err error) {
+			mapping, err = c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
 		}
@@ -116,13 +124,34 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		if err := remember(object); err != nil {
 			return fmt.Errorf("%s: %w", d.Source, err)
 		}
-		err = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+		err = answered(ctx, func() error {
+			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %s %s was refused: %w", d.Source, object.GetKind(), object.GetName(), err)
 		}
 		d.Object.SetNamespace(object.GetNamespace())
 	}
 	return nil
+}
+
+// answered repeats a call until the API server answers it or ctx ends. The caller
+// guarantees that the call can be repeated; its last error comes back.
+func answered(ctx context.Context, call func() error) error {
+	var err error
+	_ = wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
+		err = call()
+		return !busy(err), nil
+	})
+	return err
+}
+
+// busy reports whether a call failed since the API server was slow, or said that it
+// is starting or has too much to do. One that nobody listens for is not busy.
+func busy(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
 }
 
 // remember writes onto an object what kubectl apply writes there. Whoever applies
@@ -167,7 +196,11 @@ func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructur
 	name := fmt.Sprintf("%s %s/%s", want.GetKind(), want.GetNamespace(), want.GetName())
 	said, failure := "", error(nil)
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		conditions, err := conditionsOf(ctx, c, want)
+		var conditions []metav1.Condition
+		err := answered(ctx, func() (err error) {
+			conditions, err = conditionsOf(ctx, c, want)
+			return err
+		})
 		if err != nil {
 			return false, err
 		}

@@ -5,12 +5,18 @@ package sample_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
@@ -98,6 +104,38 @@ func TestApplyNamesTheDocumentThatTheAPIServerRefuses(t *testing.T) {
 				t.Errorf("error: want %q, got %v", tc.want, err)
 			}
 		})
+	}
+}
+
+// slowAtFirst is a way to an API server that does not answer the first request for
+// each URL.
+type slowAtFirst struct {
+	http.RoundTripper
+	asked sync.Map
+}
+
+func (s *slowAtFirst) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, again := s.asked.LoadOrStore(r.Method+r.URL.Path, true); !again {
+		return nil, os.ErrDeadlineExceeded
+	}
+	return s.RoundTripper.RoundTrip(r)
+}
+
+func TestABusyAPIServerIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	documents, err := sample.Read(files(map[string]string{"a.yaml": class + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(env.Config())
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return &slowAtFirst{RoundTripper: to} })
+	c := env.ClientFor(config)
+	if err := sample.Apply(t.Context(), c, "new", documents); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: "new", Name: "a"}, &corev1.ConfigMap{}); err != nil {
+		t.Errorf("what was applied: %v", err)
 	}
 }
 
