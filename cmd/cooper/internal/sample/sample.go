@@ -113,7 +113,7 @@ func Apply(ctx context.Context, c client.Client, namespace string, documents []D
 		var mapping *meta.RESTMapping
 		err := answered(ctx, func() (err error) {
 			mapping, err = c.RESTMapper().RESTMapping(object.GroupVersionKind().GroupKind(), object.GroupVersionKind().Version)
-			return err
+			return err //nolint:wrapcheck // it is, below
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %s %s: %w", d.Source, object.GetKind(), object.GetName(), err)
