@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -45,8 +46,8 @@ type Options struct {
 }
 
 // Build returns the directory that holds the programs of m, building those that no process of this user has built
-// before. Each program is a directory with a main package below the module's root, and becomes an executable of that
-// name.
+// before. Each program is a directory with a main package below the module's root or, with a dot in its first element, the
+// path of one in a module that m requires; it becomes an executable with the name of its last element.
 //
 // Several processes may call it at once: one builds, the others wait. An error says what to do next; after an error or
 // the end of ctx nothing half-built is left where a later call would take it for complete.
@@ -86,7 +87,7 @@ func (m Module) missing(cacheDir string, programs []string) (dir string, missing
 		return "", nil, err
 	}
 	for _, program := range programs {
-		if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, path.Base(program))); err != nil {
 			missing = append(missing, program)
 		}
 	}
@@ -111,26 +112,26 @@ func (m Module) key() (string, error) {
 
 // walk calls f with every file of the module under its real name, in a fixed order.
 func (m Module) walk(f func(name string, content []byte) error) error {
-	return fs.WalkDir(m.Template, ".", func(path string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(m.Template, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := fs.ReadFile(m.Template, path)
+		content, err := fs.ReadFile(m.Template, file)
 		if err != nil {
 			return err
 		}
-		return f(realName(path), content)
+		return f(realName(file), content)
 	})
 }
 
-func realName(path string) string {
-	switch path {
+func realName(file string) string {
+	switch file {
 	case "gomod.txt":
 		return "go.mod"
 	case "gosum.txt":
 		return "go.sum"
 	default:
-		return strings.TrimSuffix(path, ".txt")
+		return strings.TrimSuffix(file, ".txt")
 	}
 }
 
@@ -154,7 +155,7 @@ func (m Module) build(ctx context.Context, dir string, o Options, programs []str
 		Output: bin + string(os.PathSeparator),
 	}
 	for _, program := range programs {
-		command.Packages = append(command.Packages, "./"+program)
+		command.Packages = append(command.Packages, packageOf(program))
 	}
 	if err := command.Run(ctx, o.Progress); err != nil {
 		return err
@@ -163,11 +164,20 @@ func (m Module) build(ctx context.Context, dir string, o Options, programs []str
 		return fmt.Errorf("cannot finish the build of %s: %w", m.Name, err)
 	}
 	for _, program := range programs {
+		program = path.Base(program)
 		if err := os.Rename(filepath.Join(bin, program), filepath.Join(dir, program)); err != nil {
 			return fmt.Errorf("cannot finish the build of %s: %w", m.Name, err)
 		}
 	}
 	return nil
+}
+
+// packageOf returns a program as the go command takes it.
+func packageOf(program string) string {
+	if first, _, _ := strings.Cut(program, "/"); strings.Contains(first, ".") {
+		return program
+	}
+	return "./" + program
 }
 
 // removeLeftovers deletes what a builder that was killed left behind.
@@ -186,10 +196,10 @@ func removeLeftovers(dir string) error {
 
 func (m Module) write(dir string) error {
 	return m.walk(func(name string, content []byte) error {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
-		return os.WriteFile(path, content, 0o600)
+		return os.WriteFile(file, content, 0o600)
 	})
 }

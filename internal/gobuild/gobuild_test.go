@@ -54,6 +54,27 @@ func tiny(source string) gobuild.Module {
 	}
 }
 
+// TestProgramsOfOtherModules builds a program that is named by its whole path, as one of another module is.
+func TestProgramsOfOtherModules(t *testing.T) {
+	t.Parallel()
+	module := gobuild.Module{Name: "tiny", Version: "v1", Template: fstest.MapFS{
+		"gomod.txt":              {Data: []byte("module tiny.example\n\ngo 1.26.0\n")},
+		"deep/hello/main.go.txt": {Data: []byte("package main\n\nfunc main() { println(\"found\") }\n")},
+	}}
+	o := gobuild.Options{CacheDir: t.TempDir()}
+	for range 2 {
+		dir, err := gobuild.Build(t.Context(), module, o, "tiny.example/deep/hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "hello")).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(output)) != "found" {
+			t.Errorf("the program says %q, %v", output, err)
+		}
+		o.Path = t.TempDir() // what is there needs no go command
+	}
+}
+
 // TestBuild calls Build again and again in one cache directory.
 //
 //nolint:paralleltest,tparallel // its parts follow one another
