@@ -65,9 +65,24 @@ func command(name string, state ...string) image {
 	}
 }
 
+// clients returns the image that tests on clusters use buckets with. It is not published.
+func clients() []image {
+	const name = "e2e-client"
+	return []image{{
+		name: name, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
+		lay: func(ctx context.Context, root, arch string) error {
+			return compileIn(ctx, "./e2e/cluster", name, root, arch)
+		},
+	}}
+}
+
 // compile builds a command of ours, static and without traces of this machine.
 func compile(ctx context.Context, program, root, arch string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", filepath.Join(root, program), "./cmd/"+program)
+	return compileIn(ctx, "./cmd", program, root, arch)
+}
+
+func compileIn(ctx context.Context, dir, program, root, arch string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", filepath.Join(root, program), dir+"/"+program)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

@@ -27,8 +27,8 @@ import (
 
 // options are what the flags came to.
 type options struct {
-	repository, tag, arch, only string
-	stores, stage               bool
+	repository, tag, arch, only, archives string
+	stores, client, stage                 bool
 }
 
 func main() {
@@ -38,6 +38,8 @@ func main() {
 	flag.StringVar(&o.tag, "tag", "dev", "tag of the images")
 	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it; only our own programs are built for another than this machine's")
 	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
+	flag.StringVar(&o.archives, "archives", "", "directory that gets a file of each image, in place of Docker")
+	flag.BoolVar(&o.client, "client", false, "build the image by which tests on clusters use buckets")
 	flag.BoolVar(&o.stage, "stage", false, "lay out the files below dist/images for the Dockerfile, and leave Docker alone")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -72,7 +74,7 @@ func (o options) run(ctx context.Context) error {
 	}
 	for _, i := range wanted {
 		name := repository + "/" + i.name + ":" + o.tag
-		if err := i.build(ctx, name, o.arch, common); err != nil {
+		if err := i.build(ctx, o, name, common); err != nil {
 			return fmt.Errorf("image %s: %w", i.name, err)
 		}
 		if i.variable != "" {
@@ -88,6 +90,9 @@ func (o options) wanted() ([]image, error) {
 	all := ours()
 	if o.stores {
 		all = others()
+	}
+	if o.client {
+		all = clients()
 	}
 	found := all
 	if o.only != "" {

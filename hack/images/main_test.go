@@ -61,8 +61,8 @@ func TestArchive(t *testing.T) {
 		if err := made.layOut(t.Context(), files, "arm64"); err != nil {
 			t.Fatal(err)
 		}
-		archive, err := made.write(dir, files, "repository/made:dev", "arm64", map[string]string{"vendor": "us"})
-		if err != nil {
+		archive := filepath.Join(dir, "made.tar")
+		if err := made.write(archive, files, "repository/made:dev", "arm64", map[string]string{"vendor": "us"}); err != nil {
 			t.Fatal(err)
 		}
 		content, err := os.ReadFile(archive)
