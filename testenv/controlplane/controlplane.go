@@ -41,6 +41,8 @@ type Options struct {
 	BeforeCRDs func(context.Context, *rest.Config) error
 	// Audit makes the API server record every request that AuditPolicy selects; AuditEvents reads the records.
 	Audit bool
+	// Cluster makes it the control plane of a cluster with nodes; nil means that there are none.
+	Cluster *Cluster
 	// AuditPolicy is an audit.k8s.io/v1 Policy; empty means DefaultAuditPolicy.
 	AuditPolicy string
 }
@@ -58,7 +60,7 @@ type ControlPlane struct {
 	layout      layout
 	lease       *lease
 	env         *envtest.Environment
-	manager     *process
+	controllers []*Process
 	logs        []*os.File
 
 	auditLog string // empty if there is none
@@ -98,7 +100,7 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context, o Options) error {
-	if err := c.layout.prepare(c.executables); err != nil {
+	if err := c.layout.prepare(c.executables, o.Cluster); err != nil {
 		return err
 	}
 	if err := c.lease.holdAlive(c.layout.alive()); err != nil {
@@ -125,7 +127,7 @@ func (c *ControlPlane) start(ctx context.Context, o Options) error {
 	if err := c.installCRDs(ctx, crds, o.BeforeCRDs); err != nil {
 		return err
 	}
-	return c.startControllerManager(ctx)
+	return c.startControllers(ctx, o.Cluster)
 }
 
 // Stop ends all processes of the control plane and, unless it has a DataDir, removes its files. Later calls return
@@ -137,8 +139,8 @@ func (c *ControlPlane) Stop() error {
 
 func (c *ControlPlane) end() error {
 	var errs []error
-	if c.manager != nil {
-		errs = append(errs, c.manager.stop(stopTimeout))
+	for _, controller := range c.controllers {
+		errs = append(errs, controller.Stop(stopTimeout))
 	}
 	if c.env != nil {
 		if err := c.env.Stop(); err != nil {
@@ -220,7 +222,7 @@ func (l layout) auditPolicy() string { return filepath.Join(l.run(), "audit-poli
 
 // prepare makes an empty run directory that links the executables. The caller holds the lease, and no process of an
 // earlier start is left.
-func (l layout) prepare(b binaries.Paths) error {
+func (l layout) prepare(b binaries.Paths, of *Cluster) error {
 	if err := os.RemoveAll(l.run()); err != nil {
 		return fmt.Errorf("cannot clear what an earlier start left: %w", err)
 	}
@@ -229,9 +231,13 @@ func (l layout) prepare(b binaries.Paths) error {
 			return fmt.Errorf("cannot use the data directory: %w", err)
 		}
 	}
-	for name, path := range map[string]string{
+	programs := map[string]string{
 		binaries.APIServer: b.APIServer, binaries.Etcd: b.Etcd, binaries.ControllerManager: b.ControllerManager,
-	} {
+	}
+	if of != nil {
+		programs[binaries.ControllerManager], programs[scheduler] = of.ControllerManager, of.Scheduler
+	}
+	for name, path := range programs {
 		if err := os.Symlink(path, l.program(name)); err != nil {
 			return fmt.Errorf("cannot use the data directory: %w", err)
 		}

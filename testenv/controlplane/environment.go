@@ -61,6 +61,11 @@ func (c *ControlPlane) apiServer(o Options) (*envtest.APIServer, error) {
 	if o.AllInterfaces {
 		arguments.Set("bind-address", "0.0.0.0")
 	}
+	if o.Cluster != nil {
+		if err := o.Cluster.configure(server); err != nil {
+			return nil, err
+		}
+	}
 	if c.auditLog == "" {
 		return server, nil
 	}
@@ -121,7 +126,7 @@ const shownLines = 8
 // lastLogs returns the last lines of every log, as the end of an error message.
 func (l layout) lastLogs() string {
 	var b strings.Builder
-	for _, component := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager} {
+	for _, component := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, scheduler} {
 		content, err := os.ReadFile(filepath.Join(l.logs(), component+".log"))
 		if err != nil || len(content) == 0 {
 			continue

@@ -46,7 +46,7 @@ func endProcesses(l layout) error {
 
 // processesOf returns the IDs of the processes whose program is one of the layout's.
 func processesOf(l layout) ([]int, error) {
-	programs := []string{l.program(binaries.APIServer), l.program(binaries.Etcd), l.program(binaries.ControllerManager)}
+	programs := []string{l.program(binaries.APIServer), l.program(binaries.Etcd), l.program(binaries.ControllerManager), l.program(scheduler)}
 	var found []int
 	err := eachProcess(func(pid int, isProgram func(path string) bool) {
 		if slices.ContainsFunc(programs, isProgram) {

@@ -21,7 +21,7 @@ func TestOnlyProcessesOfTheDirectoryAreEnded(t *testing.T) {
 	}
 	own, other := layout{dir: t.TempDir()}, layout{dir: t.TempDir()}
 	for _, l := range []layout{own, other} {
-		if err := l.prepare(binaries.Paths{APIServer: shell, Etcd: shell, ControllerManager: shell}); err != nil {
+		if err := l.prepare(binaries.Paths{APIServer: shell, Etcd: shell, ControllerManager: shell}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -98,14 +98,14 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	if len(wanted) == 0 {
 		return nil
 	}
-	cache, err := cacheDir(o.CacheDir)
+	cache, err := CacheDir(o.CacheDir)
 	if err != nil {
 		return err
 	}
 	if module.Template, err = fs.Sub(template, "template"); err != nil {
 		return fmt.Errorf("embedded template: %w", err)
 	}
-	module.LinkFlags = linkFlags(module.Version)
+	module.LinkFlags = LinkFlags(module.Version)
 	dir, err := gobuild.Build(ctx, module, gobuild.Options{CacheDir: cache, Progress: progress}, wanted...)
 	if err != nil {
 		return fmt.Errorf("%w\n(instead of building, %s can name a directory with ready kube-apiserver, etcd, "+
@@ -117,9 +117,9 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	return nil
 }
 
-// linkFlags tell the components which release they are, as the release build of Kubernetes does; without a version
+// LinkFlags tell the components which release they are, as the release build of Kubernetes does; without a version
 // kube-apiserver does not start.
-func linkFlags(version string) string {
+func LinkFlags(version string) string {
 	var flags []string
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		flags = append(flags, "-X "+pkg+".gitVersion="+version, "-X "+pkg+".gitTreeState=clean")
@@ -127,8 +127,8 @@ func linkFlags(version string) string {
 	return strings.Join(flags, " ")
 }
 
-// cacheDir returns asked or, if that is empty, the directory of Cooper in the user's cache.
-func cacheDir(asked string) (string, error) {
+// CacheDir returns asked or, if that is empty, the directory of Cooper in the user's cache.
+func CacheDir(asked string) (string, error) {
 	if asked != "" {
 		return filepath.Abs(asked)
 	}
