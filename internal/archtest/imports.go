@@ -109,10 +109,10 @@ func bans() []ban {
 			why:    "what we ship contains no test code; a package for tests has a name that ends in test",
 		},
 		{
-			who:    []string{"testenv/system", "testenv/controlplane"},
+			who:    []string{"testenv/system", "testenv/controlplane", "testenv/node"},
 			never:  []string{"testing"},
 			direct: true,
-			why:    "cooper up starts the same system without a test",
+			why:    "cooper up and make node start the same without a test",
 		},
 	}
 }

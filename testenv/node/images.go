@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/cooper-cosi/cooper/internal/imagefile"
+)
+
+// LoadImage makes the node have the images of an archive, as `make images` and docker image save write it. Pods use
+// them with the imagePullPolicy IfNotPresent or Never.
+func (n *Node) LoadImage(ctx context.Context, archive string) error {
+	file, err := os.Open(archive)
+	if err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	defer file.Close()
+	_, err = n.ctr(ctx, file, "images", "import", "-")
+	return err
+}
+
+// LoadImages makes the node have the images of all archives in a directory; an empty name means none.
+func (n *Node) LoadImages(ctx context.Context, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
+	if err != nil || len(archives) == 0 {
+		return fmt.Errorf("no archive of an image in %s (%w)", dir, err)
+	}
+	for _, archive := range archives {
+		if err := n.LoadImage(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LoadProgram makes the node have an image with one static program, which runs as whom the Pod says.
+func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
+	dir, err := os.MkdirTemp("", "image-")
+	if err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	defer os.RemoveAll(dir)
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	files, archive := filepath.Join(dir, "files"), filepath.Join(dir, "image.tar")
+	if err := os.Mkdir(files, 0o700); err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(files, "main"), content, 0o755); err != nil { //nolint:gosec // a program
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	if err := imagefile.Write(archive, imagefile.Image{
+		Name: name, Architecture: runtime.GOARCH, Config: ocispec.ImageConfig{Entrypoint: []string{"/main"}},
+		Trees: []imagefile.Tree{{Dir: files}},
+	}); err != nil {
+		return err
+	}
+	return n.LoadImage(ctx, archive)
+}
+
+// ctr runs containerd's command on the node and returns what it printed.
+func (n *Node) ctr(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "ctr", append([]string{"--address", socket, "--namespace", "k8s.io"}, arguments...)...)
+	cmd.Stdin = input
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := inside(n.guard.pid, cmd.Start); err != nil {
+		return "", fmt.Errorf("ctr: %w", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return "", fmt.Errorf("ctr %s: %w\n%s", strings.Join(arguments, " "), err, output.String())
+	}
+	return output.String(), nil
+}
