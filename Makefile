@@ -7,7 +7,7 @@ SHELL := bash
 
 # Arguments that a user may give: make test PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim'
 # What takes longest begins first.
-PACKAGES ?= ./lifecycle/... ./e2e ./docs/... ./drivers/... ./sidecar ./controller ./testenv/... ./cmd/... ./sanity/... ./fakes/... ./...
+PACKAGES ?= ./lifecycle/... ./e2e/... ./docs/... ./drivers/... ./sidecar ./controller ./testenv/... ./cmd/... ./sanity/... ./fakes/... ./...
 TESTFLAGS ?=
 export TESTFLAGS
 CLOUDS ?= s3
@@ -63,6 +63,20 @@ images: ## build the container images from scratch, without a registry (ARGS=-ta
 .PHONY: store-images
 store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, without a registry (ARGS=-only=...)
 	@go run ./hack/images -stores $(ARGS)
+
+.PHONY: node
+node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, with the images of Cooper (as root; ARGS= goes to hack/node)
+	@go run ./hack/images -archives dist/node-images >/dev/null
+	@go build -o bin/node ./hack/node
+	@exec bin/node -images dist/node-images $(ARGS)
+
+.PHONY: e2e-node
+e2e-node: ## install, use, break and repair Cooper on a node of this machine (as root; TESTFLAGS='-run Smoke')
+	@COOPER_FULL=1 COOPER_REQUIRE_NODE=1 go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
+
+.PHONY: e2e-cluster
+e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY (KUBECONFIG=..., TESTFLAGS=)
+	@COOPER_FULL=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak
 soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores

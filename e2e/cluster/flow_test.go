@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// tutorial is where the manifests are that users read first.
+const tutorial = "docs/tutorial/"
+
+// several asks for a second bucket, and for one credential to both.
+const several = `
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketAccessClass
+metadata: {name: several}
+spec: {driverName: s3.cooper.dev, authenticationType: Key, multiBucketAccess: MultipleBuckets}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClaim
+metadata: {name: archive}
+spec: {bucketClassName: sample, protocols: [S3]}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketAccess
+metadata: {name: archiver}
+spec:
+  bucketAccessClassName: several
+  protocol: S3
+  bucketClaims:
+    - {bucketClaimName: sample, accessSecretName: archiver-sample, accessModes: {objectData: ReadWrite}}
+    - {bucketClaimName: archive, accessSecretName: archiver-archive, accessModes: {objectData: ReadWrite}}
+`
+
+// TestTheTutorialInPods takes the steps of the tutorial, and its Secrets into Pods.
+func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Only(t, "TestSmoke does a part of it")
+	w := onCluster(t)
+	w.install(t)
+	ns := w.claimed(t, "tutorial")
+	w.apply(t, ns, several)
+	w.wait(t, ns, "condition=Provisioned", "bucketaccess/archiver")
+
+	w.pod(t, ns, pod{name: "environment", environment: "sample-credentials"})
+	w.pod(t, ns, pod{name: "files", mounts: []string{"sample-credentials"}})
+	w.pod(t, ns, pod{name: "both", mounts: []string{"archiver-sample", "archiver-archive"}})
+	for name, buckets := range map[string]int{"environment": 1, "files": 1, "both": 2} {
+		w.wait(t, ns, "jsonpath={.status.phase}=Succeeded", "pod/"+name)
+		if got := w.logs(t, ns, name); strings.Count(got, "stored and read in") != buckets {
+			t.Errorf("the Pod %s says %q, want that it stored in %d", name, got, buckets)
+		}
+	}
+}
+
+// TestSmoke claims a bucket, kills what serves it, and claims another.
+func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	w := onCluster(t)
+	w.install(t)
+	before := w.claimed(t, "smoke")
+	w.works(t, before, "before")
+	w.killPods(t, driverNamespace)
+	w.works(t, before, "after")
+	w.works(t, w.claimed(t, "smoke-later"), "before")
+}
+
+// TestKilledPods kills each part in turn. What users have stays, and what they ask for comes.
+func TestKilledPods(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Only(t, "TestSmoke does a part of it")
+	w := onCluster(t)
+	w.install(t)
+	ns := w.claimed(t, "killed")
+	for _, part := range []string{systemNamespace, driverNamespace} {
+		t.Run(part, func(t *testing.T) { //nolint:paralleltest // one after the other
+			w.killPods(t, part)
+			w.works(t, ns, "after-"+part)
+			w.works(t, w.claimed(t, "killed-"+part), "new")
+		})
+	}
+}
+
+// TestKubeletRestarts restarts the kubelet: Pods run on, and new ones come.
+func TestKubeletRestarts(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Only(t, "it is Kubernetes that is tried, more than Cooper")
+	w := onNode(t)
+	w.install(t)
+	ns := w.claimed(t, "kubelet")
+	w.pod(t, ns, pod{name: "stays", environment: "sample-credentials", stay: true})
+	w.wait(t, ns, "condition=Ready", "pod/stays")
+	if err := w.node.RestartKubelet(); err != nil {
+		t.Fatal(err)
+	}
+	w.works(t, ns, "after")
+	if got := w.exec(t, ns, "stays", "/e2e-client", "env"); !strings.Contains(got, "stored and read in") {
+		t.Errorf("the Pod that ran on says %q", got)
+	}
+	if got := w.kubectl(t, "-n", ns, "get", "pod", "stays", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"); got != "0" {
+		t.Errorf("the Pod restarted %s times", got)
+	}
+}
+
+// claimed makes a namespace with the claim and the access of the tutorial, which are provisioned. They go before it.
+func (w *world) claimed(t *testing.T, name string) string {
+	t.Helper()
+	ns := w.namespace(t, name)
+	w.kubectl(t, "apply", "-f", tutorial+"1-classes.yaml")
+	w.kubectl(t, "-n", ns, "apply", "-f", tutorial+"2-claim.yaml", "-f", tutorial+"3-access.yaml")
+	w.wait(t, ns, "condition=Provisioned", "bucketclaim/sample", "bucketaccess/sample")
+	return ns
+}
+
+// works runs a Pod that uses the bucket of the tutorial.
+func (w *world) works(t *testing.T, namespace, name string) {
+	t.Helper()
+	w.pod(t, namespace, pod{name: name, environment: "sample-credentials"})
+	w.wait(t, namespace, "jsonpath={.status.phase}=Succeeded", "pod/"+name)
+}
+
+// A pod is a workload that uses the buckets of Secrets, and ends.
+type pod struct {
+	name string
+	// environment is a Secret that it has as environment; mounts are Secrets that it has as files.
+	environment string
+	mounts      []string
+	// stay makes it run on.
+	stay bool
+}
+
+// pod creates a Pod as the restricted standard wants it.
+func (w *world) pod(t *testing.T, namespace string, p pod) {
+	t.Helper()
+	var args, env, volumes, mounts []string
+	if p.environment != "" {
+		args = append(args, "env")
+		env = append(env, fmt.Sprintf("{secretRef: {name: %s}}", p.environment))
+	}
+	for _, secret := range p.mounts {
+		args = append(args, "/secrets/"+secret)
+		volumes = append(volumes, fmt.Sprintf("{name: %s, secret: {secretName: %[1]s}}", secret))
+		mounts = append(mounts, fmt.Sprintf("{name: %s, mountPath: /secrets/%[1]s}", secret))
+	}
+	if p.stay {
+		args = append(args, "stay")
+	}
+	list := func(items []string) string { return "[" + strings.Join(items, ", ") + "]" }
+	w.apply(t, namespace, fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  restartPolicy: OnFailure
+  terminationGracePeriodSeconds: 1
+  automountServiceAccountToken: false
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+  containers:
+    - name: client
+      image: %s
+      args: %s
+      envFrom: %s
+      volumeMounts: %s
+      securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+  volumes: %s
+`, p.name, image("e2e-client"), list(args), list(env), list(mounts), list(volumes)))
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster_test installs Cooper on a cluster as an administrator does, and uses it from Pods. The cluster is a
+// node of this machine (testenv/node), or the one of the kubeconfig that COOPER_CLUSTER_KUBECONFIG names.
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+	"github.com/cooper-cosi/cooper/testenv/node"
+)
+
+const (
+	// clusterVariable names the kubeconfig of a cluster to use in place of a node of this machine. Its images are those
+	// of COOPER_REPOSITORY and COOPER_TAG, which it can pull.
+	clusterVariable = "COOPER_CLUSTER_KUBECONFIG"
+	// requireVariable, if set, makes a test fail that would be skipped because no node can run here.
+	requireVariable = "COOPER_REQUIRE_NODE"
+
+	// root is the repository, seen from this package.
+	root = "../.."
+	// waitTimeout only delays failures.
+	waitTimeout = 5 * time.Minute
+	// images are those that the tests need of ours.
+	images = "cosi-controller,cosi-sidecar,cosi-driver-s3,cooper"
+)
+
+// A world is a cluster, and how the tests use it. All tests of the package share it, one after the other.
+type world struct {
+	// node is nil if the cluster is not one of ours.
+	node       *node.Node
+	program    string // kubectl
+	kubeconfig string
+	dir        string // for files of the world
+	installed  sync.Once
+}
+
+// shared is the world, from the first test that asks for it to the end of the process.
+var shared struct {
+	once  sync.Once
+	world *world
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if w := shared.world; w != nil {
+		if err := w.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the cluster:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code) //nolint:forbidigo // a main function
+}
+
+// onCluster returns the world, or skips the test with the reason why there is none here.
+func onCluster(t *testing.T) *world {
+	t.Helper()
+	if err := node.Missing(); err != nil && os.Getenv(clusterVariable) == "" {
+		if os.Getenv(requireVariable) != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	shared.once.Do(func() { shared.world, shared.err = newWorld(context.WithoutCancel(t.Context())) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	w := shared.world
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.report(t)
+		}
+	})
+	return w
+}
+
+// onNode is onCluster for tests that do to the node what nobody does to a cluster of others.
+func onNode(t *testing.T) *world {
+	t.Helper()
+	w := onCluster(t)
+	if w.node == nil {
+		t.Skip("only on a node of this machine")
+	}
+	return w
+}
+
+func newWorld(ctx context.Context) (*world, error) {
+	dir, err := os.MkdirTemp("", "cooper-e2e-")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{dir: dir, kubeconfig: os.Getenv(clusterVariable), program: "kubectl"}
+	if w.kubeconfig != "" {
+		return w, nil
+	}
+	if w.node, err = node.Start(ctx, node.Options{Progress: os.Stderr}); err != nil {
+		return w, err
+	}
+	w.program, w.kubeconfig = w.node.ControlPlane().Kubectl(), filepath.Join(dir, "kubeconfig")
+	if err := w.node.WriteKubeconfig(w.kubeconfig); err != nil {
+		return w, err
+	}
+	archives := filepath.Join(dir, "images")
+	for _, which := range []string{"-only=" + images, "-client"} {
+		build := exec.CommandContext(ctx, "go", "run", "./hack/images", "-archives="+archives, which)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			return w, fmt.Errorf("build images: %w\n%s", err, out)
+		}
+	}
+	return w, w.node.LoadImages(ctx, archives)
+}
+
+func (w *world) stop() error {
+	if w.node != nil {
+		if err := w.node.Stop(); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(w.dir)
+}
+
+// try runs kubectl as an administrator and returns what it printed.
+func (w *world) try(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, w.program, args...)
+	cmd.Dir, cmd.Stdin = root, strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig)
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, problem.String())
+	}
+	return out.String(), nil
+}
+
+// kubectl is try for what must succeed.
+func (w *world) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := w.try(t.Context(), "", args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// apply applies a manifest in a namespace, or in those that it names itself.
+func (w *world) apply(t *testing.T, namespace, manifest string) {
+	t.Helper()
+	args := []string{"apply", "--server-side", "-f", "-"}
+	if namespace != "" {
+		args = append(args, "-n", namespace)
+	}
+	if _, err := w.try(t.Context(), manifest, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait waits with kubectl for a condition of objects that are there, such as condition=Provisioned.
+func (w *world) wait(t *testing.T, namespace, condition string, objects ...string) {
+	t.Helper()
+	args := []string{"-n", namespace, "wait", "--for=" + condition, "--timeout=" + waitTimeout.String()}
+	w.kubectl(t, append(args, objects...)...)
+}
+
+// until repeats a check until it returns nil.
+func (w *world) until(t *testing.T, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	if err := controlplane.UntilEvery(ctx, time.Second, check); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logs returns what a container has printed, so far.
+func (w *world) logs(t *testing.T, namespace, pod string, args ...string) string {
+	t.Helper()
+	return w.kubectl(t, append([]string{"-n", namespace, "logs", pod}, args...)...)
+}
+
+// exec runs a command in a container of a Pod.
+func (w *world) exec(t *testing.T, namespace, pod string, command ...string) string {
+	t.Helper()
+	return w.kubectl(t, append([]string{"-n", namespace, "exec", pod, "--"}, command...)...)
+}
+
+// killPods ends the Pods of a namespace at once, as a node that dies does, and waits until as many others are ready.
+func (w *world) killPods(t *testing.T, namespace string) {
+	t.Helper()
+	killed := strings.Fields(w.kubectl(t, "-n", namespace, "get", "pods", "-o", "name"))
+	w.kubectl(t, append([]string{"-n", namespace, "delete", "--force", "--grace-period=0"}, killed...)...)
+	var others []string
+	w.until(t, func(ctx context.Context) error {
+		out, err := w.try(ctx, "", "-n", namespace, "get", "pods", "-o", "name")
+		if err != nil {
+			return err
+		}
+		others = strings.Fields(out)
+		if len(others) < len(killed) || slices.ContainsFunc(others, func(pod string) bool { return slices.Contains(killed, pod) }) {
+			return fmt.Errorf("the Pods are %q, %q were killed", others, killed)
+		}
+		return nil
+	})
+	w.wait(t, namespace, "condition=Ready", others...)
+}
+
+// rolledOut waits until every Deployment of a namespace is as it should be.
+func (w *world) rolledOut(t *testing.T, namespace string) {
+	t.Helper()
+	deployments := strings.Fields(w.kubectl(t, "-n", namespace, "get", "deployments", "-o", "name"))
+	if len(deployments) == 0 {
+		t.Fatalf("there is no Deployment in %s: the installation failed", namespace)
+	}
+	for _, name := range deployments {
+		w.kubectl(t, "-n", namespace, "rollout", "status", name, "--timeout="+waitTimeout.String())
+	}
+}
+
+// namespace makes a namespace that goes with the test, after what is in it.
+func (w *world) namespace(t *testing.T, name string) string {
+	t.Helper()
+	w.apply(t, "", fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: restricted}}}`, name))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
+		defer cancel()
+		if _, err := w.try(ctx, "", "delete", "namespace", name, "--wait"); err != nil {
+			t.Error(err)
+		}
+	})
+	return name
+}
+
+// report logs what a person would look at after a failure.
+func (w *world) report(t *testing.T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	for _, args := range [][]string{
+		{"get", "pods", "-A", "-o", "wide"},
+		{"get", "bucketclaims,bucketaccesses,buckets", "-A"},
+		{"get", "events", "-A", "--sort-by=.lastTimestamp"},
+		{"-n", "cosi-system", "logs", "-l", "app.kubernetes.io/part-of=cosi", "--all-containers", "--tail=15"},
+		{"-n", driverNamespace, "logs", "-l", "app.kubernetes.io/part-of=cosi", "--all-containers", "--tail=15"},
+	} {
+		out, err := w.try(ctx, "", args...)
+		t.Logf("kubectl %s (%v):\n%s", strings.Join(args, " "), err, out)
+	}
+}
