@@ -66,7 +66,7 @@ store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, 
 
 .PHONY: node
 node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, with the images of Cooper (as root; ARGS= goes to hack/node)
-	@go run ./hack/images -archives dist/node-images >/dev/null
+	@go run ./hack/images -archives dist/node-images -client >/dev/null
 	@go build -o bin/node ./hack/node
 	@exec bin/node -images dist/node-images $(ARGS)
 
@@ -76,6 +76,7 @@ e2e-node: ## install, use, break and repair Cooper on a node of this machine (as
 
 .PHONY: e2e-cluster
 e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY (KUBECONFIG=..., TESTFLAGS=)
+	$(if $(KUBECONFIG),,$(error which cluster? make e2e-cluster KUBECONFIG=...))
 	@COOPER_FULL=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak

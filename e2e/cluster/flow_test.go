@@ -58,6 +58,7 @@ func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // the cluster 
 
 // TestSmoke claims a bucket, kills what serves it, and claims another.
 func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Only(t, "TestDeploy in testenv/system installs the same, without a node")
 	w := onCluster(t)
 	w.install(t)
 	before := w.claimed(t, "smoke")

@@ -17,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/node"
 )
@@ -33,7 +36,7 @@ const (
 	// waitTimeout only delays failures.
 	waitTimeout = 5 * time.Minute
 	// images are those that the tests need of ours.
-	images = "cosi-controller,cosi-sidecar,cosi-driver-s3,cooper"
+	images = "cosi-controller,cosi-sidecar,cosi-driver-s3,cooper,e2e-client"
 )
 
 // A world is a cluster, and how the tests use it. All tests of the package share it, one after the other.
@@ -42,7 +45,6 @@ type world struct {
 	node       *node.Node
 	program    string // kubectl
 	kubeconfig string
-	dir        string // for files of the world
 	installed  sync.Once
 }
 
@@ -55,9 +57,9 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if w := shared.world; w != nil {
-		if err := w.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stop the cluster:", err)
+	if w := shared.world; w != nil && w.node != nil {
+		if err := w.node.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the node:", err)
 			code = max(code, 1)
 		}
 	}
@@ -97,39 +99,26 @@ func onNode(t *testing.T) *world {
 }
 
 func newWorld(ctx context.Context) (*world, error) {
-	dir, err := os.MkdirTemp("", "cooper-e2e-")
+	if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
+		return &world{program: "kubectl", kubeconfig: kubeconfig}, nil
+	}
+	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
+	n, err := node.Start(ctx, node.Options{Progress: os.Stderr})
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, kubeconfig: os.Getenv(clusterVariable), program: "kubectl"}
-	if w.kubeconfig != "" {
-		return w, nil
-	}
-	if w.node, err = node.Start(ctx, node.Options{Progress: os.Stderr}); err != nil {
+	// What is in the directory of the node goes with it, however the tests end.
+	w := &world{node: n, program: n.ControlPlane().Kubectl(), kubeconfig: filepath.Join(n.Dir(), "admin.kubeconfig")}
+	if err := n.WriteKubeconfig(w.kubeconfig); err != nil {
 		return w, err
 	}
-	w.program, w.kubeconfig = w.node.ControlPlane().Kubectl(), filepath.Join(dir, "kubeconfig")
-	if err := w.node.WriteKubeconfig(w.kubeconfig); err != nil {
-		return w, err
+	archives := filepath.Join(n.Dir(), "images")
+	build := exec.CommandContext(ctx, "go", "run", "./hack/images", "-archives="+archives, "-client", "-only="+images)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return w, fmt.Errorf("build images: %w\n%s", err, out)
 	}
-	archives := filepath.Join(dir, "images")
-	for _, which := range []string{"-only=" + images, "-client"} {
-		build := exec.CommandContext(ctx, "go", "run", "./hack/images", "-archives="+archives, which)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			return w, fmt.Errorf("build images: %w\n%s", err, out)
-		}
-	}
-	return w, w.node.LoadImages(ctx, archives)
-}
-
-func (w *world) stop() error {
-	if w.node != nil {
-		if err := w.node.Stop(); err != nil {
-			return err
-		}
-	}
-	return os.RemoveAll(w.dir)
+	return w, n.LoadImages(ctx, archives)
 }
 
 // try runs kubectl as an administrator and returns what it printed.

@@ -59,7 +59,7 @@ func Missing() error {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		return errors.New("a node needs Linux and root, for namespaces and containers of its own")
 	}
-	for program, debian := range map[string]string{"containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables"} {
+	for program, debian := range map[string]string{"containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables", "mount": "mount"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return fmt.Errorf("a node needs %s: apt-get install %s (%w)", program, debian, err)
 		}
@@ -309,6 +309,9 @@ func (n *Node) ControlPlane() *controlplane.ControlPlane { return n.controlPlane
 func (n *Node) WriteKubeconfig(path string) error {
 	return controlplane.WriteKubeconfig(path, n.Config(), "default")
 }
+
+// Dir returns the directory of the node. What is put there goes with it, however this process ends.
+func (n *Node) Dir() string { return n.layout.dir }
 
 // LogDir returns the directory with one log per component of the node. It is gone after Stop.
 func (n *Node) LogDir() string { return n.layout.path("logs") }

@@ -28,14 +28,14 @@ const waitTimeout = 2 * time.Minute
 
 func TestMain(m *testing.M) { helpertest.Main(m, helper) }
 
-// helper starts a node, says where its logs are, and stays.
+// helper starts a node, says where its directory is, and stays.
 func helper(string) {
 	n, err := node.Start(context.Background(), node.Options{}) //nolint:forbidigo // a main function
 	if err != nil {
 		fmt.Println("failed:", err)
 		return
 	}
-	fmt.Println(filepath.Dir(n.LogDir()))
+	fmt.Println(n.Dir())
 	select {}
 }
 
@@ -53,6 +53,7 @@ func need(t *testing.T) {
 // TestANodeRunsPodsAndStopsWithoutATrace runs a Pod that the machine does not notice.
 func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "what it needs is built for minutes")
 	need(t)
 	n, err := node.Start(t.Context(), node.Options{})
 	if err != nil {
@@ -63,7 +64,7 @@ func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	dir := filepath.Dir(n.LogDir())
+	dir := n.Dir()
 	runs(t, n)
 	if left := traces(t, dir); len(left) < 2 {
 		t.Errorf("a running node has %q, want its cgroups and processes: what follows would show nothing", left)
@@ -84,8 +85,8 @@ func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 
 func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	need(t)
 	fulltest.Only(t, "a node that stops takes the same way")
+	need(t)
 	killed, said := helpertest.Start(t, "node")
 	if !said.Scan() || !filepath.IsAbs(said.Text()) {
 		t.Fatalf("the helper says %q, %v", said.Text(), said.Err())
