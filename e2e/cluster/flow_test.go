@@ -74,8 +74,8 @@ func TestKilledPods(t *testing.T) { //nolint:paralleltest // the cluster is one 
 	w := onCluster(t)
 	w.install(t)
 	ns := w.claimed(t, "killed")
-	for _, part := range []string{systemNamespace, driverNamespace} {
-		t.Run(part, func(t *testing.T) { //nolint:paralleltest // one after the other
+	for _, part := range []string{systemNamespace, driverNamespace} { //nolint:paralleltest // one after the other
+		t.Run(part, func(t *testing.T) {
 			w.killPods(t, part)
 			w.works(t, ns, "after-"+part)
 			w.works(t, w.claimed(t, "killed-"+part), "new")

@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 			code = max(code, 1)
 		}
 	}
-	os.Exit(code) //nolint:forbidigo // a main function
+	os.Exit(code)
 }
 
 // onCluster returns the world, or skips the test with the reason why there is none here.

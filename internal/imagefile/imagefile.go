@@ -116,12 +116,15 @@ func addTree(w *tar.Writer, dir string, owner int) error {
 		}
 		header, err := tar.FileInfoHeader(info, link)
 		if err != nil {
-			return err
+			return fmt.Errorf("entry %s: %w", name, err)
 		}
 		header.Name = name
 		header.Uid, header.Gid, header.Uname, header.Gname, header.ModTime = owner, owner, "", "", time.Unix(0, 0)
-		if err := w.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
-			return err
+		if err := w.WriteHeader(header); err != nil {
+			return fmt.Errorf("entry %s: %w", name, err)
+		}
+		if !info.Mode().IsRegular() {
+			return nil
 		}
 		file, err := root.Open(name)
 		if err != nil {

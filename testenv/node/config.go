@@ -42,7 +42,7 @@ const pauseImage = "localhost/pause:1"
 // write lays out what the components read.
 func (l layout) write() error {
 	for _, dir := range []string{"lib", "log", "logs", "cni"} {
-		if err := os.Mkdir(l.path(dir), 0o755); err != nil { //nolint:gosec // Pods that are not root read below it
+		if err := os.Mkdir(l.path(dir), 0o755); err != nil { // Pods that are not root read below it
 			return fmt.Errorf("directory of the node: %w", err)
 		}
 	}
@@ -62,7 +62,9 @@ func (l layout) write() error {
 
 // containerdConfig is understood by containerd 1.6 and later. What is not there is not looked for.
 const containerdConfig = `version = 2
-disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs", "io.containerd.tracing.processor.v1.otlp"]
+disabled_plugins = [
+  "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs", "io.containerd.tracing.processor.v1.otlp",
+]
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = %q
   disable_apparmor = true

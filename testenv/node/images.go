@@ -25,8 +25,7 @@ func (n *Node) LoadImage(ctx context.Context, archive string) error {
 		return fmt.Errorf("image: %w", err)
 	}
 	defer file.Close()
-	_, err = n.ctr(ctx, file, "images", "import", "-")
-	return err
+	return n.ctr(ctx, file, "images", "import", "-")
 }
 
 // LoadImages makes the node have the images of all archives in a directory; an empty name means none.
@@ -61,7 +60,7 @@ func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
 	if err := os.Mkdir(files, 0o700); err != nil {
 		return fmt.Errorf("image %s: %w", name, err)
 	}
-	if err := os.WriteFile(filepath.Join(files, "main"), content, 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(files, "main"), content, 0o755); err != nil {
 		return fmt.Errorf("image %s: %w", name, err)
 	}
 	if err := imagefile.Write(archive, imagefile.Image{
@@ -73,17 +72,17 @@ func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
 	return n.LoadImage(ctx, archive)
 }
 
-// ctr runs containerd's command on the node and returns what it printed.
-func (n *Node) ctr(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
+// ctr runs containerd's command on the node.
+func (n *Node) ctr(ctx context.Context, input io.Reader, arguments ...string) error {
 	cmd := exec.CommandContext(ctx, "ctr", append([]string{"--address", socket, "--namespace", "k8s.io"}, arguments...)...)
 	cmd.Stdin = input
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := inside(n.guard.pid, cmd.Start); err != nil {
-		return "", fmt.Errorf("ctr: %w", err)
+		return fmt.Errorf("ctr: %w", err)
 	}
 	if err := cmd.Wait(); err != nil {
-		return "", fmt.Errorf("ctr %s: %w\n%s", strings.Join(arguments, " "), err, output.String())
+		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(arguments, " "), err, output.String())
 	}
-	return output.String(), nil
+	return nil
 }

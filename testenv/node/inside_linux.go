@@ -55,8 +55,11 @@ func enter(pid int) error {
 		kind int
 	}{
 		// That of the mounts is last: it has another /proc.
-		{"net", unix.CLONE_NEWNET}, {"ipc", unix.CLONE_NEWIPC}, {"uts", unix.CLONE_NEWUTS},
-		{"pid", unix.CLONE_NEWPID}, {"mnt", unix.CLONE_NEWNS},
+		{"net", unix.CLONE_NEWNET},
+		{"ipc", unix.CLONE_NEWIPC},
+		{"uts", unix.CLONE_NEWUTS},
+		{"pid", unix.CLONE_NEWPID},
+		{"mnt", unix.CLONE_NEWNS},
 	} {
 		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, namespace.name))
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -86,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		return nil, fmt.Errorf("directory of the node: %w", err)
 	}
 	// Pods that are not root read below it.
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("directory of the node: %w", err)
 	}
 	n := &Node{layout: layout{dir: dir, bin: bin}, components: map[string]*controlplane.Process{}}
@@ -125,7 +126,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.startRuntime(ctx); err != nil {
 		return err
 	}
-	if err := n.startKubernetes(fmt.Sprintf("https://%s:%d", address, port)); err != nil {
+	if err := n.startKubernetes("https://"+net.JoinHostPort(address, strconv.Itoa(port))); err != nil {
 		return err
 	}
 	return n.WaitReady(ctx)
@@ -192,11 +193,7 @@ func (n *Node) startRuntime(ctx context.Context) error {
 	if err := n.startComponent("containerd", "containerd", "--config", n.layout.path("containerd.toml")); err != nil {
 		return err
 	}
-	err := controlplane.Until(ctx, func(ctx context.Context) error {
-		_, err := n.ctr(ctx, nil, "version")
-		return err
-	})
-	if err != nil {
+	if err := controlplane.Until(ctx, func(ctx context.Context) error { return n.ctr(ctx, nil, "version") }); err != nil {
 		return err
 	}
 	return n.LoadProgram(ctx, pauseImage, n.layout.program(binaries.Pause))

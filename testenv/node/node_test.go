@@ -109,7 +109,7 @@ func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// runs runs a Pod to the point that it has an address.
+// runs takes a Pod to the point that it has an address.
 func runs(t *testing.T, n *node.Node) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(n.Config())
