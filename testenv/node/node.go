@@ -126,7 +126,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.startRuntime(ctx); err != nil {
 		return err
 	}
-	if err := n.startKubernetes("https://"+net.JoinHostPort(address, strconv.Itoa(port))); err != nil {
+	if err := n.startKubernetes("https://" + net.JoinHostPort(address, strconv.Itoa(port))); err != nil {
 		return err
 	}
 	return n.WaitReady(ctx)
