@@ -17,12 +17,12 @@ import (
 // lookLasts is for how long a look at a namespace counts.
 const lookLasts = 10 * time.Second
 
-// Namespaces remembers of each namespace when an object of it went last, and
-// whether it is being deleted itself. The zero value is ready to use, by several
+// Namespaces remembers of each namespace when last an object of it went, or began to
+// go, and whether it is being deleted itself. The zero value is ready to use, by several
 // goroutines.
 type Namespaces struct {
-	mu   sync.Mutex
-	gone map[string]time.Time
+	mu    sync.Mutex
+	moved map[string]time.Time
 	// looks are those at the API server.
 	looks map[string]namespaceLook
 }
@@ -33,22 +33,25 @@ type namespaceLook struct {
 	at   time.Time
 }
 
-// Gone says that an object of a namespace, which was being deleted, went.
-func (n *Namespaces) Gone(namespace string, now time.Time) {
+// Moved says that an object of a namespace began to be deleted then, or is gone since.
+func (n *Namespaces) Moved(namespace string, at time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.gone, func(_ string, at time.Time) bool { return now.Sub(at) >= forgetful })
-	if n.gone == nil {
-		n.gone = map[string]time.Time{}
+	if !at.After(n.moved[namespace]) {
+		return
 	}
-	n.gone[namespace] = now
+	maps.DeleteFunc(n.moved, func(_ string, old time.Time) bool { return at.Sub(old) >= forgetful })
+	if n.moved == nil {
+		n.moved = map[string]time.Time{}
+	}
+	n.moved[namespace] = at
 }
 
-// lastGone is the last time that an object of a namespace went.
-func (n *Namespaces) lastGone(namespace string) time.Time {
+// lastMoved is the last time that Moved was told of.
+func (n *Namespaces) lastMoved(namespace string) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.gone[namespace]
+	return n.moved[namespace]
 }
 
 // NamespaceGoes reports whether a namespace is being deleted, and with it, sooner or

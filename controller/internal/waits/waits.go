@@ -39,17 +39,22 @@ type Waits struct {
 // Deletion returns how long the deletion of the object may still wait in
 // silence; zero means that it is overdue. The clocks of API server and
 // controller may differ, but it never returns more than Patience. Of many that
-// wait for each other none is overdue while others of the namespace go.
+// wait for each other none is overdue while others of the namespace go, or begin to:
+// Kubernetes takes minutes to mark all that is in a large one.
 func (w Waits) Deletion(obj client.Object, now time.Time) time.Duration {
 	deleted := obj.GetDeletionTimestamp()
 	if deleted == nil {
 		return w.Patience
 	}
-	left := w.left(deleted.Time, now)
-	if gone := w.Namespaces.lastGone(obj.GetNamespace()); left == 0 && now.Sub(deleted.Time) < lineLimit*w.Patience {
-		return w.left(gone, now)
+	began := deleted.Time
+	if began.After(now) {
+		began = now
 	}
-	return left
+	w.Namespaces.Moved(obj.GetNamespace(), began)
+	if now.Sub(began) < lineLimit*w.Patience {
+		began = w.Namespaces.lastMoved(obj.GetNamespace())
+	}
+	return w.left(began, now)
 }
 
 // lineLimit is after how many times their patience objects that are being deleted

@@ -77,27 +77,27 @@ func TestDeletion(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		deleted time.Time
-		// gone is when another object of the namespace went.
-		gone time.Time
-		want time.Duration
+		// moved is when another object of the namespace went, or began to.
+		moved time.Time
+		want  time.Duration
 	}{
 		"an object that was deleted just now":                {now, time.Time{}, patience},
 		"an object that was deleted a while ago":             {now.Add(-15 * time.Second), time.Time{}, 5 * time.Second},
 		"an object that was deleted long ago":                {now.Add(-time.Hour), time.Time{}, 0},
 		"an object that a clock ahead of ours says is newer": {now.Add(time.Hour), time.Time{}, patience},
 		"an object that is not being deleted":                {time.Time{}, time.Time{}, patience},
-		"another one went just now":                          {now.Add(-time.Minute), now, patience},
-		"another one went a while ago":                       {now.Add(-time.Minute), now.Add(-15 * time.Second), 5 * time.Second},
-		"another one went long ago":                          {now.Add(-time.Minute), now.Add(-30 * time.Second), 0},
-		"others go all the time, for too long":               {now.Add(-time.Hour), now, 0},
+		"another one moved just now":                          {now.Add(-time.Minute), now, patience},
+		"another one moved a while ago":                       {now.Add(-time.Minute), now.Add(-15 * time.Second), 5 * time.Second},
+		"another one moved long ago":                          {now.Add(-time.Minute), now.Add(-30 * time.Second), 0},
+		"others move all the time, for too long":               {now.Add(-time.Hour), now, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs"}}
 			waits := Waits{Patience: patience, Namespaces: &Namespaces{}}
-			if !tc.gone.IsZero() {
-				waits.Namespaces.Gone("theirs", tc.gone)
-				waits.Namespaces.Gone("ours", now)
+			if !tc.moved.IsZero() {
+				waits.Namespaces.Moved("theirs", tc.moved)
+				waits.Namespaces.Moved("ours", now)
 			}
 			if !tc.deleted.IsZero() {
 				claim.DeletionTimestamp = &metav1.Time{Time: tc.deleted}
@@ -106,5 +106,25 @@ func TestDeletion(t *testing.T) {
 				t.Errorf("want %v, got %v", tc.want, got)
 			}
 		})
+	}
+}
+
+func TestDeletionsThatBeginAreMovement(t *testing.T) {
+	t.Parallel()
+	const patience = 20 * time.Second
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	waits := Waits{Patience: patience, Namespaces: &Namespaces{}}
+	deleted := func(ago time.Duration) time.Duration {
+		claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", DeletionTimestamp: &metav1.Time{Time: now.Add(-ago)}}}
+		return waits.Deletion(claim, now)
+	}
+	if left := deleted(time.Minute); left != 0 {
+		t.Errorf("want the only one that is being deleted overdue, got %v left", left)
+	}
+	if left := deleted(5 * time.Second); left != 15*time.Second {
+		t.Errorf("want 15s for one that was deleted 5s ago, got %v", left)
+	}
+	if left := deleted(time.Minute); left != 15*time.Second {
+		t.Errorf("want those before it to wait as long as it, got %v", left)
 	}
 }
