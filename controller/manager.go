@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/kinds"
@@ -30,9 +29,11 @@ type ManagerOptions struct {
 	Controller Options
 	// Logger gets all logs of the manager.
 	Logger logr.Logger
-	// MetricsAddress and HealthAddress are TCP addresses to listen on, such as
-	// ":8080"; empty serves none. Health is served at /healthz and /readyz.
-	MetricsAddress, HealthAddress string
+	// Metrics say how metrics are served.
+	Metrics managers.Metrics
+	// HealthAddress is a TCP address to listen on, such as ":8081"; empty serves
+	// none. Health is served at /healthz and /readyz.
+	HealthAddress string
 	// PprofAddress is a TCP address that serves profiles of the process at
 	// /debug/pprof/; empty serves none. Whoever reaches it sees how the process
 	// works, and can slow it down.
@@ -66,7 +67,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		Scheme:                        scheme,
 		Logger:                        o.Logger,
 		Cache:                         cacheOptions(o.Controller),
-		Metrics:                       metricsserver.Options{BindAddress: managers.Address(o.MetricsAddress)},
+		Metrics:                       o.Metrics.Options(),
 		PprofBindAddress:              o.PprofAddress,
 		HealthProbeBindAddress:        managers.Address(o.HealthAddress),
 		LeaderElection:                o.LeaderNamespace != "",

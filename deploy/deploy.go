@@ -21,7 +21,7 @@ var files embed.FS
 func CRDs() (map[string][]byte, error) { return manifests("crds") }
 
 // RBAC returns the manifests of all roles, by file name: controller.yaml, with the
-// Lease of the controller, secrets.yaml, which confines what sidecar.yaml allows,
+// Lease of the controller, metrics.yaml, secrets.yaml, which confines what sidecar.yaml allows,
 // sidecar.yaml and users.yaml. Each holds several YAML documents separated by
 // "---". There are no bindings of roles among them: who runs the components binds
 // the ClusterRoles of the Role constants, and the Roles in SystemNamespace.
@@ -96,6 +96,14 @@ const (
 	StorageAdminRole = "cosi-storage-admin"
 	// OverrideRole is for those who may change what COSI alone changes as a rule.
 	OverrideRole = "cosi-override"
+)
+
+// Names of the ClusterRoles in RBAC for metrics that are served to some alone.
+const (
+	// MetricsAuthRole is, in addition, for who serves them, and asks who somebody is and what they may.
+	MetricsAuthRole = "cosi-metrics-auth"
+	// MetricsReaderRole is for who reads them.
+	MetricsReaderRole = "cosi-metrics-reader"
 )
 
 // ControllerLeaderRole is the Role in RBAC for the leader election of the controller.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cooper-cosi/cooper/api/objectbucket"
 	"github.com/cooper-cosi/cooper/internal/backoff"
@@ -49,8 +48,10 @@ type Options struct {
 	Backoff backoff.Options
 	// Logger gets all logs.
 	Logger logr.Logger
-	// MetricsAddress and HealthAddress are TCP addresses to listen on; empty serves none.
-	MetricsAddress, HealthAddress string
+	// Metrics say how metrics are served.
+	Metrics managers.Metrics
+	// HealthAddress is a TCP address to listen on; empty serves none.
+	HealthAddress string
 	// LeaderNamespace is the namespace of the Lease; empty means that this is the only instance.
 	LeaderNamespace string
 	// WrapClient, if set, stands between the controller and its client.
@@ -74,7 +75,7 @@ func NewManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 		Logger:                        o.Logger,
 		Cache:                         cacheOptions(o.Scope),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-		Metrics:                       metricsserver.Options{BindAddress: managers.Address(o.MetricsAddress)},
+		Metrics:                       o.Metrics.Options(),
 		HealthProbeBindAddress:        managers.Address(o.HealthAddress),
 		LeaderElection:                o.LeaderNamespace != "",
 		LeaderElectionID:              LeaseName,

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cooper-cosi/cooper/internal/kinds"
 	"github.com/cooper-cosi/cooper/internal/managers"
@@ -27,9 +26,11 @@ type ManagerOptions struct {
 	Sidecar Options
 	// Logger gets all logs of the manager.
 	Logger logr.Logger
-	// MetricsAddress and HealthAddress are TCP addresses to listen on, such as
-	// ":8080"; empty serves none. Health is served at /healthz and /readyz.
-	MetricsAddress, HealthAddress string
+	// Metrics say how metrics are served.
+	Metrics managers.Metrics
+	// HealthAddress is a TCP address to listen on, such as ":8081"; empty serves
+	// none. Health is served at /healthz and /readyz.
+	HealthAddress string
 	// PprofAddress is a TCP address that serves profiles of the process at
 	// /debug/pprof/; empty serves none. Whoever reaches it sees how the process
 	// works, and can slow it down.
@@ -84,7 +85,7 @@ func NewManager(config *rest.Config, o ManagerOptions) (ctrl.Manager, error) {
 		Scheme:                  scheme,
 		Logger:                  o.Logger,
 		Cache:                   CacheOptions(o.Sidecar.Driver.Name(), o.Sidecar.Scope),
-		Metrics:                 metricsserver.Options{BindAddress: managers.Address(o.MetricsAddress)},
+		Metrics:                 o.Metrics.Options(),
 		PprofBindAddress:        o.PprofAddress,
 		HealthProbeBindAddress:  managers.Address(o.HealthAddress),
 		GracefulShutdownTimeout: ptr.To(o.Sidecar.Driver.deadline + apiTime),

@@ -15,6 +15,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
+	"github.com/cooper-cosi/cooper/cmd/internal/checkuninstall"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/controller"
@@ -22,7 +23,11 @@ import (
 )
 
 func main() {
-	os.Exit(serve.Main(command(), os.Args[1:], os.Stdout, os.Stderr))
+	command, args := command(), os.Args[1:]
+	if len(args) > 0 && args[0] == checkuninstall.Name {
+		command, args = checkuninstall.Command("cosi-controller", false), args[1:]
+	}
+	os.Exit(serve.Main(command, args, os.Stdout, os.Stderr))
 }
 
 func command() serve.Command {
@@ -33,11 +38,12 @@ func command() serve.Command {
 	return serve.Command{
 		Name:  "cosi-controller",
 		Short: "the COSI Controller of KEP-1979 v1alpha2",
+		Notes: checkuninstall.Note("cosi-controller"),
 		Spare: 32 << 20,
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
 			collector.Flags(f)
-			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
+			apiserver.MetricsFlags(f, &o.Metrics)
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 			f.StringVar(&o.PprofAddress, "pprof-address", "", "TCP address that serves profiles at /debug/pprof/, such as 127.0.0.1:6060; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")

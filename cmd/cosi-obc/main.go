@@ -38,7 +38,7 @@ func server() serve.Command {
 		Notes: "\n`cosi-obc adopt` prints how claims of another provisioner move to COSI; see its own --help.\n",
 		Flags: func(f *pflag.FlagSet) {
 			api.Flags(f)
-			f.StringVar(&o.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
+			apiserver.MetricsFlags(f, &o.Metrics)
 			f.StringVar(&o.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 			f.BoolVar(&leaderElect, "leader-elect", true, "hold a Lease, so that several instances may run")
 			f.StringVar(&o.LeaderNamespace, "leader-namespace", deploy.SystemNamespace, "namespace of the Lease")

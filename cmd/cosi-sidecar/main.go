@@ -17,6 +17,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
+	"github.com/cooper-cosi/cooper/cmd/internal/checkuninstall"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/cmd/internal/traces"
 	"github.com/cooper-cosi/cooper/deploy"
@@ -24,7 +25,11 @@ import (
 )
 
 func main() {
-	os.Exit(serve.Main(command(), os.Args[1:], os.Stdout, os.Stderr))
+	command, args := command(), os.Args[1:]
+	if len(args) > 0 && args[0] == checkuninstall.Name {
+		command, args = checkuninstall.Command("cosi-sidecar", true), args[1:]
+	}
+	os.Exit(serve.Main(command, args, os.Stdout, os.Stderr))
 }
 
 // settings are what the flags came to.
@@ -45,6 +50,7 @@ func command() serve.Command {
 	return serve.Command{
 		Name:  "cosi-sidecar",
 		Short: "the COSI Sidecar of KEP-1979 v1alpha2",
+		Notes: checkuninstall.Note("cosi-sidecar"),
 		Spare: 32 << 20,
 		Flags: s.flags,
 		Run:   s.run,
@@ -61,7 +67,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.dialect, "driver-dialect", "", "what the driver means by v1alpha2, which no call tells: "+sidecar.UpstreamDialect+
 		" is what the upstream project meant in March 2026; empty is what KEP-1979 says, or v1alpha1, which is recognized")
 	f.DurationVar(&s.connect.Deadline, "rpc-timeout", sidecar.DefaultDeadline, "deadline of an RPC to the driver")
-	f.StringVar(&s.manager.MetricsAddress, "metrics-address", ":8080", "TCP address that serves /metrics; empty serves none")
+	apiserver.MetricsFlags(f, &s.manager.Metrics)
 	f.StringVar(&s.manager.HealthAddress, "health-address", ":8081", "TCP address that serves /healthz and /readyz; empty serves none")
 	f.StringVar(&s.manager.PprofAddress, "pprof-address", "", "TCP address that serves profiles at /debug/pprof/, such as 127.0.0.1:6060; empty serves none")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "hold the Lease of the driver name, so that several instances may run")
@@ -134,7 +140,12 @@ func (s *settings) serveStore(ctx context.Context, config *rest.Config) (end fun
 
 // work runs the sidecar beside its driver until ctx ends.
 func (s *settings) work(ctx context.Context, config *rest.Config) error {
+	waited, err := serve.Waiting(ctx, s.manager.HealthAddress, "the driver at "+s.connect.Address+" does not respond yet")
+	if err != nil {
+		return serve.Usagef("--health-address: %w", err)
+	}
 	driver, err := sidecar.Connect(ctx, s.connect)
+	waited() // the manager serves the same address
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // ended while it waited for the driver

@@ -53,6 +53,8 @@ func TestTheSidecarServes(t *testing.T) {
 	}, "--metrics-address="+metrics, "--health-address="+health, "--leader-namespace="+namespace)
 	process.Await(`msg="Waiting for the driver" address=` + endpoint)
 	process.Await("connection refused")
+	process.AwaitPage("http://"+health+"/healthz", http.StatusOK, "ok")
+	process.AwaitPage("http://"+health+"/readyz", http.StatusServiceUnavailable, "the driver at "+endpoint+" does not respond yet")
 
 	name := namespace + ".example.com"
 	stop := startDriver(t, name, endpoint)

@@ -60,7 +60,9 @@ func run(ctx context.Context, root string) error {
 func programs() [][]string {
 	return [][]string{
 		{"cosi-controller"},
+		{"cosi-controller", "check-uninstall"},
 		{"cosi-sidecar"},
+		{"cosi-sidecar", "check-uninstall"},
 		{"cosi-obc"},
 		{"cosi-obc", "adopt"},
 		{"cosi-driver-s3"},

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Waiting serves the health of a program that lives and cannot do its work yet: /healthz is well, and /readyz says
+// why not. When the function that it returns has been called the address is free again. An empty address serves none.
+func Waiting(ctx context.Context, address, why string) (end func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("serve health: %w", err)
+	}
+	pages := http.NewServeMux()
+	pages.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	pages.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, why, http.StatusServiceUnavailable) })
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: probeTimeout, IdleTimeout: time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // ends when it is closed
+	}()
+	return func() { _ = server.Close(); <-served }, nil
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package uninstall says what would be stranded if COSI, or one driver, were uninstalled: objects whose finalizers
+// nobody takes off any more, and with them buckets and credentials that nobody removes. It only reads.
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/kinds"
+)
+
+// Options say of what.
+type Options struct {
+	// Driver is the name of the driver that goes; empty means that COSI goes.
+	Driver string
+	// Namespaces are those to look into for accesses and claims; none means all.
+	Namespaces []string
+}
+
+// shown is how many objects of a kind are listed. What this says is read by people, in the log of a hook.
+const shown = 20
+
+// Check returns an error that says what would be stranded and what to do, and nil if nothing would be. An API server
+// without the kinds of COSI has no objects of them.
+func Check(ctx context.Context, config *rest.Config, o Options) error {
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		return fmt.Errorf("kinds of the API: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("reach the API server: %w", err)
+	}
+	namespaces := o.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	l := look{client: c, driver: o.Driver}
+	for _, namespace := range namespaces {
+		err = errors.Join(err, l.accesses(ctx, namespace))
+		if o.Driver == "" { // what a driver made for a claim is a Bucket
+			err = errors.Join(err, l.claims(ctx, namespace))
+		}
+	}
+	if err = errors.Join(err, l.buckets(ctx)); err != nil {
+		return err
+	}
+	return l.verdict()
+}
+
+// A look is what was found, a line for each object.
+type look struct {
+	client client.Client
+	driver string
+
+	foundAccesses, foundClaims, foundBuckets []string
+}
+
+func (l *look) accesses(ctx context.Context, namespace string) error {
+	list := &cosiapi.BucketAccessList{}
+	if err := l.list(ctx, list, "BucketAccesses", namespace); err != nil {
+		return err
+	}
+	for _, access := range list.Items {
+		if l.driver == "" || access.Status.DriverName == l.driver {
+			l.foundAccesses = append(l.foundAccesses, access.Namespace+"/"+access.Name)
+		}
+	}
+	return nil
+}
+
+func (l *look) claims(ctx context.Context, namespace string) error {
+	list := &cosiapi.BucketClaimList{}
+	if err := l.list(ctx, list, "BucketClaims", namespace); err != nil {
+		return err
+	}
+	for _, claim := range list.Items {
+		l.foundClaims = append(l.foundClaims, claim.Namespace+"/"+claim.Name)
+	}
+	return nil
+}
+
+func (l *look) buckets(ctx context.Context) error {
+	list := &cosiapi.BucketList{}
+	if err := l.list(ctx, list, "Buckets", ""); err != nil {
+		return err
+	}
+	for _, bucket := range list.Items {
+		if l.driver == "" || bucket.Spec.DriverName == l.driver {
+			of := bucket.Spec.BucketClaimRef
+			l.foundBuckets = append(l.foundBuckets, fmt.Sprintf("%s of claim %s/%s, deletionPolicy %s", bucket.Name, of.Namespace, of.Name, bucket.Spec.DeletionPolicy))
+		}
+	}
+	return nil
+}
+
+// list lists objects; of a kind that the API server does not know there are none.
+func (l *look) list(ctx context.Context, into client.ObjectList, what, namespace string) error {
+	if err := l.client.List(ctx, into, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("cannot tell what would be left behind: list %s: %w", what, err)
+	}
+	return nil
+}
+
+func (l *look) verdict() error {
+	if len(l.foundAccesses)+len(l.foundClaims)+len(l.foundBuckets) == 0 {
+		return nil
+	}
+	who := "COSI"
+	if l.driver != "" {
+		who = "the driver " + l.driver
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "without %s nobody would revoke the credentials, delete the buckets or take off the finalizers of what is left:\n", who)
+	for _, kind := range []struct {
+		name    string
+		objects []string
+	}{{"BucketAccess", l.foundAccesses}, {"BucketClaim", l.foundClaims}, {"Bucket", l.foundBuckets}} {
+		for i, object := range kind.objects {
+			if i == shown {
+				fmt.Fprintf(&text, "  and %d more of kind %s\n", len(kind.objects)-shown, kind.name)
+				break
+			}
+			fmt.Fprintf(&text, "  %s %s\n", kind.name, object)
+		}
+	}
+	text.WriteString("Delete the accesses and then the claims, and wait until they are gone. A Bucket with deletionPolicy Retain stays after its claim:\n" +
+		"kubectl delete buckets.objectstorage.k8s.io NAME leaves the bucket and its data in the store. To leave all as it is, with credentials that\n" +
+		"work on and objects that cannot be deleted until it is installed again: helm uninstall --no-hooks")
+	return errors.New(text.String())
+}
