@@ -48,7 +48,7 @@ func TestComposeRunsWhatPodsRun(t *testing.T) {
 			t.Parallel()
 			var deployment appsv1.Deployment
 			readYAML(t, filepath.Join(root, "deploy", at.file), &deployment)
-			containers := deployment.Spec.Template.Spec.Containers
+			containers := slices.Concat(deployment.Spec.Template.Spec.InitContainers, deployment.Spec.Template.Spec.Containers)
 			index := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == at.container })
 			if index < 0 {
 				t.Fatalf("%s has no container %s", at.file, at.container)
@@ -74,6 +74,7 @@ func TestComposeFormat(t *testing.T) {
 func differs(variable string) bool {
 	switch variable {
 	case "KUBECONFIG", // a Pod has the token of its account
+		"COOPER_METRICS_SECURE",           // the ports of Compose are not published
 		"COOPER_OWNER",                    // names the Deployment, or the project of Compose
 		"COOPER_CONFIG",                   // a ConfigMap; compose.yaml has the variables of one backend
 		"COOPER_CREDENTIAL_STORE",         // that of the sidecar; compose.yaml has a volume

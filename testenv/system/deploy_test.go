@@ -92,7 +92,7 @@ func admitted(t *testing.T, clients *kubernetes.Clientset, d appsv1.Deployment) 
 	if _, err := clients.CoreV1().Pods(d.Namespace).Create(t.Context(), pod, dryRun); err != nil {
 		t.Errorf("the Pod is refused: %v", err)
 	}
-	if has, want := withToken(pod), []string{pod.Spec.Containers[0].Name}; !slices.Equal(has, want) || want[0] == "driver" {
+	if has, want := withToken(pod), []string{pod.Spec.Containers[0].Name}; !slices.Equal(has, want) {
 		t.Errorf("the containers %q have a token of the API server, want %q", has, want)
 	}
 	privileged := true
@@ -114,7 +114,7 @@ func withToken(pod *corev1.Pod) []string {
 			tokens = append(tokens, v.Name)
 		}
 	}
-	for _, c := range pod.Spec.Containers {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		automatic := pod.Spec.AutomountServiceAccountToken == nil || *pod.Spec.AutomountServiceAccountToken
 		if automatic || slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return slices.Contains(tokens, m.Name) }) {
 			names = append(names, c.Name)
@@ -161,6 +161,9 @@ func rights(t *testing.T, clients *kubernetes.Clientset) {
 		"neither makes Pods, which could do as much":   {driver, authorizationv1.ResourceAttributes{Resource: "pods", Verb: "create", Namespace: "cosi-driver-s3"}, false},
 		"the controller may change what COSI notes":    {controller, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, true},
 		"a sidecar may, too":                           {driver, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketaccesses", Verb: "override"}, true},
+		"the controller asks who reads its metrics":    {controller, authorizationv1.ResourceAttributes{Group: "authentication.k8s.io", Resource: "tokenreviews", Verb: "create"}, true},
+		"the sidecar asks whether they may":            {driver, authorizationv1.ResourceAttributes{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verb: "create"}, true},
+		"cosi-obc asks it, too":                        {obc, authorizationv1.ResourceAttributes{Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verb: "create"}, true},
 		"cosi-obc holds its Lease":                     {obc, lease("update", "cosi-obc"), true},
 		"cosi-obc lists no Secrets":                    {obc, authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list", Namespace: "default"}, false},
 		"cosi-obc may not change what COSI notes":      {obc, authorizationv1.ResourceAttributes{Group: cosi, Resource: "bucketclaims", Verb: "override"}, false},

@@ -214,7 +214,7 @@ func boundInNamespaces(t *testing.T, env *testenv.Env, driver, sample string) {
 		}
 	}
 	want := []string{
-		"/cosi-sidecar-buckets", "cosi-driver-" + driver + "/cosi-sidecar-key", "cosi-system/cosi-driver-" + driver + ".cooper.dev",
+		"/cosi-metrics-auth", "/cosi-sidecar-buckets", "cosi-driver-" + driver + "/cosi-sidecar-key", "cosi-system/cosi-driver-" + driver + ".cooper.dev",
 		"default/cosi-sidecar-events", "team-a/cosi-sidecar",
 	}
 	if driver != "azure" { // which has nothing to keep
