@@ -36,6 +36,10 @@ up: ## run the whole system on this machine until Ctrl-C (CLOUDS=all runs Azure 
 bin/cooper:
 	@go run ./hack/controlplane -cooper $@ -tags "$(TAGS)"
 
+.PHONY: bin/helm
+bin/helm:
+	@mkdir -p bin && ln -sf "$$(bash hack/helm.sh)" $@
+
 .PHONY: test
 test: ## run the tests of every package, and of long matrices a sample (PACKAGES=./sidecar/... TESTFLAGS='-run Secret|Claim')
 	@bash hack/test.sh $(PACKAGES)

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+)
+
+// builtHelm builds Helm once for all tests.
+var builtHelm = sync.OnceValues(func() (string, error) {
+	var problems bytes.Buffer
+	cmd := exec.Command("bash", "../hack/helm.sh") //nolint:noctx // what one test builds is for all
+	cmd.Stderr = &problems
+	path, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("build Helm: %w\n%s", err, &problems)
+	}
+	return strings.TrimSpace(string(path)), nil
+})
+
+// helm runs Helm and returns what it prints; the error has its message.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	path, err := builtHelm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return string(out), fmt.Errorf("helm %s: %w\n%s%s", strings.Join(args, " "), err, &problems, out)
+	}
+	return string(out), nil
+}
+
+// render renders a chart as a release of its name in a namespace of that name.
+func render(t *testing.T, chart, namespace string, args ...string) objects {
+	t.Helper()
+	release := chart
+	if chart == "cosi-driver" {
+		release = namespace
+	}
+	out, err := helm(t, append([]string{"template", release, "charts/" + chart, "--namespace", namespace}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, out)
+}
+
+// kustomize renders what kubectl apply -k applies.
+func kustomize(t *testing.T, directory string) objects {
+	t.Helper()
+	programs, err := binaries.Find(t.Context(), binaries.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), programs.Kubectl, "kustomize", directory).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl kustomize %s: %v\n%s", directory, err, out)
+	}
+	return parse(t, string(out))
+}
+
+// objects are the objects of manifests, by kind, namespace and name.
+type objects map[string]map[string]any
+
+func parse(t *testing.T, manifests string) objects {
+	t.Helper()
+	found := objects{}
+	decoder := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(manifests), 4096)
+	for {
+		object := unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, manifests)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		key := object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
+		if found[key] != nil {
+			t.Errorf("%s is there twice", key)
+		}
+		found[key] = object.Object
+	}
+}
+
+// drivers are the drivers that have manifests, and how their chart is installed.
+func drivers() map[string][]string {
+	return map[string][]string{
+		"s3":            nil,
+		"azure":         {"--values", "charts/cosi-driver/azure.yaml"},
+		"gcs":           {"--values", "charts/cosi-driver/gcs.yaml"},
+		"static":        {"--values", "charts/cosi-driver/static.yaml"},
+		"s3-namespaced": {"--set", "namespaces={team-a}"},
+	}
+}
+
+func TestChartsPassTheLinter(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"cosi-controller":        {"charts/cosi-controller"},
+		"cosi-driver":            {"charts/cosi-driver"},
+		"cosi-driver for Azure":  {"charts/cosi-driver", "--values", "charts/cosi-driver/azure.yaml"},
+		"cosi-driver for GCS":    {"charts/cosi-driver", "--values", "charts/cosi-driver/gcs.yaml"},
+		"cosi-driver for static": {"charts/cosi-driver", "--values", "charts/cosi-driver/static.yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := helm(t, append([]string{"lint", "--strict"}, args...)...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestChartsAreWhatKustomizeIs compares what the charts install with what kubectl apply -k does. What differs is all here.
+func TestChartsAreWhatKustomizeIs(t *testing.T) {
+	t.Parallel()
+	t.Run("controller", func(t *testing.T) {
+		t.Parallel()
+		same(t, kustomize(t, "."), render(t, "cosi-controller", "cosi-system"))
+	})
+	for driver, args := range drivers() {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			namespace := "cosi-driver-" + strings.TrimSuffix(driver, "-namespaced")
+			same(t, kustomize(t, "drivers/"+driver), render(t, "cosi-driver", namespace, args...))
+		})
+	}
+}
+
+func same(t *testing.T, kustomized, chart objects) {
+	t.Helper()
+	for key := range kustomized {
+		if strings.HasPrefix(key, "Namespace ") {
+			delete(kustomized, key) // Helm has its own way to make the namespace of a release
+		}
+	}
+	for key, object := range chart {
+		if strings.HasPrefix(key, "Job ") && strings.HasSuffix(key, "-uninstall") {
+			delete(chart, key) // Kustomize has no hooks
+			continue
+		}
+		labels := []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
+		if object["kind"] != "Deployment" { // of the manifests that we write, only Deployments have labels
+			labels = append(labels, "app.kubernetes.io/name", "app.kubernetes.io/part-of")
+		}
+		without(object, labels, "metadata", "labels")
+		without(object, []string{"helm.sh/resource-policy"}, "metadata", "annotations") // of CRDs
+	}
+	if diff := cmp.Diff(plain(t, kustomized), plain(t, chart)); diff != "" {
+		t.Errorf("-kustomize +chart:\n%s", diff)
+	}
+}
+
+// hash is what Kustomize adds to the name of a ConfigMap, so that Pods are replaced when it changes. The chart adds the
+// annotation to the Pods instead.
+var hash = regexp.MustCompile(`(cosi-driver-[0-9a-z]+)-[0-9a-z]{10}\b`)
+
+// without removes entries of a mapping in an object, and the mapping if it is empty then.
+func without(object map[string]any, names []string, mapping ...string) {
+	for _, name := range names {
+		unstructured.RemoveNestedField(object, append(slices.Clone(mapping), name)...)
+	}
+	if left, _, err := unstructured.NestedMap(object, mapping...); err == nil && len(left) == 0 {
+		unstructured.RemoveNestedField(object, mapping...)
+	}
+}
+
+// plain are the objects without what one of the two does in another way.
+func plain(t *testing.T, all objects) objects {
+	t.Helper()
+	found := objects{}
+	for key, object := range all {
+		switch object["kind"] {
+		case "Deployment":
+			without(object, []string{"cooper.dev/config"}, "spec", "template", "metadata", "annotations")
+		case "NetworkPolicy":
+			// That of the chart is for the Job of the hook, too.
+			name := object["metadata"].(map[string]any)["name"].(string)
+			withJob := []any{map[string]any{"key": "app.kubernetes.io/name", "operator": "In", "values": []any{name, name + "-uninstall"}}}
+			spec := object["spec"].(map[string]any)
+			if cmp.Equal(spec["podSelector"], map[string]any{"matchExpressions": withJob}) {
+				spec["podSelector"] = map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": name}}
+			}
+		case "ConfigMap":
+			// The comment on where else the name of the driver stands is about Kustomize.
+			data := object["data"].(map[string]any)
+			data["config.yaml"] = strings.Replace(data["config.yaml"].(string), "   # also in lease.yaml and rbac.yaml", "", 1)
+		}
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var same map[string]any
+		if err := yaml.Unmarshal(hash.ReplaceAll(text, []byte("$1")), &same); err != nil {
+			t.Fatal(err)
+		}
+		found[hash.ReplaceAllString(key, "$1")] = same
+	}
+	return found
+}
+
+// TestChartsInAnotherNamespace sees that no rule, binding or expression stays with the namespace that is the default.
+func TestChartsInAnotherNamespace(t *testing.T) {
+	t.Parallel()
+	for name, rendered := range map[string]objects{
+		"controller": render(t, "cosi-controller", "storage"),
+		"driver":     render(t, "cosi-driver", "stores", "--set", "systemNamespace=storage"),
+	} {
+		found := false
+		for key, object := range rendered {
+			text, err := yaml.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), "cosi-system") {
+				t.Errorf("%s: %s is still about cosi-system:\n%s", name, key, text)
+			}
+			found = found || strings.Contains(string(text), "name: COOPER_LEADER_NAMESPACE\n          value: storage")
+		}
+		if !found {
+			t.Errorf("%s: the program is not told where the Leases are", name)
+		}
+	}
+}
+
+// TestChartsRefuseValues shows what somebody reads who mistypes.
+func TestChartsRefuseValues(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ chart, set, want string }{
+		"a value that there is not":             {"cosi-driver", "driver.confg=x", "'confg' not allowed"},
+		"one at the top":                        {"cosi-controller", "replica=1", "'replica' not allowed"},
+		"a word for a number":                   {"cosi-controller", "replicas=two", "got string, want integer"},
+		"fewer Pods than none":                  {"cosi-driver", "replicas=-1", "at '/replicas': minimum"},
+		"a pull policy that Kubernetes has not": {"cosi-driver", "sidecar.image.pullPolicy=Sometimes", "at '/sidecar/image/pullPolicy': value must be one of"},
+		"a digest that is none":                 {"cosi-controller", "image.digest=latest", "at '/image/digest'"},
+		"an image without a name":               {"cosi-driver", "driver.image.repository=", "at '/driver/image/repository': minLength"},
+		"a driver's name in capitals":           {"cosi-driver", "driver.name=S3", "at '/driver/name'"},
+		"a Secret without a place":              {"cosi-driver", "driver.secrets[0].name=a", "missing properties 'secretName', 'mountPath'"},
+		"a port that is none":                   {"cosi-driver", "networkPolicy.backend.ports={70000}", "at '/networkPolicy/backend/ports/0': maximum"},
+		"no way to the API server":              {"cosi-controller", "networkPolicy.apiServer.ports={}", "at '/networkPolicy/apiServer/ports': minItems"},
+		"a role that is no text":                {"cosi-driver", "serviceAccount.annotations.role=1", "at '/serviceAccount/annotations/role'"},
+		"two names for the driver":              {"cosi-driver", "driver.name=other.example.com", `driver.name is "other.example.com", and driver.config says driverName: s3.cooper.dev`},
+		"no name for the driver":                {"cosi-driver", "driver.config=", "driver.name: say what the driver calls itself"},
+		"a configuration that is no YAML":       {"cosi-driver", "driver.config=}{", "driver.config is not YAML"},
+		"a PodMonitor without a token":          {"cosi-controller", "metrics.podMonitor.enabled=true", "metrics.podMonitor.authorization: secure metrics need the token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := helm(t, "template", "try", "charts/"+tc.chart, "--set", tc.set)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("--set %s: want %q, got %v", tc.set, tc.want, err)
+			}
+		})
+	}
+}
+
+// others are, in JSON, other values than the defaults, for both charts.
+func others() map[string]string {
+	const (
+		text    = `"other"`
+		entries = `{"a":"b"}`
+		items   = `[{"name":"other"}]`
+		rules   = `[{"podSelector":{}}]`
+	)
+	return map[string]string{
+		"fullnameOverride": text, "replicas": `3`, "imagePullSecrets": items, "crds.install": `false`, "volumes": items, "volumeMounts": items,
+		"args": `["--other"]`, "env": items, "resources": entries, "serviceAccount.name": text, "serviceAccount.annotations": entries,
+		"image.repository": text, "image.tag": text, "image.digest": `"sha256:` + strings.Repeat("0", 64) + `"`, "image.pullPolicy": `"Never"`,
+		"metrics.secure": `false`, "metrics.certSecret": text, "metrics.tlsConfig": entries, "metrics.serviceMonitor.enabled": `true`,
+		"metrics.serviceMonitor.labels": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,
+		"metrics.podMonitor.authorization": entries, "networkPolicy.enabled": `false`, "networkPolicy.metricsFrom": rules,
+		"networkPolicy.apiServer.ports": `[1]`, "networkPolicy.apiServer.to": rules, "networkPolicy.backend.ports": `[1]`,
+		"networkPolicy.backend.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
+		"tolerations": items, "affinity": entries, "podLabels": entries, "podAnnotations": entries, "podSecurityContext": entries,
+		"terminationGracePeriodSeconds": `1`, "podDisruptionBudget": `false`, "uninstallCheck": `false`, "systemNamespace": text,
+		"namespaces": `["a"]`, "driver.name": text, "driver.config": `"driverName: other"`, "driver.secrets": `[]`, "driver.healthPort": `0`,
+		"driver.metricsPort": `0`, "driver.envFrom": items, "sidecar.driverDialect": text, "credentialStore": `false`, "watchSecrets": `true`,
+		"strategy": entries,
+	}
+}
+
+// needed are values that others have an effect with.
+func needed() map[string]string {
+	const podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
+	return map[string]string{
+		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
+		"metrics.podMonitor.enabled":    `metrics.podMonitor.authorization={"type":"Bearer"}`,
+		"metrics.serviceMonitor.labels": `metrics.serviceMonitor.enabled=true`, "driver.name": `driver.config=""`,
+	}
+}
+
+// TestChartsUseTheirValues changes every value that there is, and sees that the manifests change.
+func TestChartsUseTheirValues(t *testing.T) {
+	t.Parallel()
+	for _, chart := range []string{"cosi-controller", "cosi-driver"} {
+		content, err := os.ReadFile(filepath.Join("charts", chart, "values.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var values map[string]any
+		if err := yaml.Unmarshal(content, &values); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths("", values, schemaOf(t, chart)) {
+			t.Run(chart+" "+path, func(t *testing.T) {
+				t.Parallel()
+				name := path
+				for _, container := range []string{"driver.", "sidecar."} { // which have an image and more of their own
+					if rest, ok := strings.CutPrefix(path, container); ok && others()[path] == "" {
+						name = rest
+					}
+				}
+				other, ok := others()[name]
+				if !ok {
+					t.Fatalf("no other value is known of %s", path)
+				}
+				args := []string{"template", "try", "charts/" + chart, "--set-json", "fullnameOverride=" + `"try"`}
+				if with := needed()[path]; with != "" {
+					args = append(args, "--set-json", with)
+				}
+				before := rendered(t, path, args)
+				if after := rendered(t, path, append(args, "--set-json", path+"="+other)); before == after {
+					t.Errorf("the manifests are the same with %s=%s", path, other)
+				}
+			})
+		}
+	}
+}
+
+// rendered is what a chart renders to; without a name and a configuration there is no driver.
+func rendered(t *testing.T, path string, args []string) string {
+	t.Helper()
+	out, err := helm(t, args...)
+	if err != nil && path != "driver.name" {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// paths are the values that are no mappings of known entries.
+func paths(prefix string, values, schema map[string]any) []string {
+	properties, _ := schema["properties"].(map[string]any)
+	var found []string
+	for name, value := range values {
+		rules, _ := properties[name].(map[string]any)
+		if below, ok := value.(map[string]any); ok && rules["properties"] != nil {
+			found = append(found, paths(prefix+name+".", below, rules)...)
+			continue
+		}
+		found = append(found, prefix+name)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func schemaOf(t *testing.T, chart string) map[string]any {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("charts", chart, "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := yaml.Unmarshal(content, &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command charts writes what is generated in deploy/charts: the copies of the manifests of deploy/ that a chart brings
+// along, and of each chart the README.md and values.schema.json, which are made of its values.yaml and the comments there.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:generate go run . -root ../..
+
+func main() {
+	root := flag.String("root", ".", "directory of the checkout")
+	flag.Parse()
+	if err := run(filepath.Join(*root, "deploy")); err != nil {
+		fmt.Fprintln(os.Stderr, "charts:", err)
+		os.Exit(1)
+	}
+}
+
+// copies are the files that are in a chart although they are written elsewhere, since a chart holds nothing from outside.
+func copies() map[string]string {
+	return map[string]string{
+		"crds/*.yaml":                                "charts/cosi-controller/files/crds",
+		"rbac/*.yaml":                                "charts/cosi-controller/files/rbac",
+		"policies/drivers.yaml":                      "charts/cosi-controller/files/policies",
+		"policies/protection.yaml":                   "charts/cosi-controller/files/policies",
+		"charts/cosi-controller/templates/_pods.tpl": "charts/cosi-driver/templates",
+	}
+}
+
+func run(deploy string) error {
+	if err := os.RemoveAll(filepath.Join(deploy, "charts", "cosi-controller", "files")); err != nil {
+		return fmt.Errorf("begin anew: %w", err)
+	}
+	for pattern, directory := range copies() {
+		if err := copyFiles(filepath.Join(deploy, pattern), filepath.Join(deploy, directory)); err != nil {
+			return err
+		}
+	}
+	charts, err := glob(filepath.Join(deploy, "charts", "*", "Chart.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, chart := range charts {
+		if err := describe(filepath.Dir(chart)); err != nil {
+			return fmt.Errorf("%s: %w", chart, err)
+		}
+	}
+	return nil
+}
+
+// glob returns the files that match, of which there must be some.
+func glob(pattern string) ([]string, error) {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("nothing matches %s", pattern)
+	}
+	return files, nil
+}
+
+func copyFiles(pattern, directory string) error {
+	files, err := glob(pattern)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("copy: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(directory, filepath.Base(file)), content, 0o600); err != nil {
+			return fmt.Errorf("copy: %w", err)
+		}
+	}
+	return nil
+}
+
+// describe writes the files about the values of a chart.
+func describe(directory string) error {
+	content, err := os.ReadFile(filepath.Join(directory, "values.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the values: %w", err)
+	}
+	values, err := parse(content)
+	if err != nil {
+		return err
+	}
+	schema, err := values.schema()
+	if err != nil {
+		return err
+	}
+	page, err := values.page(directory)
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"values.schema.json": schema, "README.md": page} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// TestHelm installs the charts, upgrades them, uninstalls them, and installs them again, as Helm does it with an API
+// server. What needs Pods is in e2e.
+func TestHelm(t *testing.T) {
+	t.Parallel()
+	// One that has the CRDs of nobody.
+	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
+	apply(t, env, "default", "-f", "../../deploy/controller/namespace.yaml", "-f", "../../deploy/drivers/s3/namespace.yaml")
+	controller := []string{"upgrade", "--install", "cosi-controller", "../../deploy/charts/cosi-controller", "--namespace=cosi-system"}
+	driver := []string{"upgrade", "--install", "cosi-driver-s3", "../../deploy/charts/cosi-driver", "--namespace=cosi-driver-s3"}
+	helm(t, env, controller...)
+	helm(t, env, driver...)
+
+	clients, err := kubernetes.NewForConfig(env.ControlPlane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, deployment := range []*appsv1.Deployment{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-system", Name: "cosi-controller"}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-driver-s3", Name: "cosi-driver-s3"}},
+	} {
+		admitted(t, clients, *testenv.Get(env, deployment))
+	}
+	for release, namespace := range map[string]string{"cosi-controller": "cosi-system", "cosi-driver-s3": "cosi-driver-s3"} {
+		hooks := helm(t, env, "get", "hooks", release, "--namespace="+namespace)
+		admittedJob(t, clients, hooks)
+	}
+	upgraded(t, env, controller, driver)
+	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-s3"}}
+	env.Gone(everywhere)
+	before := testenv.Get(env, crdOfBuckets()).GetUID()
+
+	helm(t, env, "uninstall", "cosi-driver-s3", "--namespace=cosi-driver-s3", "--no-hooks")
+	helm(t, env, "uninstall", "cosi-controller", "--namespace=cosi-system", "--no-hooks")
+	env.Gone(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cosi-controller"}})
+	helm(t, env, controller...)
+	if after := testenv.Get(env, crdOfBuckets()).GetUID(); after != before {
+		t.Error("the CRDs went with the release")
+	}
+}
+
+// upgraded upgrades both releases, the controller's from a version whose CRD of Buckets had less.
+func upgraded(t *testing.T, env *testenv.Env, controller, driver []string) {
+	t.Helper()
+	// The Lease is the sidecar's, and an upgrade leaves what that wrote on it.
+	lease := &unstructured.Unstructured{}
+	lease.SetAPIVersion("coordination.k8s.io/v1")
+	lease.SetKind("Lease")
+	lease.SetNamespace("cosi-system")
+	lease.SetName("cosi-driver-s3.cooper.dev")
+	testenv.Change(env, lease, func(l *unstructured.Unstructured) {
+		annotations := l.GetAnnotations()
+		annotations["cooper.dev/owner"] = "cosi-driver-s3/cosi-driver-s3"
+		l.SetAnnotations(annotations)
+	})
+	crd := crdOfBuckets()
+	columns := func(c *unstructured.Unstructured) []any {
+		versions, _, _ := unstructured.NestedSlice(c.Object, "spec", "versions")
+		found, _ := versions[0].(map[string]any)["additionalPrinterColumns"].([]any)
+		return found
+	}
+	want := columns(testenv.Get(env, crd))
+	older(t, env, "../../deploy/charts/cosi-controller")
+	if got := columns(testenv.Get(env, crd)); len(got) == len(want) {
+		t.Fatalf("the older chart has the same columns: %v", got)
+	}
+	helm(t, env, append(controller, "--set=replicas=3")...)
+	helm(t, env, append(driver, "--set=replicas=3", "--set=namespaces={default}")...)
+	if diff := cmp.Diff(want, columns(testenv.Get(env, crd))); diff != "" {
+		t.Errorf("columns of the CRD after the upgrade (-want +got):\n%s", diff)
+	}
+	if owner := testenv.Get(env, lease).GetAnnotations()["cooper.dev/owner"]; owner == "" {
+		t.Error("the upgrade took the Lease away from its owner")
+	}
+}
+
+func crdOfBuckets() *unstructured.Unstructured {
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	crd.SetName("buckets.objectstorage.k8s.io")
+	return crd
+}
+
+// older installs a copy of the chart of the controller whose CRD of Buckets has no columns.
+func older(t *testing.T, env *testenv.Env, chart string) {
+	t.Helper()
+	former := filepath.Join(t.TempDir(), "cosi-controller")
+	if err := os.CopyFS(former, os.DirFS(chart)); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(former, "files", "crds", "objectstorage.k8s.io_buckets.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(content), "  - additionalPrinterColumns:\n")
+	_, after, found := strings.Cut(rest, "    name: v1alpha2\n")
+	if !found {
+		t.Fatalf("the CRD is written in another way:\n%s", content)
+	}
+	if err := os.WriteFile(file, []byte(before+"  - name: v1alpha2\n"+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	helm(t, env, "upgrade", "cosi-controller", former, "--namespace=cosi-system")
+}
+
+// helm runs Helm as an administrator.
+func helm(t *testing.T, env *testenv.Env, args ...string) string {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "bash", "../../hack/helm.sh").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig(env.Config(), "default"),
+		"HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// admittedJob checks that the namespace of a hook takes its Pod.
+func admittedJob(t *testing.T, clients *kubernetes.Clientset, hooks string) {
+	t.Helper()
+	job := &batchv1.Job{}
+	if err := yaml.Unmarshal([]byte(strings.TrimPrefix(hooks, "---\n")), job); err != nil {
+		t.Fatalf("%v in\n%s", err, hooks)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "try"}, Spec: job.Spec.Template.Spec}
+	if _, err := clients.CoreV1().Pods(job.Namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Errorf("the Pod of %s is refused: %v", job.Name, err)
+	}
+}
