@@ -264,7 +264,7 @@ func TestChartsRefuseValues(t *testing.T) {
 		"a driver's name in capitals":           {"cosi-driver", "driver.name=S3", "at '/driver/name'"},
 		"a Secret without a place":              {"cosi-driver", "driver.secrets[0].name=a", "missing properties 'secretName', 'mountPath'"},
 		"a port that is none":                   {"cosi-driver", "networkPolicy.backend.ports={70000}", "at '/networkPolicy/backend/ports/0': maximum"},
-		"no way to the API server":              {"cosi-controller", "networkPolicy.apiServer.ports={}", "at '/networkPolicy/apiServer/ports': minItems"},
+		"no way to the API server":              {"cosi-controller", "networkPolicy.apiServer.ports=[]", "at '/networkPolicy/apiServer/ports': minItems"},
 		"a role that is no text":                {"cosi-driver", "serviceAccount.annotations.role=1", "at '/serviceAccount/annotations/role'"},
 		"two names for the driver":              {"cosi-driver", "driver.name=other.example.com", `driver.name is "other.example.com", and driver.config says driverName: s3.cooper.dev`},
 		"no name for the driver":                {"cosi-driver", "driver.config=", "driver.name: say what the driver calls itself"},
@@ -273,7 +273,11 @@ func TestChartsRefuseValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := helm(t, "template", "try", "charts/"+tc.chart, "--set", tc.set)
+			set := "--set"
+			if strings.HasSuffix(tc.set, "=[]") { // which that would take for a text
+				set = "--set-json"
+			}
+			_, err := helm(t, "template", "try", "charts/"+tc.chart, set, tc.set)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("--set %s: want %q, got %v", tc.set, tc.want, err)
 			}

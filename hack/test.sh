@@ -27,6 +27,8 @@ go mod download -modfile=tools/gotestsum/go.mod
 
 # The kube-apiserver that the tests need is built first, so that no test's deadline has to hold the minutes of that build.
 go run ./hack/controlplane
+# So is Helm, which the charts are rendered with.
+bash hack/helm.sh >/dev/null
 
 # MinIO, versitygw and fake-gcs-server, if `go run ./hack/stores` has built them: without them the tests that compare
 # with them are skipped.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/sidecar"
+)
+
+// TestADriverOutlivesItsSidecar sees that Kubernetes starts each driver before its sidecar and stops it after, and gives
+// both the time. The Pods of the charts are the same, says TestChartsAreWhatKustomizeIs.
+func TestADriverOutlivesItsSidecar(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("drivers/*/deployment.yaml")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("want four drivers, got %q, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var deployment appsv1.Deployment
+			if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
+				t.Fatal(err)
+			}
+			pod := deployment.Spec.Template.Spec
+			if diff := cmp.Diff([]string{"driver", "sidecar"}, append(names(pod.InitContainers), names(pod.Containers)...)); diff != "" || len(pod.Containers) != 1 {
+				t.Fatalf("containers (-want +got):\n%s", diff)
+			}
+			driver := pod.InitContainers[0]
+			if driver.RestartPolicy == nil || *driver.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+				t.Error("the driver has to end before the sidecar begins")
+			}
+			if driver.StartupProbe == nil {
+				t.Error("the sidecar begins before the driver listens")
+			}
+			// What a call came to is written down within 30 s, and a driver that nobody calls any more ends within 8.
+			needs := sidecar.DefaultDeadline + 30*time.Second + 8*time.Second
+			if has := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; has < needs {
+				t.Errorf("sidecar and driver have %v to stop, and may need %v", has, needs)
+			}
+		})
+	}
+}
+
+func names(containers []corev1.Container) []string {
+	found := make([]string, 0, len(containers))
+	for _, container := range containers {
+		found = append(found, container.Name)
+	}
+	return found
+}
