@@ -27,7 +27,7 @@ import (
 // builtHelm builds Helm once for all tests.
 var builtHelm = sync.OnceValues(func() (string, error) {
 	var problems bytes.Buffer
-	cmd := exec.Command("bash", "../hack/helm.sh") //nolint:noctx // what one test builds is for all
+	cmd := exec.Command("bash", "../hack/helm.sh") // not of one test: it is for all
 	cmd.Stderr = &problems
 	path, err := cmd.Output()
 	if err != nil {

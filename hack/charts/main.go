@@ -71,7 +71,7 @@ func copyFiles(pattern, directory string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(directory, 0o755); err != nil {
+	if err := os.MkdirAll(directory, 0o750); err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
 	for _, file := range files {

@@ -51,7 +51,7 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 			err = errors.Join(err, l.claims(ctx, namespace))
 		}
 	}
-	if err = errors.Join(err, l.buckets(ctx)); err != nil {
+	if err := errors.Join(err, l.buckets(ctx)); err != nil {
 		return err
 	}
 	return l.verdict()
