@@ -295,7 +295,7 @@ func others() map[string]string {
 	)
 	return map[string]string{
 		"fullnameOverride": text, "replicas": `3`, "imagePullSecrets": items, "crds.install": `false`, "volumes": items, "volumeMounts": items,
-		"args": `["--other"]`, "env": items, "resources": entries, "serviceAccount.name": text, "serviceAccount.annotations": entries,
+		"args": `["--other"]`, "env": items, "resources": entries, "serviceAccount.create": `false`, "serviceAccount.name": text, "serviceAccount.annotations": entries,
 		"image.repository": text, "image.tag": text, "image.digest": `"sha256:` + strings.Repeat("0", 64) + `"`, "image.pullPolicy": `"Never"`,
 		"metrics.secure": `false`, "metrics.certSecret": text, "metrics.tlsConfig": entries, "metrics.serviceMonitor.enabled": `true`,
 		"metrics.serviceMonitor.labels": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,

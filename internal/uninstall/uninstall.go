@@ -29,6 +29,9 @@ type Options struct {
 // shown is how many objects of a kind are listed. What this says is read by people, in the log of a hook.
 const shown = 20
 
+// pageSize is how many objects are read at a time.
+const pageSize = 100
+
 // Check returns an error that says what would be stranded and what to do, and nil if nothing would be. An API server
 // without the kinds of COSI has no objects of them.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
@@ -66,49 +69,51 @@ type look struct {
 }
 
 func (l *look) accesses(ctx context.Context, namespace string) error {
-	list := &cosiapi.BucketAccessList{}
-	if err := l.list(ctx, list, "BucketAccesses", namespace); err != nil {
-		return err
-	}
-	for _, access := range list.Items {
-		if l.driver == "" || access.Status.DriverName == l.driver {
-			l.foundAccesses = append(l.foundAccesses, access.Namespace+"/"+access.Name)
+	return pages(ctx, l.client, namespace, func() *cosiapi.BucketAccessList { return &cosiapi.BucketAccessList{} }, func(list *cosiapi.BucketAccessList) {
+		for _, access := range list.Items {
+			if l.driver == "" || access.Status.DriverName == l.driver {
+				l.foundAccesses = append(l.foundAccesses, access.Namespace+"/"+access.Name)
+			}
 		}
-	}
-	return nil
+	})
 }
 
 func (l *look) claims(ctx context.Context, namespace string) error {
-	list := &cosiapi.BucketClaimList{}
-	if err := l.list(ctx, list, "BucketClaims", namespace); err != nil {
-		return err
-	}
-	for _, claim := range list.Items {
-		l.foundClaims = append(l.foundClaims, claim.Namespace+"/"+claim.Name)
-	}
-	return nil
+	return pages(ctx, l.client, namespace, func() *cosiapi.BucketClaimList { return &cosiapi.BucketClaimList{} }, func(list *cosiapi.BucketClaimList) {
+		for _, claim := range list.Items {
+			l.foundClaims = append(l.foundClaims, claim.Namespace+"/"+claim.Name)
+		}
+	})
 }
 
 func (l *look) buckets(ctx context.Context) error {
-	list := &cosiapi.BucketList{}
-	if err := l.list(ctx, list, "Buckets", ""); err != nil {
-		return err
-	}
-	for _, bucket := range list.Items {
-		if l.driver == "" || bucket.Spec.DriverName == l.driver {
-			of := bucket.Spec.BucketClaimRef
-			l.foundBuckets = append(l.foundBuckets, fmt.Sprintf("%s of claim %s/%s, deletionPolicy %s", bucket.Name, of.Namespace, of.Name, bucket.Spec.DeletionPolicy))
+	return pages(ctx, l.client, "", func() *cosiapi.BucketList { return &cosiapi.BucketList{} }, func(list *cosiapi.BucketList) {
+		for _, bucket := range list.Items {
+			if l.driver == "" || bucket.Spec.DriverName == l.driver {
+				of := bucket.Spec.BucketClaimRef
+				l.foundBuckets = append(l.foundBuckets, fmt.Sprintf("%s of claim %s/%s, deletionPolicy %s", bucket.Name, of.Namespace, of.Name, bucket.Spec.DeletionPolicy))
+			}
 		}
-	}
-	return nil
+	})
 }
 
-// list lists objects; of a kind that the API server does not know there are none.
-func (l *look) list(ctx context.Context, into client.ObjectList, what, namespace string) error {
-	if err := l.client.List(ctx, into, client.InNamespace(namespace)); err != nil && !meta.IsNoMatchError(err) {
-		return fmt.Errorf("cannot tell what would be left behind: list %s: %w", what, err)
+// pages lists objects, some at a time: a Pod that looks has little memory. Of a kind that the API server does not know
+// there are none.
+func pages[L client.ObjectList](ctx context.Context, c client.Client, namespace string, empty func() L, each func(L)) error {
+	for next := ""; ; {
+		list := empty()
+		err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
+		if meta.IsNoMatchError(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot tell what would be left behind: %w", err)
+		}
+		each(list)
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
 	}
-	return nil
 }
 
 func (l *look) verdict() error {

@@ -3,6 +3,7 @@
 package uninstall_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,6 +80,23 @@ func TestCheck(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCheckOfMany has more objects than are read at a time, or shown.
+func TestCheckOfMany(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{Private: true})
+	namespace := env.Namespace()
+	for i := range 230 {
+		env.Create(&cosiapi.BucketClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("claim-%03d", i)},
+			Spec:       cosiapi.BucketClaimSpec{BucketClassName: "any", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+		})
+	}
+	err := uninstall.Check(t.Context(), env.Config(), uninstall.Options{})
+	if want := "/claim-019\n  and 210 more of kind BucketClaim\n"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want %q, got %v", want, err)
 	}
 }
 
