@@ -22,14 +22,15 @@ func main() {
 	}
 }
 
-// copies are the files that are in a chart although they are written elsewhere, since a chart holds nothing from outside.
-func copies() map[string]string {
-	return map[string]string{
-		"crds/*.yaml":                                "charts/cosi-controller/files/crds",
-		"rbac/*.yaml":                                "charts/cosi-controller/files/rbac",
-		"policies/drivers.yaml":                      "charts/cosi-controller/files/policies",
-		"policies/protection.yaml":                   "charts/cosi-controller/files/policies",
-		"charts/cosi-controller/templates/_pods.tpl": "charts/cosi-driver/templates",
+// copies are the files that are in a chart although they are written elsewhere, since a chart holds nothing from outside:
+// a pattern, and the directory of their copies.
+func copies() [][2]string {
+	return [][2]string{
+		{"crds/*.yaml", "charts/cosi-controller/files/crds"},
+		{"rbac/*.yaml", "charts/cosi-controller/files/rbac"},
+		{"policies/drivers.yaml", "charts/cosi-controller/files/policies"},
+		{"policies/protection.yaml", "charts/cosi-controller/files/policies"},
+		{"charts/cosi-controller/templates/_pods.tpl", "charts/cosi-driver/templates"},
 	}
 }
 
@@ -37,8 +38,8 @@ func run(deploy string) error {
 	if err := os.RemoveAll(filepath.Join(deploy, "charts", "cosi-controller", "files")); err != nil {
 		return fmt.Errorf("begin anew: %w", err)
 	}
-	for pattern, directory := range copies() {
-		if err := copyFiles(filepath.Join(deploy, pattern), filepath.Join(deploy, directory)); err != nil {
+	for _, c := range copies() {
+		if err := copyFiles(filepath.Join(deploy, c[0]), filepath.Join(deploy, c[1])); err != nil {
 			return err
 		}
 	}
