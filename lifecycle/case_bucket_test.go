@@ -149,24 +149,40 @@ func TestBucketIDCannotBeStored(t *testing.T) {
 func TestBucketDeletedBeforeItsIDIsStored(t *testing.T) {
 	t.Parallel()
 	covers(t, "bucket-deleted-before-id")
-	w := start(t, setup{})
-	w.newClass("fast")
-	claim := w.claim("photos", "fast")
-	unread := claim.DeepCopy() // the test reads into the other one meanwhile
-	driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
-		if err := w.Client.Delete(ctx, unread.DeepCopy()); err != nil {
-			return err
-		}
-		for { // until the controller has released the Bucket, or the call's deadline
-			b, err := w.live(ctx, r.GetName())
-			if err != nil || !b.DeletionTimestamp.IsZero() {
-				return err
+	const foreign = "tests.cooper.dev/somebody-else"
+	for name, finalizers := range map[string][]string{"nobody else holds it": nil, "somebody else holds it": {foreign}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t, setup{})
+			w.newClass("fast")
+			claim := w.claim("photos", "fast")
+			unread := claim.DeepCopy() // the test reads into the other one meanwhile
+			driverfake.On(w.driver, func(ctx context.Context, r *cosi.DriverGenerateBucketIdRequest) error {
+				b, err := w.live(ctx, r.GetName())
+				if err != nil {
+					return err
+				}
+				before := b.DeepCopy()
+				b.Finalizers = append(b.Finalizers, finalizers...)
+				err = errors.Join(w.Client.Patch(ctx, b, client.MergeFrom(before)), w.Client.Delete(ctx, unread.DeepCopy()))
+				for err == nil && b.DeletionTimestamp.IsZero() { // until the controller has released the Bucket, or the call's deadline
+					b, err = w.live(ctx, r.GetName())
+				}
+				return client.IgnoreNotFound(err)
+			})
+			w.create(claim)
+			w.gone(claim)
+			w.settled()
+			bucket := bucketFor(claim)
+			if finalizers != nil {
+				change(w, bucket, func(b *cosiapi.Bucket) {
+					b.Finalizers = slices.DeleteFunc(b.Finalizers, func(f string) bool { return f == foreign })
+				})
 			}
-		}
-	})
-	w.create(claim)
-	w.gone(claim, bucketFor(claim))
-	diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID}, w.rpcs(""))
+			w.gone(bucket)
+			diff(t, "calls", []driverfake.RPC{driverfake.GenerateBucketID}, w.rpcs(bucket.Name))
+		})
+	}
 }
 
 func TestBucketDeletedBeforeItsCreation(t *testing.T) {
