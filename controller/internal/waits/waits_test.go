@@ -86,10 +86,10 @@ func TestDeletion(t *testing.T) {
 		"an object that was deleted long ago":                {now.Add(-time.Hour), time.Time{}, 0},
 		"an object that a clock ahead of ours says is newer": {now.Add(time.Hour), time.Time{}, patience},
 		"an object that is not being deleted":                {time.Time{}, time.Time{}, patience},
-		"another one moved just now":                          {now.Add(-time.Minute), now, patience},
-		"another one moved a while ago":                       {now.Add(-time.Minute), now.Add(-15 * time.Second), 5 * time.Second},
-		"another one moved long ago":                          {now.Add(-time.Minute), now.Add(-30 * time.Second), 0},
-		"others move all the time, for too long":               {now.Add(-time.Hour), now, 0},
+		"another one moved just now":                         {now.Add(-time.Minute), now, patience},
+		"another one moved a while ago":                      {now.Add(-time.Minute), now.Add(-15 * time.Second), 5 * time.Second},
+		"another one moved long ago":                         {now.Add(-time.Minute), now.Add(-30 * time.Second), 0},
+		"others move all the time, for too long":             {now.Add(-time.Hour), now, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
