@@ -2,29 +2,57 @@
 
 // Command stores builds MinIO, versitygw and fake-gcs-server, which the tests compare with, if they are not in the
 // user's cache yet. It prints one line NAME=executable for each, which a shell can evaluate. With --found it builds
-// nothing and prints the ones that are there.
+// nothing and prints the ones that are there. With --ceph DIRECTORY it runs a small Ceph there, of the programs that the
+// distribution has, until it is interrupted.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
 
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
 func main() {
+	found := flag.Bool("found", false, "build nothing, and print what is there")
+	var ceph stores.CephOptions
+	flag.StringVar(&ceph.Directory, "ceph", "", "run a Ceph in this directory, which is made")
+	flag.StringVar(&ceph.Address, "ceph-address", "", "address of its gateway; empty means a free port")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, slices.Contains(os.Args[1:], "--found"))
+	var err error
+	if ceph.Directory != "" {
+		err = runCeph(ctx, ceph)
+	} else {
+		err = run(ctx, *found)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stores:", err)
 		os.Exit(1)
 	}
+}
+
+// runCeph runs a Ceph until the context ends.
+func runCeph(ctx context.Context, options stores.CephOptions) error {
+	if err := stores.FindCeph(); err != nil {
+		return err
+	}
+	if err := os.Mkdir(options.Directory, 0o700); err != nil {
+		return fmt.Errorf("make the directory of Ceph: %w", err)
+	}
+	ceph, err := stores.StartCeph(ctx, options)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Ceph is up: its gateway is at %s, and CEPH_CONF=%s lets radosgw-admin find it\n", ceph.URL(), ceph.Configuration())
+	<-ctx.Done()
+	return ceph.Close()
 }
 
 func run(ctx context.Context, foundOnly bool) error {

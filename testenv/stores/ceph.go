@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stores
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/template"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Ceph is a small Ceph in processes of its own: a monitor, an OSD that keeps everything in memory, and a RADOS Gateway. Its
+// programs are those of a distribution, since they cannot be built from a Go module.
+type Ceph struct {
+	dir, endpoint string
+	// daemons are in the order of their start.
+	daemons []*daemon
+}
+
+// CephUser is a user of the gateway with a key.
+type CephUser struct {
+	AccessKey, SecretKey string
+}
+
+// cephPrograms are what has to be there.
+func cephPrograms() []string {
+	return []string{"ceph", "monmaptool", "ceph-mon", "ceph-osd", "radosgw", "radosgw-admin"}
+}
+
+// FindCeph returns nil if the programs are there. The error of one that is not says how to get it and is an fs.ErrNotExist.
+func FindCeph() error {
+	for _, program := range cephPrograms() {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("no %s: %w; Debian: apt-get install --no-install-recommends ceph-mon ceph-osd radosgw", program, fs.ErrNotExist)
+		}
+	}
+	return nil
+}
+
+// CephVersion returns the version of the gateway, such as 16.2.15.
+func CephVersion(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "radosgw", "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("ask for the version of Ceph: %w", err)
+	}
+	words := strings.Fields(string(out)) // ceph version 16.2.15 (...) pacific (stable)
+	if len(words) < 3 {
+		return "", fmt.Errorf("ask for the version of Ceph: it returns %q", out)
+	}
+	return words[2], nil
+}
+
+// CephOptions say where a Ceph is.
+type CephOptions struct {
+	// Directory has all that it writes; it must be empty, and is the caller's to remove. Required.
+	Directory string
+	// Address of the gateway, such as 127.0.0.1:8080. Default a free port of this host.
+	Address string
+}
+
+// StartCeph starts one and returns when its gateway responds. Close ends it.
+func StartCeph(ctx context.Context, options CephOptions) (*Ceph, error) {
+	c := &Ceph{dir: options.Directory, endpoint: options.Address}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start Ceph: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+// start brings up one after the other; the gateway waits by itself for the OSD.
+func (c *Ceph) start(ctx context.Context) error {
+	monitor, err := c.configure()
+	if err != nil {
+		return err
+	}
+	id := uuid.NewString()
+	steps := []func() error{
+		func() error {
+			return c.run(ctx, "monmaptool", "--create", "--fsid", cephFSID, "--addv", "a", "["+monitor+"]", c.path("monmap"))
+		},
+		func() error { return c.run(ctx, "ceph-mon", "--mkfs", "-i", "a", "--monmap", c.path("monmap")) },
+		func() error { return c.launch("ceph-mon", "-f", "-i", "a") },
+		func() error { return c.run(ctx, "ceph", "--connect-timeout", "60", "osd", "new", id) },
+		func() error { return c.run(ctx, "ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", id) },
+		func() error { return c.launch("ceph-osd", "-f", "-i", "0") },
+		func() error { return c.launch("radosgw", "-f", "-n", "client.rgw.a") },
+		func() error { return c.await(ctx) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const cephFSID = "11111111-2222-3333-4444-555555555555"
+
+// cephConfig is of a Ceph as small as one can be. Nothing is authenticated, so that connections must not be encrypted
+// (ms_mon_client_mode), or the gateway waits for that until it gives up.
+var cephConfig = template.Must(template.New("").Parse(`[global]
+fsid = ` + cephFSID + `
+mon_host = [{{.Monitor}}]
+public_addr = 127.0.0.1
+cluster_addr = 127.0.0.1
+auth_cluster_required = none
+auth_service_required = none
+auth_client_required = none
+ms_mon_client_mode = crc
+run_dir = {{.Dir}}
+crash_dir = {{.Dir}}
+admin_socket =
+log_file = {{.Dir}}/$name.log
+pid_file =
+mon_data = {{.Dir}}/mon
+osd_data = {{.Dir}}/osd
+rgw_data = {{.Dir}}/rgw
+osd_objectstore = memstore
+memstore_device_bytes = 2147483648
+osd_pool_default_size = 1
+osd_pool_default_min_size = 1
+osd_pool_default_pg_num = 2
+osd_pool_default_pgp_num = 2
+osd_pool_default_pg_autoscale_mode = off
+osd_crush_chooseleaf_type = 0
+mon_allow_pool_size_one = true
+mon_max_pg_per_osd = 2000
+mon_data_avail_warn = 1
+mon_data_avail_crit = 1
+auth_allow_insecure_global_id_reclaim = true
+rgw_rados_pool_pg_num_min = 2
+rgw_frontends = beast endpoint={{.Gateway}}
+rgw_thread_pool_size = 16
+rgw_override_bucket_index_max_shards = 1
+rgw_usage_max_shards = 1
+rgw_gc_max_objs = 1
+rgw_lc_max_objs = 1
+rgw_data_log_num_shards = 1
+rgw_md_log_max_shards = 1
+rgw_num_control_oids = 1
+`))
+
+// configure writes the configuration and returns the address of the monitor.
+func (c *Ceph) configure() (string, error) {
+	monitor, err := freeAddress()
+	if err == nil && c.endpoint == "" {
+		c.endpoint, err = freeAddress()
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"mon", "osd", "rgw"} {
+		if err := os.Mkdir(c.path(name), 0o700); err != nil {
+			return "", fmt.Errorf("lay it out: %w", err)
+		}
+	}
+	var text bytes.Buffer
+	values := struct{ Dir, Monitor, Gateway string }{c.dir, "v2:" + monitor, c.endpoint}
+	if err := cephConfig.Execute(&text, values); err != nil {
+		return "", fmt.Errorf("write its configuration: %w", err)
+	}
+	if err := os.WriteFile(c.Configuration(), text.Bytes(), 0o600); err != nil {
+		return "", fmt.Errorf("write its configuration: %w", err)
+	}
+	c.endpoint = "http://" + c.endpoint
+	return values.Monitor, nil
+}
+
+// freeAddress returns an address that nothing listens on.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	address := listener.Addr().String()
+	return address, listener.Close()
+}
+
+func (c *Ceph) path(name string) string { return filepath.Join(c.dir, name) }
+
+// command prepares a program of Ceph, which reads our configuration and none of the machine's.
+func (c *Ceph) command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, arguments...)
+	cmd.Env = append(os.Environ(), "CEPH_CONF="+c.Configuration(), "CEPH_ARGS=")
+	return cmd
+}
+
+func (c *Ceph) run(ctx context.Context, program string, arguments ...string) error {
+	if out, err := c.command(ctx, program, arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(arguments, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// await returns when the gateway responds, or has ended.
+func (c *Ceph) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	gateway := c.daemons[len(c.daemons)-1]
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, http.NoBody)
+		if err != nil {
+			return err
+		}
+		if response, err := direct.Do(request); err == nil {
+			return response.Body.Close()
+		}
+		select {
+		case <-gateway.done:
+			return fmt.Errorf("the gateway has ended: %s", gateway.lastWords())
+		case <-ctx.Done():
+			return fmt.Errorf("the gateway does not respond: %w: %s", ctx.Err(), gateway.lastWords())
+		case <-ticker.C:
+		}
+	}
+}
+
+// URL is the endpoint of the gateway.
+func (c *Ceph) URL() string { return c.endpoint }
+
+// Configuration is the file that the variable CEPH_CONF can name, for programs of Ceph.
+func (c *Ceph) Configuration() string { return c.path("ceph.conf") }
+
+// MakeUser makes a user, "tenant$name" or just a name, with capabilities such as "users=*;user-policy=*".
+func (c *Ceph) MakeUser(ctx context.Context, id, capabilities string) (CephUser, error) {
+	out, err := c.Admin(ctx, "user", "create", "--uid="+id, "--display-name="+id, "--caps="+capabilities)
+	if err != nil {
+		return CephUser{}, err
+	}
+	var made struct {
+		Keys []struct {
+			ID     string `json:"access_key"`
+			Secret string `json:"secret_key"`
+		} `json:"keys"`
+	}
+	if err := json.Unmarshal(out, &made); err != nil || len(made.Keys) == 0 {
+		return CephUser{}, fmt.Errorf("read the user %s: %w", id, err)
+	}
+	return CephUser{AccessKey: made.Keys[0].ID, SecretKey: made.Keys[0].Secret}, nil
+}
+
+// Admin runs radosgw-admin and returns what it prints.
+func (c *Ceph) Admin(ctx context.Context, arguments ...string) ([]byte, error) {
+	cmd := c.command(ctx, "radosgw-admin", arguments...)
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("radosgw-admin %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(complaints.Bytes()))
+	}
+	return out, nil
+}
+
+// Close ends all processes, the gateway first, and returns when they are gone.
+func (c *Ceph) Close() error {
+	var problems []error
+	for i := len(c.daemons) - 1; i >= 0; i-- {
+		problems = append(problems, c.daemons[i].stop())
+	}
+	return errors.Join(problems...)
+}
+
+// daemon is a child in a process group of its own, so that a Ctrl-C in the terminal reaches only the parent.
+type daemon struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+}
+
+func (c *Ceph) launch(program string, arguments ...string) error {
+	log, err := os.Create(c.path(program + ".out"))
+	if err != nil {
+		return fmt.Errorf("start %s: %w", program, err)
+	}
+	defer log.Close()
+	cmd := c.command(context.Background(), program, arguments...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", program, err)
+	}
+	d := &daemon{cmd: cmd, log: log.Name(), done: make(chan struct{})}
+	go func() {
+		defer close(d.done)
+		_ = cmd.Wait() // how it ended is in its log
+	}()
+	c.daemons = append(c.daemons, d)
+	return nil
+}
+
+// stop kills the process: it keeps nothing that is worth an end in good order, which takes seconds.
+func (d *daemon) stop() error {
+	if err := d.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end %s: %w", d.cmd.Path, err)
+	}
+	<-d.done
+	return nil
+}
+
+func (d *daemon) lastWords() string {
+	text, err := os.ReadFile(d.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(text[max(0, len(text)-2000):]))
+}

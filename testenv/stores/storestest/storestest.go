@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storestest starts stores for tests, and keeps the page that says what was found out about each. It must hold no
+// checks of drivers.
+package storestest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/testenv/stores"
+)
+
+// Ceph starts a Ceph until the test ends. Without its programs the test is skipped, except where the variable
+// REQUIRE_STORES is set.
+func Ceph(t *testing.T) *stores.Ceph {
+	t.Helper()
+	if err := stores.FindCeph(); err != nil {
+		if os.Getenv("REQUIRE_STORES") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	ceph, err := stores.StartCeph(t.Context(), stores.CephOptions{Directory: tempdirtest.Short(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ceph.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ceph
+}
+
+// page has a row for each store, written by the test that calls Current if COOPER_UPDATE is set.
+const page = "docs/reference/stores.md"
+
+// Row is what was found out about a store.
+type Row struct {
+	// Store is its name, and Version what of it was tried.
+	Store, Version string
+	// Driver is the driver with the type of its backend.
+	Driver string
+	// Accounts, Modes, SeveralBuckets, Rotation, Quotas and ServiceAccounts are what was seen to work: "yes", "no", or how.
+	Accounts, Modes, SeveralBuckets, Rotation, Quotas, ServiceAccounts string
+	// TLS says whether it was reached by it.
+	TLS string
+	// Suite is the verdict of the conformance suite, or why there is none.
+	Suite string
+}
+
+// String is the row of the table.
+func (r Row) String() string {
+	cells := []string{r.Store, r.Version, r.Driver, r.Accounts, r.Modes, r.SeveralBuckets, r.Rotation, r.Quotas, r.ServiceAccounts, r.TLS, r.Suite}
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+// YesNo is how a cell says it.
+func YesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+const heading = `| store | version | driver and type | accounts | modes | several buckets | rotation | quotas | service accounts | TLS | conformance suite |
+|---|---|---|---|---|---|---|---|---|---|---|
+`
+
+const before = `<!-- The table is written by the drivers' tests, with COOPER_UPDATE=1. Do not edit. -->
+
+# Stores
+
+What tests found at real stores and at the fakes. An empty promise is no "yes": each was tried with the credentials that the
+driver granted.
+
+`
+
+const after = `
+Accounts: whether each access has keys of its own, which end with it. Modes: what is refused to whom did not ask for it.
+Several buckets, in one access. Rotation: the key before works on, the one before that does not. Quotas: the class parameter
+` + "`quota`" + `. TLS is tried with the fakes by the tests of ` + "`caFile`" + `; "no" here says that this run was without.
+
+## Another store
+
+One command tests a store that runs, with the conformance suite and all of the above, and prints its row. It makes and removes
+buckets and accounts whose names begin with ` + "`cosi-sanity-`, `bc-` and `ba-`" + `:
+
+` + "```text" + `
+export AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...
+go test ./drivers/s3driver -run Conformance -v -store rgw=https://rgw.example.com
+` + "```" + `
+
+Before ` + "`=`" + ` stands the [type of backend](s3-driver.md): aws, minio, rgw, versitygw. A store of no type gets one
+[by a program of one's own](../howto/add-a-store.md).
+
+## Not tested yet
+
+| store | what its documentation promises | what to see first |
+|---|---|---|
+| SeaweedFS | S3, and an IAM API with users, keys and inline policies | its IAM drops tags, by which the type ` + "`aws`" + ` knows its own, and maps rights coarsely: PutObject and DeleteObject are one right, and the right to read the tags of objects is also the right to write them |
+| RustFS | S3, and MinIO's admin API and policies | whether the type ` + "`minio`" + ` serves it |
+| Garage | S3, and an admin API with keys and their rights at buckets (read, write, owner), with a bearer token | it has no tags of buckets: the credential store has their marks; it has no write without delete, and tells secrets again |
+`
+
+// Current compares the page with what it is with this row, or writes that.
+func (r Row) Current(t *testing.T) {
+	t.Helper()
+	t.Log(r)
+	file, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	// Tests of several packages may write their rows at a time.
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	old, err := io.ReadAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := render(string(old), r)
+	switch {
+	case bytes.Equal(old, text):
+	case os.Getenv("COOPER_UPDATE") == "":
+		t.Errorf("%s is out of date. The same test with COOPER_UPDATE=1 writes it", page)
+	default:
+		_, err = file.WriteAt(text, 0)
+		if err := errors.Join(err, file.Truncate(int64(len(text)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// render returns the page with the row in the place of the one of its store and driver.
+func render(old string, row Row) []byte {
+	_, table, _ := strings.Cut(old, heading)
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := map[string]string{}
+	for line := range strings.Lines(table + "\n") {
+		if cells := strings.Split(line, " | "); len(cells) > 3 {
+			rows[strings.TrimPrefix(cells[0], "| ")+cells[2]] = strings.TrimSpace(line)
+		}
+	}
+	rows[row.Store+row.Driver] = row.String()
+	var text bytes.Buffer
+	fmt.Fprint(&text, before, heading)
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		fmt.Fprintln(&text, rows[name])
+	}
+	fmt.Fprint(&text, after)
+	return text.Bytes()
+}
+
+// open opens the page, which is in a directory above that of the test.
+func open() (*os.File, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		file, err := os.OpenFile(filepath.Join(dir, page), os.O_RDWR, 0)
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return file, err
+		}
+		dir = filepath.Dir(dir)
+	}
+}
