@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adminapi calls administration APIs that stores add to S3: plain HTTP, signed as S3 is.
+// Package adminapi calls administration APIs that stores add to S3: plain HTTP, signed as S3 is, or with a bearer token.
 package adminapi
 
 import (
@@ -23,20 +23,25 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
 // maxAnswer bounds the responses that are read.
 const maxAnswer = 4 << 20
 
-// Client sends requests to one endpoint. All fields are required.
+// Client sends requests to one endpoint. All fields are required, but for those that the kind of authentication does not
+// need.
 type Client struct {
 	// Name of the API, for errors.
 	Name string
 	// Endpoint is the URL without a path.
 	Endpoint string
+	// Token, if set, returns the bearer token of the API, for each call anew. Without it requests are signed.
+	Token func(ctx context.Context) (cosi.Secret, error)
 	// Region to sign for.
 	Region string
-	// Credentials are the driver's own.
+	// Credentials are the driver's own, to sign with.
 	Credentials aws.CredentialsProvider
 	// HTTP sends the requests.
 	HTTP aws.HTTPClient
@@ -74,16 +79,8 @@ func (c *Client) send(ctx context.Context, request Request) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
 	}
-	credentials, err := c.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("find the driver's credentials: %w", err)
-	}
-	sum := sha256.Sum256(request.Body)
-	hash := hex.EncodeToString(sum[:])
-	sent.Header.Set("X-Amz-Content-Sha256", hash)
-	err = v4.NewSigner().SignHTTP(ctx, credentials, sent, hash, "s3", c.Region, time.Now())
-	if err != nil {
-		return nil, fmt.Errorf("sign the request: %w", err)
+	if err := c.authenticate(ctx, sent, request.Body); err != nil {
+		return nil, err
 	}
 	answer, err := c.HTTP.Do(sent)
 	if err != nil {
@@ -103,6 +100,29 @@ func (c *Client) send(ctx context.Context, request Request) ([]byte, error) {
 		}
 	}
 	return body, nil
+}
+
+// authenticate adds the token to a request, or signs it.
+func (c *Client) authenticate(ctx context.Context, sent *http.Request, body []byte) error {
+	if c.Token != nil {
+		token, err := c.Token(ctx)
+		if err != nil {
+			return fmt.Errorf("find the driver's token: %w", err)
+		}
+		sent.Header.Set("Authorization", "Bearer "+token.Reveal())
+		return nil
+	}
+	credentials, err := c.Credentials.Retrieve(ctx)
+	if err != nil {
+		return fmt.Errorf("find the driver's credentials: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	hash := hex.EncodeToString(sum[:])
+	sent.Header.Set("X-Amz-Content-Sha256", hash)
+	if err := v4.NewSigner().SignHTTP(ctx, credentials, sent, hash, "s3", c.Region, time.Now()); err != nil {
+		return fmt.Errorf("sign the request: %w", err)
+	}
+	return nil
 }
 
 // parseError reads the code and message of an error response, which is JSON or XML.

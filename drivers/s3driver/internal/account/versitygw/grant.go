@@ -24,7 +24,7 @@ func (u *Users) Grant(ctx context.Context, request account.Request) (credentials
 		return credentials.Credential{}, err
 	}
 	for _, bucket := range request.Buckets {
-		if err := u.editPolicy(ctx, bucket.Name, setAccess(request.Name, bucket, principals)); err != nil {
+		if err := u.Policies.Set(ctx, bucket, principals, isUserOf(request.Name)); err != nil {
 			return credentials.Credential{}, err
 		}
 	}

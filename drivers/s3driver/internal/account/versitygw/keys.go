@@ -39,7 +39,7 @@ func (k keysOf) Ensure(ctx context.Context, key credentials.Credential) error {
 // so the name leaves the policies first.
 func (k keysOf) Remove(ctx context.Context, id string) error {
 	for _, bucket := range k.request.Buckets {
-		if err := k.users.editPolicy(ctx, bucket.Name, dropPrincipal(id)); err != nil {
+		if err := k.users.Policies.Drop(ctx, bucket.Name, func(user string) bool { return user == id }); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ func (u *Users) Revoke(ctx context.Context, request account.Request) error {
 		return err
 	}
 	for _, bucket := range buckets {
-		if err := u.editPolicy(ctx, bucket, dropAccount(request.Name)); err != nil && !apierror.Is(err, "NoSuchBucket") {
+		if err := u.Policies.Drop(ctx, bucket, isUserOf(request.Name)); err != nil && !apierror.Is(err, "NoSuchBucket") {
 			return err
 		}
 	}

@@ -2,10 +2,6 @@
 
 // Package versitygw manages accounts on versitygw: users through its admin API, and their rights in
 // bucket policies, the only policies that its own accounts have.
-//
-// A bucket policy is one document for all accounts of a bucket, without any way to change it only if
-// nobody else did. Within this process a lock keeps two changes apart; two processes must not manage
-// one store.
 package versitygw
 
 import (
@@ -23,8 +19,8 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucketpolicy"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
-	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
 const (
@@ -34,20 +30,24 @@ const (
 	roleUser = "user"
 )
 
-// Users manages the users of one gateway. All fields are required.
+// Users manages the users of one gateway. New makes one.
 type Users struct {
 	// API is the admin API, with the driver's own credentials.
 	API *adminapi.Client
-	// S3 is the client for the bucket policies.
-	S3 *s3.Client
+	// Policies edits the bucket policies.
+	Policies *bucketpolicy.Editor
 	// Store keeps the keys.
 	Store credentials.Store
-
-	// locks keeps changes of one bucket's policy apart.
-	locks keylock.Locks
 }
 
 var dialect = policy.Dialect{Partition: "aws"}
+
+// New makes Users. The gateway refuses policies that name a user it does not have.
+func New(api *adminapi.Client, client *s3.Client, store credentials.Store) *Users {
+	users := &Users{API: api, Store: store}
+	users.Policies = &bucketpolicy.Editor{S3: client, Dialect: dialect, Kind: "AWS", Present: users.list}
+	return users
+}
 
 // Check implements the checks of phase 1.
 func (u *Users) Check(request account.Request) error {
@@ -71,7 +71,7 @@ func (u *Users) checkStore(ctx context.Context, request account.Request) ([]stri
 		return nil, err
 	}
 	for _, name := range names {
-		if isUserOf(request.Name, name) && !slices.Contains(known, name) {
+		if isUserOf(request.Name)(name) && !slices.Contains(known, name) {
 			return nil, driverkit.FailedPrecondition("credential store lost: the key of user %s is not in the driver's credential store. "+
 				"Restore that store. Or, to have the key replaced by a new one, remove the user with: versitygw admin delete-user --access %s", name, name)
 		}
@@ -79,10 +79,12 @@ func (u *Users) checkStore(ctx context.Context, request account.Request) ([]stri
 	return names, nil
 }
 
-// isUserOf reports whether the access key is one of the account's, which are named after it.
-func isUserOf(accountName, key string) bool {
+// isUserOf knows the access keys of an account, which are named after it.
+func isUserOf(accountName string) func(key string) bool {
 	const suffix = "-00000000"
-	return strings.HasPrefix(key, accountName+"-") && len(key) == len(accountName)+len(suffix)
+	return func(key string) bool {
+		return strings.HasPrefix(key, accountName+"-") && len(key) == len(accountName)+len(suffix)
+	}
 }
 
 type xmlAccount struct {

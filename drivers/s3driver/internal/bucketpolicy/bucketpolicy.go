@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bucketpolicy edits the policies of buckets for stores whose accounts have their rights there: statements for
+// accounts come and go, and what others wrote stays.
+//
+// A bucket policy is one document for all accounts of a bucket, without any way to change it only if nobody else did. An
+// Editor keeps two of its own changes apart; two processes must not edit the policies of one store.
+package bucketpolicy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+	"github.com/cooper-cosi/cooper/internal/keylock"
+)
+
+// Editor edits the bucket policies of one store.
+type Editor struct {
+	// S3 is the client, with the driver's own credentials. Required.
+	S3 *s3.Client
+	// Dialect is how the store differs in its policies.
+	Dialect policy.Dialect
+	// Kind of the principals, such as "AWS" for {"AWS": ["..."]}. Empty for principals without one: ["..."].
+	Kind string
+	// Present, if set, returns the principals that there are. Others leave our statements with the next change, for a store
+	// that refuses a document with one.
+	Present func(ctx context.Context) ([]string, error)
+
+	// locks keeps changes of one bucket's policy apart.
+	locks keylock.Locks
+}
+
+// Set gives the principals exactly this access to the bucket, and the others of their account, which isOf knows, none.
+func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []string, isOf func(principal string) bool) error {
+	return e.edit(ctx, bucket.Name, func(found []statement) ([]statement, error) {
+		text, err := policy.Build(e.Dialect, []policy.Bucket{bucket})
+		if err != nil {
+			return nil, err
+		}
+		var document struct {
+			Statement []statement `json:"Statement"`
+		}
+		if err := json.Unmarshal([]byte(text), &document); err != nil {
+			return nil, fmt.Errorf("build the policy of bucket %s: %w", bucket.Name, err)
+		}
+		kept := e.without(found, isOf)
+		for _, ours := range document.Statement {
+			ours["Sid"] = sid(ours)
+			kept = e.add(kept, ours, principals)
+		}
+		return kept, nil
+	})
+}
+
+// Drop takes all access to the bucket from the principals that isOf knows. A bucket that is gone took its policy along, and
+// is the store's own error.
+func (e *Editor) Drop(ctx context.Context, bucket string, isOf func(principal string) bool) error {
+	return e.edit(ctx, bucket, func(found []statement) ([]statement, error) { return e.without(found, isOf), nil })
+}
+
+// sidPrefix begins the IDs of our statements.
+const sidPrefix = "cosi"
+
+// statement is one statement of a policy as it is, whoever wrote it: foreign ones are kept with all
+// their elements.
+type statement = map[string]any
+
+// sid is the ID of the statement for these actions; it has letters and digits only. Accounts with
+// equal access share statements: a store may keep policies where there is little room.
+func sid(ours statement) string {
+	text := fmt.Sprint(ours["Action"])
+	sum := sha256.Sum256([]byte(text))
+	return sidPrefix + hex.EncodeToString(sum[:8])
+}
+
+// add adds principals to the statement of that ID, or the whole statement if there is none.
+func (e *Editor) add(found []statement, ours statement, principals []string) []statement {
+	i := slices.IndexFunc(found, func(s statement) bool { return s["Sid"] == ours["Sid"] })
+	if i < 0 {
+		ours["Principal"] = e.principal(principals)
+		return append(found, ours)
+	}
+	all := append(e.principals(found[i]), principals...)
+	slices.Sort(all)
+	found[i]["Principal"] = e.principal(slices.Compact(all))
+	return found
+}
+
+// without removes principals from our statements, and those that are left without any.
+func (e *Editor) without(found []statement, gone func(principal string) bool) []statement {
+	var kept []statement
+	for _, one := range found {
+		text, _ := one["Sid"].(string)
+		ids := e.principals(one)
+		if !strings.HasPrefix(text, sidPrefix) || ids == nil {
+			kept = append(kept, one)
+			continue
+		}
+		if ids = slices.DeleteFunc(ids, gone); len(ids) > 0 {
+			one["Principal"] = e.principal(ids)
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// principal is what a statement has for these principals.
+func (e *Editor) principal(ids []string) any {
+	all := make([]any, 0, len(ids))
+	for _, id := range ids {
+		all = append(all, id)
+	}
+	if e.Kind == "" {
+		return all
+	}
+	return map[string]any{e.Kind: all}
+}
+
+// principals returns those of a statement, nil if it is not in the form in which we write it.
+func (e *Editor) principals(one statement) []string {
+	written := one["Principal"]
+	if object, ok := written.(map[string]any); ok && e.Kind != "" && len(object) == 1 {
+		written = object[e.Kind]
+	} else if e.Kind != "" {
+		return nil
+	}
+	var list []any
+	switch value := written.(type) {
+	case string:
+		list = []any{value}
+	case []any:
+		list = value
+	}
+	var ids []string
+	for _, item := range list {
+		if id, ok := item.(string); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// edit changes the policy of a bucket, and writes it only if that makes a difference.
+func (e *Editor) edit(ctx context.Context, bucket string, change func([]statement) ([]statement, error)) error {
+	unlock, err := e.locks.Lock(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	document, before, err := e.read(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	after, err := change(clone(before))
+	if err != nil || same(before, after) {
+		return err
+	}
+	if e.Present != nil {
+		present, err := e.Present(ctx)
+		if err != nil {
+			return err
+		}
+		after = e.without(after, func(id string) bool { return !slices.Contains(present, id) })
+	}
+	if len(after) == 0 {
+		_, err := e.S3.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: &bucket})
+		return err
+	}
+	document["Statement"] = after
+	text, err := json.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("write the policy of bucket %s: %w", bucket, err)
+	}
+	_, err = e.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: aws.String(string(text))})
+	return err
+}
+
+// read returns the whole document and its statements. Without a policy the document is an empty one.
+func (e *Editor) read(ctx context.Context, bucket string) (map[string]any, []statement, error) {
+	out, err := e.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &bucket})
+	if apierror.Is(err, "NoSuchBucketPolicy") {
+		return map[string]any{"Version": "2012-10-17"}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	document := map[string]any{}
+	if err := json.Unmarshal([]byte(aws.ToString(out.Policy)), &document); err != nil {
+		return nil, nil, fmt.Errorf("read the policy of bucket %s: %w", bucket, err)
+	}
+	var found []statement
+	switch value := document["Statement"].(type) {
+	case map[string]any:
+		found = []statement{value}
+	case []any:
+		for _, item := range value {
+			if one, ok := item.(map[string]any); ok {
+				found = append(found, one)
+			}
+		}
+	}
+	return document, found, nil
+}
+
+// clone copies the statements, whose values are replaced and never changed in place.
+func clone(found []statement) []statement {
+	var copied []statement
+	for _, one := range found {
+		copied = append(copied, maps.Clone(one))
+	}
+	return copied
+}
+
+func same(a, b []statement) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
