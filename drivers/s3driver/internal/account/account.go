@@ -54,7 +54,7 @@ func (r Request) Supplied() credentials.SuppliedRequest {
 // ForgetsTags is the refusal to make anything of a kind, such as users, at a store that takes tags of it and keeps none.
 func ForgetsTags(kind string) *driverkit.Error {
 	return driverkit.FailedPrecondition("the store does not keep the tags of %s, by which the driver knows its own: what it made there it could not revoke. "+
-		"An administrator has to configure the store with type static, where it is Ceph RGW for example, or use one whose IAM keeps tags", kind)
+		"An administrator has to configure it as type rgw, if it is that of Ceph, or else as type static, or use a store whose IAM keeps tags", kind)
 }
 
 // NewKey makes a key for a store that takes it from us; its public half names the account.

@@ -31,7 +31,7 @@ func answer(operation, code string, httpStatus int) error {
 // rows is what every code means, by gRPC code.
 var rows = map[codes.Code]string{
 	codes.Unauthenticated: "InvalidAccessKeyId SignatureDoesNotMatch InvalidClientTokenId UnrecognizedClientException ExpiredToken ExpiredTokenException " +
-		"InvalidToken TokenRefreshRequired IncompleteSignature MissingAuthenticationToken AuthorizationHeaderMalformed InvalidSecurity XAdminInvalidAccessKey",
+		"InvalidToken TokenRefreshRequired IncompleteSignature MissingAuthenticationToken AuthorizationHeaderMalformed InvalidSecurity XAdminInvalidAccessKey UserSuspended",
 	codes.PermissionDenied: "AccessDenied AccessDeniedException Forbidden AllAccessDisabled AccountProblem NotSignedUp OptInRequired UnauthorizedAccess " +
 		"XAdminAccessDenied FeatureDisabledException KMS.DisabledException KMS.AccessDeniedException",
 	codes.ResourceExhausted: "SlowDown SlowDownRead SlowDownWrite Throttling ThrottlingException ThrottledException Throttled RequestLimitExceeded RequestThrottled " +
@@ -39,9 +39,9 @@ var rows = map[codes.Code]string{
 		"LimitExceeded LimitExceededException ServiceQuotaExceededException ResourceLimitExceededException TooManyBuckets QuotaExceeded StorageFull " +
 		"XMinioStorageFull XMinioAdminBucketQuotaExceeded",
 	codes.Unavailable: "InternalError InternalFailure ServiceFailure ServiceFailureException ServiceUnavailable ServiceUnavailableException Unavailable Busy " +
-		"RequestTimeout XMinioServerNotInitialized ServerException RequestTimeTooSkewed RequestExpired NoSuchEntity NoSuchEntityException NoSuchUpload XMinioAdminNoSuchUser XAdminUserNotFound XMinioAdminNoSuchPolicy",
+		"RequestTimeout XMinioServerNotInitialized ServerException RequestTimeTooSkewed RequestExpired NoSuchEntity NoSuchEntityException NoSuchUpload XMinioAdminNoSuchUser XAdminUserNotFound XMinioAdminNoSuchPolicy NoSuchUser",
 	codes.Aborted: "OperationAborted ConcurrentModification ConcurrentModificationException ConditionalRequestConflict DeleteConflict DeleteConflictException " +
-		"EntityTemporarilyUnmodifiable ResourceInUseException RestoreAlreadyInProgress XMinioAdminPolicyChangeAlreadyApplied",
+		"EntityTemporarilyUnmodifiable ResourceInUseException RestoreAlreadyInProgress XMinioAdminPolicyChangeAlreadyApplied UserAlreadyExists",
 	codes.InvalidArgument: "InvalidBucketName InvalidLocationConstraint IllegalLocationConstraintException MalformedPolicyDocument MalformedPolicy XMinioMalformedIAMPolicy " +
 		"PolicyNotAttachable InvalidTag KMS.NotFoundException KMS.InvalidKeyUsageException",
 	codes.AlreadyExists:      "BucketAlreadyExists BucketAlreadyOwnedByYou EntityAlreadyExists EntityAlreadyExistsException",

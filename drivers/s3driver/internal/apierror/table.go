@@ -58,6 +58,9 @@ var byCode = map[string]backenderror.Meaning{
 	"XAdminUserNotFound":                    backenderror.Settling,
 	"XMinioAdminNoSuchPolicy":               backenderror.Settling,
 	"XMinioAdminPolicyChangeAlreadyApplied": backenderror.Changing,
+	"NoSuchUser":                            backenderror.Settling,
+	"UserAlreadyExists":                     backenderror.Changing,
+	"UserSuspended":                         backenderror.Login,
 	"XAdminAccessDenied":                    backenderror.Denied,
 	"XAdminInvalidAccessKey":                backenderror.Login,
 

@@ -41,8 +41,12 @@ type Store struct {
 	// PublicAccessBlock says that the store has the switch against public access, or at least refuses
 	// the call properly. Some take it for another call.
 	PublicAccessBlock bool
+	// AcceptsPublicACLs has public ACLs ignored and not refused, for a store that would refuse every upload with them.
+	AcceptsPublicACLs bool
 	// TagsAtCreation says that the store takes the mark in the call that creates a bucket.
 	TagsAtCreation bool
+	// Placements says that the place of a bucket is a zonegroup and a placement target, and no region.
+	Placements bool
 	// Notes are of what buckets cannot tell themselves.
 	Notes Notes
 	// Quotas is set for a store that limits the size of buckets.
@@ -55,8 +59,8 @@ type Store struct {
 type Quotas interface {
 	// Set limits the total size of the bucket's objects, in bytes.
 	Set(ctx context.Context, bucket string, bytes int64) error
-	// Get returns that limit, 0 without one.
-	Get(ctx context.Context, bucket string) (int64, error)
+	// Is reports whether that is the limit.
+	Is(ctx context.Context, bucket string, bytes int64) (bool, error)
 }
 
 // Ensure makes sure that the bucket exists as asked, and returns its region. It can be repeated
@@ -165,6 +169,20 @@ func (s *Store) regionOf(want params.Bucket) string {
 	return s.Region
 }
 
+// placeOf is the location constraint of a new bucket; empty for none.
+func (s *Store) placeOf(want params.Bucket) string {
+	switch region := s.regionOf(want); {
+	case s.Placements && want.Placement != "":
+		return want.Zonegroup + ":" + want.Placement
+	case s.Placements:
+		return want.Zonegroup
+	case region == classicRegion:
+		return ""
+	default:
+		return region
+	}
+}
+
 // create makes the bucket together with its mark. A lost response shows as "already owned by you" on
 // the next try; the mark then tells whether it was this driver.
 func (s *Store) create(ctx context.Context, name string, want params.Bucket) (mark, error) {
@@ -179,11 +197,11 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 	if s.TagsAtCreation {
 		input.CreateBucketConfiguration = &types.CreateBucketConfiguration{Tags: s.markFor(want).tags(want.Tags)}
 	}
-	if region != classicRegion {
+	if place := s.placeOf(want); place != "" {
 		if input.CreateBucketConfiguration == nil {
 			input.CreateBucketConfiguration = &types.CreateBucketConfiguration{}
 		}
-		input.CreateBucketConfiguration.LocationConstraint = types.BucketLocationConstraint(region)
+		input.CreateBucketConfiguration.LocationConstraint = types.BucketLocationConstraint(place)
 	}
 	if s.Regional {
 		input.ObjectOwnership = types.ObjectOwnershipBucketOwnerEnforced
@@ -194,7 +212,7 @@ func (s *Store) create(ctx context.Context, name string, want params.Bucket) (ma
 	_, err := s.API.CreateBucket(ctx, input, inRegion(region))
 	if !s.Regional && input.CreateBucketConfiguration != nil && apierror.Is(err, "InvalidArgument", "MalformedXML", "NotImplemented") {
 		// Ceph RGW takes no tags here, and the note is enough.
-		if input.CreateBucketConfiguration.Tags = nil; region == classicRegion {
+		if input.CreateBucketConfiguration.Tags = nil; s.placeOf(want) == "" {
 			input.CreateBucketConfiguration = nil
 		}
 		_, err = s.API.CreateBucket(ctx, input, inRegion(region))

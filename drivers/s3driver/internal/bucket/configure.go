@@ -49,7 +49,7 @@ func (s *Store) blockPublicAccess(ctx context.Context, name string, region func(
 	_, err := s.API.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{
 		Bucket: &name,
 		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{
-			BlockPublicAcls: yes, BlockPublicPolicy: yes, IgnorePublicAcls: yes, RestrictPublicBuckets: yes,
+			BlockPublicAcls: aws.Bool(!s.AcceptsPublicACLs), BlockPublicPolicy: yes, IgnorePublicAcls: yes, RestrictPublicBuckets: yes,
 		},
 	}, region)
 	if apierror.Unsupported(err) {

@@ -243,8 +243,8 @@ func (s *Store) compareQuota(ctx context.Context, name, _ string, want params.Bu
 	if want.Quota == 0 || s.Quotas == nil {
 		return nil, nil
 	}
-	found, err := s.Quotas.Get(ctx, name)
-	if err != nil || found == want.Quota {
+	is, err := s.Quotas.Is(ctx, name, want.Quota)
+	if err != nil || is {
 		return nil, err
 	}
 	return []string{"its quota is another"}, nil

@@ -26,6 +26,8 @@ const (
 	keyBackend        = "backend"
 	keyNamePrefix     = "namePrefix"
 	keyRegion         = "region"
+	keyZonegroup      = "zonegroup"
+	keyPlacement      = "placement"
 	keyVersioning     = "versioning"
 	keyObjectLock     = "objectLock"
 	keyLockMode       = "objectLockMode"
@@ -61,7 +63,10 @@ type Bucket struct {
 	// NamePrefix begins the bucket's name.
 	NamePrefix string
 	// Region is empty for the region of the backend.
-	Region     string
+	Region string
+	// Zonegroup and Placement are where a store of type rgw keeps the bucket; empty for its defaults.
+	Zonegroup, Placement string
+
 	Versioning bool
 	ObjectLock bool
 	// Retention is nil without a default retention.
@@ -87,6 +92,8 @@ func BucketParameters() driverkit.Parameters {
 		keyBackend:        {Description: "Name of the configured backend that holds the bucket. Default: the configured default backend."},
 		keyNamePrefix:     {Description: "Begins the name of every bucket of the class: lower-case letters, digits and '-', at most 23 bytes.", Check: checkPrefix},
 		keyRegion:         {Description: "Region of the bucket. Default: the region of the backend."},
+		keyZonegroup:      {Description: "Zonegroup of the bucket, by its API name, for type rgw. Default: that of the endpoint.", Check: checkPlace},
+		keyPlacement:      {Description: "Placement target of the bucket, for type rgw. Default: that of the driver's user, or of the zonegroup.", Check: checkPlace},
 		keyVersioning:     {Description: "true keeps old versions of objects.", Check: driverkit.Boolean},
 		keyObjectLock:     {Description: "true makes the bucket with object lock, which includes versioning.", Check: driverkit.Boolean},
 		keyLockMode:       {Description: "Default retention of objects: GOVERNANCE or COMPLIANCE. Needs objectLock and objectLockDays. AWS then refuses uploads without Content-MD5 or a checksum, which clients of before 2025 do not send by themselves.", Check: driverkit.OneOf("GOVERNANCE", "COMPLIANCE")},
@@ -111,6 +118,8 @@ func ParseBucket(values driverkit.Values) (Bucket, error) {
 		Backend:        values[keyBackend],
 		NamePrefix:     values[keyNamePrefix],
 		Region:         values[keyRegion],
+		Zonegroup:      values[keyZonegroup],
+		Placement:      values[keyPlacement],
 		ObjectLock:     values.Bool(keyObjectLock),
 		Versioning:     values.Bool(keyVersioning) || values.Bool(keyObjectLock),
 		Encryption:     values[keyEncryption],
@@ -189,6 +198,15 @@ func checkPrefix(value string) error {
 		if strings.HasPrefix(value, reserved) {
 			return fmt.Errorf("is %q, but S3 reserves names that begin with %q", value, reserved)
 		}
+	}
+	return nil
+}
+
+var placePattern = regexp.MustCompile(`^[\w.-]+$`)
+
+func checkPlace(value string) error {
+	if !placePattern.MatchString(value) {
+		return fmt.Errorf("is %q, but must be letters, digits and _.-", value)
 	}
 	return nil
 }

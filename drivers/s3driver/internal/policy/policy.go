@@ -86,6 +86,9 @@ type Dialect struct {
 	Account string
 	// Without lists actions that the store does not know, and would refuse the document for.
 	Without []string
+	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where whoever wrote an
+	// object may do everything with it.
+	Denied []string
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
 	// NoSessions denies the account's own sessions the use of S3. AWS gives any user one without asking a policy, and it
@@ -106,6 +109,7 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 		}
 		doc.allow(dialect.known(group.key.objectActions()), objects, dialect.inAccount())
 		doc.allow(dialect.known(group.key.bucketActions()), names, dialect.inAccount())
+		doc.deny(dialect.notAllowed(group.key.objectActions()), objects)
 	}
 	doc.allowKeys(dialect, buckets)
 	if dialect.NoSessions {
@@ -123,6 +127,10 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 
 func (d Dialect) known(actions []string) []string {
 	return slices.DeleteFunc(actions, func(action string) bool { return slices.Contains(d.Without, action) })
+}
+
+func (d Dialect) notAllowed(actions []string) []string {
+	return slices.DeleteFunc(slices.Clone(d.Denied), func(action string) bool { return slices.Contains(actions, action) })
 }
 
 func (d Dialect) inAccount() condition {
@@ -155,6 +163,12 @@ func (d *document) allow(actions, resources []string, when condition) {
 	}
 	slices.Sort(resources)
 	d.Statement = append(d.Statement, statement{Effect: "Allow", Action: actions, Resource: slices.Compact(resources), Condition: when})
+}
+
+func (d *document) deny(actions, resources []string) {
+	if len(actions) > 0 {
+		d.Statement = append(d.Statement, statement{Effect: "Deny", Action: actions, Resource: slices.Compact(resources)})
+	}
 }
 
 func (d *document) allowKeys(dialect Dialect, buckets []Bucket) {

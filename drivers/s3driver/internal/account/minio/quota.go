@@ -36,20 +36,20 @@ func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
 	return err
 }
 
-// Get returns the limit, 0 without one.
-func (q Quota) Get(ctx context.Context, bucket string) (int64, error) {
+// Is reports whether that is the limit.
+func (q Quota) Is(ctx context.Context, bucket string, bytes int64) (bool, error) {
 	answer, err := q.call(ctx, http.MethodGet, "get-bucket-quota", bucket, nil)
 	if apierror.Is(err, codeNoQuota) {
-		return 0, nil
+		return false, nil
 	}
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	var found quota
 	if err := json.Unmarshal(answer, &found); err != nil {
-		return 0, fmt.Errorf("read the quota of bucket %s: %w", bucket, err)
+		return false, fmt.Errorf("read the quota of bucket %s: %w", bucket, err)
 	}
-	return max(found.Former, found.Size), nil
+	return max(found.Former, found.Size) == bytes, nil
 }
 
 func (q Quota) call(ctx context.Context, method, operation, bucket string, body []byte) ([]byte, error) {

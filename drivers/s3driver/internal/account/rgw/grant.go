@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rgw
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+)
+
+// Grant makes sure that the account's user exists, and returns its key. The policy comes last, because Ceph forgets it at
+// every other change of the user: whatever happens before, the user can do nothing.
+func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
+	document, err := policy.Build(dialect, request.Buckets)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	own, err := u.self(ctx)
+	switch {
+	case err != nil:
+		return credentials.Credential{}, err
+	case own.Account != "":
+		return credentials.Credential{}, driverkit.FailedPrecondition("the driver's own user belongs to account %s of the store, and the driver has not been tried with accounts; "+
+			"an administrator has to give it a user without one", own.Account)
+	}
+	id := own.inTenant(request.Name)
+	found, err := u.ensureUser(ctx, id, request)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	keys := &keysOf{Users: u, user: id, found: found.Keys}
+	granted, err := credentials.GrantReadable(ctx, u.marked(request), keys)
+	if err != nil {
+		return credentials.Credential{}, err
+	}
+	if !keys.changed {
+		if same, err := u.hasPolicy(ctx, id, document); err != nil || same {
+			return granted, err
+		}
+	}
+	_, err = u.IAM.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &id, PolicyName: aws.String(policyName), PolicyDocument: &document})
+	return granted, err
+}
+
+// ensureUser returns the user of the account, which it makes if there is none: without a key, and without the right to make
+// buckets, which a user of Ceph has unless it is taken away.
+func (u *Users) ensureUser(ctx context.Context, id string, request account.Request) (user, error) {
+	found, exists, err := u.readUser(ctx, "uid", id)
+	if err != nil {
+		return user{}, err
+	}
+	mark := u.mark(request.Hash)
+	if !exists {
+		_, err := u.call(ctx, http.MethodPut, "CreateUser", url.Values{
+			"uid": {id}, "display-name": {mark}, "max-buckets": {"-1"}, "generate-key": {"false"},
+		})
+		return user{}, err
+	}
+	switch err := u.checkOwner(id, found, driverkit.AlreadyExists); {
+	case err != nil:
+		return user{}, err
+	case found.DisplayName != mark:
+		return user{}, driverkit.AlreadyExists("account %s exists with other buckets, access modes or parameters than these", request.ID)
+	case found.suspended():
+		return user{}, driverkit.FailedPrecondition("user %s was suspended at the store; enable it, or remove it to have it made again", id)
+	}
+	return found, nil
+}
+
+// hasPolicy reports whether the user has this policy.
+func (u *Users) hasPolicy(ctx context.Context, id, document string) (bool, error) {
+	out, err := u.IAM.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &id, PolicyName: aws.String(policyName)})
+	if apierror.Is(err, "NoSuchEntity", "NoSuchUserPolicy") {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	// AWS encodes a document as in a URL, Ceph returns it as it is; ours has nothing to decode.
+	text, err := url.QueryUnescape(aws.ToString(out.PolicyDocument))
+	if err != nil {
+		return false, fmt.Errorf("read the policy of user %s: %w", id, err)
+	}
+	return text == document, nil
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rgw manages accounts on the RADOS Gateway of Ceph: one user an account, made through the admin operations,
+// with one policy, written through the part of the IAM API that the gateway has.
+//
+// The gateway shows secrets again to whoever may read users, so that nothing is kept beside it (docs/adr/0043).
+package rgw
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+)
+
+// policyName is the name of the one policy of a user.
+const policyName = "cosi"
+
+// Users manages the users of one gateway. All fields but Cluster are required.
+type Users struct {
+	// Admin is the client of the admin operations, with the driver's own credentials.
+	Admin *adminapi.Client
+	// IAM is the client for the policies of users.
+	IAM *iam.Client
+	// Driver and Cluster are marked on every user.
+	Driver, Cluster string
+}
+
+// dialect leaves out what the gateway does not have, and would refuse the whole policy for. Who wrote an object owns it there,
+// and could read it with the right to write alone, so that everything else is denied, action by action: of NotAction in a
+// denial the gateway makes nothing. Its sessions are denied as those of AWS are: they outlive the key that asked for them.
+var dialect = policy.Dialect{
+	Partition: "aws", NoSessions: true,
+	Without: []string{"s3:GetBucketOwnershipControls", "s3:GetEncryptionConfiguration", "s3:GetObjectAttributes"},
+	Denied: []string{
+		"s3:AbortMultipartUpload", "s3:BypassGovernanceRetention", "s3:DeleteObject", "s3:DeleteObjectTagging", "s3:DeleteObjectVersion",
+		"s3:DeleteObjectVersionTagging", "s3:GetObject", "s3:GetObjectAcl", "s3:GetObjectLegalHold", "s3:GetObjectRetention", "s3:GetObjectTagging",
+		"s3:GetObjectTorrent", "s3:GetObjectVersion", "s3:GetObjectVersionAcl", "s3:GetObjectVersionTagging", "s3:GetObjectVersionTorrent",
+		"s3:ListMultipartUploadParts", "s3:PutObject", "s3:PutObjectAcl", "s3:PutObjectLegalHold", "s3:PutObjectRetention", "s3:PutObjectTagging",
+		"s3:PutObjectVersionAcl", "s3:PutObjectVersionTagging", "s3:RestoreObject",
+	},
+}
+
+// Check implements the checks of phase 1.
+func (u *Users) Check(request account.Request) error {
+	_, err := policy.Build(dialect, request.Buckets)
+	return err
+}
+
+// user is what the gateway tells of a user.
+type user struct {
+	ID          string `json:"user_id"`
+	Tenant      string `json:"tenant"`
+	DisplayName string `json:"display_name"`
+	// Suspended is a number in some versions and a truth value in others.
+	Suspended any   `json:"suspended"`
+	Keys      []key `json:"keys"`
+	// Account is that of newer versions (Squid).
+	Account string `json:"account_id"`
+}
+
+type key struct {
+	ID     string `json:"access_key"`
+	Secret string `json:"secret_key"`
+}
+
+func (u user) suspended() bool { return u.Suspended == true || u.Suspended == float64(1) }
+
+// readUser returns a user by its ID or its key, and whether it exists.
+func (u *Users) readUser(ctx context.Context, by, value string) (found user, exists bool, err error) {
+	answer, err := u.call(ctx, http.MethodGet, "GetUser", url.Values{by: {value}})
+	if apierror.Is(err, "NoSuchUser") {
+		return user{}, false, nil
+	}
+	if err != nil {
+		return user{}, false, err
+	}
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return user{}, false, fmt.Errorf("read the user %s: %w", value, err)
+	}
+	return found, true, nil
+}
+
+// inTenant returns the full ID of a user in the tenant of this one: a policy reaches no bucket of another tenant.
+func (u user) inTenant(name string) string {
+	if u.Tenant == "" {
+		return name
+	}
+	return u.Tenant + "$" + name
+}
+
+// self returns the driver's own user.
+func (u *Users) self(ctx context.Context) (user, error) {
+	key, err := u.Admin.Credentials.Retrieve(ctx)
+	if err != nil {
+		return user{}, fmt.Errorf("find the driver's credentials: %w", err)
+	}
+	own, exists, err := u.readUser(ctx, "access-key", key.AccessKeyID)
+	if err == nil && !exists {
+		return user{}, driverkit.Unauthenticated("the store does not know the driver's own user; an administrator has to renew its credentials")
+	}
+	return own, err
+}
+
+// mark is the display name of a user, which says whose it is and what it was made for.
+func (u *Users) mark(hash string) string { return u.owner() + hash }
+
+func (u *Users) owner() string { return strings.Join([]string{"cosi", u.Driver, u.Cluster, ""}, ";") }
+
+// checkOwner refuses the user of somebody else, with the code of foreign.
+func (u *Users) checkOwner(id string, found user, foreign func(string, ...any) *driverkit.Error) error {
+	if !strings.HasPrefix(found.DisplayName, u.owner()) {
+		return foreign("user %s exists and was not made by this driver; it is left alone", id)
+	}
+	return nil
+}
+
+// marked is the request as the marks of keys tell it.
+func (u *Users) marked(request account.Request) credentials.MarkedRequest {
+	return credentials.MarkedRequest{
+		Request: credentials.Request{Account: request.ID, Rotation: request.Rotation}, Owner: u.owner(), Hash: request.Hash,
+	}
+}
+
+func (u *Users) call(ctx context.Context, method, operation string, query url.Values) ([]byte, error) {
+	return u.Admin.Call(ctx, adminapi.Request{Operation: operation, Method: method, Path: "/admin/user", Query: query})
+}
+
+// Ping asks for the driver's own user.
+func (u *Users) Ping(ctx context.Context) error {
+	_, err := u.self(ctx)
+	return err
+}
