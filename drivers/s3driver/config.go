@@ -42,8 +42,8 @@ const (
 
 // BackendConfig is one store.
 type BackendConfig struct {
-	// Type is how the store manages accounts: aws (IAM), minio (its admin API), versitygw (its admin API) or static (none:
-	// one key pair for all).
+	// Type is how the store manages accounts: aws (IAM), minio, rgw (Ceph) and versitygw (the admin API of each) or static
+	// (none: one key pair for all).
 	Type BackendType `json:"type"`
 	// Endpoint is the URL of the store. Empty means AWS.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -71,7 +71,7 @@ type BackendConfig struct {
 	Credentials CredentialsConfig `json:"credentials,omitzero"`
 	// IAM configures the accounts of type aws.
 	IAM IAMConfig `json:"iam,omitzero"`
-	// AdminEndpoint is the URL of the admin API of types minio and versitygw. Default: the endpoint.
+	// AdminEndpoint is the URL of the admin API of types minio, rgw and versitygw. Default: the endpoint.
 	AdminEndpoint string `json:"adminEndpoint,omitempty"`
 	// Workloads is the key pair that type static gives to workloads.
 	Workloads CredentialsConfig `json:"workloads,omitzero"`

@@ -34,8 +34,16 @@ func TestConformance(t *testing.T) {
 		if !on.real {
 			section = "cosi-driver-s3 on s3fake"
 		}
-		conformancetest.Test(t, section, conformance(t, on, binary))
+		report := conformancetest.Test(t, section, conformance(t, on, binary))
+		if row := on.row(t, report); *runningStore == "" {
+			row.Current(t)
+		} else {
+			t.Log(row)
+		}
 	})
+	if *runningStore != "" {
+		return
+	}
 	t.Run("our fake, with service accounts and the documented rights", func(t *testing.T) {
 		t.Parallel()
 		fulltest.Only(t, "the same with keys")

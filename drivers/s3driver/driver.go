@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/bucket"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/params"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
 	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
@@ -26,6 +27,8 @@ type Options struct {
 	Config Config
 	// Credentials keeps what stores show only once. Required.
 	Credentials credentials.Store
+	// Types are types of backends beside the driver's own, by the name that the configuration uses. Default none.
+	Types map[BackendType]s3store.Type
 	// WrapTransport, if set, is put around the transport of every call to a store: to observe calls,
 	// or to let them fail.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
@@ -57,7 +60,7 @@ type backend struct {
 	authorities *driverkit.Authorities
 	owner       *awsAccount
 	buckets     *bucket.Store
-	accounts    accounts
+	accounts    s3store.Accounts
 	// identities is nil if workloads cannot authenticate as their service account.
 	identities *role.Roles
 }
@@ -65,7 +68,7 @@ type backend struct {
 // New makes a driver. It makes no calls: a store that is down does not keep the driver from
 // starting.
 func New(options Options) (*Driver, error) {
-	config, err := options.Config.complete()
+	config, err := options.Config.complete(options.Types)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +117,7 @@ func newBackend(options Options, name string, locks *keylock.Locks, wrap wrapTra
 		name:        name,
 		owner:       owner,
 		config:      settings,
-		kind:        storeTypes()[settings.Type],
+		kind:        storeTypes(options.Types)[settings.Type],
 		authorities: authorities,
 		buckets: &bucket.Store{
 			API:      newS3Client(base, settings, owner),
@@ -193,6 +196,9 @@ func (b *backend) checkBucket(want params.Bucket) error {
 	}
 	if want.Region != "" && want.Region != b.config.Region && !b.buckets.Regional {
 		return driverkit.InvalidArgument("parameter region is %q, but backend %s has only %q", want.Region, b.name, b.config.Region)
+	}
+	if (want.Zonegroup != "" || want.Placement != "") && !b.buckets.Placements {
+		return driverkit.InvalidArgument("parameter zonegroup or placement is set, but backend %s, of type %s, has neither", b.name, b.config.Type)
 	}
 	if b.kind.needsKMSKey && want.Encryption == params.EncryptionKMS && want.KMSKey == "" {
 		return driverkit.InvalidArgument("parameter encryption is %q, but backend %s, of type %s, needs kmsKeyID with it", want.Encryption, b.name, b.config.Type)

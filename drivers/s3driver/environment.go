@@ -18,7 +18,7 @@ const environmentBackend = "default"
 // variables that describe a driver with one backend.
 func Format() settings.Format[Config, BackendConfig] {
 	return settings.Format[Config, BackendConfig]{
-		Backend: "backend", Variables: variables(), Complete: Config.complete, Reach: Config.reach,
+		Backend: "backend", Variables: variables(), Complete: func(c Config) (Config, error) { return c.complete(nil) }, Reach: Config.reach,
 		Single: func(config *Config, backend BackendConfig) error {
 			if backend.Type == "" {
 				backend.Type = TypeAWS
@@ -34,7 +34,7 @@ func variables() []settings.Variable[Config, BackendConfig] {
 	return []settings.Variable[Config, BackendConfig]{
 		{Name: EnvironmentPrefix + "NAME", Description: "Name of the driver.", Set: func(c *Config, _ *BackendConfig, v string) { c.DriverName = v }},
 		{Name: EnvironmentPrefix + "CLUSTER", Description: "Mark of the cluster on everything that is made.", Set: func(c *Config, _ *BackendConfig, v string) { c.Cluster = v }},
-		{Name: EnvironmentPrefix + "TYPE", Description: "Type of the backend: aws, minio, versitygw or static.", Set: func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
+		{Name: EnvironmentPrefix + "TYPE", Description: "Type of the backend: aws, minio, rgw, versitygw or static.", Set: func(_ *Config, b *BackendConfig, v string) { b.Type = BackendType(v) }},
 		{Name: EnvironmentPrefix + "ENDPOINT", Description: "URL of the store; unset means AWS.", Set: func(_ *Config, b *BackendConfig, v string) { b.Endpoint = v }},
 		{Name: EnvironmentPrefix + "PUBLIC_ENDPOINT", Description: "URL of the store for workloads, if it is another.", Set: func(_ *Config, b *BackendConfig, v string) { b.PublicEndpoint = v }},
 		{Name: EnvironmentPrefix + "IAM_ENDPOINT", Description: "URL of the IAM API, if it is another than the store's.", Set: func(_ *Config, b *BackendConfig, v string) { b.IAM.Endpoint = v }},

@@ -4,8 +4,10 @@ package s3driver_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -35,7 +38,7 @@ func TestStoreThatForgetsTags(t *testing.T) {
 			grantRequest(drivertest.NewAccount(), readWrite, bucket), shop.grantRequest(drivertest.NewAccount(), readWrite, bucket),
 		} {
 			_, err := w.DriverGrantBucketAccess(t.Context(), request)
-			drivertest.WantCode(t, err, codes.FailedPrecondition, "does not keep the tags", "type static")
+			drivertest.WantCode(t, err, codes.FailedPrecondition, "does not keep the tags", "type rgw", "type static")
 		}
 	}
 	if left := server.Inventory(); len(left.Users)+len(left.Roles)+len(left.Associations) != 0 {
@@ -77,6 +80,44 @@ func TestStoreWithoutTagsOfBuckets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// testTaggingTurnedOff has a store stop knowing tags of buckets: their marks then are in the credential store, and whoever has
+// another one leaves the buckets alone.
+func testTaggingTurnedOff(t *testing.T, on target) {
+	store := credstore.NewMemory()
+	off := worldOptions{store: store, wrap: withoutTagging}
+	w := newWorld(t, on, off)
+	bucket := w.NewBucket(t, nil)
+	w = newWorld(t, on, off)
+	w.mustCreate(t, bucket, nil)
+	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket, Parameters: map[string]string{"versioning": "true"}})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "other parameters")
+	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, request)), bucket, "key"))
+	mustSucceed(t, w.revoke(t, request.GetAccountId(), bucket))
+
+	other := newWorld(t, on, worldOptions{wrap: withoutTagging})
+	_, err = other.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, other.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+	if left := slices.DeleteFunc(store.Accounts(), func(name string) bool { return strings.HasPrefix(name, "driver/") }); len(left) != 0 {
+		t.Errorf("left are the entries %v", left)
+	}
+}
+
+// withoutTagging responds as a store that does not know the calls about tags of buckets.
+func withoutTagging(next http.RoundTripper) http.RoundTripper {
+	return transportFunc(func(request *http.Request) (*http.Response, error) {
+		if !request.URL.Query().Has("tagging") {
+			return next.RoundTrip(request)
+		}
+		recorder := httptest.NewRecorder()
+		recorder.WriteHeader(http.StatusNotImplemented)
+		_, _ = recorder.WriteString("<Error><Code>NotImplemented</Code><Message>no tags</Message></Error>")
+		return recorder.Result(), nil
+	})
 }
 
 // TestBucketWithABAC has an administrator enable tags for access control before a bucket is complete, and then again after:

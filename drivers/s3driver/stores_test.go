@@ -240,9 +240,9 @@ func iamAccounts(ctx context.Context, endpoint, id, secret string) ([]string, er
 
 // adminAccounts lists users and policies through the admin API of a store. Each user of theirs is a
 // key of an account.
-func adminAccounts(ctx context.Context, kind s3driver.BackendType, endpoint string) ([]string, error) {
+func adminAccounts(ctx context.Context, kind s3driver.BackendType, endpoint, id, secret string) ([]string, error) {
 	client := &adminapi.Client{
-		Name: string(kind), Endpoint: endpoint, Region: "us-east-1", Credentials: fixedCredentials(rootAccessKey, rootSecretKey), HTTP: http.DefaultClient,
+		Name: string(kind), Endpoint: endpoint, Region: "us-east-1", Credentials: fixedCredentials(id, secret), HTTP: http.DefaultClient,
 	}
 	call := func(method, path string) ([]byte, error) {
 		return client.Call(ctx, adminapi.Request{Operation: path, Method: method, Path: path})
@@ -302,6 +302,10 @@ func minioAccounts(archive []byte) ([]string, error) {
 // onEveryTarget runs a test of what does not depend on the store: in the short run on our fake.
 func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 	t.Helper()
+	if *runningStore != "" {
+		t.Run(*runningStore, func(t *testing.T) { run(t, running(t)) })
+		return
+	}
 	t.Run("our fake", func(t *testing.T) {
 		t.Parallel()
 		run(t, ourFake(t))
@@ -310,6 +314,7 @@ func onEveryTarget(t *testing.T, run func(t *testing.T, on target)) {
 		"versitygw with IAM": versityIAM,
 		"versitygw":          versityAdmin,
 		"MinIO":              realMinIO,
+		"Ceph":               realCeph,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -340,6 +345,7 @@ func TestBehaviour(t *testing.T) {
 		"a clone of the cluster":        testClone,
 		"a grant on a missing bucket":   testGrantOnMissingBucketLeavesNoAccount,
 		"a revoke on a missing bucket":  testRevokeAfterTheBucketIsGone,
+		"tags of buckets turned off":    testTaggingTurnedOff,
 		"removal by hand":               testBucketAndUserRemovedByHand,
 		"rotation":                      testRotationKeepsExactlyThePreviousKey,
 		"deletion of what is not empty": testDeleteNonEmptyRemovesVersionsMarkersAndUploads,

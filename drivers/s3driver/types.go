@@ -3,20 +3,20 @@
 package s3driver
 
 import (
-	"context"
 	"maps"
-	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
-	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/iamuser"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/minio"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/rgw"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/role"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/static"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/versitygw"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
 	"github.com/cooper-cosi/cooper/internal/keylock"
 )
 
@@ -31,6 +31,8 @@ const (
 	TypeMinIO BackendType = "minio"
 	// TypeVersityGW is versitygw with accounts of its own, through its admin API.
 	TypeVersityGW BackendType = "versitygw"
+	// TypeRGW is the RADOS Gateway of Ceph, with its admin operations.
+	TypeRGW BackendType = "rgw"
 	// TypeStatic is a store without accounts, with one key pair for all workloads.
 	TypeStatic BackendType = "static"
 )
@@ -57,35 +59,31 @@ type parts struct {
 	base   aws.Config
 }
 
-func storeTypes() map[BackendType]storeType {
-	return map[BackendType]storeType{
+// storeTypes returns the types that there are, with more of somebody else's. A name of ours stays ours.
+func storeTypes(more map[BackendType]s3store.Type) map[BackendType]storeType {
+	types := map[BackendType]storeType{}
+	for name, other := range more {
+		types[name] = storeType{equip: equipOther(other), sharesPolicies: other.SharesPolicies}
+	}
+	maps.Copy(types, map[BackendType]storeType{
 		TypeAWS:       {equip: equipAWS, iam: true},
 		TypeMinIO:     {equip: equipMinIO, needsKMSKey: true},
 		TypeVersityGW: {equip: equipVersityGW, sharesPolicies: true},
+		TypeRGW:       {equip: equipRGW, needsKMSKey: true},
 		TypeStatic:    {equip: equipStatic, sharedKey: true},
-	}
+	})
+	return types
 }
 
-// typeNames are the values of the field type.
-func typeNames() []string {
-	var names []string
-	for name := range maps.Keys(storeTypes()) {
-		names = append(names, string(name))
+// equipOther is for a type that another program added.
+func equipOther(other s3store.Type) func(*backend, parts) {
+	return func(b *backend, p parts) {
+		b.buckets.TagsAtCreation, b.buckets.PublicAccessBlock = other.TagsAtCreation, other.PublicAccessBlock
+		b.accounts = other.Accounts(s3store.Store{
+			S3: b.buckets.API, AdminEndpoint: strings.TrimRight(b.config.AdminEndpoint, "/"), Region: b.config.Region,
+			Credentials: p.base.Credentials, HTTP: p.base.HTTPClient, Keys: p.store, Driver: p.driver.DriverName, Cluster: p.driver.Cluster,
+		})
 	}
-	slices.Sort(names)
-	return names
-}
-
-// accounts manages the accounts of one store.
-type accounts interface {
-	// Check refuses what the store cannot do. It makes no calls.
-	Check(request account.Request) error
-	// Grant makes sure that the account exists and returns its credential.
-	Grant(ctx context.Context, request account.Request) (credentials.Credential, error)
-	// Revoke makes sure that the account does not exist. Only names and IDs of the request are set.
-	Revoke(ctx context.Context, request account.Request) error
-	// Ping makes a call that Grant makes too, and that changes nothing.
-	Ping(ctx context.Context) error
 }
 
 func equipAWS(b *backend, p parts) {
@@ -111,7 +109,17 @@ func equipMinIO(b *backend, p parts) {
 
 func equipVersityGW(b *backend, p parts) {
 	b.buckets.TagsAtCreation = true
-	b.accounts = &versitygw.Users{API: newAdminClient(b.config, p.base), S3: b.buckets.API, Store: p.store}
+	b.accounts = versitygw.New(newAdminClient(b.config, p.base), b.buckets.API, p.store)
+}
+
+func equipRGW(b *backend, p parts) {
+	settings := b.config
+	settings.IAM.Endpoint = settings.Endpoint
+	users := &rgw.Users{Admin: newAdminClient(b.config, p.base), IAM: newIAMClient(p.base, settings), Driver: p.driver.DriverName, Cluster: p.driver.Cluster}
+	b.accounts = users
+	b.buckets.PublicAccessBlock, b.buckets.AcceptsPublicACLs = true, true
+	b.buckets.Placements = true
+	b.buckets.Quotas = rgw.Quota{Users: users}
 }
 
 func equipStatic(b *backend, p parts) {

@@ -7,25 +7,41 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/names"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
 	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
-// complete fills in defaults and then says everything that is wrong, each with its field.
-func (c Config) complete() (Config, error) {
+// complete fills in defaults and then says everything that is wrong, each with its field. More types than the driver's own
+// may be configured.
+func (c Config) complete(more map[BackendType]s3store.Type) (Config, error) {
+	types := storeTypes(more)
 	settings.Default(&c.DriverName, DefaultName)
 	c.DefaultBackend = c.named().DefaultName()
 	var problems []error
-	c.Backends, problems = settings.Complete("backends", c.Backends, func(b BackendConfig) BackendConfig { return b.withDefaults(c) }, BackendConfig.validate)
+	c.Backends, problems = settings.Complete("backends", c.Backends,
+		func(b BackendConfig) BackendConfig { return b.withDefaults(c, types[b.Type]) },
+		func(b BackendConfig, bad settings.Bad) { b.validate(types, bad) })
 	problems = append(problems, c.validate()...)
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, err
 	}
 	return c, nil
+}
+
+// typeNames are the values of the field type.
+func typeNames(types map[BackendType]storeType) []string {
+	names := make([]string, 0, len(types))
+	for name := range types {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // partitionOf returns the partition of AWS that a region is in.
@@ -71,9 +87,9 @@ func (c Config) named() driverkit.Backends[BackendConfig] {
 	return driverkit.Backends[BackendConfig]{Default: c.DefaultBackend, ByName: c.Backends}
 }
 
-func (b BackendConfig) withDefaults(config Config) BackendConfig {
+func (b BackendConfig) withDefaults(config Config, kind storeType) BackendConfig {
 	settings.Default(&b.Region, "us-east-1")
-	if !storeTypes()[b.Type].iam {
+	if !kind.iam {
 		settings.Default(&b.AdminEndpoint, b.Endpoint)
 	} else {
 		if b.Endpoint == "" {
@@ -96,14 +112,14 @@ func (b BackendConfig) withDefaults(config Config) BackendConfig {
 	return b
 }
 
-func (b BackendConfig) validate(bad settings.Bad) {
-	b.validateAccounts(bad)
+func (b BackendConfig) validate(types map[BackendType]storeType, bad settings.Bad) {
+	b.validateAccounts(types, bad)
 	b.IAM.ServiceAccounts.validate(bad)
 	if b.Addressing != AddressingPath && b.Addressing != AddressingVirtual {
 		bad("addressing", "%q is not one of: path, virtual", b.Addressing)
 	}
 	b.ReadLag.Check(bad)
-	if storeTypes()[b.Type].sharesPolicies && b.ReadLag.Duration() > 0 {
+	if types[b.Type].sharesPolicies && b.ReadLag.Duration() > 0 {
 		bad("readLag", "must be none for type %s: the policy of a bucket is read, changed and written for each access, and one that lags would lose that of another", b.Type)
 	}
 	b.reach().Check(bad, "https://s3.example.com")
@@ -133,10 +149,10 @@ func (b BackendConfig) reach() settings.Reach {
 }
 
 // validateAccounts checks what the type needs and what only it may have.
-func (b BackendConfig) validateAccounts(bad settings.Bad) {
-	kind, known := storeTypes()[b.Type]
+func (b BackendConfig) validateAccounts(types map[BackendType]storeType, bad settings.Bad) {
+	kind, known := types[b.Type]
 	if !known {
-		bad("type", "%q is not one of: %s", b.Type, strings.Join(typeNames(), ", "))
+		bad("type", "%q is not one of: %s", b.Type, strings.Join(typeNames(types), ", "))
 		return // what else is needed depends on it
 	}
 	if !kind.iam && b.Endpoint == "" {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/stores"
+	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
+)
+
+// capabilitiesOfTheDriver are all that the documentation asks for.
+const capabilitiesOfTheDriver = "users=*;user-policy=*;buckets=*"
+
+// realCeph is a RADOS Gateway with a user for the driver.
+func realCeph(t *testing.T) target {
+	t.Helper()
+	return cephTarget(t, storestest.Ceph(t), "cosi")
+}
+
+// cephTarget is the gateway as the driver with this user has it, "tenant$name" or just a name.
+func cephTarget(t *testing.T, ceph *stores.Ceph, user string) target {
+	t.Helper()
+	made, err := ceph.MakeUser(t.Context(), user, capabilitiesOfTheDriver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := stores.CephVersion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := adminTarget(s3driver.TypeRGW, ceph.URL(), made.AccessKey, made.SecretKey)
+	on.name, on.version = "Ceph RGW", version
+	return on
+}
+
+// cephAdmin calls the admin operations as the store's administrator does.
+func (on target) cephAdmin(ctx context.Context, method, path string, query url.Values, into any) error {
+	client := &adminapi.Client{
+		Name: "rgw", Endpoint: on.backend.Endpoint, Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret), HTTP: http.DefaultClient,
+	}
+	answer, err := client.Call(ctx, adminapi.Request{Operation: path, Method: method, Path: "/admin/" + path, Query: query})
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal(answer, into)
+}
+
+// cephKey is a key as the gateway shows it.
+type cephKey struct {
+	ID     string `json:"access_key"`
+	Secret string `json:"secret_key"`
+}
+
+func (on target) cephKeys(ctx context.Context, user string) ([]cephKey, error) {
+	var found struct {
+		Keys []cephKey `json:"keys"`
+	}
+	err := on.cephAdmin(ctx, http.MethodGet, "user", url.Values{"uid": {user}}, &found)
+	// The number of a key begins its ID.
+	slices.SortFunc(found.Keys, func(a, b cephKey) int { return strings.Compare(a.ID, b.ID) })
+	return found.Keys, err
+}
+
+func (on target) cephAccounts(ctx context.Context) ([]string, error) {
+	var users struct {
+		IDs []string `json:"keys"`
+	}
+	if err := on.cephAdmin(ctx, http.MethodGet, "user", url.Values{"list": {""}, "max-entries": {"1000"}}, &users); err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, user := range users.IDs {
+		lines = append(lines, "user "+user)
+		keys, err := on.cephKeys(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			lines = append(lines, "key "+user+" "+key.ID)
+		}
+	}
+	return lines, nil
+}
+
+// previousKey returns the key that the last rotation has left.
+func (r *run) previousKey(t *testing.T) credentials.Credential {
+	t.Helper()
+	if slices.Contains(r.target.can, readableKeys) {
+		keys, err := r.target.cephKeys(t.Context(), r.account)
+		if err != nil || len(keys) != 2 {
+			t.Fatalf("keys of the user: %d, %v", len(keys), err)
+		}
+		return credentials.Credential{ID: keys[0].ID, Secret: cosi.NewSecret(keys[0].Secret)}
+	}
+	entry, err := r.store.Get(t.Context(), r.account)
+	mustSucceed(t, err)
+	if entry.Previous == nil || entry.Rotation != "r1" {
+		t.Fatalf("stored entry %v", entry)
+	}
+	return *entry.Previous
+}

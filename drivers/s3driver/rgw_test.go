@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3driver_test
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
+)
+
+// TestCeph is what only a RADOS Gateway does.
+func TestCeph(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "a Ceph takes a while to start")
+	ceph := storestest.Ceph(t)
+	on := cephTarget(t, ceph, "cosi")
+	for name, test := range map[string]func(*testing.T, target){
+		"somebody else's user":             testForeignUser,
+		"a suspended user":                 testSuspendedUser,
+		"a policy that Ceph forgot":        testForgottenPolicy,
+		"quota and placement":              testQuotaAndPlacement,
+		"an object for everybody":          testNoPublicObject,
+		"what the AWS CLI is told":         testByTheAWSCLI,
+		"the capabilities that it needs":   testLackingCapabilities,
+		"a key that somebody made by hand": testKeyByHand,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, on)
+		})
+	}
+	t.Run("a tenant", func(t *testing.T) {
+		t.Parallel()
+		testTenants(t, on, cephTarget(t, ceph, "team$cosi"))
+	})
+}
+
+// mustCeph calls the admin operations.
+func (on target) mustCeph(t *testing.T, method, path string, query url.Values, into any) {
+	t.Helper()
+	if err := on.cephAdmin(t.Context(), method, path, query, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testForeignUser has the name of an account, but not our mark.
+func testForeignUser(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {account}, "display-name": {"somebody"}}, nil)
+	before, err := on.cephKeys(t.Context(), account)
+	mustSucceed(t, err)
+	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "left alone")
+	if after, err := on.cephKeys(t.Context(), account); err != nil || !slices.Equal(before, after) {
+		t.Errorf("its keys were changed (%v)", err)
+	}
+	on.mustCeph(t, http.MethodDelete, "user", url.Values{"uid": {account}}, nil)
+}
+
+// testSuspendedUser stays suspended until an administrator enables it, and can be revoked.
+func testSuspendedUser(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
+	on.mustCeph(t, http.MethodPost, "user", url.Values{"uid": {account}, "suspended": {"true"}}, nil)
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "suspended")
+	on.mustCeph(t, http.MethodPost, "user", url.Values{"uid": {account}, "suspended": {"false"}}, nil)
+	w.MustGrant(t, grantRequest(account, readWrite, bucket))
+	mustSucceed(t, putObject(t, client, bucket, "key"))
+	on.mustCeph(t, http.MethodPost, "user", url.Values{"uid": {account}, "suspended": {"true"}}, nil)
+	mustSucceed(t, w.revoke(t, account, bucket))
+}
+
+// testForgottenPolicy ends all rights but those of an owner, and the next grant gives them back.
+func testForgottenPolicy(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
+	admin := iamClient(on.backend.Endpoint, on.rootID, on.rootSecret)
+	_, err := admin.DeleteUserPolicy(t.Context(), &iam.DeleteUserPolicyInput{UserName: &account, PolicyName: aws.String("cosi")})
+	mustSucceed(t, err)
+	if code := apiCode(t, putObject(t, client, bucket, "key")); code != "AccessDenied" {
+		t.Errorf("without a policy: %q", code)
+	}
+	again := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
+	mustSucceed(t, putObject(t, client, bucket, "key"))
+	mustSucceed(t, putObject(t, again, bucket, "key"))
+}
+
+func testQuotaAndPlacement(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	parameters := map[string]string{"quota": "1M", "placement": "default-placement", "zonegroup": "default"}
+	bucket := w.NewBucket(t, parameters)
+	var found struct {
+		Placement string `json:"placement_rule"`
+		Quota     struct {
+			Enabled bool  `json:"enabled"`
+			Size    int64 `json:"max_size_kb"`
+		} `json:"bucket_quota"`
+	}
+	on.mustCeph(t, http.MethodGet, "bucket", url.Values{"bucket": {bucket}}, &found)
+	if !found.Quota.Enabled || found.Quota.Size != 977 || found.Placement != "default-placement" {
+		t.Errorf("the bucket has %+v", found)
+	}
+	_, err := w.root().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("large"), Body: strings.NewReader(strings.Repeat("x", 2<<20))})
+	if code := apiCode(t, err); code != "QuotaExceeded" {
+		t.Errorf("2 MiB in a bucket with a quota of 1 MB: %q", code)
+	}
+	_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket, Parameters: parameters})
+	mustSucceed(t, err)
+	for _, wrong := range []map[string]string{{"placement": "nowhere"}, {"zonegroup": "nowhere"}} {
+		_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-" + drivertest.NewAccount(), Parameters: wrong})
+		drivertest.WantCode(t, err, codes.InvalidArgument)
+	}
+}
+
+// testNoPublicObject has a workload upload an object for everybody, which nobody can read all the same.
+func testNoPublicObject(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
+	_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("key"), ACL: "public-read"})
+	mustSucceed(t, err)
+	response, err := http.Get(on.backend.Endpoint + "/" + bucket + "/key") //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusForbidden {
+		t.Errorf("anybody's request for the object: %s, %v", response.Status, err)
+	}
+}
+
+// testByTheAWSCLI is what a user sees: put, a refused put, and a refusal after the revoke.
+func testByTheAWSCLI(t *testing.T, on target) {
+	if _, err := exec.LookPath("aws"); err != nil {
+		t.Skip(err)
+	}
+	w := newWorld(t, on, worldOptions{})
+	bucket, writer, reader := w.NewBucket(t, nil), drivertest.NewAccount(), drivertest.NewAccount()
+	put := func(granted *cosi.DriverGrantBucketAccessResponse) string {
+		t.Helper()
+		key := granted.GetCredentials().GetS3()
+		cmd := exec.CommandContext(t.Context(), "aws", "--endpoint-url", on.backend.Endpoint, "s3", "cp", "-", "s3://"+bucket+"/key")
+		cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+key.GetAccessKeyId(), "AWS_SECRET_ACCESS_KEY="+key.GetAccessSecretKey(), "AWS_REGION=us-east-1")
+		cmd.Stdin = strings.NewReader("text")
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return ""
+		}
+		return string(out)
+	}
+	writes := w.MustGrant(t, grantRequest(writer, readWrite, bucket))
+	if said := put(writes); said != "" {
+		t.Errorf("put: %s", said)
+	}
+	reads := w.MustGrant(t, grantRequest(reader, drivertest.Modes{Data: cosi.AccessMode_READ_ONLY}, bucket))
+	if said := put(reads); !strings.Contains(said, "AccessDenied") {
+		t.Errorf("put with a key for reading: %q", said)
+	}
+	mustSucceed(t, w.revoke(t, writer, bucket))
+	if said := put(writes); !strings.Contains(said, "InvalidAccessKeyId") {
+		t.Errorf("put after the revoke: %q", said)
+	}
+}
+
+// testLackingCapabilities has a driver whose user may do nothing but have buckets.
+func testLackingCapabilities(t *testing.T, on target) {
+	var key []cephKey
+	on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {"powerless"}, "display-name": {"powerless"}, "generate-key": {"false"}}, nil)
+	on.mustCeph(t, http.MethodPut, "user", url.Values{"key": {""}, "uid": {"powerless"}, "generate-key": {"true"}}, &key)
+	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: key[0].ID, SecretAccessKey: cosi.NewSecret(key[0].Secret)}
+	powerless := newWorld(t, on, worldOptions{})
+	_, err := powerless.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, powerless.NewBucket(t, nil)))
+	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
+}
+
+// testKeyByHand is a key that an administrator gave to a user of ours: the grant refuses to guess, and the revoke ends it.
+func testKeyByHand(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+	w.MustGrant(t, grantRequest(account, readWrite, bucket))
+	on.mustCeph(t, http.MethodPut, "user", url.Values{"key": {""}, "uid": {account}, "access-key": {"by-hand-" + account}, "generate-key": {"true"}}, nil)
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+	drivertest.WantCode(t, err, codes.AlreadyExists, "by hand")
+	mustSucceed(t, w.revoke(t, account, bucket))
+}
+
+// testTenants has the same names in two tenants, of which neither reaches the other's buckets.
+func testTenants(t *testing.T, none, team target) {
+	outside, inside := newWorld(t, none, worldOptions{}), newWorld(t, team, worldOptions{})
+	bucket, account := "bc-"+drivertest.NewAccount(), drivertest.NewAccount()
+	request := grantRequest(account, readWrite, bucket)
+	outside.mustCreate(t, bucket, nil)
+	inside.mustCreate(t, bucket, map[string]string{"quota": "1Mi"})
+	other := workload(t, outside.MustGrant(t, request))
+	own := workload(t, inside.MustGrant(t, request))
+	mustSucceed(t, putObject(t, own, bucket, "of the team"))
+	if code := apiCode(t, getObject(t, other, bucket, "of the team")); code != "NoSuchKey" && code != "AccessDenied" {
+		t.Errorf("a key of the other tenant: %q", code)
+	}
+	mustSucceed(t, inside.revoke(t, account, bucket))
+	if code := apiCode(t, putObject(t, own, bucket, "key")); code != "InvalidAccessKeyId" {
+		t.Errorf("after revoke: %q", code)
+	}
+	mustSucceed(t, putObject(t, other, bucket, "key"))
+	mustSucceed(t, inside.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+	mustSucceed(t, outside.revoke(t, account, bucket))
+}
