@@ -33,13 +33,16 @@ func scenarios() map[string]func(s *scenario) {
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for shape, start := range map[string]func(t *testing.T) *world{
-		"in process on fakes": inProcess, "processes on fakes": asProcesses,
+		"in process on fakes": inProcess, "in process on Ceph": inProcessOnCeph, "processes on fakes": asProcesses,
 		"containers on fakes": containersOnFakes, "containers on real stores": containersOnRealStores,
 	} {
 		t.Run(shape, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
-			for _, c := range clouds() {
+			if w.clouds == nil {
+				w.clouds = clouds()
+			}
+			for _, c := range w.clouds {
 				table := scenarios()
 				if w.open && c.protocol == cosiapi.ProtocolGCS {
 					table = map[string]func(s *scenario){"a bucket, and a refusal of accesses that says why": withoutAccounts}

@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
@@ -35,6 +36,32 @@ func inProcess(t *testing.T) *world {
 		served(containers.S3DriverName, s3Driver(t, s3)), served(containers.AzureDriverName, azureDriver(t, azure)), served(containers.GCSDriverName, gcsDriver(t, gcs)),
 	}})
 	return &world{client: s.Client(), namespace: s.Namespace, gcs: gcs.URL(), restart: func(t *testing.T, part string, c cloud) {
+		t.Helper()
+		s.Restart(map[string]*system.Component{"controller": s.Controller(), "sidecar": s.Sidecar(c.driver), "driver": s.Driver(c.driver)}[part])
+	}}
+}
+
+// inProcessOnCeph is a system in this process with the driver of one cloud, on a Ceph.
+func inProcessOnCeph(t *testing.T) *world {
+	t.Helper()
+	fulltest.Only(t, "the same in process, on a Ceph")
+	ceph := storestest.Ceph(t)
+	user, err := ceph.MakeUser(t.Context(), "team$cosi", "users=*;user-policy=*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	driver, err := s3driver.New(s3driver.Options{
+		Config: s3driver.Config{DriverName: containers.S3DriverName, Backends: map[string]s3driver.BackendConfig{"main": {
+			Type: s3driver.TypeRGW, Endpoint: ceph.URL(),
+			Credentials: s3driver.CredentialsConfig{AccessKeyID: user.AccessKey, SecretAccessKey: cosi.NewSecret(user.SecretKey)},
+		}}},
+		Credentials: credstore.NewMemory(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{served(containers.S3DriverName, driver)}})
+	return &world{client: s.Client(), namespace: s.Namespace, clouds: clouds()[:1], restart: func(t *testing.T, part string, c cloud) {
 		t.Helper()
 		s.Restart(map[string]*system.Component{"controller": s.Controller(), "sidecar": s.Sidecar(c.driver), "driver": s.Driver(c.driver)}[part])
 	}}

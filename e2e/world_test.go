@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test runs the same scenarios in four shapes of one system: in process
+// Package e2e_test runs the same scenarios in five shapes of one system: in process
 // on fakes, as processes on fakes, in containers on fakes, and in containers on the
 // stores of others.
 package e2e_test
@@ -40,6 +40,8 @@ type world struct {
 	// no accounts.
 	gcs  string
 	open bool
+	// clouds are those that the world has; all if it says nothing.
+	clouds []cloud
 	// watch, if set, sees each credential.
 	watch *hygiene
 }
