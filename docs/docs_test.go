@@ -97,6 +97,7 @@ func runPage(t *testing.T, page string) {
 	environment := withDocker(t, blocks)
 	needs(t, blocks, "aws")
 	needs(t, blocks, "node")
+	needs(t, blocks, "radosgw")
 	script := filepath.Join(t.TempDir(), "page.sh")
 	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ package azuredriver_test
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/sanity/sanitytest"
+	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
 // TestAzurite does on Azurite, if it is installed, what depends on how a service reads signatures and
@@ -88,7 +90,13 @@ func TestConformanceOnAzurite(t *testing.T) {
 	made := newFixture(t, endpoint, azuritetest.Key)
 	config.Fixture = made
 	config.Inventory = func(ctx context.Context) ([]sanity.Resource, error) { return listed(ctx, made.root) }
-	sanitytest.Test(t, config, sanity.Should, sanity.Advice)
+	report := sanitytest.Test(t, config, sanity.Should, sanity.Advice)
+	// TestAzurite tries modes and rotation.
+	storestest.Row{
+		Store: "Azurite", Version: azuritetest.Version(t), Driver: "Azure", Accounts: "one for each access", Modes: "read, write",
+		SeveralBuckets: "no", Rotation: "yes", Quotas: "no", ServiceAccounts: "no", TLS: "no",
+		Suite: fmt.Sprintf("MUST %s, SHOULD %s", report.Count(sanity.Must), report.Count(sanity.Should)),
+	}.Current(t)
 }
 
 // listed is what the service's own calls list: containers, their policies, and the driver's records.

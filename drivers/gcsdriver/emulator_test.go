@@ -23,6 +23,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/stores"
+	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
 // TestAnEmulatorWithoutAccounts does on fake-gcs-server what can be done there.
@@ -57,6 +58,10 @@ func TestAnEmulatorWithoutAccounts(t *testing.T) {
 			t.Errorf("delete: %v", err)
 		}
 	}
+	storestest.Row{
+		Store: "fake-gcs-server", Version: stores.FakeGCSServer().Version, Driver: "GCS", Accounts: "none: accesses are refused", Modes: "none",
+		SeveralBuckets: "no", Rotation: "no", Quotas: "no", ServiceAccounts: "no", TLS: "no", Suite: "not applicable without accounts",
+	}.Current(t)
 }
 
 // startEmulator starts fake-gcs-server and returns its endpoint.

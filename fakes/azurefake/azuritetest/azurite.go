@@ -6,6 +6,7 @@ package azuritetest
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -53,6 +54,26 @@ func Start(t testing.TB) string {
 	}
 	t.Fatal("Azurite ended before it listened")
 	return ""
+}
+
+// Version returns the version of the Azurite that Start starts.
+func Version(t testing.TB) string {
+	t.Helper()
+	script, err := find()
+	if err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(script), "..", "..", "..", "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var about struct {
+		Version string `json:"version"`
+	}
+	if err := json.Unmarshal(text, &about); err != nil {
+		t.Fatal(err)
+	}
+	return about.Version
 }
 
 // find returns what AZURITE names, or the npm package in the user's cache.
