@@ -158,7 +158,8 @@ func testByTheAWSCLI(t *testing.T, on target) {
 	put := func(granted *cosi.DriverGrantBucketAccessResponse) string {
 		t.Helper()
 		key := granted.GetCredentials().GetS3()
-		cmd := exec.CommandContext(t.Context(), "aws", "--endpoint-url", on.backend.Endpoint, "s3", "cp", "-", "s3://"+bucket+"/key")
+		// This Ceph's errors have no message, over which the AWS CLI stumbles: what it was told is in its log.
+		cmd := exec.CommandContext(t.Context(), "aws", "--debug", "--endpoint-url", on.backend.Endpoint, "s3", "cp", "-", "s3://"+bucket+"/key")
 		cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID="+key.GetAccessKeyId(), "AWS_SECRET_ACCESS_KEY="+key.GetAccessSecretKey(), "AWS_REGION=us-east-1")
 		cmd.Stdin = strings.NewReader("text")
 		out, err := cmd.CombinedOutput()

@@ -118,7 +118,6 @@ Before ` + "`=`" + ` stands the [type of backend](s3-driver.md): aws, minio, rgw
 // Current compares the page with what it is with this row, or writes that.
 func (r Row) Current(t *testing.T) {
 	t.Helper()
-	t.Log(r)
 	file, err := open()
 	if err != nil {
 		t.Fatal(err)

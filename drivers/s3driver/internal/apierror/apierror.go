@@ -55,6 +55,9 @@ func Unsupported(err error) bool {
 		read(err).Status == http.StatusNotImplemented
 }
 
+// NotFound reports whether the store says so by its HTTP status, whatever its text is.
+func NotFound(err error) bool { return read(err).Status == http.StatusNotFound }
+
 // InUse reports whether IAM refuses to delete what still has something, such as a user with a key.
 func InUse(err error) bool { return Is(err, "DeleteConflict") }
 

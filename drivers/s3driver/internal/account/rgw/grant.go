@@ -80,7 +80,7 @@ func (u *Users) ensureUser(ctx context.Context, id string, request account.Reque
 // hasPolicy reports whether the user has this policy.
 func (u *Users) hasPolicy(ctx context.Context, id, document string) (bool, error) {
 	out, err := u.IAM.GetUserPolicy(ctx, &iam.GetUserPolicyInput{UserName: &id, PolicyName: aws.String(policyName)})
-	if apierror.Is(err, "NoSuchEntity", "NoSuchUserPolicy") {
+	if apierror.NotFound(err) { // the text is the beginning of a success with the error in it, which no parser reads
 		return false, nil
 	}
 	if err != nil {

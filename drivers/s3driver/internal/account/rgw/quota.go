@@ -26,7 +26,8 @@ func (q Quota) Set(ctx context.Context, bucket string, bytes int64) error {
 		return err
 	}
 	_, err = q.call(ctx, http.MethodPut, "SetBucketQuota", url.Values{
-		"quota": {""}, "uid": {own.inTenant(own.ID)}, "bucket": {own.bucket(bucket)}, "max-size-kb": {strconv.FormatInt(kibibytes(bytes), 10)}, "max-objects": {"-1"}, "enabled": {"true"},
+		// The tenant is that of the user: this call takes it from there, where GetBucketInfo wants it with the bucket.
+		"quota": {""}, "uid": {own.inTenant(own.ID)}, "bucket": {bucket}, "max-size-kb": {strconv.FormatInt(kibibytes(bytes), 10)}, "max-objects": {"-1"}, "enabled": {"true"},
 	})
 	return err
 }
