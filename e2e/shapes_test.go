@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/testenv/stores"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -45,7 +46,7 @@ func inProcess(t *testing.T) *world {
 func inProcessOnCeph(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in process, on a Ceph")
-	ceph := storestest.Ceph(t)
+	ceph := storestest.Ceph(t, stores.CephOptions{})
 	user, err := ceph.MakeUser(t.Context(), "team$cosi", "users=*;user-policy=*")
 	if err != nil {
 		t.Fatal(err)

@@ -357,7 +357,7 @@ func TestEncryptionByAKey(t *testing.T) {
 // permission for the key, and a policy that names one is refused.
 func TestEncryptionByAKeyOfMinIO(t *testing.T) {
 	t.Parallel()
-	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, "MINIO_KMS_SECRET_KEY=photos:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), rootAccessKey, rootSecretKey)
+	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}, "MINIO_KMS_SECRET_KEY=photos:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), rootAccessKey, rootSecretKey)
 	w := newWorld(t, on, worldOptions{})
 	for name, parameters := range map[string]map[string]string{
 		"the key of the class": {"encryption": "SSE-KMS", "kmsKeyID": "photos"},

@@ -25,7 +25,15 @@ const capabilitiesOfTheDriver = "users=*;user-policy=*;buckets=*"
 // realCeph is a RADOS Gateway with a user for the driver.
 func realCeph(t *testing.T) target {
 	t.Helper()
-	return cephTarget(t, storestest.Ceph(t), "cosi")
+	with := newCertificate(t)
+	ceph := storestest.Ceph(t, stores.CephOptions{Certificate: with.cert, Key: with.key})
+	on := cephTarget(t, ceph, "cosi")
+	on.secure = func(*testing.T) target {
+		secure := on
+		secure.backend.Endpoint, secure.backend.CAFile = ceph.SecureURL(), with.authority
+		return secure
+	}
+	return on
 }
 
 // cephTarget is the gateway as the driver with this user has it, "tenant$name" or just a name.

@@ -32,6 +32,8 @@ type target struct {
 	backend       s3driver.BackendConfig
 	// rootID and rootSecret are the credentials of the store's administrator.
 	rootID, rootSecret string
+	// secure, if set, is the same with TLS.
+	secure func(t *testing.T) target
 	// real says that it is not our fake, and may lack something.
 	real bool
 	// sample is how many cells of each crash matrix to try on a store where one takes long; 0 for all.
@@ -62,7 +64,8 @@ func versityIAM(t *testing.T) target {
 // versityAdmin is versitygw with accounts of its own.
 func versityAdmin(t *testing.T) target {
 	t.Helper()
-	on := adminTarget(s3driver.TypeVersityGW, startVersity(t), rootAccessKey, rootSecretKey)
+	on := adminTarget(s3driver.TypeVersityGW, startVersity(t, certificate{}), rootAccessKey, rootSecretKey)
+	on.secure = secured(s3driver.TypeVersityGW, func(with certificate) string { return startVersity(t, with) })
 	on.name, on.version = "versitygw", stores.VersityGW().Version
 	return on
 }
@@ -70,11 +73,23 @@ func versityAdmin(t *testing.T) target {
 // realMinIO is a MinIO process.
 func realMinIO(t *testing.T) target {
 	t.Helper()
-	on := adminTarget(s3driver.TypeMinIO, startMinIO(t), rootAccessKey, rootSecretKey)
+	on := adminTarget(s3driver.TypeMinIO, startMinIO(t, certificate{}), rootAccessKey, rootSecretKey)
+	on.secure = secured(s3driver.TypeMinIO, func(with certificate) string { return startMinIO(t, with) })
 	on.name, on.version = "MinIO", stores.MinIO().Version
 	// Each bucket takes a while there.
 	on.sample = 3
 	return on
+}
+
+// secured starts a store of this type with TLS.
+func secured(kind s3driver.BackendType, start func(certificate) string) func(*testing.T) target {
+	return func(t *testing.T) target {
+		t.Helper()
+		with := newCertificate(t)
+		on := adminTarget(kind, start(with), rootAccessKey, rootSecretKey)
+		on.backend.CAFile = with.authority
+		return on
+	}
 }
 
 // adminTarget is a store at this endpoint, as the driver with this key has it.
@@ -114,6 +129,7 @@ func ourServer(t *testing.T, options s3fake.Options) (target, *s3fake.Server) {
 	on.backend.AccountID, on.backend.IAM.ServiceAccounts.EKSCluster = "000000000000", eksCluster
 	on.can = []capability{managedPolicies, serviceAccounts}
 	on.name, on.version = "AWS, as s3fake plays it", "this one"
+	on.secure = secureFake
 	return on, server
 }
 

@@ -4,8 +4,6 @@ package s3driver_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"net/http"
 	"net/url"
 	"os"
@@ -25,58 +23,6 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-// selfSigned returns a TLS configuration and a file with its certificate.
-func selfSigned(t *testing.T) (*tls.Config, string) {
-	t.Helper()
-	config, pem, err := s3fake.SelfSigned("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return config, file
-}
-
-// TestTLSIsNeverSkipped reaches a store with a certificate that only caFile vouches for.
-func TestTLSIsNeverSkipped(t *testing.T) {
-	t.Parallel()
-	server, trusted := selfSigned(t)
-	_, other := selfSigned(t)
-	on, _ := startFake(t, s3fake.Options{TLS: server})
-	if !strings.HasPrefix(on.backend.Endpoint, "https://") {
-		t.Fatalf("the endpoint is %s", on.backend.Endpoint)
-	}
-	for name, file := range map[string]string{"without a CA": "", "with another CA": other} {
-		refused := on
-		refused.backend.CAFile = file
-		_, err := newWorld(t, refused, worldOptions{}).DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: "bc-1"})
-		if err == nil {
-			t.Errorf("%s: a certificate that nobody vouches for is accepted", name)
-			continue
-		}
-		drivertest.WantCode(t, err, codes.Unavailable, "is not trusted", "caFile")
-	}
-	on.backend.CAFile = trusted
-	w := newWorld(t, on, worldOptions{})
-	bucket := w.NewBucket(t, nil)
-	granted := w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))
-
-	// The workload gets what it needs to reach the store as safely.
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(granted.GetCredentials().GetCertificateAuthority())) {
-		t.Fatal("the grant answers no certificate authority")
-	}
-	credential := granted.GetCredentials().GetS3()
-	client := s3.New(s3.Options{
-		BaseEndpoint: aws.String(on.backend.Endpoint), Region: "us-east-1", UsePathStyle: true, RetryMaxAttempts: 1,
-		Credentials: fixedCredentials(credential.GetAccessKeyId(), credential.GetAccessSecretKey()),
-		HTTPClient:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}},
-	})
-	mustSucceed(t, putObject(t, client, bucket, "key"))
-}
 
 // TestVirtualAddressing names the bucket in the host, for the driver and for workloads.
 func TestVirtualAddressing(t *testing.T) {

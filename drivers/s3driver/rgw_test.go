@@ -3,6 +3,8 @@
 package s3driver_test
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,6 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/stores"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
@@ -27,7 +30,7 @@ import (
 func TestCeph(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a Ceph takes a while to start")
-	ceph := storestest.Ceph(t)
+	ceph := storestest.Ceph(t, stores.CephOptions{})
 	on := cephTarget(t, ceph, "cosi")
 	for name, test := range map[string]func(*testing.T, target){
 		"somebody else's user":             testForeignUser,
@@ -38,6 +41,7 @@ func TestCeph(t *testing.T) {
 		"what the AWS CLI is told":         testByTheAWSCLI,
 		"the capabilities that it needs":   testLackingCapabilities,
 		"a key that somebody made by hand": testKeyByHand,
+		"an account of newer versions":     testAccountOfNewerCeph,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,6 +206,25 @@ func testKeyByHand(t *testing.T, on target) {
 	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
 	drivertest.WantCode(t, err, codes.AlreadyExists, "by hand")
 	mustSucceed(t, w.revoke(t, account, bucket))
+}
+
+// testAccountOfNewerCeph has the gateway say what newer ones say of a driver whose user is in an account.
+func testAccountOfNewerCeph(t *testing.T, on target) {
+	wrap := func(next http.RoundTripper) http.RoundTripper {
+		return transportFunc(func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			if err != nil || !strings.HasPrefix(request.URL.Path, "/admin/user") || !request.URL.Query().Has("access-key") {
+				return response, err
+			}
+			text, err := io.ReadAll(response.Body)
+			text = bytes.Replace(text, []byte("{"), []byte(`{"account_id":"RGW1",`), 1)
+			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			return response, err
+		})
+	}
+	w := newWorld(t, on, worldOptions{wrap: wrap})
+	_, err := w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)))
+	drivertest.WantCode(t, err, codes.FailedPrecondition, "account RGW1", "without one")
 }
 
 // testTenants has the same names in two tenants, of which neither reaches the other's buckets.

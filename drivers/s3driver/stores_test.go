@@ -6,6 +6,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -94,7 +95,7 @@ func waitFor(t *testing.T, url string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	direct := &http.Transport{DisableKeepAlives: true}
+	direct := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // only whether it responds
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -145,7 +146,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 }
 
 // startVersity starts versitygw with accounts of its own, and returns its endpoint.
-func startVersity(t *testing.T) string {
+func startVersity(t *testing.T, with certificate) string {
 	t.Helper()
 	path := findBinary(t, stores.VersityGW())
 	root := t.TempDir()
@@ -156,22 +157,25 @@ func startVersity(t *testing.T) string {
 		}
 	}
 	address := freeAddress(t)
-	startProcess(t, path, nil, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey, "--quiet", "--keep-alive",
-		"--iam-cache-disable", "--iam-dir", accounts, "posix", "--versioning-dir", versions, data)
-	waitFor(t, "http://"+address)
-	return "http://" + address
+	startProcess(t, path, []string{"VGW_CERT=" + with.cert, "VGW_KEY=" + with.key}, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey,
+		"--quiet", "--keep-alive", "--iam-cache-disable", "--iam-dir", accounts, "posix", "--versioning-dir", versions, data)
+	waitFor(t, with.url(address))
+	return with.url(address)
 }
 
 // startMinIO starts MinIO, with more in its environment, and returns its endpoint.
-func startMinIO(t *testing.T, more ...string) string {
+func startMinIO(t *testing.T, with certificate, more ...string) string {
 	t.Helper()
+	if with.dir == "" {
+		with.dir = t.TempDir()
+	}
 	path := findBinary(t, stores.MinIO())
 	address := freeAddress(t)
 	environment := []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"}
 	startProcess(t, path, append(environment, more...),
-		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
-	waitFor(t, "http://"+address+"/minio/health/cluster")
-	return "http://" + address
+		"server", "--quiet", "--address", address, "--certs-dir", with.dir, t.TempDir())
+	waitFor(t, with.url(address)+"/minio/health/cluster")
+	return with.url(address)
 }
 
 // inventory lists everything at the store and in the credential store, as its administrator sees it.

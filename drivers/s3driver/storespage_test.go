@@ -47,7 +47,10 @@ func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	found := storestest.Row{
 		Store: on.name, Version: on.version, Driver: "S3, `" + string(on.backend.Type) + "`",
 		Suite: fmt.Sprintf("MUST %s, SHOULD %s", report.Count(sanity.Must), report.Count(sanity.Should)),
-		TLS:   storestest.YesNo(strings.HasPrefix(on.backend.Endpoint, "https:")),
+		TLS:   storestest.YesNo(on.secure != nil || strings.HasPrefix(on.backend.Endpoint, "https:")),
+	}
+	if on.secure != nil {
+		testTLS(t, on.secure(t))
 	}
 	found.SeveralBuckets = storestest.YesNo(w.reaches(t, readWrite, own, other))
 	found.Accounts, found.Modes = w.accounts(t, own), w.modes(t, own)

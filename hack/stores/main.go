@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -24,7 +25,7 @@ func main() {
 	flag.StringVar(&ceph.Directory, "ceph", "", "run a Ceph in this directory, which is made")
 	flag.StringVar(&ceph.Address, "ceph-address", "", "address of its gateway; empty means a free port")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
 	if ceph.Directory != "" {
 		err = runCeph(ctx, ceph)

@@ -25,7 +25,8 @@ import (
 // Ceph is a small Ceph in processes of its own: a monitor, an OSD that keeps everything in memory, and a RADOS Gateway. Its
 // programs are those of a distribution, since they cannot be built from a Go module.
 type Ceph struct {
-	dir, endpoint string
+	dir, endpoint, secure string
+	options               CephOptions
 	// daemons are in the order of their start.
 	daemons []*daemon
 }
@@ -69,11 +70,13 @@ type CephOptions struct {
 	Directory string
 	// Address of the gateway, such as 127.0.0.1:8080. Default a free port of this host.
 	Address string
+	// Certificate and Key, if set, are PEM files with which the gateway serves TLS too, on another port.
+	Certificate, Key string
 }
 
 // StartCeph starts one and returns when its gateway responds. Close ends it.
 func StartCeph(ctx context.Context, options CephOptions) (*Ceph, error) {
-	c := &Ceph{dir: options.Directory, endpoint: options.Address}
+	c := &Ceph{dir: options.Directory, endpoint: options.Address, options: options}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start Ceph: %w", err), c.Close())
 	}
@@ -142,7 +145,7 @@ mon_data_avail_warn = 1
 mon_data_avail_crit = 1
 auth_allow_insecure_global_id_reclaim = true
 rgw_rados_pool_pg_num_min = 2
-rgw_frontends = beast endpoint={{.Gateway}}
+rgw_frontends = beast endpoint={{.Gateway}}{{if .TLS.Certificate}} ssl_endpoint={{.Secure}} ssl_certificate={{.TLS.Certificate}} ssl_private_key={{.TLS.Key}}{{end}}
 rgw_thread_pool_size = 16
 rgw_override_bucket_index_max_shards = 1
 rgw_usage_max_shards = 1
@@ -159,6 +162,9 @@ func (c *Ceph) configure() (string, error) {
 	if err == nil && c.endpoint == "" {
 		c.endpoint, err = freeAddress()
 	}
+	if err == nil && c.options.Certificate != "" {
+		c.secure, err = freeAddress()
+	}
 	if err != nil {
 		return "", err
 	}
@@ -168,7 +174,10 @@ func (c *Ceph) configure() (string, error) {
 		}
 	}
 	var text bytes.Buffer
-	values := struct{ Dir, Monitor, Gateway string }{c.dir, "v2:" + monitor, c.endpoint}
+	values := struct {
+		Dir, Monitor, Gateway, Secure string
+		TLS                           CephOptions
+	}{c.dir, "v2:" + monitor, c.endpoint, c.secure, c.options}
 	if err := cephConfig.Execute(&text, values); err != nil {
 		return "", fmt.Errorf("write its configuration: %w", err)
 	}
@@ -233,6 +242,9 @@ func (c *Ceph) await(ctx context.Context) error {
 
 // URL is the endpoint of the gateway.
 func (c *Ceph) URL() string { return c.endpoint }
+
+// SecureURL is the endpoint by TLS, if it has a certificate.
+func (c *Ceph) SecureURL() string { return "https://" + c.secure }
 
 // Configuration is the file that the variable CEPH_CONF can name, for programs of Ceph.
 func (c *Ceph) Configuration() string { return c.path("ceph.conf") }

@@ -22,9 +22,9 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
-// Ceph starts a Ceph until the test ends. Without its programs the test is skipped, except where the variable
+// Ceph starts a Ceph in a directory of its own until the test ends. Without its programs the test is skipped, except where the variable
 // REQUIRE_STORES is set.
-func Ceph(t *testing.T) *stores.Ceph {
+func Ceph(t *testing.T, options stores.CephOptions) *stores.Ceph {
 	t.Helper()
 	if err := stores.FindCeph(); err != nil {
 		if os.Getenv("REQUIRE_STORES") != "" {
@@ -32,7 +32,8 @@ func Ceph(t *testing.T) *stores.Ceph {
 		}
 		t.Skip(err)
 	}
-	ceph, err := stores.StartCeph(t.Context(), stores.CephOptions{Directory: tempdirtest.Short(t)})
+	options.Directory = tempdirtest.Short(t)
+	ceph, err := stores.StartCeph(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ type Row struct {
 	Driver string
 	// Accounts, Modes, SeveralBuckets, Rotation, Quotas and ServiceAccounts are what was seen to work: "yes", "no", or how.
 	Accounts, Modes, SeveralBuckets, Rotation, Quotas, ServiceAccounts string
-	// TLS says whether it was reached by it.
+	// TLS says whether it was reached by its own.
 	TLS string
 	// Suite is the verdict of the conformance suite, or why there is none.
 	Suite string
@@ -91,7 +92,7 @@ driver granted.
 const after = `
 Accounts: whether each access has keys of its own, which end with it. Modes: what is refused to whom did not ask for it.
 Several buckets, in one access. Rotation: the key before works on, the one before that does not. Quotas: the class parameter
-` + "`quota`" + `. TLS is tried with the fakes by the tests of ` + "`caFile`" + `; "no" here says that this run was without.
+` + "`quota`" + `. TLS: the driver and a workload reach the store's own TLS by ` + "`caFile`" + `, and not without; "no" says that nobody tried.
 
 ## Another store
 
