@@ -339,10 +339,10 @@ func (on target) removeAccount(t *testing.T, account, keyID string) {
 		Name: string(on.backend.Type), Endpoint: on.backend.Endpoint, Region: "us-east-1", Credentials: fixedCredentials(on.rootID, on.rootSecret), HTTP: http.DefaultClient,
 	}
 	request := adminapi.Request{Operation: "remove", Method: http.MethodDelete, Path: "/minio/admin/v3/remove-user", Query: url.Values{"accessKey": {keyID}}}
-	switch on.backend.Type {
-	case s3driver.TypeVersityGW:
+	if on.backend.Type == s3driver.TypeVersityGW {
 		request = adminapi.Request{Operation: "remove", Method: http.MethodPatch, Path: "/delete-user", Query: url.Values{"access": {keyID}}}
-	case s3driver.TypeRGW:
+	}
+	if on.backend.Type == s3driver.TypeRGW {
 		request = adminapi.Request{Operation: "remove", Method: http.MethodDelete, Path: "/admin/user", Query: url.Values{"uid": {account}}}
 	}
 	if _, err := client.Call(t.Context(), request); err != nil {

@@ -102,10 +102,10 @@ func adminTarget(kind s3driver.BackendType, endpoint, id, secret string) target 
 		rootID: id, rootSecret: secret, real: true, sample: 4,
 	}
 	on.accounts = func(ctx context.Context) ([]string, error) { return adminAccounts(ctx, kind, endpoint, id, secret) }
-	switch kind {
-	case s3driver.TypeAWS:
+	if kind == s3driver.TypeAWS {
 		on.accounts = func(ctx context.Context) ([]string, error) { return iamAccounts(ctx, endpoint, id, secret) }
-	case s3driver.TypeRGW:
+	}
+	if kind == s3driver.TypeRGW {
 		on.accounts, on.can = on.cephAccounts, []capability{readableKeys}
 	}
 	return on

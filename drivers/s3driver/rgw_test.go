@@ -143,7 +143,7 @@ func testNoPublicObject(t *testing.T, on target) {
 	client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
 	_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("key"), ACL: "public-read"})
 	mustSucceed(t, err)
-	response, err := http.Get(on.backend.Endpoint + "/" + bucket + "/key") //nolint:noctx // a test
+	response, err := http.Get(on.backend.Endpoint + "/" + bucket + "/key")
 	if err != nil {
 		t.Fatal(err)
 	}

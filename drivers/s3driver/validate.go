@@ -36,12 +36,12 @@ func (c Config) complete(more map[BackendType]s3store.Type) (Config, error) {
 
 // typeNames are the values of the field type.
 func typeNames(types map[BackendType]storeType) []string {
-	names := make([]string, 0, len(types))
+	all := make([]string, 0, len(types))
 	for name := range types {
-		names = append(names, string(name))
+		all = append(all, string(name))
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(all)
+	return all
 }
 
 // partitionOf returns the partition of AWS that a region is in.

@@ -56,7 +56,8 @@ func ownFiles() map[string][]string {
 			"internal/call", // Google's clients repeat no calls
 		},
 		"s3driver": {
-			"types.go", "s3store", "internal/bucketpolicy", "stores_test.go", "ceph_test.go", "rgw_test.go", "storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // stores of several types
+			"types.go", "s3store", "internal/bucketpolicy", "stores_test.go", "ceph_test.go", "rgw_test.go", // stores of several types
+			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and what was seen at them
 			"usage.go", "usage_test.go", // backends that were renamed
 			"internal/bucket/configure.go", "internal/bucket/notes.go", // a bucket is made by several calls
 			"internal/account/adminapi", "internal/account/static", // no way of its own: the client of two; one key for all

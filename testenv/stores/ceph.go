@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"text/template"
@@ -190,7 +191,7 @@ func (c *Ceph) configure() (string, error) {
 
 // freeAddress returns an address that nothing listens on.
 func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}
@@ -225,7 +226,7 @@ func (c *Ceph) await(ctx context.Context) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, http.NoBody)
 		if err != nil {
-			return err
+			return fmt.Errorf("ask the gateway: %w", err)
 		}
 		if response, err := direct.Do(request); err == nil {
 			return response.Body.Close()
@@ -282,8 +283,8 @@ func (c *Ceph) Admin(ctx context.Context, arguments ...string) ([]byte, error) {
 // Close ends all processes, the gateway first, and returns when they are gone.
 func (c *Ceph) Close() error {
 	var problems []error
-	for i := len(c.daemons) - 1; i >= 0; i-- {
-		problems = append(problems, c.daemons[i].stop())
+	for _, one := range slices.Backward(c.daemons) {
+		problems = append(problems, one.stop())
 	}
 	return errors.Join(problems...)
 }

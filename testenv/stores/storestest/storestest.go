@@ -6,6 +6,7 @@ package storestest
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -76,45 +77,13 @@ func YesNo(yes bool) string {
 	return "no"
 }
 
+// heading begins the table in page.txt.
 const heading = `| store | version | driver and type | accounts | modes | several buckets | rotation | quotas | service accounts | TLS | conformance suite |
 |---|---|---|---|---|---|---|---|---|---|---|
 `
 
-const before = `<!-- The table is written by the drivers' tests, with COOPER_UPDATE=1. Do not edit. -->
-
-# Stores
-
-What tests found at real stores and at the fakes. An empty promise is no "yes": each was tried with the credentials that the
-driver granted.
-
-`
-
-const after = `
-Accounts: whether each access has keys of its own, which end with it. Modes: what is refused to whom did not ask for it.
-Several buckets, in one access. Rotation: the key before works on, the one before that does not. Quotas: the class parameter
-` + "`quota`" + `. TLS: the driver and a workload reach the store's own TLS by ` + "`caFile`" + `, and not without; "no" says that nobody tried.
-
-## Another store
-
-One command tests a store that runs, with the conformance suite and all of the above, and prints its row. It makes and removes
-buckets and accounts whose names begin with ` + "`cosi-sanity-`, `bc-` and `ba-`" + `:
-
-` + "```text" + `
-export AWS_ACCESS_KEY_ID=... AWS_SECRET_ACCESS_KEY=...
-go test ./drivers/s3driver -run Conformance -v -store rgw=https://rgw.example.com
-` + "```" + `
-
-Before ` + "`=`" + ` stands the [type of backend](s3-driver.md): aws, minio, rgw, versitygw. A store of no type gets one
-[by a program of one's own](../howto/add-a-store.md).
-
-## Not tested yet
-
-| store | what its documentation promises | what to see first |
-|---|---|---|
-| SeaweedFS | S3, and an IAM API with users, keys and inline policies | its IAM drops tags, by which the type ` + "`aws`" + ` knows its own, and maps rights coarsely: PutObject and DeleteObject are one right, and the right to read the tags of objects is also the right to write them |
-| RustFS | S3, and MinIO's admin API and policies | whether the type ` + "`minio`" + ` serves it |
-| Garage | S3, and an admin API with keys and their rights at buckets (read, write, owner), with a bearer token | it has no tags of buckets: the credential store has their marks; it has no write without delete, and tells secrets again |
-`
+//go:embed page.txt
+var around string
 
 // Current compares the page with what it is with this row, or writes that.
 func (r Row) Current(t *testing.T) {
@@ -157,6 +126,7 @@ func render(old string, row Row) []byte {
 	}
 	rows[row.Store+row.Driver] = row.String()
 	var text bytes.Buffer
+	before, after, _ := strings.Cut(around, "<table>\n")
 	fmt.Fprint(&text, before, heading)
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		fmt.Fprintln(&text, rows[name])
