@@ -4,7 +4,8 @@ package cluster_test
 
 import (
 	"cmp"
-	"io/fs"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,9 +88,7 @@ func (w *world) install(t *testing.T) {
 		stored := strings.NewReplacer("IMAGE", image("cooper"), "ROOT_ID", rootID, "ROOT_KEY", rootKey).Replace(store)
 		w.apply(t, "", stored)
 		w.rolledOut(t, storeNamespace)
-		manifests := w.manifests(t)
-		w.kubectl(t, "apply", "--server-side", "-k", manifests)
-		w.kubectl(t, "apply", "--server-side", "-k", filepath.Join(manifests, "drivers", "s3"))
+		w.deploy(t, w.manifests(t))
 		w.apply(t, driverNamespace, `{apiVersion: v1, kind: Secret, metadata: {name: cosi-driver-s3-credentials}, `+
 			`stringData: {accessKeyID: `+rootID+`, secretAccessKey: `+rootKey+`}}`)
 	})
@@ -97,30 +96,68 @@ func (w *world) install(t *testing.T) {
 	w.rolledOut(t, driverNamespace)
 }
 
+// deploy applies the manifests of everything.
+func (w *world) deploy(t *testing.T, manifests string) {
+	t.Helper()
+	w.kubectl(t, "apply", "--server-side", "-k", manifests)
+	w.kubectl(t, "apply", "--server-side", "-k", filepath.Join(manifests, "drivers", "s3"))
+}
+
+// A version of Cooper is where its sources are, the tag of its images, and how its driver reaches the store.
+type version struct{ name, sources, tag, config string }
+
+// current is the version that is tested.
+func current() version {
+	return version{name: "current", sources: root, tag: cmp.Or(os.Getenv("COOPER_TAG"), "dev"), config: driverConfig}
+}
+
+// An installation says of which version each part is. With the controller come CRDs, roles and policies.
+type installation struct{ controller, sidecar, driver version }
+
+func all(v version) installation { return installation{v, v, v} }
+
+// pod returns the version of the manifest that sidecar and driver share. Where they differ, it is the older one's.
+func (i installation) pod() version {
+	if i.sidecar == current() {
+		return i.driver
+	}
+	return i.sidecar
+}
+
+// parts are the images that are installed.
+func parts() []string { return []string{"cosi-controller", "cosi-sidecar", "cosi-driver-s3"} }
+
 // manifests returns a copy of deploy/ with what an administrator writes into it: the names of the images, and how the
 // driver reaches its store.
 func (w *world) manifests(t *testing.T) string {
 	t.Helper()
+	return w.manifestsOf(t, all(current()))
+}
+
+// manifestsOf is manifests for an installation that need not be of this version.
+func (w *world) manifestsOf(t *testing.T, i installation) string {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "deploy")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "deploy"))); err != nil {
-		t.Fatal(err)
-	}
-	names := strings.NewReplacer("newName: cooper/", "newName: "+repository()+"/", "newTag: dev", "newTag: "+cmp.Or(os.Getenv("COOPER_TAG"), "dev"))
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Base(path) != "kustomization.yaml" {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(path, []byte(names.Replace(string(content))), 0o600)
-	})
+	drivers := filepath.Join(dir, "drivers")
+	err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Join(i.controller.sources, "deploy"))), os.RemoveAll(drivers),
+		os.CopyFS(drivers, os.DirFS(filepath.Join(i.pod().sources, "deploy", "drivers"))),
+		os.WriteFile(filepath.Join(drivers, "s3", "config.yaml"), []byte(i.driver.config), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "drivers", "s3", "config.yaml"), []byte(driverConfig), 0o600); err != nil {
-		t.Fatal(err)
+	var names []string
+	for at, v := range []version{i.controller, i.sidecar, i.driver} {
+		const named = "newName: %s/%s\n    newTag: %s\n"
+		names = append(names, fmt.Sprintf(named, "cooper", parts()[at], "dev"), fmt.Sprintf(named, repository(), parts()[at], v.tag))
+	}
+	for _, file := range []string{filepath.Join(dir, "kustomization.yaml"), filepath.Join(drivers, "s3", "kustomization.yaml")} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.NewReplacer(names...).Replace(string(content))), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/controlplane"
+)
+
+const (
+	// churnUsers is how many users claim and give back all the time.
+	churnUsers = 4
+	// churnInterval is how often each looks at what they wait for.
+	churnInterval = 200 * time.Millisecond
+)
+
+// churnClasses are for buckets that go with what is in them, and for keys to them.
+const churnClasses = `
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClass
+metadata: {name: churn}
+spec: {driverName: s3.cooper.dev, deletionPolicy: Delete, parameters: {deleteNonEmpty: "true"}}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketAccessClass
+metadata: {name: churn}
+spec: {driverName: s3.cooper.dev, authenticationType: Key}
+`
+
+// A churn is users that claim buckets, get credentials and give both back, until they are told to end. The first who
+// waits in vain fails it.
+type churn struct {
+	client    client.Client
+	namespace string
+
+	cancel context.CancelCauseFunc
+	ctx    context.Context //nolint:containedctx // that of the goroutines, which says why they end
+	done   sync.WaitGroup
+	rounds [churnUsers]atomic.Int64
+	ending atomic.Bool
+}
+
+// newChurn has users in a namespace of whom the first has had a round: the driver has stored then what it stores once.
+func (w *world) newChurn(t *testing.T, namespace string) *churn {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(cosiapi.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t, "", churnClasses)
+	c := &churn{client: made, namespace: namespace}
+	if err := c.round(t.Context(), "first", false); err != nil {
+		t.Fatal(err)
+	}
+	c.settles(t, 0)
+	return c
+}
+
+// start starts the users. They end with the test, or before it by end.
+func (c *churn) start(t *testing.T) {
+	t.Helper()
+	c.ctx, c.cancel = context.WithCancelCause(t.Context())
+	for user := range churnUsers {
+		c.done.Go(func() { c.use(user) })
+	}
+	t.Cleanup(func() {
+		c.cancel(nil)
+		c.done.Wait()
+	})
+}
+
+// use is what a user does until the churn ends.
+func (c *churn) use(user int) {
+	for n := 0; !c.ending.Load(); n++ {
+		if err := c.round(c.ctx, fmt.Sprintf("round-%d-%d", user, n), n%3 == 2); err != nil {
+			c.cancel(err)
+			return
+		}
+		c.rounds[user].Add(1)
+	}
+}
+
+// round makes a claim and an access, waits until both are ready, gives them back and waits until they are gone. Whoever
+// is hasty gives them back before they are ready.
+func (c *churn) round(ctx context.Context, name string, hasty bool) error {
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+	defer cancel()
+	claim, access := c.claimAndAccess(name)
+	both := []client.Object{claim, access}
+	if err := c.each(ctx, both, c.create); err != nil {
+		return err
+	}
+	if !hasty {
+		if err := c.each(ctx, both, c.ready); err != nil {
+			return err
+		}
+		if err := c.hasCredential(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := c.each(ctx, both, c.delete); err != nil {
+		return err
+	}
+	return c.each(ctx, both, c.gone)
+}
+
+func (c *churn) claimAndAccess(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
+	at, modes := metav1.ObjectMeta{Namespace: c.namespace, Name: name}, cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite}
+	claim := &cosiapi.BucketClaim{ObjectMeta: at, Spec: cosiapi.BucketClaimSpec{
+		BucketClassName: "churn", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3},
+	}}
+	access := &cosiapi.BucketAccess{ObjectMeta: at, Spec: cosiapi.BucketAccessSpec{
+		BucketAccessClassName: "churn", Protocol: cosiapi.ProtocolS3,
+		BucketClaims: []cosiapi.BucketClaimAccess{{BucketClaimName: name, AccessSecretName: name, AccessModes: modes}},
+	}}
+	return claim, access
+}
+
+// each repeats what is to be done with every object until it is done.
+func (c *churn) each(ctx context.Context, all []client.Object, do func(context.Context, client.Object) error) error {
+	for _, o := range all {
+		err := controlplane.UntilEvery(ctx, churnInterval, func(ctx context.Context) error { return do(ctx, o) })
+		if err != nil {
+			return fmt.Errorf("%T %s: %w", o, o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (c *churn) create(ctx context.Context, o client.Object) error {
+	if err := c.client.Create(ctx, o); !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil // a former try came through
+}
+
+func (c *churn) ready(ctx context.Context, o client.Object) error {
+	if err := c.client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+		return err
+	}
+	if has := testenv.Conditions(o); !meta.IsStatusConditionTrue(has, cosiapi.ConditionProvisioned) {
+		return fmt.Errorf("not ready: %+v", has)
+	}
+	return nil
+}
+
+func (c *churn) hasCredential(ctx context.Context, name string) error {
+	secret := &corev1.Secret{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, secret); err != nil {
+		return fmt.Errorf("secret of an access that is ready: %w", err)
+	}
+	for _, key := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "BUCKET_NAME"} {
+		if len(secret.Data[key]) == 0 {
+			return fmt.Errorf("the Secret %s of an access that is ready has no %s", name, key)
+		}
+	}
+	return nil
+}
+
+func (c *churn) delete(ctx context.Context, o client.Object) error {
+	return client.IgnoreNotFound(c.client.Delete(ctx, o))
+}
+
+func (c *churn) gone(ctx context.Context, o client.Object) error {
+	err := c.client.Get(ctx, client.ObjectKeyFromObject(o), o)
+	if err == nil {
+		return fmt.Errorf("it is still there, with the finalizers %q: %+v", o.GetFinalizers(), testenv.Conditions(o))
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// settles waits until the namespace has no more Buckets than are kept: one that was given back goes after its claim.
+func (c *churn) settles(t *testing.T, kept int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	err := controlplane.UntilEvery(ctx, churnInterval, func(ctx context.Context) error {
+		var buckets cosiapi.BucketList
+		if err := c.client.List(ctx, &buckets); err != nil {
+			return err
+		}
+		ours := slices.DeleteFunc(buckets.Items, func(b cosiapi.Bucket) bool { return b.Spec.BucketClaimRef.Namespace != c.namespace })
+		if len(ours) != kept {
+			return fmt.Errorf("the namespace has %d Buckets, want %d: %+v", len(ours), kept, ours)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// passes waits until every user has begun three rounds from now on and ended them well, of which one is hasty.
+func (c *churn) passes(t *testing.T) {
+	t.Helper()
+	var want [churnUsers]int64
+	for user := range c.rounds {
+		want[user] = c.rounds[user].Load() + 1 + 3 // the one that has begun counts for nothing
+	}
+	err := controlplane.UntilEvery(c.ctx, churnInterval, func(context.Context) error {
+		for user := range c.rounds {
+			if has := c.rounds[user].Load(); has < want[user] {
+				return fmt.Errorf("user %d is in round %d", user, has)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", context.Cause(c.ctx), err)
+	}
+}
+
+// end waits until every user has given everything back, and returns how many rounds there were.
+func (c *churn) end(t *testing.T) int64 {
+	t.Helper()
+	c.ending.Store(true)
+	c.done.Wait()
+	if err := context.Cause(c.ctx); err != nil {
+		t.Fatal(err)
+	}
+	var rounds int64
+	for user := range c.rounds {
+		rounds += c.rounds[user].Load()
+	}
+	return rounds
+}

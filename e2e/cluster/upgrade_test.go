@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// TestUpgradeAndDowngrade exchanges the parts of the baseline for those of today and back, one after the other and in
+// every order in which one is first, and the CRDs, while users claim and give back. What they ask for comes, what they
+// have stays and works, and what they give back leaves nothing.
+func TestUpgradeAndDowngrade(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Only(t, "lifecycle has TestUpgradeDowngradeUpgrade for the CRDs, and tests of skew for the programs")
+	w := onCluster(t)
+	old := w.older(t)
+	w.install(t)
+	u := w.startUpgrade(t)
+	u.churn.start(t)
+	u.to(t, "all of the baseline", all(old))
+	for _, order := range [][]string{{"controller", "sidecar", "driver"}, {"sidecar", "driver", "controller"}, {"driver", "controller", "sidecar"}} {
+		for _, next := range []version{current(), old} {
+			u.keep(t)
+			for _, part := range order {
+				u.to(t, part+" of the "+next.name, u.now.with(part, next))
+			}
+			u.kept(t)
+		}
+	}
+	u.newerCRDs(t, old, current())
+	u.olderCRDs(t, current(), old)
+	u.to(t, "all of today", all(current()))
+	t.Logf("the users had %d rounds", u.churn.end(t))
+	u.kept(t)
+	w.pod(t, u.namespace, pod{name: "all", mounts: u.survivors})
+	w.wait(t, u.namespace, "jsonpath={.status.phase}=Succeeded", "pod/all")
+	u.onlyKept(t)
+	u.leavesNothing(t)
+}
+
+// with returns the installation with a part of another version.
+func (i installation) with(part string, v version) installation {
+	switch part {
+	case "controller":
+		i.controller = v
+	case "sidecar":
+		i.sidecar = v
+	case "driver":
+		i.driver = v
+	}
+	return i
+}
+
+// An upgrade is an installation that changes, users who do not mind, and what some of them keep.
+type upgrade struct {
+	*world
+
+	churn     *churn
+	namespace string
+	before    held
+	now       installation
+	survivors []string
+}
+
+// held is what COSI has of users: at the store, and beside it.
+type held struct{ Buckets, Users, Objects, Entries []string }
+
+func (w *world) startUpgrade(t *testing.T) *upgrade {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.installed = sync.Once{} // by whoever comes next
+		}
+	})
+	namespace := w.namespace(t, "upgrade")
+	c := w.newChurn(t, namespace)
+	return &upgrade{world: w, churn: c, namespace: namespace, before: w.held(t)}
+}
+
+// held returns what there is now.
+func (w *world) held(t *testing.T) held {
+	t.Helper()
+	var h held
+	store := w.stored(t)
+	for _, b := range store.Buckets {
+		h.Buckets = append(h.Buckets, b.Name)
+	}
+	for _, user := range store.Users {
+		h.Users = append(h.Users, user.Name)
+	}
+	h.Objects = strings.Fields(w.kubectl(t, "get", "buckets.objectstorage.k8s.io", "-o", "name"))
+	h.Entries = strings.Fields(w.kubectl(t, "-n", driverNamespace, "get", "secrets", "-l", "cooper.dev/credential-store", "-o", "name"))
+	return h
+}
+
+// to installs something else and waits until it runs, and until it has served users who came then.
+func (u *upgrade) to(t *testing.T, what string, i installation) {
+	t.Helper()
+	t.Log("install:", what)
+	u.now = i
+	u.roll(t, u.manifestsOf(t, i))
+}
+
+func (u *upgrade) roll(t *testing.T, manifests string) {
+	t.Helper()
+	u.deploy(t, manifests)
+	u.rolledOut(t, systemNamespace)
+	u.rolledOut(t, driverNamespace)
+	u.churn.passes(t)
+}
+
+// keep has a user ask for a bucket who keeps it. Nobody waits for it before the next step.
+func (u *upgrade) keep(t *testing.T) {
+	t.Helper()
+	name := fmt.Sprintf("keeps-%d", len(u.survivors))
+	u.survivors = append(u.survivors, name)
+	claim, access := u.churn.claimAndAccess(name)
+	for _, err := range []error{u.churn.create(t.Context(), claim), u.churn.create(t.Context(), access)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kept waits until what users keep is ready. The last of them gets a Pod then, and all Pods since the first still use their
+// buckets with the credentials that they began with.
+func (u *upgrade) kept(t *testing.T) {
+	t.Helper()
+	for _, name := range u.survivors {
+		u.wait(t, u.namespace, "condition=Provisioned", "bucketclaim/"+name, "bucketaccess/"+name)
+	}
+	last := u.survivors[len(u.survivors)-1]
+	u.pod(t, u.namespace, pod{name: last, environment: last, stay: true}) // it is there already when nobody came
+	for _, name := range u.survivors {
+		u.wait(t, u.namespace, "condition=Ready", "pod/"+name)
+		if got := u.exec(t, u.namespace, name, "/e2e-client", "env"); !strings.Contains(got, "stored and read in") {
+			t.Errorf("the Pod %s says %q", name, got)
+		}
+	}
+}
+
+// newerCRDs installs programs of one version under the CRDs of another with one field more, which somebody sets. It stays.
+func (u *upgrade) newerCRDs(t *testing.T, programs, crds version) {
+	t.Helper()
+	u.crds(t, programs, crds, func(_, properties map[string]any) { properties["tomorrow"] = map[string]any{"type": "string"} })
+	access := "bucketaccess/" + u.survivors[0]
+	u.until(t, func(ctx context.Context) error { // the API server serves other CRDs a moment after it took them
+		_, err := u.try(ctx, "", "-n", u.namespace, "patch", access, "--subresource=status", "--type=merge", `--patch={"status":{"tomorrow":"set"}}`)
+		if err == nil && u.field(t, access, "{.status.tomorrow}") != "set" {
+			err = errors.New("the new field is dropped")
+		}
+		return err
+	})
+	u.kubectl(t, "-n", u.namespace, "annotate", access, "cooper.dev/rotate=once")
+	u.wait(t, u.namespace, `jsonpath={.metadata.annotations.cooper\.dev/delivered-rotation}=once`, "secret/"+u.survivors[0])
+	u.churn.passes(t)
+	if got := u.field(t, access, "{.status.tomorrow}"); got != "set" {
+		t.Errorf("the field that only newer CRDs know is %q", got)
+	}
+}
+
+// olderCRDs installs programs of one version under the CRDs of another with one field less.
+func (u *upgrade) olderCRDs(t *testing.T, programs, crds version) {
+	t.Helper()
+	u.crds(t, programs, crds, func(object, properties map[string]any) {
+		const field, rules = "cleanup", "x-kubernetes-validations"
+		delete(properties, field)
+		object[rules] = slices.DeleteFunc(object[rules].([]any), func(rule any) bool {
+			return strings.Contains(rule.(map[string]any)["rule"].(string), field)
+		})
+	})
+	u.until(t, func(context.Context) error {
+		if got := u.field(t, "bucketaccess/"+u.survivors[0], "{.status.cleanup}"); got != "" {
+			return fmt.Errorf("status.cleanup is still %s", got)
+		}
+		return nil
+	})
+	u.churn.passes(t)
+}
+
+func (u *upgrade) field(t *testing.T, object, path string) string {
+	t.Helper()
+	return u.kubectl(t, "-n", u.namespace, "get", object, "-o", "jsonpath="+path)
+}
+
+// crds installs programs of one version under the CRDs of another, of which that of accesses is changed: the schema of
+// the object, and the properties of its status.
+func (u *upgrade) crds(t *testing.T, programs, crds version, change func(object, properties map[string]any)) {
+	t.Helper()
+	t.Logf("install: the programs of the %s under other CRDs than those of the %s by one field", programs.name, crds.name)
+	manifests := u.manifestsOf(t, all(programs))
+	dir := filepath.Join(manifests, "crds")
+	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(filepath.Join(crds.sources, "deploy", "crds")))); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "objectstorage.k8s.io_bucketaccesses.yaml")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := map[string]any{}
+	if err := yaml.Unmarshal(content, &crd); err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedFieldNoCopy(crd, "spec", "versions")
+	object, _, _ := unstructured.NestedFieldNoCopy(versions.([]any)[0].(map[string]any), "schema", "openAPIV3Schema")
+	properties, found, err := unstructured.NestedFieldNoCopy(object.(map[string]any), "properties", "status", "properties")
+	if !found {
+		t.Fatalf("%s: %v", file, err)
+	}
+	change(object.(map[string]any), properties.(map[string]any))
+	if content, err = yaml.Marshal(crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.roll(t, manifests)
+}
+
+// onlyKept compares what there is with what there was before, and what users keep.
+func (u *upgrade) onlyKept(t *testing.T) {
+	t.Helper()
+	u.churn.settles(t, len(u.survivors))
+	more := u.held(t)
+	for name, lists := range map[string][2][]string{
+		"buckets at the store": {u.before.Buckets, more.Buckets}, "users of the store": {u.before.Users, more.Users},
+		"Buckets": {u.before.Objects, more.Objects}, "Secrets of the credential store": {u.before.Entries, more.Entries},
+	} {
+		if got, want := len(lists[1]), len(lists[0])+len(u.survivors); got != want {
+			t.Errorf("there are %d %s, want %d: before %q, now %q", got, name, want, lists[0], lists[1])
+		}
+	}
+}
+
+// leavesNothing gives back what users kept.
+func (u *upgrade) leavesNothing(t *testing.T) {
+	t.Helper()
+	u.kubectl(t, "-n", u.namespace, "delete", "pods,bucketaccesses,bucketclaims", "--all", "--timeout="+waitTimeout.String())
+	u.survivors = nil
+	u.onlyKept(t)
+	if left := u.kubectl(t, "-n", u.namespace, "get", "secrets", "-o", "name"); left != "" {
+		t.Errorf("Secrets are left: %s", left)
+	}
+}
