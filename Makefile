@@ -76,12 +76,12 @@ node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, wi
 
 .PHONY: e2e-node
 e2e-node: ## install, use, break and repair Cooper on a node of this machine (as root; TESTFLAGS='-run Smoke')
-	@COOPER_FULL=1 COOPER_REQUIRE_NODE=1 go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
+	@COOPER_SOAK=1 COOPER_REQUIRE_NODE=1 go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: e2e-cluster
 e2e-cluster: ## the same on a cluster of yours, which can pull COOPER_REPOSITORY (KUBECONFIG=..., TESTFLAGS=)
 	$(if $(KUBECONFIG),,$(error which cluster? make e2e-cluster KUBECONFIG=...))
-	@COOPER_FULL=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
+	@COOPER_SOAK=1 COOPER_CLUSTER_KUBECONFIG="$(KUBECONFIG)" go test ./e2e/cluster -count=1 -timeout 1h -v $(TESTFLAGS)
 
 .PHONY: soak
 soak: ## test for long: all seeded defects, random operations (COOPER_LIFECYCLE_STEPS=), crashes and outages, s3fake beside real stores

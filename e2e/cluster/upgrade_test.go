@@ -23,7 +23,7 @@ import (
 // every order in which one is first, and the CRDs, while users claim and give back. What they ask for comes, what they
 // have stays and works, and what they give back leaves nothing.
 func TestUpgradeAndDowngrade(t *testing.T) { //nolint:paralleltest // the cluster is one for all
-	fulltest.Only(t, "lifecycle has TestUpgradeDowngradeUpgrade for the CRDs, and tests of skew for the programs")
+	fulltest.Long(t, "lifecycle has TestUpgradeDowngradeUpgrade for the CRDs, and tests of skew for the programs")
 	w := onCluster(t)
 	old := w.older(t)
 	w.install(t)

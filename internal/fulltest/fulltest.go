@@ -42,6 +42,14 @@ func Only(tb testing.TB, reason string) {
 	}
 }
 
+// Long skips the test outside of the soak; reason says what of it the full run has.
+func Long(tb testing.TB, reason string) {
+	tb.Helper()
+	if !Soak() {
+		tb.Skip("left to COOPER_SOAK=1: " + reason)
+	}
+}
+
 // Drawn skips four of five tests that call it in the short run: seed and name draw which. It skips none that -run asks
 // for, and no row of a table, of which Rows makes a choice.
 func Drawn(tb testing.TB) {

@@ -53,6 +53,26 @@ func listed(t *testing.T) []string {
 }
 
 //nolint:paralleltest // it sets variables of the process
+func TestLong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		full, soak string
+		want       bool
+	}{"the short run": {"", "", false}, "the full run": {"1", "", false}, "its rest": {"rest", "", false}, "the soak": {"", "1", true}} {
+		t.Run(name, func(t *testing.T) {
+			run(t, tc.full, tc.soak)
+			ran := false
+			t.Run("a long test", func(t *testing.T) {
+				fulltest.Long(t, "it is long")
+				ran = true
+			})
+			if ran != tc.want || len(listed(t)) > 0 {
+				t.Errorf("ran: want %v, got %v; left to the full run: %v", tc.want, ran, listed(t))
+			}
+		})
+	}
+}
+
+//nolint:paralleltest // it sets variables of the process
 func TestTheShortRunAndTheRestAreTheFullRun(t *testing.T) {
 	matrix := make([]int, 100)
 	for i := range matrix {
