@@ -47,6 +47,7 @@ func TestMetricsAreForWhoMayReadThem(t *testing.T) {
 		"COOPER_METRICS_ADDRESS=" + metrics, "COOPER_METRICS_SECURE=true", "COOPER_HEALTH_ADDRESS=" + health,
 	}, "--leader-elect=false")
 	process.AwaitPage("http://"+health+"/readyz", http.StatusOK, "ok")
+	process.AwaitAddress(metrics) // which is served by somebody else, perhaps later
 	for name, tc := range map[string]struct {
 		token  string
 		status int

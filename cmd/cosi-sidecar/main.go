@@ -142,7 +142,7 @@ func (s *settings) serveStore(ctx context.Context, config *rest.Config) (end fun
 func (s *settings) work(ctx context.Context, config *rest.Config) error {
 	waited, err := serve.Waiting(ctx, s.manager.HealthAddress, "the driver at "+s.connect.Address+" does not respond yet")
 	if err != nil {
-		return serve.Usagef("--health-address: %w", err)
+		return fmt.Errorf("--health-address: %w", err)
 	}
 	driver, err := sidecar.Connect(ctx, s.connect)
 	waited() // the manager serves the same address

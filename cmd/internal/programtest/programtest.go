@@ -154,21 +154,47 @@ func (p *Process) Exit() int {
 // its body. The process must be going to serve it.
 func (p *Process) AwaitPage(url string, status int, text string) string {
 	p.tb.Helper()
+	body := ""
+	p.await(url, func() (err error) {
+		var code int
+		if code, body, err = get(p.tb, url); err != nil || code == status && strings.Contains(body, text) {
+			return err
+		}
+		return fmt.Errorf("want %d with %q, got %d:\n%s", status, text, code, body)
+	})
+	return body
+}
+
+// AwaitAddress waits until the process accepts connections at a TCP address.
+func (p *Process) AwaitAddress(address string) {
+	p.tb.Helper()
+	p.await(address, func() error {
+		connection, err := (&net.Dialer{}).DialContext(p.tb.Context(), "tcp", address)
+		if err != nil {
+			return fmt.Errorf("not served yet: %w", err)
+		}
+		return connection.Close()
+	})
+}
+
+// await tries until there is no error, for waitTimeout at most and as long as the process runs.
+func (p *Process) await(what string, try func() error) {
+	p.tb.Helper()
 	deadline := time.Now().Add(waitTimeout)
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
 	for {
-		code, body, err := get(p.tb, url)
-		if err == nil && code == status && strings.Contains(body, text) {
-			return body
+		err := try()
+		if err == nil {
+			return
 		}
 		select {
 		case <-ticks.C:
 		case <-p.ended:
-			p.tb.Fatalf("%s: it ended with %s:\n%s", url, p.command.ProcessState, p.Output())
+			p.tb.Fatalf("%s: it ended with %s:\n%s", what, p.command.ProcessState, p.Output())
 		}
 		if time.Now().After(deadline) {
-			p.tb.Fatalf("%s: want %d with %q, got %d, %v:\n%s\n%s", url, status, text, code, err, body, p.Output())
+			p.tb.Fatalf("%s: %v\n%s", what, err, p.Output())
 		}
 	}
 }
