@@ -63,6 +63,9 @@ func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for a
 	w.install(t)
 	before := w.claimed(t, "smoke")
 	w.works(t, before, "before")
+	for namespace, budget := range map[string]string{systemNamespace: "cosi-controller", driverNamespace: "cosi-driver-s3"} {
+		w.wait(t, namespace, "jsonpath={.status.currentHealthy}=2", "poddisruptionbudget/"+budget)
+	}
 	w.killPods(t, driverNamespace)
 	w.works(t, before, "after")
 	w.works(t, w.claimed(t, "smoke-later"), "before")

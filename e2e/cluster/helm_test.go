@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// callTime is how long the store takes for the call in whose midst the driver's Pod ends: longer than the driver by
+// itself takes to stop, so that it is cut off if nobody waits for it.
+const callTime = "15s"
+
+// TestHelm makes what kubectl installed two releases of Helm, upgrades, uninstalls and installs them again, with buckets
+// that are used all the time. At the end kubectl installs again.
+func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Only(t, "TestHelm in testenv/system does the same, without Pods")
+	w := onCluster(t)
+	w.install(t)
+	w.installed = sync.Once{} // Helm uninstalls it
+	ns := w.claimed(t, "helm")
+	w.works(t, ns, "by-kubectl")
+
+	h := w.newReleases(t)
+	h.install(t, "--take-ownership")
+	w.works(t, ns, "by-helm")
+	h.showsMetricsToWhomMay(t, ns)
+	h.upgrade(t, h.driver, "--set=replicas=1", "--set=sidecar.args={--rpc-timeout=50s}")
+	h.sidecars(t, "[--rpc-timeout=50s]")
+	h.endsWithItsCalls(t, w.claimed(t, "helm-revoked"))
+
+	h.install(t)
+	h.refusesToGo(t, ns)
+	h.run(t, h.driver, "uninstall", "--wait", "--no-hooks")
+	h.run(t, h.controller, "uninstall", "--wait", "--no-hooks")
+	h.install(t) // with what is there
+	w.works(t, ns, "installed-again")
+	w.works(t, w.claimed(t, "helm-later"), "new")
+
+	for _, namespace := range []string{ns, "helm-later", "helm-revoked"} {
+		w.kubectl(t, "-n", namespace, "delete", "bucketaccesses,bucketclaims", "--all", "--timeout="+waitTimeout.String())
+	}
+	h.goes(t)
+	w.install(t)
+}
+
+// A release is an installation of a chart, with values in a file.
+type release struct{ name, chart, namespace, values string }
+
+// releases are what Helm installs.
+type releases struct {
+	*world
+
+	program            string
+	env                []string
+	controller, driver release
+}
+
+// newReleases builds Helm and writes what an administrator says to it.
+func (w *world) newReleases(t *testing.T) *releases {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "bash", "hack/helm.sh")
+	build.Dir = root
+	path, err := build.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	of := func(name string) string {
+		return fmt.Sprintf("{repository: %s/%s, tag: %s}", repository(), name, cmp.Or(os.Getenv("COOPER_TAG"), "dev"))
+	}
+	values := map[string]string{
+		"controller.yaml": "image: " + of("cosi-controller"),
+		"driver.yaml": "sidecar: {image: " + of("cosi-sidecar") + "}\nnetworkPolicy: {backend: {ports: [9000]}}\ndriver:\n  image: " +
+			of("cosi-driver-s3") + "\n  config: |" + strings.ReplaceAll(driverConfig, "\n", "\n    "),
+	}
+	for name, content := range values {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &releases{
+		world: w, program: strings.TrimSpace(string(path)),
+		env:        append(os.Environ(), "KUBECONFIG="+w.kubeconfig, "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir, "HELM_DATA_HOME="+dir),
+		controller: release{"cosi-controller", "deploy/charts/cosi-controller", systemNamespace, filepath.Join(dir, "controller.yaml")},
+		driver:     release{"cosi-driver-s3", "deploy/charts/cosi-driver", driverNamespace, filepath.Join(dir, "driver.yaml")},
+	}
+}
+
+// try runs Helm on a release, and returns what it said.
+func (h *releases) try(ctx context.Context, r release, command string, args ...string) (string, error) {
+	args = append([]string{command, r.name, "--namespace=" + r.namespace, "--timeout=" + waitTimeout.String()}, args...)
+	cmd := exec.CommandContext(ctx, h.program, args...)
+	cmd.Dir, cmd.Env = root, h.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("helm %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out), nil
+}
+
+// run is try for what must succeed.
+func (h *releases) run(t *testing.T, r release, command string, args ...string) {
+	t.Helper()
+	if _, err := h.try(t.Context(), r, command, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upgrade installs a release, or changes it, and waits for its Pods.
+func (h *releases) upgrade(t *testing.T, r release, args ...string) {
+	t.Helper()
+	h.run(t, r, "upgrade", append([]string{r.chart, "--install", "--wait", "--values=" + r.values}, args...)...)
+}
+
+func (h *releases) install(t *testing.T, args ...string) {
+	t.Helper()
+	h.upgrade(t, h.controller, args...)
+	h.upgrade(t, h.driver, args...)
+}
+
+// sidecars waits until these are the arguments of the sidecars of the driver's Pods, a list in brackets for each.
+func (h *releases) sidecars(t *testing.T, want string) {
+	t.Helper()
+	h.until(t, func(ctx context.Context) error {
+		got, err := h.world.try(ctx, "", "-n", driverNamespace, "get", "pods", "-o", "jsonpath={range .items[*]}[{.spec.containers[*].args[*]}]{end}")
+		if err == nil && got != want {
+			err = fmt.Errorf("the arguments of the sidecars are %q, want %q", got, want)
+		}
+		return err
+	})
+}
+
+// showsMetricsToWhomMay reads the controller's metrics with and without a token.
+func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
+	t.Helper()
+	const binding = "cooper-e2e-metrics"
+	token := func(account string) string {
+		h.kubectl(t, "-n", namespace, "create", "serviceaccount", account)
+		return "Bearer " + strings.TrimSpace(h.kubectl(t, "-n", namespace, "create", "token", account))
+	}
+	somebody, prometheus := token("somebody"), token("prometheus")
+	t.Cleanup(func() {
+		if _, err := h.world.try(context.WithoutCancel(t.Context()), "", "delete", "clusterrolebinding", binding); err != nil {
+			t.Error(err)
+		}
+	})
+	h.kubectl(t, "create", "clusterrolebinding", binding, "--clusterrole=cosi-metrics-reader", "--serviceaccount="+namespace+":prometheus")
+	url := "https://" + h.reach(t, systemNamespace, "deployment/cosi-controller", "8080") + "/metrics"
+	// Nobody signed the certificate, as the chart says.
+	unsigned := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // that is what is tried
+	for who, want := range map[string]int{"": http.StatusUnauthorized, "Bearer made-up": http.StatusUnauthorized, somebody: http.StatusForbidden} {
+		if got, _, err := ask(t.Context(), unsigned, http.MethodGet, url, "", who); err != nil || got != want {
+			t.Errorf("metrics for %.9q: %d, %v, want %d", who, got, err, want)
+		}
+	}
+	h.until(t, func(ctx context.Context) error { // the API server may not know the binding yet
+		got, text, err := ask(ctx, unsigned, http.MethodGet, url, "", prometheus)
+		if err == nil && (got != http.StatusOK || !strings.Contains(text, "\ngo_info{")) {
+			err = fmt.Errorf("metrics for an account that may read them: %d %.100s", got, text)
+		}
+		return err
+	})
+}
+
+// endsWithItsCalls takes away all Pods of the driver while a credential is being revoked: it is, and the access goes,
+// though no sidecar is left.
+func (h *releases) endsWithItsCalls(t *testing.T, namespace string) {
+	t.Helper()
+	faults := "http://" + h.reach(t, storeNamespace, "service/s3", "9000") + "/_cooper/faults"
+	administrator := "Basic " + base64.StdEncoding.EncodeToString([]byte(rootID+":"+rootKey))
+	plan := "rules: [{operation: iam:DeleteAccessKey, effect: delay, latency: " + callTime + ", times: 1}]"
+	if got, text, err := ask(t.Context(), http.DefaultClient, http.MethodPut, faults, plan, administrator); err != nil || got != http.StatusNoContent {
+		t.Fatalf("make the store slow: %d %s %v", got, text, err)
+	}
+	h.kubectl(t, "-n", namespace, "delete", "bucketaccess", "sample", "--wait=false")
+	h.until(t, func(ctx context.Context) error {
+		_, text, err := ask(ctx, http.DefaultClient, http.MethodGet, faults, "", administrator)
+		if err == nil && !strings.Contains(text, `"hits": 1`) {
+			err = fmt.Errorf("nothing is revoked yet: %s", text)
+		}
+		return err
+	})
+	h.upgrade(t, h.driver, "--set=replicas=0")
+	h.sidecars(t, "")
+	h.kubectl(t, "-n", namespace, "wait", "--for=delete", "bucketaccess/sample", "--timeout="+waitTimeout.String())
+}
+
+// refusesToGo uninstalls, and is told what is left.
+func (h *releases) refusesToGo(t *testing.T, namespace string) {
+	t.Helper()
+	for r, left := range map[release]string{h.driver: "BucketAccess", h.controller: "BucketClaim"} {
+		said, err := h.try(t.Context(), r, "uninstall")
+		if err == nil {
+			t.Fatalf("the release %s went, with all that is left:\n%s", r.name, said)
+		}
+		for _, want := range []string{left + " " + namespace + "/sample\n", " of claim " + namespace + "/sample, ", "Delete the accesses and then the claims"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the refusal to uninstall %s lacks %q:\n%s", r.name, want, said)
+			}
+		}
+		h.rolledOut(t, r.namespace)
+	}
+}
+
+// goes uninstalls when nothing is left. The CRDs stay until somebody deletes them, as the page of Helm says.
+func (h *releases) goes(t *testing.T) {
+	t.Helper()
+	for _, r := range []release{h.driver, h.controller} {
+		h.run(t, r, "uninstall", "--wait")
+		if left := h.kubectl(t, "-n", r.namespace, "get", "deployments,jobs,poddisruptionbudgets,networkpolicies", "-o", "name"); left != "" {
+			t.Errorf("the release %s left %s", r.name, left)
+		}
+	}
+	crds := slices.DeleteFunc(strings.Fields(h.kubectl(t, "get", "crd", "-o", "name")), func(name string) bool {
+		return !strings.HasSuffix(name, ".objectstorage.k8s.io")
+	})
+	if len(crds) != 5 {
+		t.Errorf("the CRDs that stay are %q, want five", crds)
+	}
+	if h.node != nil { // nobody else's
+		h.kubectl(t, append([]string{"delete", "--timeout=" + waitTimeout.String()}, crds...)...)
+	}
+}
+
+// reach leads from this machine to a port of a Service or Deployment, until the test ends, and returns the address here.
+func (w *world) reach(t *testing.T, namespace, what, port string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	cmd := exec.CommandContext(ctx, w.program, "-n", namespace, "port-forward", what, ":"+port)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	address, _, found := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " -> ")
+	if err != nil || !found {
+		t.Fatalf("kubectl port-forward says %q, %v", line, err)
+	}
+	return address
+}
+
+// ask sends a request and returns the status and the text of the response.
+func ask(ctx context.Context, with *http.Client, method, url, body, authorization string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := with.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	content, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(content), errors.Join(err, response.Body.Close())
+}
