@@ -90,8 +90,11 @@ func (l *look) buckets(ctx context.Context) error {
 	return pages(ctx, l.client, "", func() *cosiapi.BucketList { return &cosiapi.BucketList{} }, func(list *cosiapi.BucketList) {
 		for _, bucket := range list.Items {
 			if l.driver == "" || bucket.Spec.DriverName == l.driver {
-				of := bucket.Spec.BucketClaimRef
-				l.foundBuckets = append(l.foundBuckets, fmt.Sprintf("%s of claim %s/%s, deletionPolicy %s", bucket.Name, of.Namespace, of.Name, bucket.Spec.DeletionPolicy))
+				of, state := bucket.Spec.BucketClaimRef, ""
+				if bucket.DeletionTimestamp != nil {
+					state = ", being deleted"
+				}
+				l.foundBuckets = append(l.foundBuckets, fmt.Sprintf("%s of claim %s/%s, deletionPolicy %s%s", bucket.Name, of.Namespace, of.Name, bucket.Spec.DeletionPolicy, state))
 			}
 		}
 	})
@@ -139,7 +142,8 @@ func (l *look) verdict() error {
 		}
 	}
 	text.WriteString("Delete the accesses and then the claims, and wait until they are gone. A Bucket with deletionPolicy Retain stays after its claim:\n" +
-		"kubectl delete buckets.objectstorage.k8s.io NAME leaves the bucket and its data in the store. To leave all as it is, with credentials that\n" +
+		"kubectl delete buckets.objectstorage.k8s.io NAME leaves the bucket and its data in the store. Why one that is being deleted is still there,\n" +
+		"for instance because it is not empty, is said by kubectl describe buckets.objectstorage.k8s.io NAME. To leave all as it is, with credentials that\n" +
 		"work on and objects that cannot be deleted until it is installed again: helm uninstall --no-hooks")
 	return errors.New(text.String())
 }

@@ -41,6 +41,15 @@ func TestCheck(t *testing.T) {
 			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: "photos"},
 		},
 	})
+	full := &cosiapi.Bucket{
+		ObjectMeta: metav1.ObjectMeta{Name: "bucket-2", Finalizers: []string{"example.com/full"}},
+		Spec: cosiapi.BucketSpec{
+			DriverName: "a.example.com", DeletionPolicy: cosiapi.DeletionPolicyDelete,
+			BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: "gone"},
+		},
+	}
+	env.Create(full)
+	env.Delete(full)
 	access := &cosiapi.BucketAccess{
 		ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "reader"},
 		Spec: cosiapi.BucketAccessSpec{
@@ -60,7 +69,7 @@ func TestCheck(t *testing.T) {
 		lacks []string
 	}{
 		"COSI":                              {uninstall.Options{}, []string{"without COSI", claimed, bucket, granted, "helm uninstall --no-hooks"}, nil},
-		"the driver of the Bucket":          {uninstall.Options{Driver: "a.example.com"}, []string{"the driver a.example.com", bucket}, []string{claimed, granted}},
+		"the driver of the Bucket":          {uninstall.Options{Driver: "a.example.com"}, []string{"the driver a.example.com", bucket + "\n", "Bucket bucket-2 of claim " + namespace + "/gone, deletionPolicy Delete, being deleted\n"}, []string{claimed, granted}},
 		"the driver of the access":          {uninstall.Options{Driver: "b.example.com"}, []string{granted}, []string{claimed, bucket}},
 		"a driver of nothing":               {uninstall.Options{Driver: "c.example.com"}, nil, []string{"left"}},
 		"a driver of some namespaces":       {uninstall.Options{Driver: "b.example.com", Namespaces: []string{namespace}}, nil, []string{"left"}},
