@@ -30,7 +30,7 @@ const callTime = "15s"
 // TestHelm makes what kubectl installed two releases of Helm, upgrades, uninstalls and installs them again, with buckets
 // that are used all the time. At the end kubectl installs again.
 func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for all
-	fulltest.Only(t, "TestHelm in testenv/system does the same, without Pods")
+	fulltest.Long(t, "TestHelm in testenv/system does the same, without Pods")
 	w := onCluster(t)
 	w.install(t)
 	w.installed = sync.Once{} // Helm uninstalls it
@@ -166,7 +166,7 @@ func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 	h.kubectl(t, "create", "clusterrolebinding", binding, "--clusterrole=cosi-metrics-reader", "--serviceaccount="+namespace+":prometheus")
 	url := "https://" + h.reach(t, systemNamespace, "deployment/cosi-controller", "8080") + "/metrics"
 	// Nobody signed the certificate, as the chart says.
-	unsigned := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // that is what is tried
+	unsigned := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	// The status for a token that the API server does not take is controller-runtime's.
 	for who, want := range map[string]int{"": http.StatusUnauthorized, "Bearer made-up": http.StatusInternalServerError, somebody: http.StatusForbidden} {
 		if got, _, err := ask(t.Context(), unsigned, http.MethodGet, url, "", who); err != nil || got != want {
