@@ -71,41 +71,6 @@ func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for a
 	w.works(t, w.claimed(t, "smoke-later"), "before")
 }
 
-// TestKilledPods kills each part in turn. What users have stays, and what they ask for comes.
-func TestKilledPods(t *testing.T) { //nolint:paralleltest // the cluster is one for all
-	fulltest.Only(t, "TestSmoke does a part of it")
-	w := onCluster(t)
-	w.install(t)
-	ns := w.claimed(t, "killed")
-	for _, part := range []string{systemNamespace, driverNamespace} { //nolint:paralleltest // one after the other
-		t.Run(part, func(t *testing.T) {
-			w.killPods(t, part)
-			w.works(t, ns, "after-"+part)
-			w.works(t, w.claimed(t, "killed-"+part), "new")
-		})
-	}
-}
-
-// TestKubeletRestarts restarts the kubelet: Pods run on, and new ones come.
-func TestKubeletRestarts(t *testing.T) { //nolint:paralleltest // the cluster is one for all
-	fulltest.Only(t, "it is Kubernetes that is tried, more than Cooper")
-	w := onNode(t)
-	w.install(t)
-	ns := w.claimed(t, "kubelet")
-	w.pod(t, ns, pod{name: "stays", environment: "sample-credentials", stay: true})
-	w.wait(t, ns, "condition=Ready", "pod/stays")
-	if err := w.node.RestartKubelet(); err != nil {
-		t.Fatal(err)
-	}
-	w.works(t, ns, "after")
-	if got := w.exec(t, ns, "stays", "/e2e-client", "env"); !strings.Contains(got, "stored and read in") {
-		t.Errorf("the Pod that ran on says %q", got)
-	}
-	if got := w.kubectl(t, "-n", ns, "get", "pod", "stays", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"); got != "0" {
-		t.Errorf("the Pod restarted %s times", got)
-	}
-}
-
 // claimed makes a namespace with the claim and the access of the tutorial, which are provisioned. They go before it.
 func (w *world) claimed(t *testing.T, name string) string {
 	t.Helper()
@@ -129,8 +94,8 @@ type pod struct {
 	// environment is a Secret that it has as environment; mounts are Secrets that it has as files.
 	environment string
 	mounts      []string
-	// stay makes it run on.
-	stay bool
+	// stay makes it run on; again makes it use them all the time.
+	stay, again bool
 }
 
 // pod creates a Pod as the restricted standard wants it.
@@ -146,8 +111,11 @@ func (w *world) pod(t *testing.T, namespace string, p pod) {
 		volumes = append(volumes, fmt.Sprintf("{name: %s, secret: {secretName: %[1]s}}", secret))
 		mounts = append(mounts, fmt.Sprintf("{name: %s, mountPath: /secrets/%[1]s}", secret))
 	}
-	if p.stay {
+	switch {
+	case p.stay:
 		args = append(args, "stay")
+	case p.again:
+		args = append(args, "again")
 	}
 	list := func(items []string) string { return "[" + strings.Join(items, ", ") + "]" }
 	w.apply(t, namespace, fmt.Sprintf(`

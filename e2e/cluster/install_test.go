@@ -52,6 +52,8 @@ spec:
           env:
             - {name: COOPER_ROOT_ACCESS_KEY_ID, value: ROOT_ID}
             - {name: COOPER_ROOT_SECRET_ACCESS_KEY, value: ROOT_KEY}
+            # It fetches the keys of the tokens of service accounts from the API server.
+            - {name: SSL_CERT_FILE, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt}
           readinessProbe: {httpGet: {path: /_cooper/health, port: 9000}, periodSeconds: 1}
           volumeMounts: [{name: data, mountPath: /data}]
       securityContext: {fsGroup: 65532}

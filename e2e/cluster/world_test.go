@@ -7,6 +7,7 @@ package cluster_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,10 +100,10 @@ func onNode(t *testing.T) *world {
 }
 
 func newWorld(ctx context.Context) (*world, error) {
+	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
 	if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
 		return &world{program: "kubectl", kubeconfig: kubeconfig}, nil
 	}
-	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
 	n, err := node.Start(ctx, node.Options{Progress: os.Stderr})
 	if err != nil {
 		return nil, err
@@ -112,13 +113,24 @@ func newWorld(ctx context.Context) (*world, error) {
 	if err := n.WriteKubeconfig(w.kubeconfig); err != nil {
 		return w, err
 	}
-	archives := filepath.Join(n.Dir(), "images")
-	build := exec.CommandContext(ctx, "go", "run", "./hack/images", "-archives="+archives, "-client", "-only="+images)
+	return w, w.load(ctx, images)
+}
+
+// load builds images of these names, with commas between them, and gives them to the node. Another cluster pulls them.
+func (w *world) load(ctx context.Context, names string) error {
+	if w.node == nil {
+		return nil
+	}
+	archives, err := os.MkdirTemp(w.node.Dir(), "images-")
+	if err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "run", "./hack/images", "-archives="+archives, "-client", "-only="+names)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return w, fmt.Errorf("build images: %w\n%s", err, out)
+		return fmt.Errorf("build images: %w\n%s", err, out)
 	}
-	return w, n.LoadImages(ctx, archives)
+	return errors.Join(w.node.LoadImages(ctx, archives), os.RemoveAll(archives))
 }
 
 // try runs kubectl as an administrator and returns what it printed.
@@ -188,21 +200,34 @@ func (w *world) exec(t *testing.T, namespace, pod string, command ...string) str
 // killPods ends the Pods of a namespace at once, as a node that dies does, and waits until as many others are ready.
 func (w *world) killPods(t *testing.T, namespace string) {
 	t.Helper()
-	killed := strings.Fields(w.kubectl(t, "-n", namespace, "get", "pods", "-o", "name"))
-	w.kubectl(t, append([]string{"-n", namespace, "delete", "--force", "--grace-period=0"}, killed...)...)
-	var others []string
+	w.replace(t, namespace, w.pods(t, namespace), "--force", "--grace-period=0")
+}
+
+// pods returns the Pods of a namespace as kubectl names them, such as pod/a.
+func (w *world) pods(t *testing.T, namespace string) []string {
+	t.Helper()
+	return strings.Fields(w.kubectl(t, "-n", namespace, "get", "pods", "-o", "name"))
+}
+
+// replace deletes Pods with arguments of kubectl delete, and waits until the namespace has as many that are ready as it
+// had before.
+func (w *world) replace(t *testing.T, namespace string, gone []string, how ...string) {
+	t.Helper()
+	before := len(w.pods(t, namespace))
+	w.kubectl(t, append(append([]string{"-n", namespace, "delete"}, how...), gone...)...)
+	var now []string
 	w.until(t, func(ctx context.Context) error {
 		out, err := w.try(ctx, "", "-n", namespace, "get", "pods", "-o", "name")
 		if err != nil {
 			return err
 		}
-		others = strings.Fields(out)
-		if len(others) < len(killed) || slices.ContainsFunc(others, func(pod string) bool { return slices.Contains(killed, pod) }) {
-			return fmt.Errorf("the Pods are %q, %q were killed", others, killed)
+		now = strings.Fields(out)
+		if len(now) < before || slices.ContainsFunc(now, func(pod string) bool { return slices.Contains(gone, pod) }) {
+			return fmt.Errorf("the Pods are %q, %q were deleted", now, gone)
 		}
 		return nil
 	})
-	w.wait(t, namespace, "condition=Ready", others...)
+	w.wait(t, namespace, "condition=Ready", now...)
 }
 
 // rolledOut waits until every Deployment of a namespace is as it should be.
@@ -237,6 +262,7 @@ func (w *world) report(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, args := range [][]string{
 		{"get", "pods", "-A", "-o", "wide"},
+		{"describe", "pods", "-A", "-l", "app.kubernetes.io/part-of=cosi"},
 		{"get", "bucketclaims,bucketaccesses,buckets", "-A"},
 		{"get", "events", "-A", "--sort-by=.lastTimestamp"},
 		{"-n", "cosi-system", "logs", "-l", "app.kubernetes.io/part-of=cosi", "--all-containers", "--tail=15"},

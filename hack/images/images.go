@@ -65,15 +65,18 @@ func command(name string, state ...string) image {
 	}
 }
 
-// clients returns the image that tests on clusters use buckets with. It is not published.
+// clients returns the images that tests on clusters use buckets with. They are not published.
 func clients() []image {
-	const name = "e2e-client"
-	return []image{{
+	return []image{client("e2e-client"), client("e2e-identity")}
+}
+
+func client(name string) image {
+	return image{
 		name: name, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
 		lay: func(ctx context.Context, root, arch string) error {
 			return compileIn(ctx, "./e2e/cluster", name, root, arch)
 		},
-	}}
+	}
 }
 
 // compile builds a command of ours, static and without traces of this machine.

@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it; only our own programs are built for another than this machine's")
 	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
 	flag.StringVar(&o.archives, "archives", "", "directory that gets a file of each image, in place of Docker")
-	flag.BoolVar(&o.client, "client", false, "build also the image by which tests on clusters use buckets")
+	flag.BoolVar(&o.client, "client", false, "build also the images by which tests on clusters use buckets")
 	flag.BoolVar(&o.stage, "stage", false, "lay out the files below dist/images for the Dockerfile, and leave Docker alone")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -4,11 +4,16 @@
 // what Pods get from access Secrets, and an ordinary client of S3. Its arguments are
 // where the keys of Secrets are: "env" for the environment, otherwise a directory.
 // It stores an object in each bucket, reads it, and says so. With "stay" for the
-// last argument it then waits until it is told to end.
+// last argument it then waits until it is told to end; with "again" it begins again
+// and again until then, and says what failed.
+//
+// "fill FILE" writes until the file's volume is full, "remove FILE" makes room.
+// Without arguments it fails, as a program that crashes does.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -17,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -32,16 +38,72 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, sources []string) error {
-	for _, source := range sources {
-		if source == "stay" {
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("it is not said where Secrets are")
+	}
+	last := len(args) - 1
+	switch {
+	case args[0] == "fill" && last == 1:
+		return fill(args[1])
+	case args[0] == "remove" && last == 1:
+		return os.Remove(args[1])
+	case args[last] == "again":
+		again(ctx, args[:last])
+		return nil
+	case args[last] == "stay":
+		err := useAll(ctx, args[:last])
+		if err == nil {
 			<-ctx.Done()
-			return nil
 		}
+		return err
+	default:
+		return useAll(ctx, args)
+	}
+}
+
+func useAll(ctx context.Context, sources []string) error {
+	for _, source := range sources {
 		if err := use(ctx, source); err != nil {
 			return fmt.Errorf("%s: %w", source, err)
 		}
 	}
+	return nil
+}
+
+// interval is how often a workload uses its buckets that does so again and again.
+const interval = 200 * time.Millisecond
+
+func again(ctx context.Context, sources []string) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		if err := useAll(ctx, sources); err != nil && ctx.Err() == nil {
+			fmt.Println("failed:", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// fill writes until that fails.
+func fill(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	const block = 4096
+	for err == nil {
+		_, err = file.Write(make([]byte, block))
+	}
+	_ = file.Close() // its end is missing anyway
+	if !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	fmt.Println("full")
 	return nil
 }
 

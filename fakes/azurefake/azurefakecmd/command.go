@@ -53,7 +53,7 @@ func Prepare(flags *pflag.FlagSet) func(ctx context.Context, stdout, stderr io.W
 }
 
 func (o *options) settings() (azurefake.Options, error) {
-	out := azurefake.Options{Dir: o.Data, Past: o.Past, Domains: o.domains, Versioning: o.versioning, Deletion: o.deletion}
+	out := azurefake.Options{Dir: o.Data, Past: o.Past, Domains: o.domains, Versioning: o.versioning, Deletion: o.deletion, Now: o.Now}
 	for _, name := range o.accounts {
 		out.Accounts = append(out.Accounts, azurefake.Account{Name: name, SharedKeyOff: o.sharedKeyOff})
 	}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
 )
@@ -25,8 +27,9 @@ const maxPlan = 1 << 20
 //	GET    /_cooper/inventory   what the fake holds, as JSON
 //	GET    /_cooper/calls       every call so far, as JSON; DELETE forgets them
 //	GET    /_cooper/faults      the fault plan in force, with how often each rule matched and hit; PUT replaces it (YAML or JSON), DELETE removes it
+//	PUT    /_cooper/clock       says how far the fake's clock is ahead of the machine's, such as -1m
 //	GET    /_cooper/operations  the names that rules may use, as JSON
-func withAdmin(fake Fake, guard Guard) http.Handler {
+func withAdmin(fake Fake, guard Guard, clock *atomic.Int64) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+AdminPrefix+"health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
 	mux.HandleFunc("GET "+AdminPrefix+"inventory", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Inventory()) })
@@ -41,6 +44,7 @@ func withAdmin(fake Fake, guard Guard) http.Handler {
 		reply(w, map[string]any{"rules": guard.Faults.State()})
 	})
 	mux.HandleFunc("GET "+AdminPrefix+"operations", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Operations) })
+	mux.HandleFunc("PUT "+AdminPrefix+"clock", func(w http.ResponseWriter, r *http.Request) { putClock(clock, w, r) })
 	mux.HandleFunc("PUT "+AdminPrefix+"faults", func(w http.ResponseWriter, r *http.Request) { putFaults(guard.Faults, w, r) })
 	mux.HandleFunc("DELETE "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) {
 		guard.Faults.Clear()
@@ -81,6 +85,24 @@ func putFaults(faults *fault.Injector, w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// maxClock bounds the text of a duration.
+const maxClock = 64
+
+func putClock(clock *atomic.Int64, w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxClock))
+	if err != nil {
+		http.Error(w, "read the clock: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	ahead, err := time.ParseDuration(string(raw))
+	if err != nil {
+		http.Error(w, "the clock must be a duration such as -1m: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	clock.Store(int64(ahead))
 	w.WriteHeader(http.StatusNoContent)
 }
 

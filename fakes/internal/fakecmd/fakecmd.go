@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -60,6 +61,9 @@ type Flags struct {
 	Hosts []string
 
 	name string
+	// ahead is how far the fake's clock is ahead of the machine's.
+	ahead   time.Duration
+	current atomic.Int64 // ahead, as it is now
 	// temporary are the files that Place made and Serve removes.
 	temporary []string
 }
@@ -73,8 +77,12 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.BoolVar(&f.Past, "past", false, "keep how everything was, which fault rules with the effect stale return")
 	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a CA made for it")
 	flags.StringVar(&f.CAFile, "ca-file", "", "where --tls writes the CA's certificate (default ca.pem in --data, or a temporary file)")
+	flags.DurationVar(&f.ahead, "clock", 0, "how far its clock is ahead of the machine's; negative if it is behind")
 	flags.StringSliceVar(&f.Hosts, "tls-host", nil, "further host names or IP addresses for the certificate of --tls")
 }
+
+// Now is the fake's clock: the machine's, as far off as --clock or the admin endpoint say.
+func (f *Flags) Now() time.Time { return time.Now().Add(time.Duration(f.current.Load())) }
 
 // Serve serves the fake until the context ends, and closes it. It calls ready with the URL once the port is open and
 // before the first request is served; ready prints how to reach the fake. Then Serve prints the line that says so.
@@ -92,6 +100,7 @@ func (f *Flags) tidy() error {
 }
 
 func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
+	f.current.Store(int64(f.ahead))
 	if err := f.loadFaults(guard.Faults); err != nil {
 		return err
 	}
@@ -107,7 +116,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := &http.Server{Handler: withAdmin(fake, guard), TLSConfig: config, ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: withAdmin(fake, guard, &f.current), TLSConfig: config, ReadHeaderTimeout: time.Minute}
 	done := make(chan error, 1)
 	go func() { done <- endpoint.Serve(srv, listener) }()
 	fmt.Fprintf(stdout, "# ready: health, inventory, calls and faults under %s%s\n", url, AdminPrefix)

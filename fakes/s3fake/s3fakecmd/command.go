@@ -47,7 +47,7 @@ func (o *options) run(ctx context.Context, stdout, _ io.Writer) error {
 	}
 	server, err := s3fake.New(s3fake.Options{
 		Region: o.region, AccountID: o.account, RootAccessKeyID: o.rootKeyID, RootSecretAccessKey: o.rootSecret,
-		Dir: o.Data, Past: o.Past, Domains: o.domains, OpenBuckets: o.openBuckets, KMSKeys: o.kmsKeys,
+		Dir: o.Data, Past: o.Past, Domains: o.domains, OpenBuckets: o.openBuckets, KMSKeys: o.kmsKeys, Now: o.Now,
 	})
 	if err != nil {
 		return err

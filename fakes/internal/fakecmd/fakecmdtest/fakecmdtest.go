@@ -254,6 +254,12 @@ func (a Admin) TestAdmin(t *testing.T, create Create) {
 	if err := create.Do(); err == nil || !strings.Contains(err.Error(), create.Code) {
 		t.Errorf("the fault did not hit: %v", err)
 	}
+	a.Expect(t, "PUT", "clock", "late", http.StatusBadRequest, "such as -1m")
+	a.Expect(t, "PUT", "clock", "-48h", http.StatusNoContent, "")
+	if err := create.Do(); err == nil {
+		t.Error("a request that was signed in two days is served")
+	}
+	a.Expect(t, "PUT", "clock", "0s", http.StatusNoContent, "")
 	if err := create.Do(); err != nil {
 		t.Errorf("after the fault: %v", err)
 	}

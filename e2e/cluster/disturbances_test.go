@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// page is written by TestDisturbances when COOPER_UPDATE is set.
+const page = root + "/docs/reference/disturbances.md"
+
+const pageHead = `# Disturbances
+
+<!-- Written by COOPER_UPDATE=1 make e2e-node TESTFLAGS='-run Disturbances'; do not edit. -->
+
+What was done to Cooper on [a node](../adr/0041-node.md) while users asked for a bucket and an access each second, gave one of
+three back, and a Pod used its bucket five times a second. After each row the test saw that everybody had what they had
+asked for, that the store had one bucket for each claim and one account with one key for each access and nothing else, that
+Secrets which were there before were as before, that a Pod could use each bucket, that the Pod which used its bucket all the
+time was never refused and never restarted, and that nothing was left when all of it was given back.
+
+"Lasted" is from the first thing that was done to the last; "right again" is from then until everybody had what they had asked for,
+one of them only then. Seconds are those of a machine with two cores; they are no promise.
+
+| what was done | lasted | what users saw | right again |
+|---|---|---|---|
+`
+
+// A disturbance is what happens to a cluster.
+type disturbance struct {
+	// name is that of its test; what is its row of the page.
+	name, what string
+	// driver is the name of the driver that the users use; install makes it be there, if it is not the usual one.
+	driver  string
+	install func(*testing.T, *world)
+	// onNode says that it takes a node of this machine.
+	onNode bool
+	// do returns when it is over, if not what follows from it.
+	do func(*testing.T, *load)
+}
+
+// disturbances are the rows of the page, in order.
+func disturbances() []disturbance {
+	return []disturbance{
+		{name: "killed-in-turn", what: "Each Pod of controller and driver is killed, one after the other", do: killInTurn},
+		{name: "killed-at-once", what: "All Pods of controller and driver are killed at once", do: killAll},
+		{name: "drained", what: "`kubectl drain` of the node, as to Cooper's Pods, then `kubectl uncordon`", onNode: true, do: drain},
+		{name: "kubelet", what: "The kubelet restarts", onNode: true, do: restartKubelet},
+		{name: "controller-leader", what: "The leader of the controller is deleted, three times", do: handOver(systemNamespace, "cosi-controller")},
+		{name: "driver-leader", what: "The leader of two Pods of the driver is deleted, three times", do: handOverDriver},
+		{name: "bad-image", what: "A new image of the driver crashes three times, then the former one is back (`strategy: RollingUpdate`)", do: badImage(appsv1.RollingUpdateDeploymentStrategyType)},
+		{name: "bad-image-alone", what: "The same with `strategy: Recreate`, so that there is no other Pod of the driver", do: badImage(appsv1.RecreateDeploymentStrategyType)},
+		{name: "full-disk", what: "The volume in which the driver keeps its credentials (`--credential-store=directory:`) is full, then it has room", driver: diskDriver, install: installOnSmallDisk, do: fillDisk},
+		{name: "clock", what: "The store's clock is a minute ahead of the cluster's, then a minute behind, then right", do: changeClock},
+	}
+}
+
+// TestDisturbances does them all under load: nothing is lost, nothing is there twice, nothing is stuck.
+func TestDisturbances(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Long(t, "TestSmoke kills Pods")
+	w := onCluster(t)
+	w.install(t)
+	var rows []string
+	for _, d := range disturbances() { //nolint:paralleltest // one after the other
+		t.Run(d.name, func(t *testing.T) {
+			if d.onNode {
+				onNode(t)
+			}
+			rows = append(rows, w.disturb(t, d))
+		})
+	}
+	if os.Getenv("COOPER_UPDATE") == "" || t.Failed() {
+		return
+	}
+	if len(rows) != len(disturbances()) {
+		t.Fatalf("%d of %d disturbances were tried: the page needs all", len(rows), len(disturbances()))
+	}
+	if err := os.WriteFile(page, []byte(pageHead+strings.Join(rows, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestThePageHasTheDisturbances needs no node: the figures are another run's, the rows are these.
+func TestThePageHasTheDisturbances(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, ok := strings.CutPrefix(string(content), pageHead)
+	if !ok {
+		t.Errorf("the page begins otherwise than it is written")
+	}
+	var want, got []string
+	for _, d := range disturbances() {
+		want = append(want, d.what)
+	}
+	for line := range strings.Lines(rest) {
+		what, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		got = append(got, what)
+	}
+	if !slices.Equal(want, got) {
+		t.Errorf("the page has the rows %q, want %q: COOPER_UPDATE=1 make e2e-node TESTFLAGS='-run Disturbances'", got, want)
+	}
+}
+
+// disturb does it under load, and returns its row.
+func (w *world) disturb(t *testing.T, d disturbance) string {
+	t.Helper()
+	driver := "s3.cooper.dev"
+	if d.install != nil {
+		driver = d.driver
+		d.install(t, w)
+	}
+	l := w.busy(t, d.name, driver)
+	began := time.Now()
+	d.do(t, l)
+	lasted := time.Since(began)
+	after := l.recovered(t)
+	w.rolledOut(t, systemNamespace)
+	w.rolledOut(t, driverNamespace)
+	row := fmt.Sprintf("| %s | %.0f s | %s | %.1f s |\n", d.what, lasted.Seconds(), l.saw(t), after.Seconds())
+	t.Log(row)
+	l.check(t)
+	l.end(t)
+	return row
+}
+
+func killInTurn(t *testing.T, l *load) {
+	t.Helper()
+	for _, namespace := range []string{systemNamespace, driverNamespace} {
+		for _, one := range l.pods(t, namespace) {
+			l.replace(t, namespace, []string{one}, "--force", "--grace-period=0")
+		}
+	}
+}
+
+func killAll(t *testing.T, l *load) {
+	t.Helper()
+	for _, namespace := range []string{systemNamespace, driverNamespace} {
+		l.kubectl(t, "-n", namespace, "delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false")
+	}
+}
+
+// drain ends the Pods of Cooper by evictions. Those that a budget protects go when others have come, which takes another
+// node, or that this one is open again.
+func drain(t *testing.T, l *load) {
+	t.Helper()
+	node := strings.TrimPrefix(strings.TrimSpace(l.kubectl(t, "get", "nodes", "-o", "name")), "node/")
+	budgets := l.kubectl(t, "get", "poddisruptionbudgets", "-A", "-o", "name") != ""
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.try(t.Context(), "", "drain", node, "--pod-selector=app.kubernetes.io/part-of=cosi", "--delete-emptydir-data", "--timeout="+waitTimeout.String())
+		done <- err
+	}()
+	if !budgets {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		done <- nil
+	}
+	for _, namespace := range []string{systemNamespace, driverNamespace} {
+		l.until(t, func(ctx context.Context) error {
+			out, err := l.try(ctx, "", "-n", namespace, "get", "pods", "--field-selector=status.phase=Pending", "-o", "name")
+			if err == nil && out == "" {
+				err = errors.New("no Pod waits for a node")
+			}
+			return err
+		})
+	}
+	l.kubectl(t, "uncordon", node)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func restartKubelet(t *testing.T, l *load) {
+	t.Helper()
+	if err := l.node.RestartKubelet(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.node.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// handOver deletes the holder of a Lease, and waits for another one, three times.
+func handOver(namespace, lease string) func(*testing.T, *load) {
+	return func(t *testing.T, l *load) {
+		t.Helper()
+		const times = 3
+		for range times {
+			former := l.holder(t, lease)
+			l.replace(t, namespace, []string{"pod/" + former}, "--wait=false")
+			l.until(t, func(context.Context) error {
+				if now := l.holder(t, lease); now == former || now == "" {
+					return fmt.Errorf("the Lease %s is held by %q", lease, now)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// holder returns the Pod that holds a Lease.
+func (w *world) holder(t *testing.T, lease string) string {
+	t.Helper()
+	identity := w.kubectl(t, "-n", systemNamespace, "get", "lease", lease, "-o", "jsonpath={.spec.holderIdentity}")
+	name, _, _ := strings.Cut(identity, "_")
+	return name
+}
+
+func handOverDriver(t *testing.T, l *load) {
+	t.Helper()
+	former := l.change(t, driverNamespace, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(2)) })
+	handOver(driverNamespace, "cosi-driver-s3.cooper.dev")(t, l)
+	l.change(t, driverNamespace, func(d *appsv1.Deployment) { d.Spec.Replicas = former.Spec.Replicas })
+}
+
+// badImage gives the driver an image that crashes until it has done so three times, then the former one.
+func badImage(strategy appsv1.DeploymentStrategyType) func(*testing.T, *load) {
+	return func(t *testing.T, l *load) {
+		t.Helper()
+		former := l.begin(t, driverNamespace, func(d *appsv1.Deployment) {
+			d.Spec.Strategy = appsv1.DeploymentStrategy{Type: strategy}
+			container(t, d, "driver").Image = image("e2e-client")
+		})
+		const counts = "jsonpath={.items[*].status['containerStatuses','initContainerStatuses'][*].restartCount}"
+		l.until(t, func(ctx context.Context) error {
+			out, err := l.try(ctx, "", "-n", driverNamespace, "get", "pods", "-o", counts)
+			if err == nil && !slices.Contains(strings.Fields(out), "2") {
+				err = fmt.Errorf("the containers began again %q times", out)
+			}
+			return err
+		})
+		l.begin(t, driverNamespace, func(d *appsv1.Deployment) {
+			d.Spec.Strategy, d.Spec.Template = former.Spec.Strategy, former.Spec.Template
+		})
+	}
+}
+
+const (
+	diskDriver    = "disk.cooper.dev"
+	diskNamespace = "cosi-driver-disk"
+)
+
+// installOnSmallDisk installs an S3 driver of its own that keeps its credentials in a small volume.
+func installOnSmallDisk(t *testing.T, w *world) {
+	t.Helper()
+	w.driver(t, driver{
+		cloud: "s3", word: "disk", config: strings.ReplaceAll(driverConfig, "s3.cooper.dev", diskDriver),
+		secret: map[string]string{"accessKeyID": rootID, "secretAccessKey": rootKey},
+	})
+	w.change(t, diskNamespace, func(d *appsv1.Deployment) {
+		d.Spec.Replicas = new(int32(1)) // others would have other volumes
+		const volume = "credential-store"
+		mount := corev1.VolumeMount{Name: volume, MountPath: "/store"}
+		of := container(t, d, "driver")
+		of.VolumeMounts = append(of.VolumeMounts, mount)
+		for i := range of.Env {
+			if of.Env[i].Name == "COOPER_CREDENTIAL_STORE" {
+				of.Env[i].Value = "directory:/store/credentials"
+			}
+		}
+		spec := &d.Spec.Template.Spec
+		spec.Containers = append(spec.Containers, corev1.Container{
+			Name: "disk", Image: image("e2e-client"), Args: []string{"stay"}, VolumeMounts: []corev1.VolumeMount{mount}, SecurityContext: of.SecurityContext,
+		})
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: quantity("512Ki")},
+		}})
+	})
+}
+
+func fillDisk(t *testing.T, l *load) {
+	t.Helper()
+	inDisk := func(command, want string) {
+		t.Helper()
+		if got := l.kubectl(t, "-n", diskNamespace, "exec", "deployment/cosi-driver-disk", "-c", "disk", "--", "/e2e-client", command, "/store/full"); !strings.Contains(got, want) {
+			t.Fatalf("e2e-client %s says %q", command, got)
+		}
+	}
+	inDisk("fill", "full")
+	l.until(t, l.complained)
+	inDisk("remove", "")
+}
+
+func changeClock(t *testing.T, l *load) {
+	t.Helper()
+	for i, ahead := range []string{"1m", "-1m", "0s"} {
+		l.store(t, http.MethodPut, "clock", ahead)
+		if ahead == "0s" {
+			return
+		}
+		name := fmt.Sprintf("then-%d", i)
+		if err := l.ask(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		l.wait(t, l.ns, "condition=Provisioned", "bucketclaim/"+name, "bucketaccess/"+name)
+	}
+}

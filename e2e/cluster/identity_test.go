@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// issuer signs the tokens of service accounts, by its word. Another cluster may have another.
+func (w *world) issuer(t *testing.T) string {
+	t.Helper()
+	var document struct{ Issuer string }
+	if err := json.Unmarshal([]byte(w.kubectl(t, "get", "--raw", "/.well-known/openid-configuration")), &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.Issuer
+}
+
+// clouds are the fakes of Azure and Google Cloud. What they print says how to reach them as their administrator. Like the
+// fake of S3 they ask the issuer for its keys as clouds do: as nobody.
+const clouds = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: issuer-for-clouds}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: system:unauthenticated}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:service-account-issuer-discovery}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: azure, namespace: stores}
+spec: {selector: {app: azure}, ports: [{port: 10000}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: gcs, namespace: stores}
+spec: {selector: {app: gcs}, ports: [{port: 9002}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: azure, namespace: stores}
+spec:
+  selector: {matchLabels: {app: azure}}
+  template:
+    metadata: {labels: {app: azure}}
+    spec:
+      containers:
+        - name: azure
+          image: IMAGE
+          args: [fakes, azure, "--listen=0.0.0.0:10000", --account=teamstore, --deletion=-1s, --tls, --tls-host=azure.stores.svc.cluster.local,
+            --ca-file=/dev/stdout, --issuer-ca=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt]
+          readinessProbe: {httpGet: {path: /_cooper/health, port: 10000, scheme: HTTPS}, periodSeconds: 1}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: gcs, namespace: stores}
+spec:
+  selector: {matchLabels: {app: gcs}}
+  template:
+    metadata: {labels: {app: gcs}}
+    spec:
+      containers:
+        - name: gcs
+          image: IMAGE
+          args: [fakes, gcs, "--listen=0.0.0.0:9002", "--url=http://gcs.stores.svc.cluster.local:9002", --project=team-one=123456, --pool=cluster=ISSUER, --key-file=/dev/stdout]
+          env: [{name: SSL_CERT_FILE, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt}]
+          readinessProbe: {httpGet: {path: /_cooper/health, port: 9002}, periodSeconds: 1}
+`
+
+// asked is a bucket, and access to it for the service account shop.
+const asked = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: stranger}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClass
+metadata: {name: NAME}
+spec: {driverName: NAME.cooper.dev, deletionPolicy: Delete, parameters: {deleteNonEmpty: "true"}}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketAccessClass
+metadata: {name: NAME}
+spec: {driverName: NAME.cooper.dev, authenticationType: ServiceAccount}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketClaim
+metadata: {name: photos}
+spec: {bucketClassName: NAME, protocols: [PROTOCOL]}
+---
+apiVersion: objectstorage.k8s.io/v1alpha2
+kind: BucketAccess
+metadata: {name: photos}
+spec:
+  bucketAccessClassName: NAME
+  protocol: PROTOCOL
+  serviceAccountName: shop
+  bucketClaims: [{bucketClaimName: photos, accessSecretName: photos, accessModes: {objectData: ReadWrite}}]
+`
+
+// job is a Job without a key. The kubelet mounts a token of its service account for an audience.
+const job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: NAME}
+spec:
+  backoffLimit: TRIES
+  template:
+    spec:
+      serviceAccountName: ACCOUNT
+      automountServiceAccountToken: false
+      restartPolicy: Never
+      securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+      containers:
+        - name: client
+          image: IMAGE
+          envFrom: [{secretRef: {name: photos}}, {configMapRef: {name: cloud}}]
+          volumeMounts: [{name: token, mountPath: /identity}, {name: cloud, mountPath: /cloud}]
+          securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+      volumes:
+        - {name: token, projected: {sources: [{serviceAccountToken: {path: token, audience: AUDIENCE, expirationSeconds: 600}}]}}
+        - {name: cloud, configMap: {name: cloud}}
+`
+
+// An identity is how a cloud knows the service accounts of the cluster.
+type identity struct {
+	// name is that of the driver, without .cooper.dev, and protocol how workloads use its buckets.
+	name, protocol string
+	// audience is whom tokens must be for.
+	audience string
+	// install installs the driver.
+	install func(*testing.T, *world)
+	// environment is what an administrator tells workloads. Of a name with a dot it is a file in /cloud.
+	environment func(t *testing.T, w *world, namespace string) map[string]string
+	// refusal is a part of what a workload reads that has another service account.
+	refusal string
+}
+
+func identities() []identity {
+	return []identity{
+		{name: "web", protocol: "S3", audience: stsAudience, install: installWeb, environment: webEnvironment, refusal: "Not authorized to perform sts:AssumeRoleWithWebIdentity"},
+		{name: "azure", protocol: "Azure", audience: "api://AzureADTokenExchange", install: installAzure, environment: azureEnvironment, refusal: "AADSTS700213"},
+		{name: "gcs", protocol: "GCS", audience: pool + "/providers/kubernetes", install: installGCS, environment: gcsEnvironment, refusal: "403"},
+	}
+}
+
+// TestJobsWithoutAKey use buckets as their service accounts, with tokens that the kubelet projects into their Pods and that
+// the stores verify by the cluster's issuer.
+func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is one for all
+	fulltest.Long(t, "the tests of the drivers take their tokens from an API server")
+	w := onCluster(t)
+	w.install(t)
+	if err := w.load(t.Context(), "cosi-driver-azure,cosi-driver-gcs,e2e-identity"); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t, "", strings.NewReplacer("IMAGE", image("cooper"), "ISSUER", w.issuer(t)).Replace(clouds))
+	t.Cleanup(func() {
+		if _, err := w.try(context.WithoutCancel(t.Context()), "", "-n", storeNamespace, "delete", "deployment,service", "azure", "gcs"); err != nil {
+			t.Error(err)
+		}
+	})
+	w.rolledOut(t, storeNamespace)
+	for _, one := range identities() { //nolint:paralleltest // one after the other
+		t.Run(one.protocol, func(t *testing.T) {
+			w.withoutAKey(t, one)
+		})
+	}
+}
+
+func (w *world) withoutAKey(t *testing.T, one identity) {
+	t.Helper()
+	one.install(t, w)
+	ns := w.namespace(t, "identity-"+one.name)
+	w.apply(t, ns, strings.NewReplacer("NAME", one.name, "PROTOCOL", one.protocol).Replace(asked))
+	w.wait(t, ns, "condition=Provisioned", "bucketclaim/photos", "bucketaccess/photos")
+	config, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": "cloud"}, "data": one.environment(t, w, ns),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t, ns, string(config))
+	w.job(t, ns, "shop", one.audience)
+	w.wait(t, ns, "condition=Complete", "job/shop")
+	if got, want := w.kubectl(t, "-n", ns, "logs", "job/shop"), "stored and read as "+one.protocol; !strings.Contains(got, want) {
+		t.Errorf("the Job says %q, want %q", got, want)
+	}
+	w.job(t, ns, "stranger", one.audience)
+	w.wait(t, ns, "condition=Failed", "job/stranger")
+	if got := w.kubectl(t, "-n", ns, "logs", "job/stranger"); !strings.Contains(got, one.refusal) {
+		t.Errorf("the Job of another service account says %q, want %q", got, one.refusal)
+	}
+	if got := w.kubectl(t, "-n", ns, "get", "secret", "photos", "-o", "jsonpath={.data}"); strings.Contains(got, "SECRET") || strings.Contains(got, "TOKEN") {
+		t.Errorf("the Secret holds a credential: %s", got)
+	}
+}
+
+// job starts a Job as a service account of its name.
+func (w *world) job(t *testing.T, namespace, account, audience string) {
+	t.Helper()
+	w.apply(t, namespace, strings.NewReplacer("NAME", account, "ACCOUNT", account, "TRIES", "0", "IMAGE", image("e2e-identity"), "AUDIENCE", audience).Replace(job))
+}
+
+const stsAudience = "sts.amazonaws.com"
+
+// installWeb makes IAM know the issuer, and installs a driver that gives roles to who has its tokens.
+func installWeb(t *testing.T, w *world) {
+	t.Helper()
+	at := "http://" + w.forward(t, storeNamespace, "s3", "9000")
+	client := iam.New(iam.Options{BaseEndpoint: &at, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(rootID, rootKey, "")})
+	made, err := client.CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{Url: aws.String(w.issuer(t)), ClientIDList: []string{stsAudience}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		gone := &iam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: made.OpenIDConnectProviderArn}
+		if _, err := client.DeleteOpenIDConnectProvider(context.WithoutCancel(t.Context()), gone); err != nil {
+			t.Error(err)
+		}
+	})
+	w.driver(t, driver{
+		cloud: "s3", word: "web", secret: map[string]string{"accessKeyID": rootID, "secretAccessKey": rootKey},
+		config: strings.Replace(driverConfig, "s3.cooper.dev", "web.cooper.dev\ncluster: e2e", 1) +
+			"    iam: {serviceAccounts: {oidcProvider: " + aws.ToString(made.OpenIDConnectProviderArn) + "}}\n",
+	})
+}
+
+func webEnvironment(_ *testing.T, _ *world, namespace string) map[string]string {
+	return map[string]string{
+		"AWS_ROLE_ARN":                "arn:aws:iam::000000000000:role/cosi/web.cooper.dev/e2e." + namespace + ".shop",
+		"AWS_WEB_IDENTITY_TOKEN_FILE": "/identity/token",
+	}
+}
+
+const azureURL = "https://azure.stores.svc.cluster.local:10000"
+
+// printed returns what a fake has told whoever starts it: variables, and what it would write into a file.
+func (w *world) printed(t *testing.T, fake string) (variables map[string]string, all string) {
+	t.Helper()
+	all = w.kubectl(t, "-n", storeNamespace, "logs", "deployment/"+fake)
+	variables = map[string]string{}
+	for line := range strings.Lines(all) {
+		if name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "="); ok {
+			variables[name] = strings.Trim(value, "'")
+		}
+	}
+	return variables, all
+}
+
+func installAzure(t *testing.T, w *world) {
+	t.Helper()
+	fake, all := w.printed(t, "azure")
+	_, certificate, _ := strings.Cut(all, "-----BEGIN")
+	authority, _ := pem.Decode([]byte("-----BEGIN" + certificate))
+	if authority == nil {
+		t.Fatalf("the fake of Azure prints no certificate: %s", all)
+	}
+	const files = "/etc/cosi/credentials/"
+	const config = `driverName: azure.cooper.dev
+defaultAccount: teamstore
+accounts:
+  teamstore:
+    endpoint: URL
+    caFile: FILES/ca.pem
+    resourceID: /subscriptions/SUBSCRIPTION/resourceGroups/GROUP/providers/Microsoft.Storage/storageAccounts/teamstore
+    credentials: {accountKeyFile: FILES/accountKey}
+management: {endpoint: URL, caFile: FILES/ca.pem}
+serviceAccounts:
+  issuer: ISSUER
+  subscriptionID: SUBSCRIPTION
+  resourceGroup: GROUP
+  location: westeurope
+  credentials: {tenantID: TENANT, clientID: CLIENT, clientSecretFile: FILES/clientSecret, authority: URL}
+`
+	w.driver(t, driver{
+		cloud: "azure", word: "azure",
+		config: strings.NewReplacer("URL", azureURL, "FILES/", files, "SUBSCRIPTION", fake["AZURE_SUBSCRIPTION_ID"], "GROUP", fake["AZURE_RESOURCE_GROUP"],
+			"TENANT", fake["AZURE_TENANT_ID"], "CLIENT", fake["AZURE_CLIENT_ID"], "ISSUER", w.issuer(t)).Replace(config),
+		secret: map[string]string{"accountKey": fake["AZURE_STORAGE_KEY"], "clientSecret": fake["AZURE_CLIENT_SECRET"], "ca.pem": string(pem.EncodeToMemory(authority))},
+	})
+}
+
+// azureEnvironment has the client ID of the access's identity, for which an administrator asks Azure.
+func azureEnvironment(t *testing.T, w *world, namespace string) map[string]string {
+	t.Helper()
+	fake, all := w.printed(t, "azure")
+	status := func(object, path string) string {
+		return w.kubectl(t, "-n", namespace, "get", object, "-o", "jsonpath={.status."+path+"}")
+	}
+	account := status("bucketaccess/photos", "accountID")
+	found := ""
+	for _, one := range w.azureInventory(t, fake["AZURE_STORAGE_KEY"], all).Principals {
+		if path.Base(one.Identity) == account {
+			found = one.ClientID
+		}
+	}
+	if found == "" {
+		t.Fatalf("Azure has no identity %s", account)
+	}
+	return map[string]string{
+		"AZURE_TENANT_ID": fake["AZURE_TENANT_ID"], "AZURE_CLIENT_ID": found, "AZURE_AUTHORITY_HOST": azureURL,
+		"AZURE_FEDERATED_TOKEN_FILE": "/identity/token",
+		"CONTAINER_URL":              azureURL + "/teamstore/" + status("bucketaccess/photos", "accessedBuckets[0].bucketID"),
+	}
+}
+
+func (w *world) azureInventory(t *testing.T, key, printed string) azurefake.Inventory {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(printed)) {
+		t.Fatalf("the fake of Azure prints no certificate: %s", printed)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+w.forward(t, storeNamespace, "azure", "10000")+"/_cooper/inventory", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth("teamstore", key)
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(response.Body)
+	var found azurefake.Inventory
+	if err := errors.Join(err, response.Body.Close(), json.Unmarshal(content, &found)); err != nil {
+		t.Fatalf("%v: %s", err, content)
+	}
+	return found
+}
+
+// pool is the workload identity pool of the cluster at Google.
+const pool = "//iam.googleapis.com/projects/123456/locations/global/workloadIdentityPools/cluster"
+
+const gcsURL = "http://gcs.stores.svc.cluster.local:9002"
+
+func installGCS(t *testing.T, w *world) {
+	t.Helper()
+	_, all := w.printed(t, "gcs")
+	begin, end := strings.Index(all, "{"), strings.LastIndex(all, "}")
+	if begin < 0 || end < begin {
+		t.Fatalf("the fake of Google Cloud prints no key: %s", all)
+	}
+	w.driver(t, driver{
+		cloud: "gcs", word: "gcs", secret: map[string]string{"key.json": all[begin : end+1]},
+		config: fmt.Sprintf(`driverName: gcs.cooper.dev
+defaultBackend: main
+backends:
+  main:
+    project: team-one
+    location: US
+    endpoint: %s
+    insecure: true
+    credentialsFile: /etc/cosi/credentials/key.json
+    workloadIdentity: {pool: %s}
+`, gcsURL, strings.TrimPrefix(pool, "//iam.googleapis.com/")),
+	})
+}
+
+func gcsEnvironment(t *testing.T, _ *world, _ string) map[string]string {
+	t.Helper()
+	config, err := json.Marshal(map[string]any{
+		"type": "external_account", "audience": pool + "/providers/kubernetes", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+		"token_url": gcsURL + "/v1/token", "credential_source": map[string]string{"file": "/identity/token"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"GCS_ENDPOINT_URL": gcsURL, "GOOGLE_APPLICATION_CREDENTIALS": "/cloud/google.json", "google.json": string(config)}
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/kinds"
+)
+
+// client is a client of the API server as an administrator.
+func (w *world) client(t *testing.T) client.Client {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1 // the API server says itself when it is too much
+	scheme, err := kinds.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// forward leads from this machine to a port of a Service, until the test ends, and returns the address here. A kubelet
+// that has just started refuses for a moment.
+func (w *world) forward(t *testing.T, namespace, service, port string) string {
+	t.Helper()
+	var address string
+	var stop func()
+	w.until(t, func(context.Context) (err error) {
+		address, stop, err = w.tryForward(context.WithoutCancel(t.Context()), namespace, service, port)
+		return err
+	})
+	t.Cleanup(stop)
+	return address
+}
+
+func (w *world) tryForward(ctx context.Context, namespace, service, port string) (address string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, w.program, "-n", namespace, "port-forward", "service/"+service, ":"+port)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return "", nil, fmt.Errorf("kubectl port-forward: %w", err)
+	}
+	stop = func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	address, _, ok := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " -> ")
+	if err != nil || !ok {
+		stop()
+		return "", nil, fmt.Errorf("kubectl port-forward says %q, %q, %v", line, said.String(), err) //nolint:errorlint // one of several
+	}
+	return address, stop, nil
+}
+
+// store asks the store's administration, and returns the response.
+func (w *world) store(t *testing.T, method, what, body string) []byte {
+	t.Helper()
+	url := "http://" + w.forward(t, storeNamespace, "s3", "9000") + "/_cooper/" + what
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(rootID, rootKey)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil || response.StatusCode/100 != 2 {
+		t.Fatalf("%s %s: %s %s %v", method, what, response.Status, content, err)
+	}
+	return content
+}
+
+// inventory is what the store has.
+func (w *world) inventory(t *testing.T) s3fake.Inventory {
+	t.Helper()
+	var found s3fake.Inventory
+	if err := json.Unmarshal(w.store(t, http.MethodGet, "inventory", ""), &found); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// begin changes the Deployment of a namespace, and returns what it was. It does not wait.
+func (w *world) begin(t *testing.T, namespace string, change func(*appsv1.Deployment)) *appsv1.Deployment {
+	t.Helper()
+	c := w.client(t)
+	var former *appsv1.Deployment
+	w.until(t, func(ctx context.Context) error {
+		var list appsv1.DeploymentList
+		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		if len(list.Items) != 1 {
+			return fmt.Errorf("%d Deployments in %s", len(list.Items), namespace)
+		}
+		former = list.Items[0].DeepCopy()
+		change(&list.Items[0])
+		return c.Update(ctx, &list.Items[0])
+	})
+	return former
+}
+
+// change is begin that waits until it is so.
+func (w *world) change(t *testing.T, namespace string, change func(*appsv1.Deployment)) *appsv1.Deployment {
+	t.Helper()
+	former := w.begin(t, namespace, change)
+	w.rolledOut(t, namespace)
+	return former
+}
+
+// container finds a container of a Deployment.
+func container(t *testing.T, d *appsv1.Deployment, name string) *corev1.Container {
+	t.Helper()
+	for _, containers := range [][]corev1.Container{d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.InitContainers} {
+		for i := range containers {
+			if containers[i].Name == name {
+				return &containers[i]
+			}
+		}
+	}
+	t.Fatalf("the Deployment %s has no container %s", d.Name, name)
+	return nil
+}
+
+func quantity(text string) *resource.Quantity { return new(resource.MustParse(text)) }
+
+// A driver is one of deploy/drivers.
+type driver struct {
+	// cloud is its directory. word takes the cloud's place in all names, such as WORD.cooper.dev.
+	cloud, word string
+	config      string
+	secret      map[string]string
+}
+
+// driver installs a driver as docs/howto/deploy.md says. It goes with the test.
+func (w *world) driver(t *testing.T, d driver) {
+	t.Helper()
+	dir := filepath.Join(w.manifests(t), "drivers", d.cloud)
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := "cosi-driver-" + d.word
+	names := strings.NewReplacer(
+		"/cosi-driver-"+d.cloud+"\n", "/cosi-driver-"+d.cloud+"\n", // the image
+		"cosi-driver-"+d.cloud, named, d.cloud+".cooper.dev", d.word+".cooper.dev")
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(names.Replace(string(content))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(d.config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.report(t) // before it is gone
+		}
+		if _, err := w.try(context.WithoutCancel(t.Context()), "", "delete", "-k", dir, "--ignore-not-found"); err != nil {
+			t.Error(err)
+		}
+	})
+	w.kubectl(t, "apply", "--server-side", "-k", dir)
+	secret, err := json.Marshal(corev1.Secret{StringData: d.secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.apply(t, named, strings.Replace(string(secret), `"metadata":{`, `"apiVersion":"v1","kind":"Secret","metadata":{"name":"`+named+`-credentials"`, 1))
+	w.rolledOut(t, named)
+}
