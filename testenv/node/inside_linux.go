@@ -34,8 +34,14 @@ func possible() error {
 func inside(pid int, f func() error) error {
 	done := make(chan error)
 	go func() {
-		// Never unlocked: the thread, which is in other namespaces than the rest of the process, ends with f.
 		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			// The first thread never ends, and is what others see of the process: while it is held, f gets another one.
+			defer runtime.UnlockOSThread()
+			done <- inside(pid, f)
+			return
+		}
+		// Never unlocked: the thread, which is in other namespaces than the rest of the process, ends with f.
 		err := enter(pid)
 		if err == nil {
 			err = f()
