@@ -179,6 +179,9 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is
 		if _, err := w.try(context.WithoutCancel(t.Context()), "", "-n", storeNamespace, "delete", "deployment,service", "azure", "gcs"); err != nil {
 			t.Error(err)
 		}
+		if _, err := w.try(context.WithoutCancel(t.Context()), "", "delete", "clusterrolebinding", "issuer-for-clouds"); err != nil {
+			t.Error(err)
+		}
 	})
 	w.rolledOut(t, storeNamespace)
 	for _, one := range identities() { //nolint:paralleltest // one after the other
