@@ -15,12 +15,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/policy"
 	"github.com/cooper-cosi/cooper/internal/keylock"
@@ -55,65 +56,105 @@ func (e *Editor) Set(ctx context.Context, bucket policy.Bucket, principals []str
 		if err := json.Unmarshal([]byte(text), &document); err != nil {
 			return nil, fmt.Errorf("build the policy of bucket %s: %w", bucket.Name, err)
 		}
-		kept := e.without(found, isOf)
+		kept, err := e.without(found, isOf)
 		for _, ours := range document.Statement {
-			ours["Sid"] = sid(ours)
-			kept = e.add(kept, ours, principals)
+			if err == nil {
+				kept, err = e.add(kept, ours, principals)
+			}
 		}
-		return kept, nil
+		return kept, err
 	})
 }
 
 // Drop takes all access to the bucket from the principals that isOf knows. A bucket that is gone took its policy along, and
 // is the store's own error.
 func (e *Editor) Drop(ctx context.Context, bucket string, isOf func(principal string) bool) error {
-	return e.edit(ctx, bucket, func(found []statement) ([]statement, error) { return e.without(found, isOf), nil })
+	return e.edit(ctx, bucket, func(found []statement) ([]statement, error) { return e.without(found, isOf) })
 }
 
-// sidPrefix begins the IDs of our statements.
-const sidPrefix = "cosi"
+// ourSid matches the IDs of our statements, those too that were made of the actions alone.
+var ourSid = regexp.MustCompile(`^cosi[0-9a-f]{16}$`)
 
 // statement is one statement of a policy as it is, whoever wrote it: foreign ones are kept with all
 // their elements.
 type statement = map[string]any
 
-// sid is the ID of the statement for these actions; it has letters and digits only. Accounts with
-// equal access share statements: a store may keep policies where there is little room.
-func sid(ours statement) string {
-	text := fmt.Sprint(ours["Action"])
-	sum := sha256.Sum256([]byte(text))
-	return sidPrefix + hex.EncodeToString(sum[:8])
+func sidOf(one statement) string {
+	text, _ := one["Sid"].(string)
+	return text
 }
 
-// add adds principals to the statement of that ID, or the whole statement if there is none.
-func (e *Editor) add(found []statement, ours statement, principals []string) []statement {
-	i := slices.IndexFunc(found, func(s statement) bool { return s["Sid"] == ours["Sid"] })
-	if i < 0 {
-		ours["Principal"] = e.principal(principals)
-		return append(found, ours)
+// sid is the ID of a statement that says this of its principals; it has letters and digits only. Accounts with
+// equal access share statements: a store may keep policies where there is little room.
+func sid(ours statement) string {
+	says := maps.Clone(ours)
+	delete(says, "Sid")
+	delete(says, "Principal")
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", normal(says)))
+	return "cosi" + hex.EncodeToString(sum[:8])
+}
+
+// normal is one form for what means the same: stores may return a list in another order, or one value without its list.
+func normal(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		same := map[string]any{}
+		for name, one := range value {
+			same[name] = normal(one)
+		}
+		return same
+	case []any:
+		texts := make([]string, 0, len(value))
+		for _, one := range value {
+			texts = append(texts, fmt.Sprint(one))
+		}
+		slices.Sort(texts)
+		return texts
+	default:
+		return []string{fmt.Sprint(value)}
 	}
-	all := append(e.principals(found[i]), principals...)
+}
+
+// add adds principals to the statement that says the same, or the whole statement if there is none.
+func (e *Editor) add(found []statement, ours statement, principals []string) ([]statement, error) {
+	id := sid(ours)
+	i := slices.IndexFunc(found, func(s statement) bool { return sidOf(s) == id })
+	if i < 0 {
+		ours["Sid"], ours["Principal"] = id, e.principal(principals)
+		return append(found, ours), nil
+	}
+	if sid(found[i]) != id {
+		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was made by this driver, and says something else now; "+
+			"remove it, and write what you want to be different into a statement with a Sid of your own", id)
+	}
+	all, err := e.principals(found[i])
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, principals...)
 	slices.Sort(all)
 	found[i]["Principal"] = e.principal(slices.Compact(all))
-	return found
+	return found, nil
 }
 
 // without removes principals from our statements, and those that are left without any.
-func (e *Editor) without(found []statement, gone func(principal string) bool) []statement {
+func (e *Editor) without(found []statement, gone func(principal string) bool) ([]statement, error) {
 	var kept []statement
 	for _, one := range found {
-		text, _ := one["Sid"].(string)
-		ids := e.principals(one)
-		if !strings.HasPrefix(text, sidPrefix) || ids == nil {
+		if !ourSid.MatchString(sidOf(one)) {
 			kept = append(kept, one)
 			continue
+		}
+		ids, err := e.principals(one)
+		if err != nil {
+			return nil, err
 		}
 		if ids = slices.DeleteFunc(ids, gone); len(ids) > 0 {
 			one["Principal"] = e.principal(ids)
 			kept = append(kept, one)
 		}
 	}
-	return kept
+	return kept, nil
 }
 
 // principal is what a statement has for these principals.
@@ -128,28 +169,27 @@ func (e *Editor) principal(ids []string) any {
 	return map[string]any{e.Kind: all}
 }
 
-// principals returns those of a statement, nil if it is not in the form in which we write it.
-func (e *Editor) principals(one statement) []string {
-	written := one["Principal"]
-	if object, ok := written.(map[string]any); ok && e.Kind != "" && len(object) == 1 {
-		written = object[e.Kind]
-	} else if e.Kind != "" {
-		return nil
+// principals returns those of one of our statements. One in another form than ours may give access to whom we cannot tell.
+func (e *Editor) principals(one statement) ([]string, error) {
+	written, readable := one["Principal"], true
+	if e.Kind != "" {
+		object, _ := written.(map[string]any)
+		written, readable = object[e.Kind], len(object) == 1
 	}
-	var list []any
-	switch value := written.(type) {
-	case string:
-		list = []any{value}
-	case []any:
-		list = value
+	list, isList := written.([]any)
+	if !isList {
+		list = []any{written}
 	}
-	var ids []string
+	ids := make([]string, 0, len(list))
 	for _, item := range list {
-		if id, ok := item.(string); ok {
-			ids = append(ids, id)
-		}
+		id, ok := item.(string)
+		ids, readable = append(ids, id), readable && ok
 	}
-	return ids
+	if !readable {
+		return nil, driverkit.FailedPrecondition("statement %s of the bucket's policy was made by this driver, and names its principals in another form now; "+
+			"remove the statement: accesses that need it have it again with their next grant", sidOf(one))
+	}
+	return ids, nil
 }
 
 // edit changes the policy of a bucket, and writes it only if that makes a difference.
@@ -172,7 +212,9 @@ func (e *Editor) edit(ctx context.Context, bucket string, change func([]statemen
 		if err != nil {
 			return err
 		}
-		after = e.without(after, func(id string) bool { return !slices.Contains(present, id) })
+		if after, err = e.without(after, func(id string) bool { return !slices.Contains(present, id) }); err != nil {
+			return err
+		}
 	}
 	if len(after) == 0 {
 		_, err := e.S3.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: &bucket})
