@@ -187,7 +187,8 @@ func dockerThatMiscounts(t *testing.T) string {
 	return path
 }
 
-// needs skips the test if the blocks call a program that is not installed.
+// needs skips the test if the blocks call a program that is not installed, or fails it where that is a store and stores are
+// required.
 func needs(t *testing.T, blocks []docblocks.Block, program string) {
 	t.Helper()
 	call := regexp.MustCompile(`(?m)^(exec )?` + program + " ")
@@ -196,6 +197,9 @@ func needs(t *testing.T, blocks []docblocks.Block, program string) {
 		return
 	}
 	if out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput(); err != nil {
+		if program == "radosgw" && os.Getenv("COOPER_REQUIRE_STORES") != "" {
+			t.Fatalf("the page calls %s, which does not respond: %v %s", program, err, out)
+		}
 		t.Skipf("the page calls %s, which does not respond: %v %s", program, err, out)
 	}
 }

@@ -4,8 +4,6 @@ package gcsdriver_test
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"net"
 	"net/http"
 	"os/exec"
@@ -68,11 +66,8 @@ func TestAnEmulatorWithoutAccounts(t *testing.T) {
 func startEmulator(t *testing.T) string {
 	t.Helper()
 	program, err := stores.FakeGCSServer().Find()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip(err)
-	}
 	if err != nil {
-		t.Fatal(err)
+		storestest.Missing(t, err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -32,21 +32,17 @@ import (
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
+	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 )
 
-// findBinary returns the path of a real store's server. Without one the test is skipped, except where the variable
-// REQUIRE_STORES is set.
+// findBinary returns the path of a real store's server. Without one the test is storestest.Missing.
 func findBinary(t *testing.T, store stores.Store) string {
 	t.Helper()
 	path, err := store.Find()
-	if err == nil {
-		return path
+	if err != nil {
+		storestest.Missing(t, err)
 	}
-	if os.Getenv("REQUIRE_STORES") != "" || !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
-	return ""
+	return path
 }
 
 // startProcess runs a server until the test ends. Its output is shown if the test fails.

@@ -29,7 +29,7 @@ func Start(t testing.TB) string {
 	t.Helper()
 	script, err := find()
 	if err != nil {
-		t.Skip(err)
+		missing(t, err)
 	}
 	cmd := exec.CommandContext(t.Context(), "node", script, "--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence",
 		"--skipApiVersionCheck", "--disableTelemetry")
@@ -61,7 +61,7 @@ func Version(t testing.TB) string {
 	t.Helper()
 	script, err := find()
 	if err != nil {
-		t.Skip(err)
+		missing(t, err)
 	}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(script), "..", "..", "..", "package.json"))
 	if err != nil {
@@ -74,6 +74,15 @@ func Version(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return about.Version
+}
+
+// missing skips the test, or fails it where COOPER_REQUIRE_STORES is set.
+func missing(t testing.TB, why error) {
+	t.Helper()
+	if os.Getenv("COOPER_REQUIRE_STORES") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // find returns what AZURITE names, or the npm package in the user's cache.
