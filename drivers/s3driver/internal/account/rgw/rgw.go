@@ -120,7 +120,8 @@ func (u *Users) owner() string { return strings.Join([]string{"cosi", u.Driver, 
 
 // checkOwner refuses the user of somebody else, with the code of foreign.
 func (u *Users) checkOwner(id string, found user, foreign func(string, ...any) *driverkit.Error) error {
-	if !strings.HasPrefix(found.DisplayName, u.owner()) {
+	// A cluster may have a name that goes on with a ';': a hash does not.
+	if hash, ours := strings.CutPrefix(found.DisplayName, u.owner()); !ours || strings.Contains(hash, ";") {
 		return foreign("user %s exists and was not made by this driver; it is left alone", id)
 	}
 	return nil
