@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/s3store"
+	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -102,6 +104,19 @@ func TestParseConfigSaysEverythingThatIsWrong(t *testing.T) {
 				t.Errorf("error %q holds a password", err)
 			}
 		})
+	}
+}
+
+// TestTypesOfAnotherProgram have names of their own: one of ours would be ignored.
+func TestTypesOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	config := s3driver.Config{Backends: map[string]s3driver.BackendConfig{"a": {Type: s3driver.TypeAWS}}}
+	other := s3store.Type{Accounts: func(s3store.Store) s3store.Accounts { return nil }}
+	for name, refused := range map[s3driver.BackendType]bool{"gate": false, s3driver.TypeMinIO: true, s3driver.TypeRGW: true, s3driver.TypeStatic: true} {
+		_, err := s3driver.New(s3driver.Options{Config: config, Credentials: credstore.NewMemory(), Types: map[s3driver.BackendType]s3store.Type{name: other}})
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "type "+string(name)+" of another program is one of the driver's own") {
+			t.Errorf("a type %s of another program: %v", name, err)
+		}
 	}
 }
 

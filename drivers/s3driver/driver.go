@@ -27,7 +27,8 @@ type Options struct {
 	Config Config
 	// Credentials keeps what stores show only once. Required.
 	Credentials credentials.Store
-	// Types are types of backends beside the driver's own, by the name that the configuration uses. Default none.
+	// Types are types of backends beside the driver's own, by the name that the configuration uses, which none of those has.
+	// Default none.
 	Types map[BackendType]s3store.Type
 	// WrapTransport, if set, is put around the transport of every call to a store: to observe calls,
 	// or to let them fail.

@@ -59,7 +59,7 @@ type parts struct {
 	base   aws.Config
 }
 
-// storeTypes returns the types that there are, with more of somebody else's. A name of ours stays ours.
+// storeTypes returns the types that there are, with more of somebody else's, which have other names than ours.
 func storeTypes(more map[BackendType]s3store.Type) map[BackendType]storeType {
 	types := map[BackendType]storeType{}
 	for name, other := range more {

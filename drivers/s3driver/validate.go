@@ -28,6 +28,11 @@ func (c Config) complete(more map[BackendType]s3store.Type) (Config, error) {
 		func(b BackendConfig) BackendConfig { return b.withDefaults(c, types[b.Type]) },
 		func(b BackendConfig, bad settings.Bad) { b.validate(types, bad) })
 	problems = append(problems, c.validate()...)
+	for _, name := range typeNames(storeTypes(nil)) {
+		if _, taken := more[BackendType(name)]; taken {
+			problems = append(problems, fmt.Errorf("type %s of another program is one of the driver's own; it needs another name", name))
+		}
+	}
 	if err := errors.Join(problems...); err != nil {
 		return Config{}, err
 	}
