@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
@@ -84,6 +85,15 @@ func attempts() []attempt {
 			_, err := c.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &b, Key: made})
 			return err
 		}},
+		{"copy an object", func(m drivertest.Modes) bool { return readsData(m) && writesData(m) }, func(t *testing.T, c *s3.Client, b string) error {
+			t.Helper()
+			_, err := c.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: &b, Key: made, CopySource: aws.String(b + "/given")})
+			return err
+		}},
+		{"delete several objects", writesData, func(t *testing.T, c *s3.Client, b string) error {
+			t.Helper()
+			return deleteObjects(t, c, b, types.ObjectIdentifier{Key: made})
+		}},
 		{"read tags of an object", readsTags, func(t *testing.T, c *s3.Client, b string) error {
 			t.Helper()
 			_, err := c.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: &b, Key: given})
@@ -132,6 +142,16 @@ func attempts() []attempt {
 			return err
 		}},
 	}
+}
+
+// deleteObjects deletes several with one call, whose response may be a success and say that single ones were refused.
+func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...types.ObjectIdentifier) error {
+	t.Helper()
+	out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: objects}})
+	if err != nil || len(out.Errors) == 0 {
+		return err
+	}
+	return &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code), Message: aws.ToString(out.Errors[0].Message)}
 }
 
 // testModesByTrying grants every combination of modes and tries everything with it.

@@ -14,6 +14,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/apierror"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
@@ -80,25 +81,50 @@ func (on target) cephKeys(ctx context.Context, user string) ([]cephKey, error) {
 	return found.Keys, err
 }
 
+// cephAccounts lists the users that drivers made, page by page, and the IDs of their keys. Others of the gateway are nobody's
+// business here: they may be those of a store that runs.
 func (on target) cephAccounts(ctx context.Context) ([]string, error) {
-	var users struct {
-		IDs []string `json:"keys"`
-	}
-	if err := on.cephAdmin(ctx, http.MethodGet, "user", url.Values{"list": {""}, "max-entries": {"1000"}}, &users); err != nil {
-		return nil, err
-	}
 	var lines []string
-	for _, user := range users.IDs {
-		lines = append(lines, "user "+user)
-		keys, err := on.cephKeys(ctx, user)
-		if err != nil {
+	for marker := ""; ; {
+		var page struct {
+			Users     []string `json:"keys"`
+			Truncated bool     `json:"truncated"`
+			Marker    string   `json:"marker"`
+		}
+		query := url.Values{"list": {""}, "max-entries": {"100"}, "marker": {marker}}
+		if err := on.cephAdmin(ctx, http.MethodGet, "user", query, &page); err != nil {
 			return nil, err
 		}
-		for _, key := range keys {
-			lines = append(lines, "key "+user+" "+key.ID)
+		for _, user := range page.Users {
+			found, err := on.cephAccount(ctx, user)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, found...)
+		}
+		if marker = page.Marker; !page.Truncated || marker == "" {
+			return lines, nil
 		}
 	}
-	return lines, nil
+}
+
+// cephAccount has no lines for a user that is no driver's, or gone by now.
+func (on target) cephAccount(ctx context.Context, user string) ([]string, error) {
+	var found struct {
+		Mark string `json:"display_name"`
+		Keys []struct {
+			ID string `json:"access_key"`
+		} `json:"keys"`
+	}
+	err := on.cephAdmin(ctx, http.MethodGet, "user", url.Values{"uid": {user}}, &found)
+	if apierror.Is(err, "NoSuchUser") || err == nil && !strings.HasPrefix(found.Mark, "cosi;") {
+		return nil, nil
+	}
+	lines := []string{"user " + user}
+	for _, key := range found.Keys {
+		lines = append(lines, "key "+user+" "+key.ID)
+	}
+	return lines, err
 }
 
 // previousKey returns the key that the last rotation has left.

@@ -120,6 +120,9 @@ func conformance(t *testing.T, on target, binary string) sanity.Config {
 		"COOPER_CREDENTIAL_STORE=directory:" + t.TempDir(),
 		"COOPER_LOG_LEVEL=debug",
 	}
+	if on.backend.Insecure {
+		environment = append(environment, "S3_DRIVER_INSECURE=true")
+	}
 	if on.backend.IAM.Endpoint != "" {
 		environment = append(environment, "S3_DRIVER_IAM_ENDPOINT="+on.backend.IAM.Endpoint)
 	}

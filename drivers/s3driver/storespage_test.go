@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -56,6 +57,7 @@ func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	found.Accounts, found.Modes = w.accounts(t, own), w.modes(t, own)
 	found.Rotation = storestest.YesNo(w.rotates(t, own))
 	found.Quotas = storestest.YesNo(w.limits(t))
+	// What the tests of service accounts have there.
 	found.ServiceAccounts = storestest.YesNo(slices.Contains(on.can, serviceAccounts))
 	for _, bucket := range []string{own, other} {
 		mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
@@ -137,15 +139,21 @@ func (w *world) rotates(t *testing.T, bucket string) bool {
 	return !works[0] && works[1] && works[2]
 }
 
-// limits tries a quota of 1 MiB.
+// limits has an access write more than the quota of a bucket, which is 1 MiB.
 func (w *world) limits(t *testing.T) bool {
 	t.Helper()
-	id, parameters := "bc-"+drivertest.NewAccount(), map[string]string{"quota": "1Mi"}
-	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: parameters})
+	id := "bc-" + drivertest.NewAccount()
+	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: map[string]string{"quota": "1Mi"}})
 	if status.Code(err) == codes.InvalidArgument {
 		return false
 	}
 	mustSucceed(t, err)
-	mustSucceed(t, w.Delete(t, id, parameters))
-	return true
+	var code string
+	w.with(t, readWrite, []string{id}, func(client *s3.Client) {
+		mustSucceed(t, putObject(t, client, id, "small"))
+		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &id, Key: aws.String("large"), Body: strings.NewReader(strings.Repeat("x", 2<<20))})
+		code = apiCode(t, err)
+	})
+	mustSucceed(t, w.Delete(t, id, map[string]string{"quota": "1Mi", "deleteNonEmpty": "true"}))
+	return strings.HasSuffix(code, "QuotaExceeded") // MinIO's begins with its name
 }
