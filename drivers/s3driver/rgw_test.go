@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
@@ -36,6 +37,7 @@ func TestCeph(t *testing.T) {
 		"somebody else's user":             testForeignUser,
 		"a suspended user":                 testSuspendedUser,
 		"a policy that Ceph forgot":        testForgottenPolicy,
+		"several deletions in one call":    testDeletionOfSeveral,
 		"quota and placement":              testQuotaAndPlacement,
 		"an object for everybody":          testNoPublicObject,
 		"what the AWS CLI is told":         testByTheAWSCLI,
@@ -62,20 +64,23 @@ func (on target) mustCeph(t *testing.T, method, path string, query url.Values, i
 	}
 }
 
-// testForeignUser has the name of an account, but not our mark.
+// testForeignUser has the name of an account, but not our mark: that of a person, or of a cluster whose name begins like
+// ours.
 func testForeignUser(t *testing.T, on target) {
-	w := newWorld(t, on, worldOptions{})
-	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {account}, "display-name": {"somebody"}}, nil)
-	before, err := on.cephKeys(t.Context(), account)
-	mustSucceed(t, err)
-	_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
-	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
-	drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "left alone")
-	if after, err := on.cephKeys(t.Context(), account); err != nil || !slices.Equal(before, after) {
-		t.Errorf("its keys were changed (%v)", err)
+	for _, mark := range []string{"somebody", "cosi;" + s3driver.DefaultName + ";" + eksCluster + ";b;0123456789abcdef"} {
+		w := newWorld(t, on, worldOptions{})
+		bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
+		on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {account}, "display-name": {mark}}, nil)
+		before, err := on.cephKeys(t.Context(), account)
+		mustSucceed(t, err)
+		_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(account, readWrite, bucket))
+		drivertest.WantCode(t, err, codes.AlreadyExists, "was not made by this driver", "left alone")
+		drivertest.WantCode(t, w.revoke(t, account, bucket), codes.FailedPrecondition, "left alone")
+		if after, err := on.cephKeys(t.Context(), account); err != nil || !slices.Equal(before, after) {
+			t.Errorf("its keys were changed (%v)", err)
+		}
+		on.mustCeph(t, http.MethodDelete, "user", url.Values{"uid": {account}}, nil)
 	}
-	on.mustCeph(t, http.MethodDelete, "user", url.Values{"uid": {account}}, nil)
 }
 
 // testSuspendedUser stays suspended until an administrator enables it, and can be revoked.
@@ -93,20 +98,60 @@ func testSuspendedUser(t *testing.T, on target) {
 	mustSucceed(t, w.revoke(t, account, bucket))
 }
 
-// testForgottenPolicy ends all rights but those of an owner, and the next grant gives them back.
+// testForgottenPolicy ends all rights but those of whoever wrote an object, whom the policy denied them, and the next grant
+// gives the access again that was asked for. A process that dies between the key of a rotation and the policy leaves the same.
 func testForgottenPolicy(t *testing.T, on target) {
 	w := newWorld(t, on, worldOptions{})
 	bucket, account := w.NewBucket(t, nil), drivertest.NewAccount()
-	client := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
+	request := grantRequest(account, drivertest.Modes{Data: cosi.AccessMode_WRITE_ONLY}, bucket)
+	client := workload(t, w.MustGrant(t, request))
+	mustSucceed(t, putObject(t, client, bucket, "own"))
+	mustSucceed(t, putObject(t, w.root(), bucket, "another's"))
+	if code := apiCode(t, getObject(t, client, bucket, "own")); code != "AccessDenied" {
+		t.Errorf("reading what it wrote, with the right to write: %q", code)
+	}
 	admin := iamClient(on.backend.Endpoint, on.rootID, on.rootSecret)
 	_, err := admin.DeleteUserPolicy(t.Context(), &iam.DeleteUserPolicyInput{UserName: &account, PolicyName: aws.String("cosi")})
 	mustSucceed(t, err)
 	if code := apiCode(t, putObject(t, client, bucket, "key")); code != "AccessDenied" {
 		t.Errorf("without a policy: %q", code)
 	}
-	again := workload(t, w.MustGrant(t, grantRequest(account, readWrite, bucket)))
+	if code := apiCode(t, getObject(t, client, bucket, "another's")); code != "AccessDenied" {
+		t.Errorf("reading another's object without a policy: %q", code)
+	}
+	// ADR 0043 and docs/howto/ceph.md say so: if a Ceph refuses it, they are to be corrected.
+	mustSucceed(t, getObject(t, client, bucket, "own"))
+	again := workload(t, w.MustGrant(t, request))
 	mustSucceed(t, putObject(t, client, bucket, "key"))
 	mustSucceed(t, putObject(t, again, bucket, "key"))
+	if code := apiCode(t, getObject(t, client, bucket, "own")); code != "AccessDenied" {
+		t.Errorf("reading what it wrote, after the next grant: %q", code)
+	}
+}
+
+// testDeletionOfSeveral asks for more by it than the access may do with one object: to delete a version, and to delete at all.
+func testDeletionOfSeveral(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, map[string]string{"versioning": "true"})
+	put, err := w.root().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("given"), Body: strings.NewReader("text")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeps := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	keeps.Parameters = map[string]string{"allowDelete": "false"}
+	for name, request := range map[string]*cosi.DriverGrantBucketAccessRequest{
+		"an access that deletes objects": grantRequest(drivertest.NewAccount(), readWrite, bucket), "one that deletes nothing": keeps,
+	} {
+		client := workload(t, w.MustGrant(t, request))
+		if code := apiCode(t, deleteObjects(t, client, bucket, types.ObjectIdentifier{Key: aws.String("given"), VersionId: put.VersionId})); code != "AccessDenied" {
+			t.Errorf("%s deletes a version: %q", name, code)
+		}
+	}
+	client := workload(t, w.MustGrant(t, keeps))
+	if code := apiCode(t, deleteObjects(t, client, bucket, types.ObjectIdentifier{Key: aws.String("given")})); code != "AccessDenied" {
+		t.Errorf("an access that deletes nothing: %q", code)
+	}
+	mustSucceed(t, getObject(t, client, bucket, "given"))
 }
 
 func testQuotaAndPlacement(t *testing.T, on target) {

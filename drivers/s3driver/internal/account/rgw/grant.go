@@ -19,7 +19,8 @@ import (
 )
 
 // Grant makes sure that the account's user exists, and returns its key. The policy comes last, because Ceph forgets it at
-// every other change of the user: whatever happens before, the user can do nothing.
+// every other change of the user: if this ends before, the user can do nothing until the next grant, but read what it wrote
+// itself, which the policy denied where that was not asked for.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	document, err := policy.Build(dialect, request.Buckets)
 	if err != nil {
