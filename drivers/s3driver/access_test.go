@@ -147,7 +147,9 @@ func attempts() []attempt {
 // deleteObjects deletes several with one call, whose response may be a success and say that single ones were refused.
 func deleteObjects(t *testing.T, client *s3.Client, bucket string, objects ...types.ObjectIdentifier) error {
 	t.Helper()
-	out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: objects}})
+	out, err := client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: objects}}, func(o *s3.Options) {
+		o.RetryMaxAttempts = 3 // Ceph may close the connection while it sends the response; workloads try again, too
+	})
 	if err != nil || len(out.Errors) == 0 {
 		return err
 	}

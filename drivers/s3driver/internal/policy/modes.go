@@ -75,6 +75,8 @@ func Effective(asked driverkit.BucketAccess) driverkit.BucketAccess {
 	return asked
 }
 
+const deleteObject = "s3:DeleteObject"
+
 // objectActions returns the actions on objects that the access needs.
 func (a Access) objectActions() []string {
 	var actions []string
@@ -84,7 +86,7 @@ func (a Access) objectActions() []string {
 	if a.ObjectData&Write != 0 {
 		actions = append(actions, "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts")
 		if !a.NoDelete {
-			actions = append(actions, "s3:DeleteObject")
+			actions = append(actions, deleteObject)
 		}
 	}
 	if a.ObjectMetadata&Read != 0 {

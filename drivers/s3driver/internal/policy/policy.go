@@ -89,6 +89,8 @@ type Dialect struct {
 	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where whoever wrote an
 	// object may do everything with it.
 	Denied []string
+	// DeletesAtBucket says that the store asks at the bucket, too, whether several objects may be deleted by one call.
+	DeletesAtBucket bool
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
 	Mark string
 	// NoSessions denies the account's own sessions the use of S3. AWS gives any user one without asking a policy, and it
@@ -108,7 +110,7 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 			objects = append(objects, arn+"/*")
 		}
 		doc.allow(dialect.known(group.key.objectActions()), objects, dialect.inAccount())
-		doc.allow(dialect.known(group.key.bucketActions()), names, dialect.inAccount())
+		doc.allow(dialect.known(dialect.atBucket(group.key)), names, dialect.inAccount())
 		doc.deny(dialect.notAllowed(group.key.objectActions()), objects)
 	}
 	doc.allowKeys(dialect, buckets)
@@ -127,6 +129,15 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 
 func (d Dialect) known(actions []string) []string {
 	return slices.DeleteFunc(actions, func(action string) bool { return slices.Contains(d.Without, action) })
+}
+
+// atBucket returns the actions on the bucket itself that the access needs.
+func (d Dialect) atBucket(access Access) []string {
+	actions := access.bucketActions()
+	if d.DeletesAtBucket && slices.Contains(access.objectActions(), deleteObject) {
+		actions = append(actions, deleteObject)
+	}
+	return actions
 }
 
 func (d Dialect) notAllowed(actions []string) []string {

@@ -216,6 +216,30 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestBuildAllowsDeletionAtTheBucket where the store asks there, to who may delete objects.
+func TestBuildAllowsDeletionAtTheBucket(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		access policy.Access
+		want   bool
+	}{
+		"who writes":                {policy.Access{ObjectData: policy.Write}, true},
+		"who writes and reads":      {policy.Access{ObjectData: readWrite}, true},
+		"who writes, not to delete": {policy.Access{ObjectData: readWrite, NoDelete: true}, false},
+		"who reads":                 {policy.Access{ObjectData: policy.Read, BucketMetadata: policy.Read}, false},
+	} {
+		for _, asks := range []bool{true, false} {
+			text, err := policy.Build(policy.Dialect{Partition: "aws", DeletesAtBucket: asks}, []policy.Bucket{{Name: "b", Access: test.access}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(text, `"s3:DeleteObject"],"Resource":["arn:aws:s3:::b"]`); got != (test.want && asks) {
+				t.Errorf("%s, at a store that asks (%t): %s", name, asks, text)
+			}
+		}
+	}
+}
+
 func TestBuildDeniesSessions(t *testing.T) {
 	t.Parallel()
 	text, err := policy.Build(policy.Dialect{Partition: "aws", NoSessions: true}, []policy.Bucket{{Name: "b", Access: policy.Access{BucketMetadata: policy.Read}}})
