@@ -146,7 +146,7 @@ mon_data_avail_warn = 1
 mon_data_avail_crit = 1
 auth_allow_insecure_global_id_reclaim = true
 rgw_rados_pool_pg_num_min = 2
-rgw_frontends = beast endpoint={{.Gateway}}{{if .TLS.Certificate}} ssl_endpoint={{.Secure}} ssl_certificate={{.TLS.Certificate}} ssl_private_key={{.TLS.Key}}{{end}}
+rgw_frontends = beast tcp_nodelay=1 endpoint={{.Gateway}}{{if .TLS.Certificate}} ssl_endpoint={{.Secure}} ssl_certificate={{.TLS.Certificate}} ssl_private_key={{.TLS.Key}}{{end}}
 rgw_thread_pool_size = 16
 rgw_override_bucket_index_max_shards = 1
 rgw_usage_max_shards = 1
