@@ -24,6 +24,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/wholebody"
 )
 
 // credentialsAge is how long credentials from files are used before the files are read again.
@@ -45,7 +46,7 @@ func newAWSConfig(ctx context.Context, backend BackendConfig, authorities *drive
 		}
 	}
 	if buildable, ok := result.HTTPClient.(*awshttp.BuildableClient); ok {
-		result.HTTPClient = &http.Client{Transport: wrap(authorities.Transport(buildable.GetTransport())), CheckRedirect: noRedirect}
+		result.HTTPClient = &http.Client{Transport: wrap(wholebody.Transport{Next: authorities.Transport(buildable.GetTransport())}), CheckRedirect: noRedirect}
 	}
 	return result, nil
 }
