@@ -49,7 +49,7 @@ func cephTarget(t *testing.T, ceph *stores.Ceph, user string) target {
 		t.Fatal(err)
 	}
 	on := adminTarget(s3driver.TypeRGW, ceph.URL(), made.AccessKey, made.SecretKey)
-	on.name, on.version = "Ceph RGW", version
+	on.name, on.version, on.sample = "Ceph RGW", version, all
 	return on
 }
 

@@ -5,6 +5,7 @@ package s3driver_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -59,8 +60,11 @@ type scenario struct {
 	many bool
 }
 
-// sampleOfMany is how many cells of a scenario with many calls are tried.
-const sampleOfMany = 16
+// sampleOfMany is how many cells of a scenario with many calls are tried, and all is more than any has.
+const (
+	sampleOfMany = 16
+	all          = math.MaxInt
+)
 
 // capability is something that only some stores can do.
 type capability string
