@@ -60,6 +60,7 @@ func ownFiles() map[string][]string {
 			"storespage_test.go", "tls_test.go", "iam_test.go", "versityiam_test.go", "quirks_test.go", // and what was seen at them
 			"usage.go", "usage_test.go", // backends that were renamed
 			"internal/bucket/configure.go", "internal/bucket/notes.go", // a bucket is made by several calls
+			"internal/wholebody",                                   // the SDK's own connections
 			"internal/account/adminapi", "internal/account/static", // no way of its own: the client of two; one key for all
 			"internal/apierror/export_test.go",
 		},
