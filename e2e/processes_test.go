@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/system"
 )
@@ -43,19 +43,39 @@ const (
 func asProcesses(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in processes, for which six programs are linked")
-	b := newBench(t, "cooper", "cosi-controller", "cosi-sidecar", "cosi-driver-s3", "cosi-driver-azure", "cosi-driver-gcs")
+	return processesOn(t, clouds(), (*bench).fakes, "cooper")
+}
+
+// asProcessesOnCeph is the same with the driver of one cloud, on a Ceph.
+func asProcessesOnCeph(t *testing.T) *world {
+	t.Helper()
+	fulltest.Only(t, "the same in processes, on a Ceph")
+	return processesOn(t, clouds()[:1], (*bench).ceph)
+}
+
+// processesOn has the drivers of these clouds. Stores starts what they need, with these programs, and returns the URL of
+// Cloud Storage.
+func processesOn(t *testing.T, having []cloud, stores func(*bench) string, programs ...string) *world {
+	t.Helper()
+	programs = append(programs, "cosi-controller", "cosi-sidecar")
+	var drivers []string
+	for _, c := range having {
+		programs, drivers = append(programs, "cosi-driver-"+strings.ToLower(c.name)), append(drivers, c.driver)
+	}
+	b := newBench(t, programs...)
 	env := testenv.Start(t, testenv.Options{Private: true})
 	watch := newHygiene(t)
 	b.collector = watch.collector
 	t.Cleanup(func() { watch.search(t, b.processes, env.Client) }) // when all have ended
-	accounts, err := system.Install(t.Context(), env.ControlPlane, containers.S3DriverName, containers.AzureDriverName, containers.GCSDriverName)
+	accounts, err := system.Install(t.Context(), env.ControlPlane, drivers...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepCredentials(t, env, containers.S3DriverName, containers.GCSDriverName)
-	gcs := b.stores()
+	keepCredentials(t, env, drivers...)
+	gcs := stores(b)
+	watch.secrets["the secret key of the S3 driver"] = b.secret
 	parts := map[string]*process{"controller": b.component("cosi-controller", accounts.Controller)}
-	for _, c := range clouds() {
+	for _, c := range having {
 		parts["driver "+c.name] = b.driver(c, gcs)
 		parts["sidecar "+c.name] = b.component("cosi-sidecar", accounts.Sidecars[c.driver], "COOPER_DRIVER_ADDRESS="+b.socket(c), "COOPER_OWNER=processes/"+c.name,
 			"COOPER_CREDENTIAL_STORE_ADDRESS="+b.credentials(c), "COOPER_CREDENTIAL_STORE_NAMESPACE="+deploy.SystemNamespace)
@@ -63,7 +83,7 @@ func asProcesses(t *testing.T) *world {
 	for _, part := range parts {
 		part.awaitReady()
 	}
-	return &world{client: env.Client, gcs: gcs, watch: watch, restart: func(t *testing.T, part string, c cloud) {
+	return &world{client: env.Client, clouds: having, gcs: gcs, watch: watch, restart: func(t *testing.T, part string, c cloud) {
 		t.Helper()
 		if part != "controller" {
 			part += " " + c.name
@@ -105,8 +125,10 @@ func keepCredentials(t *testing.T, env *testenv.Env, drivers ...string) {
 type bench struct {
 	t   *testing.T
 	dir string
-	// s3 and azure are the addresses of stores.
-	s3, azure string
+	// s3 are the variables by which the S3 driver finds its store, and secret is one of them. azure is the address of
+	// another store.
+	s3            []string
+	secret, azure string
 	// collector is the URL that components and drivers send their traces to.
 	collector string
 	// processes are all that were started.
@@ -138,13 +160,13 @@ func (b *bench) credentials(c cloud) string {
 	return "unix://" + filepath.Join(b.dir, c.name+"-credentials.sock")
 }
 
-// stores starts the fakes and returns the URL of Cloud Storage.
-func (b *bench) stores() string {
+// fakes starts ours and returns the URL of Cloud Storage.
+func (b *bench) fakes() string {
 	b.t.Helper()
-	gcs := "http://" + freeAddress(b.t)
-	b.s3, b.azure = freeAddress(b.t), freeAddress(b.t)
+	s3, gcs := freeAddress(b.t), "http://"+freeAddress(b.t)
+	b.azure = freeAddress(b.t)
 	for _, p := range []*process{
-		{arguments: []string{"fakes", "s3", "--listen=" + b.s3}, environment: []string{"COOPER_ROOT_ACCESS_KEY_ID=" + rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY=" + rootSecret}, ready: "http://" + b.s3 + "/_cooper/health"},
+		{arguments: []string{"fakes", "s3", "--listen=" + s3}, environment: []string{"COOPER_ROOT_ACCESS_KEY_ID=" + rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY=" + rootSecret}, ready: "http://" + s3 + "/_cooper/health"},
 		{arguments: []string{"fakes", "azure", "--listen=" + b.azure}, environment: []string{"COOPER_KEY=" + accountKey}, ready: "http://" + b.azure + "/_cooper/health"},
 		{arguments: []string{"fakes", "gcs", "--listen=" + strings.TrimPrefix(gcs, "http://"), "--key-file=" + filepath.Join(b.dir, "admin.json")}, ready: gcs + "/_cooper/health"},
 	} {
@@ -152,7 +174,21 @@ func (b *bench) stores() string {
 		b.run(p)
 		p.awaitReady()
 	}
+	b.atStore(s3driver.TypeAWS, "http://"+s3, rootKey, rootSecret)
 	return gcs
+}
+
+// ceph starts a Ceph. There is no Cloud Storage.
+func (b *bench) ceph() string {
+	b.t.Helper()
+	ceph, user := cephWithUser(b.t)
+	b.atStore(s3driver.TypeRGW, ceph.URL(), user.AccessKey, user.SecretKey)
+	return ""
+}
+
+func (b *bench) atStore(kind s3driver.BackendType, endpoint, id, secret string) {
+	b.secret = secret
+	b.s3 = []string{"S3_DRIVER_TYPE=" + string(kind), "S3_DRIVER_ENDPOINT=" + endpoint, "S3_DRIVER_ACCESS_KEY_ID=" + id, "S3_DRIVER_SECRET_ACCESS_KEY=" + secret}
 }
 
 // driver starts the driver of a cloud.
@@ -160,10 +196,7 @@ func (b *bench) driver(c cloud, gcs string) *process {
 	b.t.Helper()
 	short := strings.ToLower(c.name)
 	variables := map[string][]string{
-		"s3": {
-			"S3_DRIVER_NAME=" + c.driver, "S3_DRIVER_ENDPOINT=http://" + b.s3,
-			"S3_DRIVER_ACCESS_KEY_ID=" + rootKey, "S3_DRIVER_SECRET_ACCESS_KEY=" + rootSecret,
-		},
+		"s3": append([]string{"S3_DRIVER_NAME=" + c.driver}, b.s3...),
 		"azure": {
 			"AZURE_DRIVER_NAME=" + c.driver, "AZURE_DRIVER_ENDPOINT=http://" + b.azure,
 			"AZURE_DRIVER_ACCOUNT=" + azurefake.DefaultAccount, "AZURE_DRIVER_ACCOUNT_KEY=" + accountKey,

@@ -34,7 +34,7 @@ func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for shape, start := range map[string]func(t *testing.T) *world{
 		"in process on fakes": inProcess, "in process on Ceph": inProcessOnCeph, "processes on fakes": asProcesses,
-		"containers on fakes": containersOnFakes, "containers on real stores": containersOnRealStores,
+		"processes on Ceph": asProcessesOnCeph, "containers on fakes": containersOnFakes, "containers on real stores": containersOnRealStores,
 	} {
 		t.Run(shape, func(t *testing.T) {
 			t.Parallel()

@@ -46,11 +46,7 @@ func inProcess(t *testing.T) *world {
 func inProcessOnCeph(t *testing.T) *world {
 	t.Helper()
 	fulltest.Only(t, "the same in process, on a Ceph")
-	ceph := storestest.Ceph(t, stores.CephOptions{})
-	user, err := ceph.MakeUser(t.Context(), "team$cosi", "users=*;user-policy=*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ceph, user := cephWithUser(t)
 	driver, err := s3driver.New(s3driver.Options{
 		Config: s3driver.Config{DriverName: containers.S3DriverName, Backends: map[string]s3driver.BackendConfig{"main": {
 			Type: s3driver.TypeRGW, Endpoint: ceph.URL(),
@@ -66,6 +62,17 @@ func inProcessOnCeph(t *testing.T) *world {
 		t.Helper()
 		s.Restart(map[string]*system.Component{"controller": s.Controller(), "sidecar": s.Sidecar(c.driver), "driver": s.Driver(c.driver)}[part])
 	}}
+}
+
+// cephWithUser starts a Ceph with a user for the driver, in a tenant.
+func cephWithUser(t *testing.T) (*stores.Ceph, stores.CephUser) {
+	t.Helper()
+	ceph := storestest.Ceph(t, stores.CephOptions{})
+	user, err := ceph.MakeUser(t.Context(), "team$cosi", "users=*;user-policy=*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ceph, user
 }
 
 func served(name string, driver driverkit.Driver) system.Driver {

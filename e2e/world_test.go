@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e_test runs the same scenarios in five shapes of one system: in process
-// on fakes, as processes on fakes, in containers on fakes, and in containers on the
-// stores of others.
+// Package e2e_test runs the same scenarios in six shapes of one system: in process and
+// as processes, on fakes and on a Ceph; in containers, on fakes and on the stores of
+// others. A Ceph is in no image.
 package e2e_test
 
 import (
