@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
 
@@ -84,7 +84,7 @@ func start(ctx context.Context, what implementation, drivers func(dir string) []
 	if err := s.startControlPlane(ctx); err != nil {
 		return s, err
 	}
-	if err := s.plan(ctx); err != nil {
+	if err := s.plan(); err != nil {
 		return s, err
 	}
 	for _, name := range []string{namespace, floorNamespace, deploy.SystemNamespace} {
@@ -145,7 +145,7 @@ func (s *system) startControlPlane(ctx context.Context) error {
 }
 
 // plan makes programs of the commands.
-func (s *system) plan(ctx context.Context) error {
+func (s *system) plan() error {
 	for _, c := range s.what.commands {
 		drivers := []*driver{nil}
 		if strings.Contains(c.line, "${SOCKET}") || strings.Contains(c.line, "${SERVE}") {
@@ -159,7 +159,7 @@ func (s *system) plan(ctx context.Context) error {
 			if i > 0 {
 				p.name += fmt.Sprintf("-%d", i+1)
 			}
-			if err := s.complete(ctx, p, c.line); err != nil {
+			if err := s.complete(p, c.line); err != nil {
 				return err
 			}
 			s.programs = append(s.programs, p)
@@ -169,16 +169,17 @@ func (s *system) plan(ctx context.Context) error {
 }
 
 // complete gives a program its arguments, and the file by which it reaches the API server.
-func (s *system) complete(ctx context.Context, p *program, line string) error {
+func (s *system) complete(p *program, line string) error {
 	with := values{"BIN": s.dir, "DIR": s.what.dir, "KUBECONFIG": filepath.Join(s.dir, p.name+".kubeconfig")}
 	if p.of != nil {
 		maps.Copy(with, values{"SOCKET": p.of.socket, "DRIVER": p.of.name, "SERVE": p.of.serve})
 	}
 	if strings.Contains(line, "${HEALTH}") {
-		var err error
-		if p.health, err = freeAddress(ctx); err != nil {
+		port, err := freeport.Reserve()
+		if err != nil {
 			return err
 		}
+		p.health = port.Address()
 		with["HEALTH"] = p.health
 	}
 	p.arguments = strings.Fields(with.expand(line))
@@ -293,12 +294,4 @@ func (s *system) create(ctx context.Context, object client.Object) error {
 		return fmt.Errorf("create %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 	}
 	return nil
-}
-
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }

@@ -158,11 +158,17 @@ func TestClaimInUseIsHeld(t *testing.T) {
 	if cosiapi.HasAnnotation(bucket, cosiapi.BucketClaimBeingDeletedAnnotation) || !bucket.DeletionTimestamp.IsZero() {
 		t.Errorf("its Bucket was released: %+v", bucket.ObjectMeta)
 	}
+	before := len(s.writes())
 	s.Delete(access)
 	s.cleanedUp(access)
 	s.Gone(access)
 	s.Gone(claim)
 	s.untilReleased(bucket, true)
+	// Mark and finalizer of the claim go together.
+	claimWrites := slices.DeleteFunc(s.writes()[before:], func(write string) bool { return write != "patch bucketclaims photos" })
+	if len(claimWrites) != 1 {
+		t.Errorf("want one write to the claim, got %d", len(claimWrites))
+	}
 }
 
 // What waits for somebody else's part of a deletion says so, once that takes

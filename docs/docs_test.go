@@ -21,9 +21,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/internal/docblocks"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
-	"github.com/cooper-cosi/cooper/testenv/containers"
 )
 
 // root is the repository, seen from this directory.
@@ -143,7 +143,7 @@ func withDocker(t *testing.T, blocks []docblocks.Block) []string {
 		"PATH=" + filepath.Dir(docker) + string(os.PathListSeparator) + os.Getenv("PATH"),
 	}
 	for _, variable := range []string{"COOPER_API_PORT", "COOPER_S3_PORT", "COOPER_AZURE_PORT", "COOPER_GCS_PORT"} {
-		environment = append(environment, variable+"="+strconv.Itoa(containers.FreePort(t)))
+		environment = append(environment, variable+"="+strconv.Itoa(freeport.ForTest(t).Number))
 	}
 	t.Cleanup(func() {
 		for _, profile := range []string{"fakes", "real"} { // what a page that failed left

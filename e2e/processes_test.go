@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -163,8 +163,8 @@ func (b *bench) credentials(c cloud) string {
 // fakes starts ours and returns the URL of Cloud Storage.
 func (b *bench) fakes() string {
 	b.t.Helper()
-	s3, gcs := freeAddress(b.t), "http://"+freeAddress(b.t)
-	b.azure = freeAddress(b.t)
+	s3, gcs := freeport.ForTest(b.t).Address(), "http://"+freeport.ForTest(b.t).Address()
+	b.azure = freeport.ForTest(b.t).Address()
 	for _, p := range []*process{
 		{arguments: []string{"fakes", "s3", "--listen=" + s3}, environment: []string{"COOPER_ROOT_ACCESS_KEY_ID=" + rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY=" + rootSecret}, ready: "http://" + s3 + "/_cooper/health"},
 		{arguments: []string{"fakes", "azure", "--listen=" + b.azure}, environment: []string{"COOPER_KEY=" + accountKey}, ready: "http://" + b.azure + "/_cooper/health"},
@@ -206,7 +206,7 @@ func (b *bench) driver(c cloud, gcs string) *process {
 			"GCS_DRIVER_PROJECT=" + gcsfake.DefaultProject, "GCS_DRIVER_CREDENTIALS_FILE=" + filepath.Join(b.dir, "admin.json"),
 		},
 	}
-	health := freeAddress(b.t)
+	health := freeport.ForTest(b.t).Address()
 	return b.run(&process{
 		program: "cosi-driver-" + short, ready: "http://" + health + "/readyz",
 		environment: append(append(variables[short], b.talkative()...), "COSI_ENDPOINT="+b.socket(c), "COOPER_HEALTH_ADDRESS="+health, "COOPER_CREDENTIAL_STORE=sidecar:"+b.credentials(c)),
@@ -225,7 +225,7 @@ func (b *bench) component(program string, user *rest.Config, variables ...string
 	if err := controlplane.WriteKubeconfig(file, user, "default"); err != nil {
 		b.t.Fatal(err)
 	}
-	health := freeAddress(b.t)
+	health := freeport.ForTest(b.t).Address()
 	return b.run(&process{
 		program: program, ready: "http://" + health + "/readyz",
 		environment: append(append(variables, b.talkative()...), "KUBECONFIG="+file, "COOPER_HEALTH_ADDRESS="+health, "COOPER_METRICS_ADDRESS=127.0.0.1:0"),
@@ -299,17 +299,4 @@ func (p *process) awaitReady() {
 	if err != nil {
 		p.bench.t.Fatalf("%s does not work: %v", p.program, err)
 	}
-}
-
-// freeAddress is an address of this machine on which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
 }

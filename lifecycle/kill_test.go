@@ -5,7 +5,6 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -76,17 +76,6 @@ func TestKill(t *testing.T) {
 	})
 }
 
-// freeAddress is one that nobody listens at.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }() // it was only asked for its address
-	return listener.Addr().String()
-}
-
 // runProgram starts a program whose way to the API server leads through this
 // test, and makes the process end with it.
 func (w *world) runProgram(p *process, config *rest.Config, arguments ...string) {
@@ -105,7 +94,7 @@ func (w *world) runProgram(p *process, config *rest.Config, arguments ...string)
 	kubeconfig := filepath.Join(w.sockets, fmt.Sprintf("kubeconfig-%d", number))
 	w.must(controlplane.WriteKubeconfig(kubeconfig, &rest.Config{Host: server.URL}, w.namespace))
 	if w.setup.scraped {
-		p.metrics = freeAddress(w.t)
+		p.metrics = freeport.ForTest(w.t).Address()
 	}
 	arguments = append(arguments, "--kubeconfig="+kubeconfig, "--metrics-address="+p.metrics, "--health-address=",
 		"--leader-namespace="+w.namespace, "--namespaces="+w.namespace)

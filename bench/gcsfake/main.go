@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -128,23 +130,19 @@ func startFake(ctx context.Context) (*target, error) {
 
 // startPeer runs the program on a free port.
 func startPeer(ctx context.Context, program string) (*target, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	free, err := freeport.Reserve()
 	if err != nil {
-		return nil, fmt.Errorf("find a port: %w", err)
+		return nil, err
 	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return nil, fmt.Errorf("find a port: %w", err)
-	}
-	_, port, _ := strings.Cut(address, ":")
+	address, port := free.Address(), strconv.Itoa(free.Number)
 	cmd := exec.CommandContext(ctx, program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error")
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", program, err)
+		return nil, errors.Join(fmt.Errorf("start %s: %w", program, err), free.Release())
 	}
 	t := &target{name: "fake-gcs-server", url: "http://" + address, stop: func() error {
 		_ = cmd.Process.Kill() // it may be gone already
 		_ = cmd.Wait()         // killed: always an error
-		return nil
+		return free.Release()
 	}}
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)

@@ -6,13 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
 const (
@@ -25,25 +26,25 @@ func process(ctx context.Context, name, program string, env []string, args func(
 	if program == "" {
 		return nil, nil
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	port, err := freeport.Reserve()
 	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
-	}
-	address := l.Addr().String()
-	dir, err := os.MkdirTemp("", "bench-")
-	if err = errors.Join(err, l.Close()); err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", name, err)
+	}
+	address := port.Address()
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %s: %w", name, err), port.Release())
 	}
 	begin := time.Now()
 	cmd := exec.CommandContext(ctx, program, args(address, dir)...)
 	cmd.Env = append(os.Environ(), env...)
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), os.RemoveAll(dir))
+		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), os.RemoveAll(dir), port.Release())
 	}
 	t := &target{name: name, url: "http://" + address, access: access, secret: secret, stop: func() error {
 		_ = cmd.Process.Signal(syscall.SIGKILL) // it may be gone already
 		_ = cmd.Wait()                          // killed: always an error
-		return os.RemoveAll(dir)
+		return errors.Join(os.RemoveAll(dir), port.Release())
 	}}
 	if err := responds(ctx, t.url); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s does not respond: %w", name, err), t.stop())

@@ -20,6 +20,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/controller"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -34,7 +35,7 @@ func TestTheControllerServes(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	namespace := env.Namespace()
-	metrics, health, collector := programtest.FreeAddress(t), programtest.FreeAddress(t), programtest.NewCollector(t)
+	metrics, health, collector := freeport.ForTest(t).Address(), freeport.ForTest(t).Address(), programtest.NewCollector(t)
 	process := programtest.Start(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json", "COOPER_VERSION=1.2.3", "COOPER_TRACES_ENDPOINT=" + collector.URL,
@@ -80,7 +81,7 @@ func TestASecondControllerWaits(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	namespace := env.Namespace()
 	start := func() *programtest.Process {
-		health := programtest.FreeAddress(t)
+		health := freeport.ForTest(t).Address()
 		process := programtest.Start(t, []string{
 			"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace, "COOPER_HEALTH_ADDRESS=" + health,
 		}, "--metrics-address=", "--leader-namespace="+namespace)
@@ -126,7 +127,7 @@ func TestTheControllerEnds(t *testing.T) {
 	t.Parallel()
 	env := testenv.Start(t, testenv.Options{})
 	reached := env.Kubeconfig(env.Config(), "default")
-	nobody := "http://" + programtest.FreeAddress(t)
+	nobody := "http://" + freeport.ForTest(t).Address()
 	silent := env.Kubeconfig(&rest.Config{Host: nobody}, "default")
 	broken := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(broken, []byte("kind: ["), 0o600); err != nil {

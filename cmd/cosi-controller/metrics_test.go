@@ -17,6 +17,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -41,7 +42,7 @@ func TestMetricsAreForWhoMayReadThem(t *testing.T) {
 	}
 	bind(deploy.MetricsReaderRole, rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: "prometheus"})
 
-	metrics, health := programtest.FreeAddress(t), programtest.FreeAddress(t)
+	metrics, health := freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
 	process := programtest.Start(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.User(namespace), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_METRICS_ADDRESS=" + metrics, "COOPER_METRICS_SECURE=true", "COOPER_HEALTH_ADDRESS=" + health,

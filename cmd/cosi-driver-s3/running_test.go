@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -102,7 +103,7 @@ func grant(t *testing.T, client *drivertest.Client, bucket string) *cosi.DriverG
 func TestScrapedAfterAGrant(t *testing.T) {
 	t.Parallel()
 	collector := programtest.NewCollector(t)
-	endpoint, metrics, config := drivertest.Endpoint(t), programtest.FreeAddress(t), filepath.Join(t.TempDir(), "config.yaml")
+	endpoint, metrics, config := drivertest.Endpoint(t), freeport.ForTest(t).Address(), filepath.Join(t.TempDir(), "config.yaml")
 	text := "defaultBackend: main\nbackends:\n"
 	for _, name := range []string{"main", "lab"} {
 		server, own := startStore(t, s3fake.Options{}), newKey(t)

@@ -25,6 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/credentials"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar"
 	"github.com/cooper-cosi/cooper/testenv"
@@ -44,7 +45,7 @@ func TestTheSidecarServes(t *testing.T) {
 	storeAddress := drivertest.Endpoint(t)
 	leaveSocket(t, endpoint)
 	leaveSocket(t, storeAddress)
-	metrics, health, collector := programtest.FreeAddress(t), programtest.FreeAddress(t), programtest.NewCollector(t)
+	metrics, health, collector := freeport.ForTest(t).Address(), freeport.ForTest(t).Address(), programtest.NewCollector(t)
 	process := programtest.Start(t, []string{
 		"KUBECONFIG=" + env.Kubeconfig(env.Config(), namespace), "COOPER_NAMESPACES=" + namespace,
 		"COOPER_DRIVER_ADDRESS=" + endpoint, "COOPER_OWNER=" + namespace + "/driver",
@@ -195,7 +196,7 @@ func TestTheSidecarEnds(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{})
 	reached, endpoint := env.Kubeconfig(env.Config(), "default"), drivertest.Endpoint(t)
 	startDriver(t, "ends.example.com", endpoint)
-	busy, nobody := programtest.BusyAddress(t), "http://"+programtest.FreeAddress(t)
+	busy, nobody := programtest.BusyAddress(t), "http://"+freeport.ForTest(t).Address()
 	silent := env.Kubeconfig(&rest.Config{Host: nobody}, "default")
 	alone := []string{"--kubeconfig=" + reached, "--leader-elect=false", "--driver-address=" + endpoint}
 	for name, tc := range map[string]struct {

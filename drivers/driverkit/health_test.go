@@ -18,6 +18,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
 // checkedDriver can tell whether its backend responds.
@@ -134,7 +135,7 @@ func TestHealthPages(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			address := freeAddress(t)
+			address := freeport.ForTest(t).Address()
 			client := drivertest.Serve(t, test.driver, driverkit.Options{HealthAddress: address})
 			awaitBackend(t, client)
 			if code, body := get(t, "http://"+address+"/healthz"); code != http.StatusOK || body != "ok\n" {

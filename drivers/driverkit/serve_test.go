@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -88,7 +88,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 func TestHealthMetricsAndStop(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	address := freeAddress(t)
+	address := freeport.ForTest(t).Address()
 	endpoint := drivertest.Endpoint(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
@@ -165,16 +165,6 @@ func TestStopIsBounded(t *testing.T) {
 	if err := <-running; err == nil {
 		t.Error("the hung call succeeded")
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // buffer is a bytes.Buffer for several goroutines.

@@ -4,7 +4,6 @@ package gcsdriver_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
@@ -69,14 +69,7 @@ func startEmulator(t *testing.T) string {
 	if err != nil {
 		storestest.Missing(t, err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := freeport.ForTest(t).Address()
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error")
 	if err := cmd.Start(); err != nil {

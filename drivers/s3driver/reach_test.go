@@ -21,6 +21,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -110,7 +111,7 @@ func TestRenewedLogin(t *testing.T) {
 }
 
 func testStoreThatIsDown(t *testing.T, on target) {
-	on.backend.Endpoint = "http://" + freeAddress(t)
+	on.backend.Endpoint = "http://" + freeport.ForTest(t).Address()
 	w := newWorld(t, on, worldOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

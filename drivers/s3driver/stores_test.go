@@ -12,7 +12,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,6 +28,7 @@ import (
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver/internal/account/adminapi"
 	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
@@ -71,19 +71,6 @@ func startProcess(t *testing.T, path string, environment []string, arguments ...
 			t.Logf("output of %s:\n%s", path, text)
 		}
 	})
-}
-
-// freeAddress returns an address that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
 }
 
 // waitFor asks the URL until something returns it.
@@ -132,7 +119,7 @@ func startVersityIAM(t *testing.T) (string, string) {
 		}
 	}
 	socket := filepath.Join(directory, "iam.sock")
-	iamAddress, s3Address := freeAddress(t), freeAddress(t)
+	iamAddress, s3Address := freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
 	startProcess(t, path, nil, "-p", iamAddress, "-a", rootAccessKey, "-s", rootSecretKey, "--keep-alive",
 		"iam", "--quiet", "--dir", accounts, "--private-ports", socket)
 	waitFor(t, "http://"+iamAddress)
@@ -153,7 +140,7 @@ func startVersity(t *testing.T, with certificate) string {
 			t.Fatal(err)
 		}
 	}
-	address := freeAddress(t)
+	address := freeport.ForTest(t).Address()
 	startProcess(t, path, []string{"VGW_CERT=" + with.cert, "VGW_KEY=" + with.key}, "-p", address, "-a", rootAccessKey, "-s", rootSecretKey,
 		"--quiet", "--keep-alive", "--iam-cache-disable", "--iam-dir", accounts, "posix", "--versioning-dir", versions, data)
 	waitFor(t, with.url(address))
@@ -167,7 +154,7 @@ func startMinIO(t *testing.T, with certificate, more ...string) string {
 		with.dir = t.TempDir()
 	}
 	path := findBinary(t, stores.MinIO())
-	address := freeAddress(t)
+	address := freeport.ForTest(t).Address()
 	environment := []string{"MINIO_ROOT_USER=" + rootAccessKey, "MINIO_ROOT_PASSWORD=" + rootSecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off"}
 	startProcess(t, path, append(environment, more...),
 		"server", "--quiet", "--address", address, "--certs-dir", with.dir, t.TempDir())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -146,14 +147,7 @@ TestObjectsOnFakeGCSServer sends the rows; go run ./hack/stores builds the progr
 
 func startPeer(t *testing.T, program string) string {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := freeport.ForTest(t).Address()
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.CommandContext(t.Context(), program, "-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory", "-log-level", "error", "-external-url", "http://"+address)
 	if err := cmd.Start(); err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -59,7 +59,7 @@ const (
 
 func minioPeer(t *testing.T, path string) *peer {
 	t.Helper()
-	address := freeAddress(t)
+	address := freeport.ForTest(t).Address()
 	startPeer(t, path, []string{"MINIO_ROOT_USER=" + peerKey, "MINIO_ROOT_PASSWORD=" + peerSecret, "MINIO_UPDATE=off", "MINIO_BROWSER=off"},
 		"server", "--quiet", "--address", address, "--certs-dir", t.TempDir(), t.TempDir())
 	p := &peer{name: "MinIO", url: "http://" + address, root: aws.Credentials{AccessKeyID: peerKey, SecretAccessKey: peerSecret}}
@@ -88,7 +88,7 @@ func versityPeer(t *testing.T, path string) *peer {
 			t.Fatal(err)
 		}
 	}
-	socket, iamAddress, address := filepath.Join(dir, "iam.sock"), freeAddress(t), freeAddress(t)
+	socket, iamAddress, address := filepath.Join(dir, "iam.sock"), freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
 	root := []string{"-a", peerKey, "-s", peerSecret, "--keep-alive"}
 	startPeer(t, path, nil, slices.Concat([]string{"-p", iamAddress}, root, []string{"iam", "--quiet", "--dir", filepath.Join(dir, "iam"), "--private-ports", socket})...)
 	await(t, "http://"+iamAddress)
@@ -219,18 +219,6 @@ func (w *peerWorld) here(op operation) operation {
 	}
 	op.path, op.headers, op.body = w.names.Replace(w.memory.fill(op.path)), w.names.Replace(w.memory.fill(op.headers)), w.names.Replace(w.memory.fill(op.body))
 	return op
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
 }
 
 // startPeer runs a program until the test ends.

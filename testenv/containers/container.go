@@ -22,6 +22,8 @@ import (
 	tcexec "github.com/testcontainers/testcontainers-go/exec"
 	tcnetwork "github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
 // spec is how a container is run.
@@ -62,7 +64,7 @@ func start(tb testing.TB, s spec) *Container {
 	c := &Container{Name: s.name, tb: tb, engine: e, network: s.network, probe: s.strategy()}
 	if s.port != 0 {
 		if s.hostPort == 0 {
-			s.hostPort = FreePort(tb)
+			s.hostPort = freeport.ForTest(tb).Number
 		}
 		c.address = net.JoinHostPort(e.host, strconv.Itoa(s.hostPort))
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv/containers"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -78,11 +79,11 @@ type stack struct {
 // newStack prepares a project with a name and ports of its own.
 func newStack(t *testing.T, profile string) *stack {
 	t.Helper()
-	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8]), gcsPort: freePort(t)}
+	s := &stack{t: t, project: "cooper-test-" + strings.ToLower(rand.Text()[:8]), gcsPort: strconv.Itoa(freeport.ForTest(t).Number)}
 	s.environment = []string{
 		"COMPOSE_PROJECT_NAME=" + s.project, "COMPOSE_PROFILES=" + profile,
-		"COOPER_API_PORT=" + freePort(t), "COOPER_S3_PORT=" + freePort(t), "COOPER_S3_URL=",
-		"COOPER_AZURE_PORT=" + freePort(t), "COOPER_AZURE_URL=", "COOPER_GCS_PORT=" + s.gcsPort,
+		"COOPER_API_PORT=" + strconv.Itoa(freeport.ForTest(t).Number), "COOPER_S3_PORT=" + strconv.Itoa(freeport.ForTest(t).Number), "COOPER_S3_URL=",
+		"COOPER_AZURE_PORT=" + strconv.Itoa(freeport.ForTest(t).Number), "COOPER_AZURE_URL=", "COOPER_GCS_PORT=" + s.gcsPort,
 	}
 	containers.Guard(t, "com.docker.compose.project="+s.project)
 	t.Cleanup(func() {
@@ -108,11 +109,6 @@ func newStack(t *testing.T, profile string) *stack {
 		}
 	})
 	return s
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	return strconv.Itoa(containers.FreePort(t))
 }
 
 // compose runs docker compose and returns its standard output.

@@ -7,10 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
-	"strconv"
-	"testing"
 	"time"
 
 	tcexec "github.com/testcontainers/testcontainers-go/exec"
@@ -44,32 +40,4 @@ func (p *probing) once(ctx context.Context, target wait.StrategyTarget) error {
 		return errors.Join(fmt.Errorf("%s exits %d: %s", p.command, code, text), err)
 	}
 	return nil
-}
-
-// Ports at which a container can be killed and come back to its own: below those that
-// systems give to outgoing connections and to listeners that do not ask for one
-// (IANA's dynamic ports, and Linux's from 32768), whose next owner may be anybody.
-const (
-	firstPort = 20000
-	portCount = 12000
-)
-
-// FreePort is a port of this machine on which nobody listens, and which nobody gets
-// who does not ask for this very one.
-func FreePort(tb testing.TB) int {
-	tb.Helper()
-	var seen error
-	for range 100 {
-		port := firstPort + rand.IntN(portCount) //nolint:gosec // a port is no secret
-		listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
-		if err == nil {
-			err = listener.Close()
-		}
-		if err == nil {
-			return port
-		}
-		seen = err
-	}
-	tb.Fatalf("no free port from %d to %d: %v", firstPort, firstPort+portCount-1, seen)
-	return 0
 }

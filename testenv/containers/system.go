@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/kinds"
 )
 
@@ -86,7 +87,7 @@ func (s *System) startControlPlane(on *Network, kube string, drivers []Driver) {
 	for _, d := range drivers {
 		names = append(names, d.Name)
 	}
-	port := FreePort(s.tb)
+	port := freeport.ForTest(s.tb).Number
 	s.ControlPlane = start(s.tb, spec{
 		name: "control-plane", image: Ours("control-plane"), network: on, port: 6443, hostPort: port,
 		command: []string{

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/helpertest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -177,7 +178,7 @@ func TestNobodyHoldsADirectoryThatDoesNotExist(t *testing.T) {
 
 func TestRequestedPortIsUsed(t *testing.T) {
 	t.Parallel()
-	port := freePort(t)
+	port := freeport.ForTest(t).Number
 	cp := start(t, controlplane.Options{Port: port})
 	if want := fmt.Sprintf("127.0.0.1:%d", port); !strings.Contains(cp.Config().Host, want) {
 		t.Errorf("the API server is at %s, want %s", cp.Config().Host, want)
@@ -294,16 +295,6 @@ func createConfigMap(t *testing.T, cp *controlplane.ControlPlane, name string) {
 	if _, err := clientFor(t, cp).CoreV1().ConfigMaps("default").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func wantParts(t *testing.T, err error, parts ...string) {

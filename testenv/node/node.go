@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	cpbinaries "github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/node/binaries"
@@ -46,6 +47,7 @@ type Node struct {
 	guard        *guard
 	controlPlane *controlplane.ControlPlane
 	client       kubernetes.Interface
+	port         *freeport.Port
 
 	mu         sync.Mutex
 	components map[string]*controlplane.Process
@@ -100,14 +102,16 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 }
 
 func (n *Node) start(ctx context.Context) error {
-	port, err := freePort()
+	// Within the node the API server has the same port.
+	port, err := freeport.Reserve()
 	if err != nil {
 		return err
 	}
+	n.port = &port
 	if err := n.layout.write(); err != nil {
 		return err
 	}
-	if n.guard, err = startGuard(n.layout, fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+	if n.guard, err = startGuard(n.layout, port.Address()); err != nil {
 		return err
 	}
 	cluster, err := n.cluster()
@@ -115,7 +119,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.controlPlane, err = controlplane.Start(ctx, controlplane.Options{
-		Binaries: cpbinaries.Options{Own: true}, Port: port, Cluster: cluster,
+		Binaries: cpbinaries.Options{Own: true}, Port: port.Number, Cluster: cluster,
 	})
 	if err != nil {
 		return err
@@ -126,20 +130,10 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.startRuntime(ctx); err != nil {
 		return err
 	}
-	if err := n.startKubernetes("https://" + net.JoinHostPort(address, strconv.Itoa(port))); err != nil {
+	if err := n.startKubernetes("https://" + net.JoinHostPort(address, strconv.Itoa(port.Number))); err != nil {
 		return err
 	}
 	return n.WaitReady(ctx)
-}
-
-// freePort returns a port of the loopback interface: within the node the API server has the same.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("port of the API server: %w", err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	return port, listener.Close()
 }
 
 // cluster describes the control plane, and writes the certificates of both sides.
@@ -287,6 +281,9 @@ func (n *Node) Stop() error {
 		}
 		if n.controlPlane != nil {
 			errs = append(errs, n.controlPlane.Stop())
+		}
+		if n.port != nil {
+			errs = append(errs, n.port.Release())
 		}
 		for _, log := range n.logs {
 			errs = append(errs, log.Close())

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/cooper-cosi/cooper/internal/freeport"
 )
 
 // Ceph is a small Ceph in processes of its own: a monitor, an OSD that keeps everything in memory, and a RADOS Gateway. Its
@@ -30,6 +31,7 @@ type Ceph struct {
 	options               CephOptions
 	// daemons are in the order of their start.
 	daemons []*daemon
+	ports   []freeport.Port
 }
 
 // CephUser is a user of the gateway with a key.
@@ -159,15 +161,17 @@ rgw_num_control_oids = 1
 
 // configure writes the configuration and returns the address of the monitor.
 func (c *Ceph) configure() (string, error) {
-	monitor, err := freeAddress()
-	if err == nil && c.endpoint == "" {
-		c.endpoint, err = freeAddress()
-	}
-	if err == nil && c.options.Certificate != "" {
-		c.secure, err = freeAddress()
-	}
-	if err != nil {
-		return "", err
+	var monitor string
+	for address, needed := range map[*string]bool{&monitor: true, &c.endpoint: c.endpoint == "", &c.secure: c.options.Certificate != ""} {
+		if !needed {
+			continue
+		}
+		port, err := freeport.Reserve()
+		if err != nil {
+			return "", err
+		}
+		c.ports = append(c.ports, port)
+		*address = port.Address()
 	}
 	for _, name := range []string{"mon", "osd", "rgw"} {
 		if err := os.Mkdir(c.path(name), 0o700); err != nil {
@@ -187,16 +191,6 @@ func (c *Ceph) configure() (string, error) {
 	}
 	c.endpoint = "http://" + c.endpoint
 	return values.Monitor, nil
-}
-
-// freeAddress returns an address that nothing listens on.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	address := listener.Addr().String()
-	return address, listener.Close()
 }
 
 func (c *Ceph) path(name string) string { return filepath.Join(c.dir, name) }
@@ -285,6 +279,9 @@ func (c *Ceph) Close() error {
 	var problems []error
 	for _, one := range slices.Backward(c.daemons) {
 		problems = append(problems, one.stop())
+	}
+	for _, port := range c.ports {
+		problems = append(problems, port.Release())
 	}
 	return errors.Join(problems...)
 }

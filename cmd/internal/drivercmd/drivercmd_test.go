@@ -20,6 +20,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/settings"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/proto/upstream"
@@ -89,7 +90,7 @@ func TestADriverServes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			endpoint, health, metrics := drivertest.Endpoint(t), programtest.FreeAddress(t), programtest.FreeAddress(t)
+			endpoint, health, metrics := drivertest.Endpoint(t), freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
 			process := programtest.Start(t, []string{
 				"COSI_ENDPOINT=" + endpoint, "COOPER_OUTAGE=" + tc.outage, "COOPER_HEALTH_ADDRESS=" + health, "COOPER_LOG_FORMAT=json",
 			}, "--metrics-address="+metrics)

@@ -214,14 +214,6 @@ func get(tb testing.TB, url string) (code int, body string, err error) {
 	return response.StatusCode, string(content), err
 }
 
-// FreeAddress is a TCP address on which nobody listens.
-func FreeAddress(tb testing.TB) string {
-	tb.Helper()
-	listener := listen(tb)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // BusyAddress is a TCP address that is in use until the end of the test.
 func BusyAddress(tb testing.TB) string {
 	tb.Helper()

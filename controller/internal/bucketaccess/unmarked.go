@@ -18,9 +18,9 @@ import (
 )
 
 // unmarked waits until the claims that no other access uses have lost the mark
-// of being in use, so that a claim is never seen marked by nobody. The wait
-// ends with a change of the claim, or with another access that takes hold of it
-// and thereby keeps the mark where it is.
+// of being in use, so that a claim that stays is never seen marked by nobody. One that is
+// being deleted loses it together with its finalizer. The wait ends with a change of the claim,
+// or with another access that takes hold of it and thereby keeps the mark where it is.
 func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error) {
 	for _, c := range w.access.Spec.BucketClaims {
 		claim := &cosiapi.BucketClaim{}
@@ -28,7 +28,7 @@ func (r *Reconciler) unmarked(ctx context.Context, w *work) (step.Verdict, error
 		if err != nil {
 			return step.Verdict{}, err
 		}
-		if !found || !cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation) {
+		if !found || !claim.DeletionTimestamp.IsZero() || !cosiapi.HasAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation) {
 			continue
 		}
 		accesses := &cosiapi.BucketAccessList{}

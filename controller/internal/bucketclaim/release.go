@@ -39,7 +39,9 @@ func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error)
 	if err := r.releaseBucket(ctx, bucket); err != nil {
 		return step.Verdict{}, err
 	}
-	r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", r.releasedNote(ctx, bucket))
+	if !r.Waits.NamespaceGoes(ctx, w.Req.Namespace, r.Now()) { // one that goes takes no Events
+		r.Events.Inform(w.claim, events.BucketReleased, "DeleteBucket", r.releasedNote(ctx, bucket))
+	}
 	return step.Next(), nil
 }
 

@@ -13,7 +13,14 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// unprotect takes the finalizer off the claim.
+// unprotect takes off a claim what the Controller put on it.
+func unprotect(claim *cosiapi.BucketClaim) {
+	cosiapi.RemoveAnnotation(claim, cosiapi.HasBucketAccessReferencesAnnotation)
+	cosiapi.RemoveProtection(claim)
+}
+
+// unprotect takes finalizer and mark off the claim, in one write: no access waits for the mark
+// of a claim that is being deleted.
 func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, error) {
 	if !cosiapi.HasProtection(w.claim) {
 		return step.Done(), nil
@@ -22,7 +29,7 @@ func (r *Reconciler) unprotect(ctx context.Context, w *work) (step.Verdict, erro
 		return step.Verdict{}, err
 	}
 	deleted := *w.claim.DeletionTimestamp
-	err := r.write(ctx, w, func() { cosiapi.RemoveProtection(w.claim) })
+	err := r.write(ctx, w, func() { unprotect(w.claim) })
 	if client.IgnoreNotFound(err) != nil {
 		return step.Verdict{}, err
 	}

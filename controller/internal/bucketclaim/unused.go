@@ -20,9 +20,9 @@ import (
 	"github.com/cooper-cosi/cooper/internal/step"
 )
 
-// unused holds a claim that is being deleted until no access uses it, and then
-// takes the mark of its accesses off. That mark, an annotation, is not trusted: only the
-// list of accesses in the API server shows one that was created a moment ago.
+// unused holds a claim that is being deleted until no access uses it. The mark of its accesses,
+// an annotation, is not trusted: only the list of accesses in the API server shows one that
+// was created a moment ago.
 func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) {
 	accesses, err := r.cachedAccesses(ctx, w)
 	if err != nil {
@@ -34,14 +34,8 @@ func (r *Reconciler) unused(ctx context.Context, w *work) (step.Verdict, error) 
 	if unused, err := r.unusedBy(ctx, w, accesses); err != nil || !unused {
 		return step.Wait("the cache, which is behind the API server"), err
 	}
-	// A write of its own: the last access goes as soon as it sees this, whatever
-	// becomes of the Bucket.
-	err = r.write(ctx, w, func() { cosiapi.RemoveAnnotation(w.claim, cosiapi.HasBucketAccessReferencesAnnotation) })
-	if err != nil {
-		return step.Verdict{}, err
-	}
-	if !cosiapi.HasProtection(w.claim) {
-		return step.Done(), nil
+	if !cosiapi.HasProtection(w.claim) { // somebody else's finalizer holds it
+		return step.Done(), r.write(ctx, w, func() { unprotect(w.claim) })
 	}
 	return step.Next(), nil
 }

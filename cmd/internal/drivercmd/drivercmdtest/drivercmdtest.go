@@ -17,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/programtest"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
+	"github.com/cooper-cosi/cooper/internal/freeport"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
 
@@ -66,7 +67,7 @@ type Life struct {
 func (l Life) Test(t *testing.T) {
 	t.Helper()
 	collector := programtest.NewCollector(t)
-	endpoint, health, metrics := drivertest.Endpoint(t), programtest.FreeAddress(t), programtest.FreeAddress(t)
+	endpoint, health, metrics := drivertest.Endpoint(t), freeport.ForTest(t).Address(), freeport.ForTest(t).Address()
 	common := map[string]string{
 		driverkit.EndpointVariable: endpoint, "COOPER_LOG_LEVEL": "debug", "COOPER_HEALTH_ADDRESS": health,
 		"COOPER_METRICS_ADDRESS": metrics, "COOPER_TRACES_ENDPOINT": collector.URL,
