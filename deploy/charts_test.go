@@ -270,6 +270,9 @@ func TestChartsRefuseValues(t *testing.T) {
 		"no name for the driver":                {"cosi-driver", "driver.config=", "driver.name: say what the driver calls itself"},
 		"a configuration that is no YAML":       {"cosi-driver", "driver.config=}{", "driver.config is not YAML"},
 		"a PodMonitor without a token":          {"cosi-controller", "metrics.podMonitor.enabled=true", "metrics.podMonitor.authorization: secure metrics need the token"},
+		"Prometheus' token for whoever listens": {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
+		"the same with a certificate":           {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would show its own token"},
+		"the same without one to verify":        {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would show its own token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -312,11 +315,15 @@ func others() map[string]string {
 
 // needed are values that others have an effect with.
 func needed() map[string]string {
-	const podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
+	const (
+		podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
+		verified   = `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false}}`
+	)
 	return map[string]string{
 		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
 		"metrics.podMonitor.enabled":    `metrics.podMonitor.authorization={"type":"Bearer"}`,
-		"metrics.serviceMonitor.labels": `metrics.serviceMonitor.enabled=true`, "driver.name": `driver.config=""`,
+		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
+		"metrics.serviceMonitor.labels":  `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`,
 	}
 }
 
