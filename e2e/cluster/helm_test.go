@@ -57,7 +57,7 @@ func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for al
 	for _, namespace := range []string{ns, "helm-later", "helm-revoked"} {
 		w.kubectl(t, "-n", namespace, "delete", "bucketaccesses,bucketclaims", "--all", "--timeout="+waitTimeout.String())
 	}
-	h.keepsData(t, ns)
+	h.keepsData(t, ns, "helm-later", "helm-revoked")
 	h.goes(t)
 	w.install(t)
 }
@@ -221,11 +221,16 @@ func (h *releases) refusesToGo(t *testing.T, r release, wants ...string) {
 }
 
 // keepsData lets go of Buckets that cannot be deleted because there are objects in them, as it is told.
-func (h *releases) keepsData(t *testing.T, namespace string) {
+func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	t.Helper()
 	h.refusesToGo(t, h.driver, " of claim "+namespace+"/sample, deletionPolicy Delete, being deleted\n", "kubectl describe buckets.objectstorage.k8s.io NAME")
-	left := strings.Fields(h.kubectl(t, "get", "buckets.objectstorage.k8s.io", "-o",
-		`jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{" "}{end}`))
+	var left []string
+	for line := range strings.Lines(h.kubectl(t, "get", "buckets.objectstorage.k8s.io", "-o",
+		`jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.spec.bucketClaimRef.namespace} {.metadata.name}{"\n"}{end}`)) {
+		if of, name, _ := strings.Cut(strings.TrimSpace(line), " "); of == namespace || slices.Contains(others, of) {
+			left = append(left, name)
+		}
+	}
 	for _, name := range left {
 		h.kubectl(t, "patch", "buckets.objectstorage.k8s.io", name, "--type=merge", `--patch={"spec":{"deletionPolicy":"Retain"}}`)
 	}

@@ -102,7 +102,8 @@ func onNode(t *testing.T) *world {
 func newWorld(ctx context.Context) (*world, error) {
 	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
 	if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
-		return &world{program: "kubectl", kubeconfig: kubeconfig}, nil
+		w := &world{program: "kubectl", kubeconfig: kubeconfig}
+		return w, w.take(ctx)
 	}
 	n, err := node.Start(ctx, node.Options{Progress: os.Stderr})
 	if err != nil {
@@ -114,6 +115,40 @@ func newWorld(ctx context.Context) (*world, error) {
 		return w, err
 	}
 	return w, w.load(ctx, images)
+}
+
+// mark is the label of systemNamespace by which the tests know a cluster that they may use.
+const mark = "cooper.dev/e2e"
+
+// take makes a cluster of somebody the tests' own, if nobody uses Cooper or another COSI there.
+func (w *world) take(ctx context.Context) error {
+	there, err := w.try(ctx, "", "get", "namespaces,crd", "-o", "name")
+	if err != nil {
+		return err
+	}
+	ours, err := w.try(ctx, "", "get", "namespaces", "-l", mark, "-o", "name")
+	if err != nil || strings.Contains(ours, systemNamespace) {
+		return err
+	}
+	if used := inUse(strings.Fields(there)); len(used) > 0 {
+		return fmt.Errorf("the cluster of %s is in use: the tests would change and delete what belongs to %q", clusterVariable, used)
+	}
+	if _, err := w.try(ctx, "", "create", "namespace", systemNamespace); err != nil {
+		return err
+	}
+	_, err = w.try(ctx, "", "label", "namespace", systemNamespace, mark+"=yes")
+	return err
+}
+
+// inUse returns which objects, as kubectl names them, the tests would take for theirs.
+func inUse(objects []string) []string {
+	return slices.DeleteFunc(slices.Clone(objects), func(object string) bool {
+		kind, name, _ := strings.Cut(object, "/")
+		if kind == "namespace" {
+			return name != systemNamespace && name != storeNamespace && !strings.HasPrefix(name, "cosi-driver-")
+		}
+		return !strings.HasSuffix(name, ".objectstorage.k8s.io")
+	})
 }
 
 // load builds images of these names, with commas between them, and gives them to the node. Another cluster pulls them.
