@@ -174,15 +174,9 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is
 	if err := w.load(t.Context(), "cosi-driver-azure,cosi-driver-gcs,e2e-identity"); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(t, "", strings.NewReplacer("IMAGE", image("cooper"), "ISSUER", w.issuer(t)).Replace(clouds))
-	t.Cleanup(func() {
-		if _, err := w.try(context.WithoutCancel(t.Context()), "", "-n", storeNamespace, "delete", "deployment,service", "azure", "gcs"); err != nil {
-			t.Error(err)
-		}
-		if _, err := w.try(context.WithoutCancel(t.Context()), "", "delete", "clusterrolebinding", "issuer-for-clouds"); err != nil {
-			t.Error(err)
-		}
-	})
+	stores := strings.NewReplacer("IMAGE", image("cooper"), "ISSUER", w.issuer(t)).Replace(clouds)
+	w.takeBack(t, "", stores)
+	w.apply(t, "", stores)
 	w.rolledOut(t, storeNamespace)
 	for _, one := range identities() { //nolint:paralleltest // one after the other
 		t.Run(one.protocol, func(t *testing.T) {
@@ -194,8 +188,10 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is
 func (w *world) withoutAKey(t *testing.T, one identity) {
 	t.Helper()
 	one.install(t, w)
+	manifest := strings.NewReplacer("NAME", one.name, "PROTOCOL", one.protocol).Replace(asked)
+	w.takeBack(t, "identity-"+one.name, manifest)
 	ns := w.namespace(t, "identity-"+one.name)
-	w.apply(t, ns, strings.NewReplacer("NAME", one.name, "PROTOCOL", one.protocol).Replace(asked))
+	w.apply(t, ns, manifest)
 	w.wait(t, ns, "condition=Provisioned", "bucketclaim/photos", "bucketaccess/photos")
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": "cloud"}, "data": one.environment(t, w, ns),

@@ -67,7 +67,9 @@ spec: {driverName: DRIVER, authenticationType: Key}
 // busy begins with users of a driver who have what they asked for, and others who begin to ask.
 func (w *world) busy(t *testing.T, name, driver string) *load {
 	t.Helper()
-	w.apply(t, "", strings.NewReplacer("NAME", name, "DRIVER", driver).Replace(classes))
+	made := strings.NewReplacer("NAME", name, "DRIVER", driver).Replace(classes)
+	w.takeBack(t, "", made)
+	w.apply(t, "", made)
 	l := &load{
 		world: w, client: w.client(t), before: w.inventory(t), ns: w.namespace(t, name),
 		kept: map[string]bool{}, given: map[string]bool{}, said: map[string]bool{},

@@ -84,6 +84,7 @@ func (w *world) startUpgrade(t *testing.T) *upgrade {
 			w.installed = sync.Once{} // by whoever comes next
 		}
 	})
+	w.takeBack(t, "", churnClasses)
 	namespace := w.namespace(t, "upgrade")
 	c := w.newChurn(t, namespace)
 	return &upgrade{world: w, churn: c, namespace: namespace, before: w.held(t)}

@@ -47,6 +47,8 @@ type world struct {
 	program    string // kubectl
 	kubeconfig string
 	installed  sync.Once
+	// before are the objects of the whole cluster that were there before the tests.
+	before []string
 }
 
 // shared is the world, from the first test that asks for it to the end of the process.
@@ -58,6 +60,12 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if w := shared.world; w != nil && code == 0 {
+		if err := w.leftNothing(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if w := shared.world; w != nil && w.node != nil {
 		if err := w.node.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the node:", err)
@@ -76,7 +84,12 @@ func onCluster(t *testing.T) *world {
 		}
 		t.Skip(err)
 	}
-	shared.once.Do(func() { shared.world, shared.err = newWorld(context.WithoutCancel(t.Context())) })
+	shared.once.Do(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if shared.world, shared.err = newWorld(ctx); shared.err == nil {
+			shared.world.before, shared.err = shared.world.clusterWide(ctx)
+		}
+	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -201,6 +214,47 @@ func (w *world) apply(t *testing.T, namespace, manifest string) {
 	if _, err := w.try(t.Context(), manifest, args...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// clusterWide returns what has no namespace, and whose names the tests, and not the installation, choose.
+func (w *world) clusterWide(ctx context.Context) ([]string, error) {
+	kinds := "clusterroles,clusterrolebindings"
+	if crds, err := w.try(ctx, "", "get", "crd", "-o", "name"); err != nil {
+		return nil, err
+	} else if strings.Contains(crds, "/bucketclasses.objectstorage") {
+		kinds += ",bucketclasses.objectstorage.k8s.io,bucketaccessclasses.objectstorage.k8s.io"
+	}
+	out, err := w.try(ctx, "", "get", kinds, "-o", "name")
+	return slices.DeleteFunc(strings.Fields(out), func(object string) bool {
+		_, name, _ := strings.Cut(object, "/")
+		return strings.HasPrefix(name, "cosi-") || strings.HasPrefix(name, "system:")
+	}), err
+}
+
+// leftNothing returns an error if the cluster has more than before, but for the installation.
+func (w *world) leftNothing(ctx context.Context) error {
+	after, err := w.clusterWide(ctx)
+	if left := slices.DeleteFunc(after, func(object string) bool { return slices.Contains(w.before, object) }); len(left) > 0 {
+		err = fmt.Errorf("the tests left %q", left)
+	}
+	return err
+}
+
+// takeBack deletes at the end of the test what a manifest has, as far as it is there then. What others need is taken back
+// before them.
+func (w *world) takeBack(t *testing.T, namespace, manifest string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
+		defer cancel()
+		args := []string{"delete", "--ignore-not-found", "-f", "-"}
+		if namespace != "" {
+			args = append(args, "-n", namespace)
+		}
+		if _, err := w.try(ctx, manifest, args...); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // wait waits with kubectl for a condition of objects that are there, such as condition=Provisioned.
