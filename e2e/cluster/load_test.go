@@ -123,16 +123,17 @@ func (l *load) users(ctx context.Context, enough chan<- struct{}) error {
 		case <-ticker.C:
 		}
 		name := func(i int) string { return fmt.Sprintf("user-%d", i) }
-		err := l.ask(ctx, name(i))
-		if err == nil && i%group == group-1 {
-			err = l.giveBack(ctx, name(i-1))
-		}
-		if err == nil {
-			_ = l.done(ctx) // which remembers what they read
-		}
-		if err != nil && ctx.Err() == nil {
+		// A request that is broken off may have been served or not: whoever has begun to ask finishes.
+		whole := context.WithoutCancel(ctx)
+		if err := l.ask(whole, name(i)); err != nil {
 			return err
 		}
+		if i%group == group-1 {
+			if err := l.giveBack(whole, name(i-1)); err != nil {
+				return err
+			}
+		}
+		_ = l.done(ctx) // which remembers what they read
 	}
 }
 
@@ -347,6 +348,9 @@ func (l *load) use(t *testing.T, secrets []string) {
 	log := l.logs(t, l.ns, "user")
 	if strings.Contains(log, "failed") || !strings.Contains(log, "stored and read in") {
 		t.Errorf("the Pod that used its bucket all the time says:\n%s", log)
+	}
+	if restarts := l.kubectl(t, "-n", l.ns, "get", "pod", "user", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"); restarts != "0" {
+		t.Errorf("the Pod that used its bucket all the time began again %s times: its log may lack why", restarts)
 	}
 }
 
