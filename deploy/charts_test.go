@@ -250,6 +250,35 @@ func TestChartsInAnotherNamespace(t *testing.T) {
 	}
 }
 
+// TestNetworkPoliciesKnowPortsByNumber since not every network looks for a name among the ports of init containers.
+func TestNetworkPoliciesKnowPortsByNumber(t *testing.T) {
+	t.Parallel()
+	for from, manifests := range map[string]objects{
+		"the controller": kustomize(t, "."), "cosi-obc": kustomize(t, "obc"), "the driver": kustomize(t, "drivers/s3"),
+		"the chart of the controller": render(t, "cosi-controller", "cosi-system"), "the chart of the driver": render(t, "cosi-driver", "cosi-driver-s3"),
+	} {
+		found := 0
+		for key, object := range manifests {
+			if object["kind"] != "NetworkPolicy" {
+				continue
+			}
+			rules, _, _ := unstructured.NestedSlice(object, "spec", "ingress")
+			for _, rule := range rules {
+				ports, _ := rule.(map[string]any)["ports"].([]any)
+				for _, port := range ports {
+					found++
+					if name, isName := port.(map[string]any)["port"].(string); isName {
+						t.Errorf("%s: %s lets in to the port %q", from, key, name)
+					}
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: no port is let in", from)
+		}
+	}
+}
+
 // TestChartsRefuseValues shows what somebody reads who mistypes.
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
