@@ -279,6 +279,23 @@ func TestNetworkPoliciesKnowPortsByNumber(t *testing.T) {
 	}
 }
 
+// TestNetworkPolicyOfADriverCanBeClosed sees that values say of each rule where it leads.
+func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
+	t.Parallel()
+	const to = `.to=[{"ipBlock":{"cidr":"192.0.2.0/24"}}]`
+	closed := render(t, "cosi-driver", "cosi-driver-s3", "--set-json", "networkPolicy.apiServer"+to,
+		"--set-json", "networkPolicy.backend"+to, "--set-json", "networkPolicy.dns"+to)["NetworkPolicy cosi-driver-s3/cosi-driver-s3"]
+	rules, _, _ := unstructured.NestedSlice(closed, "spec", "egress")
+	if len(rules) != 3 {
+		t.Fatalf("want rules for the API server, the backend and names, got %v", rules)
+	}
+	for _, rule := range rules {
+		if rule.(map[string]any)["to"] == nil {
+			t.Errorf("this leads anywhere: %v", rule)
+		}
+	}
+}
+
 // TestChartsRefuseValues shows what somebody reads who mistypes.
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
@@ -333,7 +350,7 @@ func others() map[string]string {
 		"metrics.serviceMonitor.labels": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,
 		"metrics.podMonitor.authorization": entries, "networkPolicy.enabled": `false`, "networkPolicy.metricsFrom": rules,
 		"networkPolicy.apiServer.ports": `[1]`, "networkPolicy.apiServer.to": rules, "networkPolicy.backend.ports": `[1]`,
-		"networkPolicy.backend.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
+		"networkPolicy.backend.to": rules, "networkPolicy.dns.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
 		"tolerations": items, "affinity": entries, "podLabels": entries, "podAnnotations": entries, "podSecurityContext": entries,
 		"terminationGracePeriodSeconds": `1`, "podDisruptionBudget": `false`, "uninstallCheck": `false`, "systemNamespace": text,
 		"namespaces": `["a"]`, "driver.name": text, "driver.config": `"driverName: other"`, "driver.secrets": `[]`, "driver.healthPort": `0`,
