@@ -296,6 +296,22 @@ func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
 	}
 }
 
+// TestTwoReleasesOfOneName are in two namespaces, and have no object together.
+func TestTwoReleasesOfOneName(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"everywhere": {"--set", "watchSecrets=true"}, "in some namespaces": {"--set", "watchSecrets=true,namespaces={team-a}"},
+	} {
+		one := render(t, "cosi-driver", "one", append(args, "--set", "fullnameOverride=store,driver.name=a.example.com,driver.config=")...)
+		other := render(t, "cosi-driver", "other", append(args, "--set", "fullnameOverride=store,driver.name=b.example.com,driver.config=")...)
+		for key := range one {
+			if other[key] != nil {
+				t.Errorf("%s: both have %s", name, key)
+			}
+		}
+	}
+}
+
 // TestChartsRefuseValues shows what somebody reads who mistypes.
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
