@@ -41,7 +41,7 @@ func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for al
 	h.install(t, "--take-ownership")
 	w.works(t, ns, "by-helm")
 	h.showsMetricsToWhomMay(t, ns)
-	h.upgrade(t, h.driver, "--set=replicas=1", "--set=sidecar.args={--rpc-timeout=50s}")
+	h.upgrade(t, h.driver, "--set=replicas=1", "--set=sidecar.rpcTimeoutSeconds=50")
 	h.sidecars(t, "[--rpc-timeout=50s]")
 	h.endsWithItsCalls(t, w.claimed(t, "helm-revoked"))
 
