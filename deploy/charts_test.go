@@ -312,6 +312,44 @@ func TestTwoReleasesOfOneName(t *testing.T) {
 	}
 }
 
+// TestNamesThatLookLikeNumbers are names nevertheless.
+func TestNamesThatLookLikeNumbers(t *testing.T) {
+	t.Parallel()
+	const set = "fullnameOverride=10,serviceAccount.name=11,priorityClassName=12"
+	monitored := `metrics={"certSecret":"1","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true},` +
+		`"podMonitor":{"enabled":true,"authorization":{"type":"Bearer"}}}`
+	for chart, args := range map[string][]string{
+		"cosi-controller": {},
+		"cosi-driver":     {"--set-string", "systemNamespace=13,namespaces={14},driver.secrets[0].name=15,driver.secrets[0].secretName=16,driver.secrets[0].mountPath=/a"},
+	} {
+		for key, object := range render(t, chart, "1", append(args, "--set-string", set, "--set-json", monitored)...) {
+			for _, found := range numbers("", object) {
+				if strings.HasSuffix(strings.ToLower(found), "name") || strings.HasSuffix(found, ".namespace") {
+					t.Errorf("%s: %s of %s is a number", chart, found, key)
+				}
+			}
+		}
+	}
+}
+
+// numbers returns where in a value there are numbers.
+func numbers(path string, value any) []string {
+	var found []string
+	switch value := value.(type) {
+	case int64, float64:
+		return []string{path}
+	case map[string]any:
+		for name, below := range value {
+			found = append(found, numbers(path+"."+name, below)...)
+		}
+	case []any:
+		for _, below := range value {
+			found = append(found, numbers(path, below)...)
+		}
+	}
+	return found
+}
+
 // TestChartsRefuseValues shows what somebody reads who mistypes.
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
