@@ -45,8 +45,8 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	if err != nil {
 		return fmt.Errorf("reach the API server: %w", err)
 	}
-	known, err := known(config)
-	if err != nil || !known {
+	there, err := known(config)
+	if err != nil || !there {
 		return err
 	}
 	namespaces := o.Namespaces
