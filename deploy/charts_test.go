@@ -424,9 +424,9 @@ func needed() map[string]string {
 	)
 	return map[string]string{
 		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
-		"metrics.podMonitor.enabled":    `metrics.podMonitor.authorization={"type":"Bearer"}`,
+		"metrics.podMonitor.enabled":     `metrics.podMonitor.authorization={"type":"Bearer"}`,
 		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
-		"metrics.serviceMonitor.labels":  `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`,
+		"metrics.serviceMonitor.labels": `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`,
 	}
 }
 
