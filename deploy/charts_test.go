@@ -373,6 +373,7 @@ func TestChartsRefuseValues(t *testing.T) {
 		"a driver that is stopped too soon":     {"cosi-driver", "terminationGracePeriodSeconds=97", "sidecar.rpcTimeoutSeconds 60 and 38 more are needed"},
 		"calls that take too long for that":     {"cosi-driver", "sidecar.rpcTimeoutSeconds=83", "sidecar.rpcTimeoutSeconds 83 and 38 more are needed"},
 		"a flag that would be unseen there":     {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
+		"a variable that would be":              {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
 		"Prometheus' token for whoever listens": {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
 		"the same with a certificate":           {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would show its own token"},
 		"the same without one to verify":        {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would show its own token"},
