@@ -61,7 +61,7 @@ var shared struct {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if w := shared.world; w != nil && code == 0 {
-		if err := w.leftNothing(context.Background()); err != nil {
+		if err := w.leftNothing(context.Background()); err != nil { //nolint:forbidigo // no test runs any more
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
