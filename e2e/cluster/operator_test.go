@@ -176,9 +176,10 @@ func (w *world) driver(t *testing.T, d driver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := "cosi-driver-" + d.word
+	named, ours := "cosi-driver-"+d.word, "newName: "+repository()+"/cosi"
 	names := strings.NewReplacer(
-		"/cosi-driver-"+d.cloud+"\n", "/cosi-driver-"+d.cloud+"\n", // the image
+		ours, ours, // which manifests has named
+		"newName: cooper/cosi", ours, "newTag: dev", "newTag: "+current().tag,
 		"cosi-driver-"+d.cloud, named, d.cloud+".cooper.dev", d.word+".cooper.dev")
 	for _, file := range files {
 		content, err := os.ReadFile(file)
