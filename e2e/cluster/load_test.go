@@ -51,25 +51,10 @@ type load struct {
 	stop func() error
 }
 
-// classes are those of a load. What is in a bucket goes with it.
-const classes = `
-apiVersion: objectstorage.k8s.io/v1alpha2
-kind: BucketClass
-metadata: {name: NAME}
-spec: {driverName: DRIVER, deletionPolicy: Delete, parameters: {deleteNonEmpty: "true"}}
----
-apiVersion: objectstorage.k8s.io/v1alpha2
-kind: BucketAccessClass
-metadata: {name: NAME}
-spec: {driverName: DRIVER, authenticationType: Key}
-`
-
 // busy begins with users of a driver who have what they asked for, and others who begin to ask.
 func (w *world) busy(t *testing.T, name, driver string) *load {
 	t.Helper()
-	made := strings.NewReplacer("NAME", name, "DRIVER", driver).Replace(classes)
-	w.takeBack(t, "", made)
-	w.apply(t, "", made)
+	w.classes(t, name, driver)
 	l := &load{
 		world: w, client: w.client(t), before: w.inventory(t), ns: w.namespace(t, name),
 		kept: map[string]bool{}, given: map[string]bool{}, said: map[string]bool{},
@@ -139,7 +124,7 @@ func (l *load) users(ctx context.Context, enough chan<- struct{}) error {
 
 // ask claims a bucket, and asks for access to it.
 func (l *load) ask(ctx context.Context, name string) error {
-	claim, access := l.pair(name)
+	claim, access := pair(l.ns, name)
 	l.mu.Lock()
 	l.kept[name] = true
 	l.mu.Unlock()
@@ -151,7 +136,7 @@ func (l *load) ask(ctx context.Context, name string) error {
 
 // giveBack deletes what was asked for, whether it is there or not.
 func (l *load) giveBack(ctx context.Context, name string) error {
-	claim, access := l.pair(name)
+	claim, access := pair(l.ns, name)
 	l.mu.Lock()
 	delete(l.kept, name)
 	l.given[name] = true
@@ -162,18 +147,6 @@ func (l *load) giveBack(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-func (l *load) pair(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
-	at := metav1.ObjectMeta{Namespace: l.ns, Name: name}
-	claim := &cosiapi.BucketClaim{ObjectMeta: at, Spec: cosiapi.BucketClaimSpec{BucketClassName: l.ns, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}}}
-	access := &cosiapi.BucketAccess{ObjectMeta: at, Spec: cosiapi.BucketAccessSpec{
-		BucketAccessClassName: l.ns, Protocol: cosiapi.ProtocolS3,
-		BucketClaims: []cosiapi.BucketClaimAccess{{
-			BucketClaimName: name, AccessSecretName: name, AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
-		}},
-	}}
-	return claim, access
 }
 
 // done returns nil if everybody has what they asked for, and nothing is left of what was given back.
