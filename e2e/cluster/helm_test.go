@@ -213,17 +213,9 @@ func (h *releases) refusesToGo(t *testing.T, r release, wants ...string) {
 func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	t.Helper()
 	h.refusesToGo(t, h.driver, " of claim "+namespace+"/sample, deletionPolicy Delete, being deleted\n", "kubectl describe buckets.objectstorage.k8s.io NAME")
-	var left []string
-	for line := range strings.Lines(h.kubectl(t, "get", "buckets.objectstorage.k8s.io", "-o",
-		`jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.spec.bucketClaimRef.namespace} {.metadata.name}{"\n"}{end}`)) {
-		if of, name, _ := strings.Cut(strings.TrimSpace(line), " "); of == namespace || slices.Contains(others, of) {
-			left = append(left, name)
-		}
+	if err := h.letGo(t.Context(), append(others, namespace)...); err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range left {
-		h.kubectl(t, "patch", "buckets.objectstorage.k8s.io", name, "--type=merge", `--patch={"spec":{"deletionPolicy":"Retain"}}`)
-	}
-	h.kubectl(t, append([]string{"wait", "--for=delete", "--timeout=" + waitTimeout.String(), "buckets.objectstorage.k8s.io"}, left...)...)
 }
 
 // goes uninstalls when nothing is left. The CRDs stay until somebody deletes them, as the page of Helm says.

@@ -222,7 +222,7 @@ func (w *world) clusterWide(ctx context.Context) ([]string, error) {
 	if crds, err := w.try(ctx, "", "get", "crd", "-o", "name"); err != nil {
 		return nil, err
 	} else if strings.Contains(crds, "/bucketclasses.objectstorage") {
-		kinds += ",bucketclasses.objectstorage.k8s.io,bucketaccessclasses.objectstorage.k8s.io"
+		kinds += ",bucketclasses.objectstorage.k8s.io,bucketaccessclasses.objectstorage.k8s.io,buckets.objectstorage.k8s.io"
 	}
 	out, err := w.try(ctx, "", "get", kinds, "-o", "name")
 	return slices.DeleteFunc(strings.Fields(out), func(object string) bool {
@@ -331,18 +331,38 @@ func (w *world) rolledOut(t *testing.T, namespace string) {
 	}
 }
 
-// namespace makes a namespace that goes with the test, after what is in it.
+// namespace makes a namespace that goes with the test, after what is in it, and the Buckets of its claims.
 func (w *world) namespace(t *testing.T, name string) string {
 	t.Helper()
 	w.apply(t, "", fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: restricted}}}`, name))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 		defer cancel()
-		if _, err := w.try(ctx, "", "delete", "namespace", name, "--wait"); err != nil {
+		_, err := w.try(ctx, "", "delete", "namespace", name, "--wait")
+		if err := errors.Join(err, w.letGo(ctx, name)); err != nil {
 			t.Error(err)
 		}
 	})
 	return name
+}
+
+// letGo takes away the Buckets of namespaces whose claims are gone, also those that are not deleted as there is data in
+// them: that stays in the store.
+func (w *world) letGo(ctx context.Context, namespaces ...string) error {
+	const kind = "buckets.objectstorage.k8s.io"
+	list, err := w.try(ctx, "", "get", kind, "-o", `jsonpath={range .items[*]}{.spec.bucketClaimRef.namespace} {.metadata.name}{"\n"}{end}`)
+	for line := range strings.Lines(list) {
+		of, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !slices.Contains(namespaces, of) {
+			continue
+		}
+		if _, failed := w.try(ctx, "", "patch", kind, name, "--type=merge", `--patch={"spec":{"deletionPolicy":"Retain"}}`); failed != nil && !strings.Contains(failed.Error(), "NotFound") {
+			err = errors.Join(err, failed)
+		}
+		_, failed := w.try(ctx, "", "delete", kind, name, "--ignore-not-found", "--timeout="+waitTimeout.String())
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // report logs what a person would look at after a failure.
