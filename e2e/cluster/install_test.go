@@ -97,8 +97,8 @@ func (w *world) install(t *testing.T) {
 		w.apply(t, "", storesNamespace+fake("s3", "9000", "HTTP", "--data=/data/s3"))
 		w.rolledOut(t, storeNamespace)
 		w.deploy(t, w.manifests(t))
-		w.apply(t, driverNamespace, `{apiVersion: v1, kind: Secret, metadata: {name: cosi-driver-s3-credentials}, `+
-			`stringData: {accessKeyID: `+rootID+`, secretAccessKey: `+rootKey+`}}`)
+		w.apply(t, driverNamespace, "apiVersion: v1\nkind: Secret\nmetadata: {name: cosi-driver-s3-credentials}\n"+
+			"stringData: {accessKeyID: "+rootID+", secretAccessKey: "+rootKey+"}")
 	})
 	w.rolledOut(t, systemNamespace)
 	w.rolledOut(t, driverNamespace)

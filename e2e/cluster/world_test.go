@@ -204,7 +204,8 @@ func (w *world) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// apply applies a manifest in a namespace, or in those that it names itself.
+// apply applies a manifest in a namespace, or in those that it names itself. A kubectl older than the node's takes what begins
+// with a brace for JSON.
 func (w *world) apply(t *testing.T, namespace, manifest string) {
 	t.Helper()
 	args := []string{"apply", "--server-side", "-f", "-"}
@@ -334,7 +335,7 @@ func (w *world) rolledOut(t *testing.T, namespace string) {
 // namespace makes a namespace that goes with the test, after what is in it, and the Buckets of its claims.
 func (w *world) namespace(t *testing.T, name string) string {
 	t.Helper()
-	w.apply(t, "", fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: restricted}}}`, name))
+	w.apply(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+", labels: {pod-security.kubernetes.io/enforce: restricted}}")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 		defer cancel()
