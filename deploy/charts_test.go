@@ -250,6 +250,106 @@ func TestChartsInAnotherNamespace(t *testing.T) {
 	}
 }
 
+// TestNetworkPoliciesKnowPortsByNumber since not every network looks for a name among the ports of init containers.
+func TestNetworkPoliciesKnowPortsByNumber(t *testing.T) {
+	t.Parallel()
+	for from, manifests := range map[string]objects{
+		"the controller": kustomize(t, "."), "cosi-obc": kustomize(t, "obc"), "the driver": kustomize(t, "drivers/s3"),
+		"the chart of the controller": render(t, "cosi-controller", "cosi-system"), "the chart of the driver": render(t, "cosi-driver", "cosi-driver-s3"),
+	} {
+		found := 0
+		for key, object := range manifests {
+			if object["kind"] != "NetworkPolicy" {
+				continue
+			}
+			rules, _, _ := unstructured.NestedSlice(object, "spec", "ingress")
+			for _, rule := range rules {
+				ports, _ := rule.(map[string]any)["ports"].([]any)
+				for _, port := range ports {
+					found++
+					if name, isName := port.(map[string]any)["port"].(string); isName {
+						t.Errorf("%s: %s lets in to the port %q", from, key, name)
+					}
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: no port is let in", from)
+		}
+	}
+}
+
+// TestNetworkPolicyOfADriverCanBeClosed sees that values say of each rule where it leads.
+func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
+	t.Parallel()
+	const to = `.to=[{"ipBlock":{"cidr":"192.0.2.0/24"}}]`
+	closed := render(t, "cosi-driver", "cosi-driver-s3", "--set-json", "networkPolicy.apiServer"+to,
+		"--set-json", "networkPolicy.backend"+to, "--set-json", "networkPolicy.dns"+to)["NetworkPolicy cosi-driver-s3/cosi-driver-s3"]
+	rules, _, _ := unstructured.NestedSlice(closed, "spec", "egress")
+	if len(rules) != 3 {
+		t.Fatalf("want rules for the API server, the backend and names, got %v", rules)
+	}
+	for _, rule := range rules {
+		if rule.(map[string]any)["to"] == nil {
+			t.Errorf("this leads anywhere: %v", rule)
+		}
+	}
+}
+
+// TestTwoReleasesOfOneName are in two namespaces, and have no object together.
+func TestTwoReleasesOfOneName(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"everywhere": {"--set", "watchSecrets=true"}, "in some namespaces": {"--set", "watchSecrets=true,namespaces={team-a}"},
+	} {
+		one := render(t, "cosi-driver", "one", append(args, "--set", "fullnameOverride=store,driver.name=a.example.com,driver.config=")...)
+		other := render(t, "cosi-driver", "other", append(args, "--set", "fullnameOverride=store,driver.name=b.example.com,driver.config=")...)
+		for key := range one {
+			if other[key] != nil {
+				t.Errorf("%s: both have %s", name, key)
+			}
+		}
+	}
+}
+
+// TestNamesThatLookLikeNumbers are names nevertheless.
+func TestNamesThatLookLikeNumbers(t *testing.T) {
+	t.Parallel()
+	const set = "fullnameOverride=10,serviceAccount.name=11,priorityClassName=12"
+	monitored := `metrics={"certSecret":"1","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true},` +
+		`"podMonitor":{"enabled":true,"authorization":{"type":"Bearer"}}}`
+	for chart, args := range map[string][]string{
+		"cosi-controller": {},
+		"cosi-driver":     {"--set-string", "systemNamespace=13,namespaces={14},driver.secrets[0].name=15,driver.secrets[0].secretName=16,driver.secrets[0].mountPath=/a"},
+	} {
+		for key, object := range render(t, chart, "1", append(args, "--set-string", set, "--set-json", monitored)...) {
+			for _, found := range numbers("", object) {
+				if strings.HasSuffix(strings.ToLower(found), "name") || strings.HasSuffix(found, ".namespace") {
+					t.Errorf("%s: %s of %s is a number", chart, found, key)
+				}
+			}
+		}
+	}
+}
+
+// numbers returns where in a value there are numbers.
+func numbers(path string, value any) []string {
+	var found []string
+	switch value := value.(type) {
+	case int64, float64:
+		return []string{path}
+	case map[string]any:
+		for name, below := range value {
+			found = append(found, numbers(path+"."+name, below)...)
+		}
+	case []any:
+		for _, below := range value {
+			found = append(found, numbers(path, below)...)
+		}
+	}
+	return found
+}
+
 // TestChartsRefuseValues shows what somebody reads who mistypes.
 func TestChartsRefuseValues(t *testing.T) {
 	t.Parallel()
@@ -270,6 +370,13 @@ func TestChartsRefuseValues(t *testing.T) {
 		"no name for the driver":                {"cosi-driver", "driver.config=", "driver.name: say what the driver calls itself"},
 		"a configuration that is no YAML":       {"cosi-driver", "driver.config=}{", "driver.config is not YAML"},
 		"a PodMonitor without a token":          {"cosi-controller", "metrics.podMonitor.enabled=true", "metrics.podMonitor.authorization: secure metrics need the token"},
+		"a driver that is stopped too soon":     {"cosi-driver", "terminationGracePeriodSeconds=97", "sidecar.rpcTimeoutSeconds 60 and 38 more are needed"},
+		"calls that take too long for that":     {"cosi-driver", "sidecar.rpcTimeoutSeconds=83", "sidecar.rpcTimeoutSeconds 83 and 38 more are needed"},
+		"a flag that would be unseen there":     {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
+		"a variable that would be":              {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
+		"Prometheus' token for whoever listens": {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
+		"the same with a certificate":           {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would show its own token"},
+		"the same without one to verify":        {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would show its own token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,9 +408,9 @@ func others() map[string]string {
 		"metrics.serviceMonitor.labels": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,
 		"metrics.podMonitor.authorization": entries, "networkPolicy.enabled": `false`, "networkPolicy.metricsFrom": rules,
 		"networkPolicy.apiServer.ports": `[1]`, "networkPolicy.apiServer.to": rules, "networkPolicy.backend.ports": `[1]`,
-		"networkPolicy.backend.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
+		"networkPolicy.backend.to": rules, "networkPolicy.dns.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
 		"tolerations": items, "affinity": entries, "podLabels": entries, "podAnnotations": entries, "podSecurityContext": entries,
-		"terminationGracePeriodSeconds": `1`, "podDisruptionBudget": `false`, "uninstallCheck": `false`, "systemNamespace": text,
+		"terminationGracePeriodSeconds": `600`, "rpcTimeoutSeconds": `50`, "podDisruptionBudget": `false`, "uninstallCheck": `false`, "systemNamespace": text,
 		"namespaces": `["a"]`, "driver.name": text, "driver.config": `"driverName: other"`, "driver.secrets": `[]`, "driver.healthPort": `0`,
 		"driver.metricsPort": `0`, "driver.envFrom": items, "sidecar.driverDialect": text, "credentialStore": `false`, "watchSecrets": `true`,
 		"strategy": entries,
@@ -312,11 +419,15 @@ func others() map[string]string {
 
 // needed are values that others have an effect with.
 func needed() map[string]string {
-	const podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
+	const (
+		podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
+		verified   = `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false}}`
+	)
 	return map[string]string{
 		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
-		"metrics.podMonitor.enabled":    `metrics.podMonitor.authorization={"type":"Bearer"}`,
-		"metrics.serviceMonitor.labels": `metrics.serviceMonitor.enabled=true`, "driver.name": `driver.config=""`,
+		"metrics.podMonitor.enabled":     `metrics.podMonitor.authorization={"type":"Bearer"}`,
+		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
+		"metrics.serviceMonitor.labels": `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`,
 	}
 }
 

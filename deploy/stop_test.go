@@ -5,6 +5,7 @@ package deploy_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +53,36 @@ func TestADriverOutlivesItsSidecar(t *testing.T) {
 				t.Errorf("sidecar and driver have %v to stop, and may need %v", has, needs)
 			}
 		})
+	}
+}
+
+// TestDriverAndSidecarShareTheirSocketAlone sees that a driver can put no file where its sidecar looks for one, such as the
+// certificate of its metrics in /tmp. The Pods of the charts are the same, says TestChartsAreWhatKustomizeIs.
+func TestDriverAndSidecarShareTheirSocketAlone(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("drivers/*/deployment.yaml")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("want four drivers, got %q, %v", files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deployment appsv1.Deployment
+		if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
+			t.Fatal(err)
+		}
+		pod := deployment.Spec.Template.Spec
+		var shared []string
+		for _, mount := range pod.InitContainers[0].VolumeMounts {
+			if slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == mount.Name }) {
+				shared = append(shared, mount.Name)
+			}
+		}
+		if diff := cmp.Diff([]string{"socket"}, shared); diff != "" {
+			t.Errorf("%s: volumes of both (-want +got):\n%s", file, diff)
+		}
 	}
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Builds Helm of the version in tools/helm into the user's cache, once, and prints where it is. Helm's own builds are
+# Builds Helm of the version in tools/helm, with the modules there, into the user's cache, once, and prints where it is. Helm's own builds are
 # told for which Kubernetes they are as this one is.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=$(go list -modfile=tools/helm/go.mod -m -f '{{.Version}}' helm.sh/helm/v3)
 minor=$(go list -modfile=tools/helm/go.mod -m -f '{{.Version}}' k8s.io/client-go | cut -d . -f 2)
-dir=${XDG_CACHE_HOME:-$HOME/.cache}/cooper/helm/$version
+modules=$(cksum <tools/helm/go.sum | cut -d ' ' -f 1)
+dir=${XDG_CACHE_HOME:-$HOME/.cache}/cooper/helm/$version-$modules
 if [ ! -x "$dir/helm" ]; then
   mkdir -p "$dir"
   tmp=$(mktemp -d "$dir/build-XXXXXX")

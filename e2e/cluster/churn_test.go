@@ -4,7 +4,6 @@ package cluster_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,9 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -31,19 +27,6 @@ const (
 	// churnInterval is how often each looks at what they wait for.
 	churnInterval = 200 * time.Millisecond
 )
-
-// churnClasses are for buckets that go with what is in them, and for keys to them.
-const churnClasses = `
-apiVersion: objectstorage.k8s.io/v1alpha2
-kind: BucketClass
-metadata: {name: churn}
-spec: {driverName: s3.cooper.dev, deletionPolicy: Delete, parameters: {deleteNonEmpty: "true"}}
----
-apiVersion: objectstorage.k8s.io/v1alpha2
-kind: BucketAccessClass
-metadata: {name: churn}
-spec: {driverName: s3.cooper.dev, authenticationType: Key}
-`
 
 // A churn is users that claim buckets, get credentials and give both back, until they are told to end. The first who
 // waits in vain fails it.
@@ -61,21 +44,7 @@ type churn struct {
 // newChurn has users in a namespace of whom the first has had a round: the driver has stored then what it stores once.
 func (w *world) newChurn(t *testing.T, namespace string) *churn {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	if err := errors.Join(cosiapi.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	made, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.apply(t, "", churnClasses)
-	c := &churn{client: made, namespace: namespace}
+	c := &churn{client: w.client(t), namespace: namespace}
 	if err := c.round(t.Context(), "first", false); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +81,7 @@ func (c *churn) use(user int) {
 func (c *churn) round(ctx context.Context, name string, hasty bool) error {
 	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
-	claim, access := c.claimAndAccess(name)
+	claim, access := pair(c.namespace, name)
 	both := []client.Object{claim, access}
 	if err := c.each(ctx, both, c.create); err != nil {
 		return err
@@ -129,18 +98,6 @@ func (c *churn) round(ctx context.Context, name string, hasty bool) error {
 		return err
 	}
 	return c.each(ctx, both, c.gone)
-}
-
-func (c *churn) claimAndAccess(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
-	at, modes := metav1.ObjectMeta{Namespace: c.namespace, Name: name}, cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite}
-	claim := &cosiapi.BucketClaim{ObjectMeta: at, Spec: cosiapi.BucketClaimSpec{
-		BucketClassName: "churn", Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3},
-	}}
-	access := &cosiapi.BucketAccess{ObjectMeta: at, Spec: cosiapi.BucketAccessSpec{
-		BucketAccessClassName: "churn", Protocol: cosiapi.ProtocolS3,
-		BucketClaims: []cosiapi.BucketClaimAccess{{BucketClaimName: name, AccessSecretName: name, AccessModes: modes}},
-	}}
-	return claim, access
 }
 
 // each repeats what is to be done with every object until it is done.

@@ -58,7 +58,7 @@ func disturbances() []disturbance {
 		{name: "killed-in-turn", what: "Each Pod of controller and driver is killed, one after the other", do: killInTurn},
 		{name: "killed-at-once", what: "All Pods of controller and driver are killed at once", do: killAll},
 		{name: "drained", what: "`kubectl drain` of the node, as to Cooper's Pods, then `kubectl uncordon`", onNode: true, do: drain},
-		{name: "kubelet", what: "The kubelet restarts", onNode: true, do: restartKubelet},
+		{name: "kubelet", what: "The kubelet restarts, until it has run a new Pod", onNode: true, do: restartKubelet},
 		{name: "controller-leader", what: "The leader of the controller is deleted, three times", do: handOver(systemNamespace, "cosi-controller")},
 		{name: "driver-leader", what: "The leader of two Pods of the driver is deleted, three times", do: handOverDriver},
 		{name: "bad-image", what: "A new image of the driver crashes three times, then the former one is back (`strategy: RollingUpdate`)", do: badImage(appsv1.RollingUpdateDeploymentStrategyType)},
@@ -192,9 +192,9 @@ func restartKubelet(t *testing.T, l *load) {
 	if err := l.node.RestartKubelet(); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.node.WaitReady(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	// It counts as ready until it is missed. A new Pod shows that it is back.
+	l.pod(t, l.ns, pod{name: "new", environment: "first-1"})
+	l.wait(t, l.ns, "jsonpath={.status.phase}=Succeeded", "pod/new")
 }
 
 // handOver deletes the holder of a Lease, and waits for another one, three times.

@@ -4,6 +4,8 @@ package cluster_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,7 @@ func TestTheTutorialInPods(t *testing.T) { //nolint:paralleltest // the cluster 
 	fulltest.Only(t, "TestSmoke does a part of it")
 	w := onCluster(t)
 	w.install(t)
+	w.takeBack(t, "tutorial", several)
 	ns := w.claimed(t, "tutorial")
 	w.apply(t, ns, several)
 	w.wait(t, ns, "condition=Provisioned", "bucketaccess/archiver")
@@ -74,8 +77,13 @@ func TestSmoke(t *testing.T) { //nolint:paralleltest // the cluster is one for a
 // claimed makes a namespace with the claim and the access of the tutorial, which are provisioned. They go before it.
 func (w *world) claimed(t *testing.T, name string) string {
 	t.Helper()
+	classes, err := os.ReadFile(filepath.Join(root, tutorial, "1-classes.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.takeBack(t, "", string(classes))
 	ns := w.namespace(t, name)
-	w.kubectl(t, "apply", "-f", tutorial+"1-classes.yaml")
+	w.apply(t, "", string(classes))
 	w.kubectl(t, "-n", ns, "apply", "-f", tutorial+"2-claim.yaml", "-f", tutorial+"3-access.yaml")
 	w.wait(t, ns, "condition=Provisioned", "bucketclaim/sample", "bucketaccess/sample")
 	return ns

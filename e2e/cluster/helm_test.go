@@ -3,14 +3,9 @@
 package cluster_test
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -41,7 +36,7 @@ func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for al
 	h.install(t, "--take-ownership")
 	w.works(t, ns, "by-helm")
 	h.showsMetricsToWhomMay(t, ns)
-	h.upgrade(t, h.driver, "--set=replicas=1", "--set=sidecar.args={--rpc-timeout=50s}")
+	h.upgrade(t, h.driver, "--set=replicas=1", "--set=sidecar.rpcTimeoutSeconds=50")
 	h.sidecars(t, "[--rpc-timeout=50s]")
 	h.endsWithItsCalls(t, w.claimed(t, "helm-revoked"))
 
@@ -57,7 +52,7 @@ func TestHelm(t *testing.T) { //nolint:paralleltest // the cluster is one for al
 	for _, namespace := range []string{ns, "helm-later", "helm-revoked"} {
 		w.kubectl(t, "-n", namespace, "delete", "bucketaccesses,bucketclaims", "--all", "--timeout="+waitTimeout.String())
 	}
-	h.keepsData(t, ns)
+	h.keepsData(t, ns, "helm-later", "helm-revoked")
 	h.goes(t)
 	w.install(t)
 }
@@ -85,7 +80,7 @@ func (w *world) newReleases(t *testing.T) *releases {
 	}
 	dir := t.TempDir()
 	of := func(name string) string {
-		return fmt.Sprintf("{repository: %s/%s, tag: %s}", repository(), name, cmp.Or(os.Getenv("COOPER_TAG"), "dev"))
+		return fmt.Sprintf("{repository: %s/%s, tag: %s}", repository(), name, current().tag)
 	}
 	values := map[string]string{
 		"controller.yaml": "image: " + of("cosi-controller"),
@@ -164,7 +159,7 @@ func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 		}
 	})
 	h.kubectl(t, "create", "clusterrolebinding", binding, "--clusterrole=cosi-metrics-reader", "--serviceaccount="+namespace+":prometheus")
-	url := "https://" + h.reach(t, systemNamespace, "deployment/cosi-controller", "8080") + "/metrics"
+	url := "https://" + h.forward(t, systemNamespace, "deployment/cosi-controller", "8080") + "/metrics"
 	// Nobody signed the certificate, as the chart says.
 	unsigned := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	// The status for a token that the API server does not take is controller-runtime's.
@@ -186,19 +181,13 @@ func (h *releases) showsMetricsToWhomMay(t *testing.T, namespace string) {
 // though no sidecar is left.
 func (h *releases) endsWithItsCalls(t *testing.T, namespace string) {
 	t.Helper()
-	faults := "http://" + h.reach(t, storeNamespace, "service/s3", "9000") + "/_cooper/faults"
-	administrator := "Basic " + base64.StdEncoding.EncodeToString([]byte(rootID+":"+rootKey))
-	plan := "rules: [{operation: iam:DeleteAccessKey, effect: delay, latency: " + callTime + ", times: 1}]"
-	if got, text, err := ask(t.Context(), http.DefaultClient, http.MethodPut, faults, plan, administrator); err != nil || got != http.StatusNoContent {
-		t.Fatalf("make the store slow: %d %s %v", got, text, err)
-	}
+	h.store(t, http.MethodPut, "faults", "rules: [{operation: iam:DeleteAccessKey, effect: delay, latency: "+callTime+", times: 1}]")
 	h.kubectl(t, "-n", namespace, "delete", "bucketaccess", "sample", "--wait=false")
-	h.until(t, func(ctx context.Context) error {
-		_, text, err := ask(ctx, http.DefaultClient, http.MethodGet, faults, "", administrator)
-		if err == nil && !strings.Contains(text, `"hits": 1`) {
-			err = fmt.Errorf("nothing is revoked yet: %s", text)
+	h.until(t, func(context.Context) error {
+		if plan := h.store(t, http.MethodGet, "faults", ""); !strings.Contains(plan, `"hits": 1`) {
+			return fmt.Errorf("nothing is revoked yet: %s", plan)
 		}
-		return err
+		return nil
 	})
 	h.upgrade(t, h.driver, "--set=replicas=0")
 	h.sidecars(t, "")
@@ -221,15 +210,12 @@ func (h *releases) refusesToGo(t *testing.T, r release, wants ...string) {
 }
 
 // keepsData lets go of Buckets that cannot be deleted because there are objects in them, as it is told.
-func (h *releases) keepsData(t *testing.T, namespace string) {
+func (h *releases) keepsData(t *testing.T, namespace string, others ...string) {
 	t.Helper()
 	h.refusesToGo(t, h.driver, " of claim "+namespace+"/sample, deletionPolicy Delete, being deleted\n", "kubectl describe buckets.objectstorage.k8s.io NAME")
-	left := strings.Fields(h.kubectl(t, "get", "buckets.objectstorage.k8s.io", "-o",
-		`jsonpath={range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{" "}{end}`))
-	for _, name := range left {
-		h.kubectl(t, "patch", "buckets.objectstorage.k8s.io", name, "--type=merge", `--patch={"spec":{"deletionPolicy":"Retain"}}`)
+	if err := h.letGo(t.Context(), append(others, namespace)...); err != nil {
+		t.Fatal(err)
 	}
-	h.kubectl(t, append([]string{"wait", "--for=delete", "--timeout=" + waitTimeout.String(), "buckets.objectstorage.k8s.io"}, left...)...)
 }
 
 // goes uninstalls when nothing is left. The CRDs stay until somebody deletes them, as the page of Helm says.
@@ -250,46 +236,4 @@ func (h *releases) goes(t *testing.T) {
 	if h.node != nil { // nobody else's
 		h.kubectl(t, append([]string{"delete", "--timeout=" + waitTimeout.String()}, crds...)...)
 	}
-}
-
-// reach leads from this machine to a port of a Service or Deployment, until the test ends, and returns the address here.
-func (w *world) reach(t *testing.T, namespace, what, port string) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	cmd := exec.CommandContext(ctx, w.program, "-n", namespace, "port-forward", what, ":"+port)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait() // it was killed
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	address, _, found := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " -> ")
-	if err != nil || !found {
-		t.Fatalf("kubectl port-forward says %q, %v", line, err)
-	}
-	return address
-}
-
-// ask sends a request and returns the status and the text of the response.
-func ask(ctx context.Context, with *http.Client, method, url, body, authorization string) (int, string, error) {
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	if authorization != "" {
-		request.Header.Set("Authorization", authorization)
-	}
-	response, err := with.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	content, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(content), errors.Join(err, response.Body.Close())
 }

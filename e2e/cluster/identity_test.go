@@ -10,7 +10,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -34,55 +33,23 @@ func (w *world) issuer(t *testing.T) string {
 	return document.Issuer
 }
 
-// clouds are the fakes of Azure and Google Cloud. What they print says how to reach them as their administrator. Like the
-// fake of S3 they ask the issuer for its keys as clouds do: as nobody.
-const clouds = `
+// readIssuer is a right of nobody, as whom clouds ask the issuer for its keys.
+const readIssuer = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: issuer-for-clouds}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: system:unauthenticated}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: system:service-account-issuer-discovery}
----
-apiVersion: v1
-kind: Service
-metadata: {name: azure, namespace: stores}
-spec: {selector: {app: azure}, ports: [{port: 10000}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: gcs, namespace: stores}
-spec: {selector: {app: gcs}, ports: [{port: 9002}]}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: azure, namespace: stores}
-spec:
-  selector: {matchLabels: {app: azure}}
-  template:
-    metadata: {labels: {app: azure}}
-    spec:
-      containers:
-        - name: azure
-          image: IMAGE
-          args: [fakes, azure, "--listen=0.0.0.0:10000", --account=teamstore, --deletion=-1s, --tls, --tls-host=azure.stores.svc.cluster.local,
-            --ca-file=/dev/stdout, --issuer-ca=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt]
-          readinessProbe: {httpGet: {path: /_cooper/health, port: 10000, scheme: HTTPS}, periodSeconds: 1}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: gcs, namespace: stores}
-spec:
-  selector: {matchLabels: {app: gcs}}
-  template:
-    metadata: {labels: {app: gcs}}
-    spec:
-      containers:
-        - name: gcs
-          image: IMAGE
-          args: [fakes, gcs, "--listen=0.0.0.0:9002", "--url=http://gcs.stores.svc.cluster.local:9002", --project=team-one=123456, --pool=cluster=ISSUER, --key-file=/dev/stdout]
-          env: [{name: SSL_CERT_FILE, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt}]
-          readinessProbe: {httpGet: {path: /_cooper/health, port: 9002}, periodSeconds: 1}
 `
+
+// clouds are the fakes of Azure and Google Cloud. What they print says how to reach them as their administrator.
+func clouds(issuer string) string {
+	return readIssuer +
+		fake("azure", "10000", "HTTPS", "--account=teamstore", "--deletion=-1s", "--tls", "--tls-host=azure.stores.svc.cluster.local",
+			"--ca-file=/dev/stdout", "--issuer-ca=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt") +
+		fake("gcs", "9002", "HTTP", "--url=http://gcs.stores.svc.cluster.local:9002", "--project=team-one=123456", "--pool=cluster="+issuer,
+			"--key-file=/dev/stdout")
+}
 
 // asked is a bucket, and access to it for the service account shop.
 const asked = `
@@ -174,15 +141,9 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is
 	if err := w.load(t.Context(), "cosi-driver-azure,cosi-driver-gcs,e2e-identity"); err != nil {
 		t.Fatal(err)
 	}
-	w.apply(t, "", strings.NewReplacer("IMAGE", image("cooper"), "ISSUER", w.issuer(t)).Replace(clouds))
-	t.Cleanup(func() {
-		if _, err := w.try(context.WithoutCancel(t.Context()), "", "-n", storeNamespace, "delete", "deployment,service", "azure", "gcs"); err != nil {
-			t.Error(err)
-		}
-		if _, err := w.try(context.WithoutCancel(t.Context()), "", "delete", "clusterrolebinding", "issuer-for-clouds"); err != nil {
-			t.Error(err)
-		}
-	})
+	stores := clouds(w.issuer(t))
+	w.takeBack(t, "", stores)
+	w.apply(t, "", stores)
 	w.rolledOut(t, storeNamespace)
 	for _, one := range identities() { //nolint:paralleltest // one after the other
 		t.Run(one.protocol, func(t *testing.T) {
@@ -194,8 +155,10 @@ func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is
 func (w *world) withoutAKey(t *testing.T, one identity) {
 	t.Helper()
 	one.install(t, w)
+	manifest := strings.NewReplacer("NAME", one.name, "PROTOCOL", one.protocol).Replace(asked)
+	w.takeBack(t, "identity-"+one.name, manifest)
 	ns := w.namespace(t, "identity-"+one.name)
-	w.apply(t, ns, strings.NewReplacer("NAME", one.name, "PROTOCOL", one.protocol).Replace(asked))
+	w.apply(t, ns, manifest)
 	w.wait(t, ns, "condition=Provisioned", "bucketclaim/photos", "bucketaccess/photos")
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": "cloud"}, "data": one.environment(t, w, ns),
@@ -230,7 +193,7 @@ const stsAudience = "sts.amazonaws.com"
 // installWeb makes IAM know the issuer, and installs a driver that gives roles to who has its tokens.
 func installWeb(t *testing.T, w *world) {
 	t.Helper()
-	at := "http://" + w.forward(t, storeNamespace, "s3", "9000")
+	at := "http://" + w.forward(t, storeNamespace, "service/s3", "9000")
 	client := iam.New(iam.Options{BaseEndpoint: &at, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider(rootID, rootKey, "")})
 	made, err := client.CreateOpenIDConnectProvider(t.Context(), &iam.CreateOpenIDConnectProviderInput{Url: aws.String(w.issuer(t)), ClientIDList: []string{stsAudience}})
 	if err != nil {
@@ -335,19 +298,11 @@ func (w *world) azureInventory(t *testing.T, key, printed string) azurefake.Inve
 		t.Fatalf("the fake of Azure prints no certificate: %s", printed)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+w.forward(t, storeNamespace, "azure", "10000")+"/_cooper/inventory", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.SetBasicAuth("teamstore", key)
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(response.Body)
+	url := "https://" + w.forward(t, storeNamespace, "service/azure", "10000") + "/_cooper/inventory"
+	_, text, err := ask(t.Context(), client, http.MethodGet, url, "", basic("teamstore", key))
 	var found azurefake.Inventory
-	if err := errors.Join(err, response.Body.Close(), json.Unmarshal(content, &found)); err != nil {
-		t.Fatalf("%v: %s", err, content)
+	if err := errors.Join(err, json.Unmarshal([]byte(text), &found)); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
 	return found
 }

@@ -24,41 +24,48 @@ const (
 	rootKey = "only-for-tests-on-this-cluster"
 )
 
-// store is the fake of S3 in a Pod, with its objects in a volume that outlives its container.
-const store = `
+const storesNamespace = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: stores}
+`
+
+// fakeOf is a fake in a Pod, with what it has in a volume that outlives its container.
+const fakeOf = `
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: s3, namespace: stores}
-spec:
-  selector: {app: s3}
-  ports: [{port: 9000}]
+metadata: {name: NAME, namespace: stores}
+spec: {selector: {app: NAME}, ports: [{port: PORT}]}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: s3, namespace: stores}
+metadata: {name: NAME, namespace: stores}
 spec:
-  selector: {matchLabels: {app: s3}}
+  selector: {matchLabels: {app: NAME}}
   template:
-    metadata: {labels: {app: s3}}
+    metadata: {labels: {app: NAME}}
     spec:
       containers:
-        - name: s3
+        - name: NAME
           image: IMAGE
-          args: [fakes, s3, "--listen=0.0.0.0:9000", --data=/data/s3]
+          args: [fakes, NAME, "--listen=0.0.0.0:PORT", ARGS]
           env:
             - {name: COOPER_ROOT_ACCESS_KEY_ID, value: ROOT_ID}
             - {name: COOPER_ROOT_SECRET_ACCESS_KEY, value: ROOT_KEY}
             # It fetches the keys of the tokens of service accounts from the API server.
             - {name: SSL_CERT_FILE, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt}
-          readinessProbe: {httpGet: {path: /_cooper/health, port: 9000}, periodSeconds: 1}
+          readinessProbe: {httpGet: {path: /_cooper/health, port: PORT, scheme: SCHEME}, periodSeconds: 1}
           volumeMounts: [{name: data, mountPath: /data}]
       securityContext: {fsGroup: 65532}
       volumes: [{name: data, emptyDir: {}}]
 `
+
+// fake returns the manifest of one of the fakes.
+func fake(name, port, scheme string, args ...string) string {
+	return strings.NewReplacer("NAME", name, "PORT", port, "SCHEME", scheme, "ARGS", strings.Join(args, ", "),
+		"IMAGE", image("cooper"), "ROOT_ID", rootID, "ROOT_KEY", rootKey).Replace(fakeOf)
+}
 
 // driverConfig is that of an S3 store which is reached through a Service.
 const driverConfig = `
@@ -77,7 +84,7 @@ backends:
 
 // image returns the name of an image of ours on the cluster.
 func image(name string) string {
-	return repository() + "/" + name + ":" + cmp.Or(os.Getenv("COOPER_TAG"), "dev")
+	return repository() + "/" + name + ":" + current().tag
 }
 
 func repository() string { return cmp.Or(os.Getenv("COOPER_REPOSITORY"), "cooper") }
@@ -87,12 +94,11 @@ func repository() string { return cmp.Or(os.Getenv("COOPER_REPOSITORY"), "cooper
 func (w *world) install(t *testing.T) {
 	t.Helper()
 	w.installed.Do(func() {
-		stored := strings.NewReplacer("IMAGE", image("cooper"), "ROOT_ID", rootID, "ROOT_KEY", rootKey).Replace(store)
-		w.apply(t, "", stored)
+		w.apply(t, "", storesNamespace+fake("s3", "9000", "HTTP", "--data=/data/s3"))
 		w.rolledOut(t, storeNamespace)
 		w.deploy(t, w.manifests(t))
-		w.apply(t, driverNamespace, `{apiVersion: v1, kind: Secret, metadata: {name: cosi-driver-s3-credentials}, `+
-			`stringData: {accessKeyID: `+rootID+`, secretAccessKey: `+rootKey+`}}`)
+		w.apply(t, driverNamespace, "apiVersion: v1\nkind: Secret\nmetadata: {name: cosi-driver-s3-credentials}\n"+
+			"stringData: {accessKeyID: "+rootID+", secretAccessKey: "+rootKey+"}")
 	})
 	w.rolledOut(t, systemNamespace)
 	w.rolledOut(t, driverNamespace)

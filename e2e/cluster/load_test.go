@@ -51,23 +51,10 @@ type load struct {
 	stop func() error
 }
 
-// classes are those of a load. What is in a bucket goes with it.
-const classes = `
-apiVersion: objectstorage.k8s.io/v1alpha2
-kind: BucketClass
-metadata: {name: NAME}
-spec: {driverName: DRIVER, deletionPolicy: Delete, parameters: {deleteNonEmpty: "true"}}
----
-apiVersion: objectstorage.k8s.io/v1alpha2
-kind: BucketAccessClass
-metadata: {name: NAME}
-spec: {driverName: DRIVER, authenticationType: Key}
-`
-
 // busy begins with users of a driver who have what they asked for, and others who begin to ask.
 func (w *world) busy(t *testing.T, name, driver string) *load {
 	t.Helper()
-	w.apply(t, "", strings.NewReplacer("NAME", name, "DRIVER", driver).Replace(classes))
+	w.classes(t, name, driver)
 	l := &load{
 		world: w, client: w.client(t), before: w.inventory(t), ns: w.namespace(t, name),
 		kept: map[string]bool{}, given: map[string]bool{}, said: map[string]bool{},
@@ -121,22 +108,23 @@ func (l *load) users(ctx context.Context, enough chan<- struct{}) error {
 		case <-ticker.C:
 		}
 		name := func(i int) string { return fmt.Sprintf("user-%d", i) }
-		err := l.ask(ctx, name(i))
-		if err == nil && i%group == group-1 {
-			err = l.giveBack(ctx, name(i-1))
-		}
-		if err == nil {
-			_ = l.done(ctx) // which remembers what they read
-		}
-		if err != nil && ctx.Err() == nil {
+		// A request that is broken off may have been served or not: whoever has begun to ask finishes.
+		whole := context.WithoutCancel(ctx)
+		if err := l.ask(whole, name(i)); err != nil {
 			return err
 		}
+		if i%group == group-1 {
+			if err := l.giveBack(whole, name(i-1)); err != nil {
+				return err
+			}
+		}
+		_ = l.done(ctx) // which remembers what they read
 	}
 }
 
 // ask claims a bucket, and asks for access to it.
 func (l *load) ask(ctx context.Context, name string) error {
-	claim, access := l.pair(name)
+	claim, access := pair(l.ns, name)
 	l.mu.Lock()
 	l.kept[name] = true
 	l.mu.Unlock()
@@ -148,7 +136,7 @@ func (l *load) ask(ctx context.Context, name string) error {
 
 // giveBack deletes what was asked for, whether it is there or not.
 func (l *load) giveBack(ctx context.Context, name string) error {
-	claim, access := l.pair(name)
+	claim, access := pair(l.ns, name)
 	l.mu.Lock()
 	delete(l.kept, name)
 	l.given[name] = true
@@ -159,18 +147,6 @@ func (l *load) giveBack(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-func (l *load) pair(name string) (*cosiapi.BucketClaim, *cosiapi.BucketAccess) {
-	at := metav1.ObjectMeta{Namespace: l.ns, Name: name}
-	claim := &cosiapi.BucketClaim{ObjectMeta: at, Spec: cosiapi.BucketClaimSpec{BucketClassName: l.ns, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}}}
-	access := &cosiapi.BucketAccess{ObjectMeta: at, Spec: cosiapi.BucketAccessSpec{
-		BucketAccessClassName: l.ns, Protocol: cosiapi.ProtocolS3,
-		BucketClaims: []cosiapi.BucketClaimAccess{{
-			BucketClaimName: name, AccessSecretName: name, AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
-		}},
-	}}
-	return claim, access
 }
 
 // done returns nil if everybody has what they asked for, and nothing is left of what was given back.
@@ -345,6 +321,9 @@ func (l *load) use(t *testing.T, secrets []string) {
 	log := l.logs(t, l.ns, "user")
 	if strings.Contains(log, "failed") || !strings.Contains(log, "stored and read in") {
 		t.Errorf("the Pod that used its bucket all the time says:\n%s", log)
+	}
+	if restarts := l.kubectl(t, "-n", l.ns, "get", "pod", "user", "-o", "jsonpath={.status.containerStatuses[0].restartCount}"); restarts != "0" {
+		t.Errorf("the Pod that used its bucket all the time began again %s times: its log may lack why", restarts)
 	}
 }
 

@@ -5,6 +5,7 @@ package cluster_test
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,23 +46,27 @@ func (w *world) client(t *testing.T) client.Client {
 	return made
 }
 
-// forward leads from this machine to a port of a Service, until the test ends, and returns the address here. A kubelet
-// that has just started refuses for a moment.
-func (w *world) forward(t *testing.T, namespace, service, port string) string {
+// forward leads from this machine to a port of a Service or Deployment, until the test ends, and returns the address here.
+func (w *world) forward(t *testing.T, namespace, what, port string) string {
 	t.Helper()
-	var address string
-	var stop func()
-	w.until(t, func(context.Context) (err error) {
-		address, stop, err = w.tryForward(context.WithoutCancel(t.Context()), namespace, service, port)
-		return err
-	})
+	address, stop := w.forwarded(t, namespace, what, port)
 	t.Cleanup(stop)
 	return address
 }
 
-func (w *world) tryForward(ctx context.Context, namespace, service, port string) (address string, stop func(), err error) {
+// forwarded is forward until stop. A kubelet that has just started refuses for a moment.
+func (w *world) forwarded(t *testing.T, namespace, what, port string) (address string, stop func()) {
+	t.Helper()
+	w.until(t, func(context.Context) (err error) {
+		address, stop, err = w.tryForward(context.WithoutCancel(t.Context()), namespace, what, port)
+		return err
+	})
+	return address, stop
+}
+
+func (w *world) tryForward(ctx context.Context, namespace, what, port string) (address string, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, w.program, "-n", namespace, "port-forward", "service/"+service, ":"+port)
+	cmd := exec.CommandContext(ctx, w.program, "-n", namespace, "port-forward", what, ":"+port)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig)
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -86,31 +91,45 @@ func (w *world) tryForward(ctx context.Context, namespace, service, port string)
 	return address, stop, nil
 }
 
-// store asks the store's administration, and returns the response.
-func (w *world) store(t *testing.T, method, what, body string) []byte {
-	t.Helper()
-	url := "http://" + w.forward(t, storeNamespace, "s3", "9000") + "/_cooper/" + what
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+// ask sends a request and returns the status and the text of the response.
+func ask(ctx context.Context, with *http.Client, method, url, body, authorization string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
-	request.SetBasicAuth(rootID, rootKey)
-	response, err := http.DefaultClient.Do(request)
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := with.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
 	content, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil || response.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s %s %v", method, what, response.Status, content, err)
+	return response.StatusCode, string(content), errors.Join(err, response.Body.Close())
+}
+
+// basic is the authorization of somebody with a key.
+func basic(id, key string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+key))
+}
+
+// store asks the store's administration, and returns the response.
+func (w *world) store(t *testing.T, method, what, body string) string {
+	t.Helper()
+	address, stop := w.forwarded(t, storeNamespace, "service/s3", "9000")
+	defer stop()
+	status, text, err := ask(t.Context(), http.DefaultClient, method, "http://"+address+"/_cooper/"+what, body, basic(rootID, rootKey))
+	if err != nil || status/100 != 2 {
+		t.Fatalf("%s %s: %d %s %v", method, what, status, text, err)
 	}
-	return content
+	return text
 }
 
 // inventory is what the store has.
 func (w *world) inventory(t *testing.T) s3fake.Inventory {
 	t.Helper()
 	var found s3fake.Inventory
-	if err := json.Unmarshal(w.store(t, http.MethodGet, "inventory", ""), &found); err != nil {
+	if err := json.Unmarshal([]byte(w.store(t, http.MethodGet, "inventory", "")), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -176,9 +195,10 @@ func (w *world) driver(t *testing.T, d driver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := "cosi-driver-" + d.word
+	named, ours := "cosi-driver-"+d.word, "newName: "+repository()+"/cosi"
 	names := strings.NewReplacer(
-		"/cosi-driver-"+d.cloud+"\n", "/cosi-driver-"+d.cloud+"\n", // the image
+		ours, ours, // which manifests has named
+		"newName: cooper/cosi", ours, "newTag: dev", "newTag: "+current().tag,
 		"cosi-driver-"+d.cloud, named, d.cloud+".cooper.dev", d.word+".cooper.dev")
 	for _, file := range files {
 		content, err := os.ReadFile(file)

@@ -84,6 +84,7 @@ func (w *world) startUpgrade(t *testing.T) *upgrade {
 			w.installed = sync.Once{} // by whoever comes next
 		}
 	})
+	w.classes(t, "upgrade", "s3.cooper.dev")
 	namespace := w.namespace(t, "upgrade")
 	c := w.newChurn(t, namespace)
 	return &upgrade{world: w, churn: c, namespace: namespace, before: w.held(t)}
@@ -93,7 +94,7 @@ func (w *world) startUpgrade(t *testing.T) *upgrade {
 func (w *world) held(t *testing.T) held {
 	t.Helper()
 	var h held
-	store := w.stored(t)
+	store := w.inventory(t)
 	for _, b := range store.Buckets {
 		h.Buckets = append(h.Buckets, b.Name)
 	}
@@ -126,7 +127,7 @@ func (u *upgrade) keep(t *testing.T) {
 	t.Helper()
 	name := fmt.Sprintf("keeps-%d", len(u.survivors))
 	u.survivors = append(u.survivors, name)
-	claim, access := u.churn.claimAndAccess(name)
+	claim, access := pair(u.namespace, name)
 	for _, err := range []error{u.churn.create(t.Context(), claim), u.churn.create(t.Context(), access)} {
 		if err != nil {
 			t.Fatal(err)

@@ -47,6 +47,8 @@ type world struct {
 	program    string // kubectl
 	kubeconfig string
 	installed  sync.Once
+	// before are the objects of the whole cluster that were there before the tests.
+	before []string
 }
 
 // shared is the world, from the first test that asks for it to the end of the process.
@@ -58,6 +60,12 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if w := shared.world; w != nil && code == 0 {
+		if err := w.leftNothing(context.Background()); err != nil { //nolint:forbidigo // no test runs any more
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if w := shared.world; w != nil && w.node != nil {
 		if err := w.node.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the node:", err)
@@ -76,7 +84,12 @@ func onCluster(t *testing.T) *world {
 		}
 		t.Skip(err)
 	}
-	shared.once.Do(func() { shared.world, shared.err = newWorld(context.WithoutCancel(t.Context())) })
+	shared.once.Do(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if shared.world, shared.err = newWorld(ctx); shared.err == nil {
+			shared.world.before, shared.err = shared.world.clusterWide(ctx)
+		}
+	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -102,7 +115,8 @@ func onNode(t *testing.T) *world {
 func newWorld(ctx context.Context) (*world, error) {
 	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
 	if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
-		return &world{program: "kubectl", kubeconfig: kubeconfig}, nil
+		w := &world{program: "kubectl", kubeconfig: kubeconfig}
+		return w, w.take(ctx)
 	}
 	n, err := node.Start(ctx, node.Options{Progress: os.Stderr})
 	if err != nil {
@@ -114,6 +128,40 @@ func newWorld(ctx context.Context) (*world, error) {
 		return w, err
 	}
 	return w, w.load(ctx, images)
+}
+
+// mark is the label of systemNamespace by which the tests know a cluster that they may use.
+const mark = "cooper.dev/e2e"
+
+// take makes a cluster of somebody the tests' own, if nobody uses Cooper or another COSI there.
+func (w *world) take(ctx context.Context) error {
+	there, err := w.try(ctx, "", "get", "namespaces,crd", "-o", "name")
+	if err != nil {
+		return err
+	}
+	ours, err := w.try(ctx, "", "get", "namespaces", "-l", mark, "-o", "name")
+	if err != nil || strings.Contains(ours, systemNamespace) {
+		return err
+	}
+	if used := inUse(strings.Fields(there)); len(used) > 0 {
+		return fmt.Errorf("the cluster of %s is in use: the tests would change and delete what belongs to %q", clusterVariable, used)
+	}
+	if _, err := w.try(ctx, "", "create", "namespace", systemNamespace); err != nil {
+		return err
+	}
+	_, err = w.try(ctx, "", "label", "namespace", systemNamespace, mark+"=yes")
+	return err
+}
+
+// inUse returns which objects, as kubectl names them, the tests would take for theirs.
+func inUse(objects []string) []string {
+	return slices.DeleteFunc(slices.Clone(objects), func(object string) bool {
+		kind, name, _ := strings.Cut(object, "/")
+		if kind == "namespace" {
+			return name != systemNamespace && name != storeNamespace && !strings.HasPrefix(name, "cosi-driver-")
+		}
+		return !strings.HasSuffix(name, ".objectstorage.k8s.io")
+	})
 }
 
 // load builds images of these names, with commas between them, and gives them to the node. Another cluster pulls them.
@@ -156,7 +204,8 @@ func (w *world) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// apply applies a manifest in a namespace, or in those that it names itself.
+// apply applies a manifest in a namespace, or in those that it names itself. A kubectl older than the node's takes what begins
+// with a brace for JSON.
 func (w *world) apply(t *testing.T, namespace, manifest string) {
 	t.Helper()
 	args := []string{"apply", "--server-side", "-f", "-"}
@@ -166,6 +215,47 @@ func (w *world) apply(t *testing.T, namespace, manifest string) {
 	if _, err := w.try(t.Context(), manifest, args...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// clusterWide returns what has no namespace, and whose names the tests, and not the installation, choose.
+func (w *world) clusterWide(ctx context.Context) ([]string, error) {
+	kinds := "clusterroles,clusterrolebindings"
+	if crds, err := w.try(ctx, "", "get", "crd", "-o", "name"); err != nil {
+		return nil, err
+	} else if strings.Contains(crds, "/bucketclasses.objectstorage") {
+		kinds += ",bucketclasses.objectstorage.k8s.io,bucketaccessclasses.objectstorage.k8s.io,buckets.objectstorage.k8s.io"
+	}
+	out, err := w.try(ctx, "", "get", kinds, "-o", "name")
+	return slices.DeleteFunc(strings.Fields(out), func(object string) bool {
+		_, name, _ := strings.Cut(object, "/")
+		return strings.HasPrefix(name, "cosi-") || strings.HasPrefix(name, "system:")
+	}), err
+}
+
+// leftNothing returns an error if the cluster has more than before, but for the installation.
+func (w *world) leftNothing(ctx context.Context) error {
+	after, err := w.clusterWide(ctx)
+	if left := slices.DeleteFunc(after, func(object string) bool { return slices.Contains(w.before, object) }); len(left) > 0 {
+		err = fmt.Errorf("the tests left %q", left)
+	}
+	return err
+}
+
+// takeBack deletes at the end of the test what a manifest has, as far as it is there then. What others need is taken back
+// before them.
+func (w *world) takeBack(t *testing.T, namespace, manifest string) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
+		defer cancel()
+		args := []string{"delete", "--ignore-not-found", "-f", "-"}
+		if namespace != "" {
+			args = append(args, "-n", namespace)
+		}
+		if _, err := w.try(ctx, manifest, args...); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // wait waits with kubectl for a condition of objects that are there, such as condition=Provisioned.
@@ -242,18 +332,38 @@ func (w *world) rolledOut(t *testing.T, namespace string) {
 	}
 }
 
-// namespace makes a namespace that goes with the test, after what is in it.
+// namespace makes a namespace that goes with the test, after what is in it, and the Buckets of its claims.
 func (w *world) namespace(t *testing.T, name string) string {
 	t.Helper()
-	w.apply(t, "", fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {pod-security.kubernetes.io/enforce: restricted}}}`, name))
+	w.apply(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+", labels: {pod-security.kubernetes.io/enforce: restricted}}")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), waitTimeout)
 		defer cancel()
-		if _, err := w.try(ctx, "", "delete", "namespace", name, "--wait"); err != nil {
+		_, err := w.try(ctx, "", "delete", "namespace", name, "--wait")
+		if err := errors.Join(err, w.letGo(ctx, name)); err != nil {
 			t.Error(err)
 		}
 	})
 	return name
+}
+
+// letGo takes away the Buckets of namespaces whose claims are gone, also those that are not deleted as there is data in
+// them: that stays in the store.
+func (w *world) letGo(ctx context.Context, namespaces ...string) error {
+	const kind = "buckets.objectstorage.k8s.io"
+	list, err := w.try(ctx, "", "get", kind, "-o", `jsonpath={range .items[*]}{.spec.bucketClaimRef.namespace} {.metadata.name}{"\n"}{end}`)
+	for line := range strings.Lines(list) {
+		of, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !slices.Contains(namespaces, of) {
+			continue
+		}
+		if _, failed := w.try(ctx, "", "patch", kind, name, "--type=merge", `--patch={"spec":{"deletionPolicy":"Retain"}}`); failed != nil && !strings.Contains(failed.Error(), "NotFound") {
+			err = errors.Join(err, failed)
+		}
+		_, failed := w.try(ctx, "", "delete", kind, name, "--ignore-not-found", "--timeout="+waitTimeout.String())
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // report logs what a person would look at after a failure.

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -27,7 +28,7 @@ func main() {
 	// controller-runtime has put its own into the flags of the process.
 	flags := flag.NewFlagSet("node", flag.ExitOnError)
 	images := flags.String("images", "", "directory with archives of images, which the node gets")
-	kubeconfig := flags.String("kubeconfig", filepath.Join(os.TempDir(), "cooper-node.kubeconfig"), "file for kubectl, which is there as long as the node")
+	kubeconfig := flags.String("kubeconfig", "", "file for kubectl, which is there as long as the node; empty means one in the node's own directory")
 	build := flags.Bool("build", false, "build what a node needs, and start none")
 	_ = flags.Parse(os.Args[1:]) // it ends the process
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,6 +58,8 @@ func run(ctx context.Context, images, kubeconfig string, build bool) (err error)
 	if err := n.LoadImages(ctx, images); err != nil {
 		return err
 	}
+	// In a directory that others write to, somebody could have put a link there.
+	kubeconfig = cmp.Or(kubeconfig, filepath.Join(n.Dir(), "admin.kubeconfig"))
 	if err := n.WriteKubeconfig(kubeconfig); err != nil {
 		return err
 	}

@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +35,7 @@ const shown = 20
 const pageSize = 100
 
 // Check returns an error that says what would be stranded and what to do, and nil if nothing would be. An API server
-// without the kinds of COSI has no objects of them.
+// without the group of COSI has no objects of its kinds.
 func Check(ctx context.Context, config *rest.Config, o Options) error {
 	scheme, err := kinds.NewScheme()
 	if err != nil {
@@ -42,6 +44,10 @@ func Check(ctx context.Context, config *rest.Config, o Options) error {
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return fmt.Errorf("reach the API server: %w", err)
+	}
+	there, err := known(config)
+	if err != nil || !there {
+		return err
 	}
 	namespaces := o.Namespaces
 	if len(namespaces) == 0 {
@@ -100,17 +106,34 @@ func (l *look) buckets(ctx context.Context) error {
 	})
 }
 
-// pages lists objects, some at a time: a Pod that looks has little memory. Of a kind that the API server does not know
-// there are none.
+// known says whether the API server has the group of COSI, in whatever version. If it does, a kind that it does not serve
+// as this program knows it may still have objects.
+func known(config *rest.Config) (bool, error) {
+	c, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("reach the API server: %w", err)
+	}
+	list, err := c.ServerGroups()
+	if err == nil && len(list.Groups) == 0 { // it shows them to nobody
+		err = errors.New("it names no groups")
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	return slices.ContainsFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == cosiapi.GroupName }), nil
+}
+
+// pages lists objects, some at a time: a Pod that looks has little memory.
 func pages[L client.ObjectList](ctx context.Context, c client.Client, namespace string, empty func() L, each func(L)) error {
 	for next := ""; ; {
 		list := empty()
 		err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
-		if meta.IsNoMatchError(err) {
-			return nil
-		}
 		if err != nil {
-			return fmt.Errorf("cannot tell what would be left behind: %w", err)
+			where := "in all namespaces"
+			if namespace != "" {
+				where = "in the namespace " + namespace
+			}
+			return fmt.Errorf("cannot tell what would be left behind %s: %w", where, err)
 		}
 		each(list)
 		if next = list.GetContinue(); next == "" {

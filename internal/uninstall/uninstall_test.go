@@ -3,6 +3,7 @@
 package uninstall_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/internal/uninstall"
 	"github.com/cooper-cosi/cooper/testenv"
 )
@@ -115,5 +117,32 @@ func TestCheckWithoutCRDs(t *testing.T) {
 	env := testenv.Start(t, testenv.Options{Private: true, CRDs: map[string][]byte{}})
 	if err := uninstall.Check(t.Context(), env.Config(), uninstall.Options{}); err != nil {
 		t.Errorf("there can be no objects: %v", err)
+	}
+}
+
+// TestCheckOfAnotherVersion asks an API server that has the kinds, but not as this program knows them.
+func TestCheckOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	manifests, err := deploy.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range manifests {
+		manifests[name] = bytes.ReplaceAll(manifests[name], []byte("name: v1alpha2"), []byte("name: v1alpha9"))
+	}
+	env := testenv.Start(t, testenv.Options{Private: true, CRDs: manifests})
+	err = uninstall.Check(t.Context(), env.Config(), uninstall.Options{})
+	if want := "cannot tell what would be left behind"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want %q, got %v", want, err)
+	}
+}
+
+// TestCheckWithoutRights names the namespace in which nothing was seen.
+func TestCheckWithoutRights(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{})
+	err := uninstall.Check(t.Context(), env.User("stranger"), uninstall.Options{Driver: "a.example.com", Namespaces: []string{"team-a"}})
+	if want := "cannot tell what would be left behind in the namespace team-a: "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want %q, got %v", want, err)
 	}
 }

@@ -133,7 +133,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.startKubernetes("https://" + net.JoinHostPort(address, strconv.Itoa(port.Number))); err != nil {
 		return err
 	}
-	return n.WaitReady(ctx)
+	return n.waitReady(ctx)
 }
 
 // cluster describes the control plane, and writes the certificates of both sides.
@@ -224,21 +224,15 @@ func (n *Node) startKubelet() error {
 
 const kubelet = "kubelet"
 
-// RestartKubelet ends the kubelet as a reboot of its service does, and starts it again. Pods run on. It returns at once:
-// WaitReady waits.
+// RestartKubelet ends the kubelet as a reboot of its service does, and starts it again. Pods run on. It returns at once.
 func (n *Node) RestartKubelet() error {
-	if err := n.StopKubelet(); err != nil {
-		return err
-	}
-	return n.startKubelet()
-}
-
-// StopKubelet ends the kubelet alone. Pods run on, and RestartKubelet starts it again.
-func (n *Node) StopKubelet() error {
 	n.mu.Lock()
 	process := n.components[kubelet]
 	n.mu.Unlock()
-	return process.Stop(stopTimeout)
+	if err := process.Stop(stopTimeout); err != nil {
+		return err
+	}
+	return n.startKubelet()
 }
 
 // startComponent starts a program within the node.
@@ -256,8 +250,8 @@ func (n *Node) startComponent(name, program string, arguments ...string) error {
 	})
 }
 
-// WaitReady waits until the node is ready for Pods, by the word of its kubelet.
-func (n *Node) WaitReady(ctx context.Context) error {
+// waitReady waits until the node is ready for Pods, by the word of its kubelet.
+func (n *Node) waitReady(ctx context.Context) error {
 	return controlplane.Until(ctx, func(ctx context.Context) error {
 		node, err := n.client.CoreV1().Nodes().Get(ctx, Name, metav1.GetOptions{})
 		if err != nil {

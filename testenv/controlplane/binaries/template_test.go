@@ -4,30 +4,18 @@ package binaries
 
 import (
 	"bytes"
-	"go/format"
 	"io/fs"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/gobuild/gobuildtest"
 )
 
 func TestTemplateIsFormattedGo(t *testing.T) {
 	t.Parallel()
-	programs, err := fs.Glob(template, "template/*/*.go.txt")
-	if err != nil || len(programs) < 4 {
-		t.Fatalf("%q, %v", programs, err)
-	}
-	for _, path := range programs {
-		source, err := fs.ReadFile(template, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		formatted, err := format.Source(source)
-		if err != nil || !bytes.Equal(source, formatted) {
-			t.Errorf("%s is not formatted (%v)", path, err)
-		}
-	}
+	gobuildtest.Formatted(t, template, 4)
 }
 
 func TestTemplateRequiresTheNamedVersion(t *testing.T) {
@@ -63,7 +51,7 @@ func TestTheOldestHasTheOtherModulesOfTheTemplate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[i] = required(content)
+		all[i] = gobuildtest.Required(content)
 	}
 	delete(all[1], "github.com/google/cel-go")
 	delete(all[1], "github.com/google/gnostic-models")
@@ -86,7 +74,7 @@ func TestTemplateHasTheVersionsOfCooper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, ours := required(content), required(own)
+	theirs, ours := gobuildtest.Required(content), gobuildtest.Required(own)
 	shared := 0
 	for module, version := range ours {
 		their, ok := theirs[module]
@@ -101,13 +89,4 @@ func TestTemplateHasTheVersionsOfCooper(t *testing.T) {
 	if shared == 0 {
 		t.Error("no module is in both")
 	}
-}
-
-// required returns the versions of the modules that a go.mod requires.
-func required(gomod []byte) map[string]string {
-	versions := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllSubmatch(gomod, -1) {
-		versions[string(line[1])] = string(line[2])
-	}
-	return versions
 }

@@ -4,31 +4,17 @@ package binaries
 
 import (
 	"bytes"
-	"go/format"
 	"io/fs"
 	"os"
-	"regexp"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/internal/gobuild/gobuildtest"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 func TestTemplateIsFormattedGo(t *testing.T) {
 	t.Parallel()
-	programs, err := fs.Glob(template, "template/*/*.go.txt")
-	if err != nil || len(programs) < 9 {
-		t.Fatalf("%q, %v", programs, err)
-	}
-	for _, path := range programs {
-		source, err := fs.ReadFile(template, path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		formatted, err := format.Source(source)
-		if err != nil || !bytes.Equal(source, formatted) {
-			t.Errorf("%s is not formatted (%v)", path, err)
-		}
-	}
+	gobuildtest.Formatted(t, template, 9)
 }
 
 // TestTemplateHasTheVersionsOfTheControlPlane compares the modules that both have: of these, what is compiled for the
@@ -43,8 +29,8 @@ func TestTemplateHasTheVersionsOfTheControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, shared := versions(own), 0
-	for module, version := range versions(theirs) {
+	ours, shared := gobuildtest.Required(own), 0
+	for module, version := range gobuildtest.Required(theirs) {
 		if has, ok := ours[module]; ok {
 			shared++
 			if has != version {
@@ -68,13 +54,4 @@ func TestTheGuardOfProcessesIsTheControlPlanes(t *testing.T) {
 	if err != nil || !bytes.Equal(own, theirs) {
 		t.Errorf("parent.go.txt differs (%v)", err)
 	}
-}
-
-// versions returns those of the modules that a go.mod requires.
-func versions(gomod []byte) map[string]string {
-	found := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllSubmatch(gomod, -1) {
-		found[string(line[1])] = string(line[2])
-	}
-	return found
 }

@@ -6,7 +6,7 @@
 {{- end -}}
 
 {{- define "cosi.labels" -}}
-app.kubernetes.io/name: {{ include "cosi.name" . }}
+app.kubernetes.io/name: {{ include "cosi.name" . | quote }}
 app.kubernetes.io/part-of: cosi
 {{- end -}}
 
@@ -35,18 +35,18 @@ capabilities: {drop: [ALL]}
 
 {{- /* What Pods have in common, but for containers and volumes. */ -}}
 {{- define "cosi.pod" -}}
-serviceAccountName: {{ include "cosi.serviceAccount" . }}
+serviceAccountName: {{ include "cosi.serviceAccount" . | quote }}
 terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- if .Values.spread }}
 topologySpreadConstraints:
   - maxSkew: 1
-    topologyKey: {{ .Values.spread }}
+    topologyKey: {{ .Values.spread | quote }}
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels:
-        app.kubernetes.io/name: {{ include "cosi.name" . }}
+        app.kubernetes.io/name: {{ include "cosi.name" . | quote }}
 {{- end }}
 {{- with .Values.affinity }}
 affinity:
@@ -58,7 +58,7 @@ affinity:
 {{- /* What the Job of the uninstallation shares with that. */ -}}
 {{- define "cosi.placement" -}}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .Values.nodeSelector }}
 nodeSelector:

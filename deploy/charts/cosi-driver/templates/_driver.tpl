@@ -11,3 +11,9 @@
 {{- end -}}
 {{- required "driver.name: say what the driver calls itself, or driverName in driver.config; its Lease has that name" (.Values.driver.name | default $said) -}}
 {{- end -}}
+
+{{- /* The name of what stands outside of the release's namespace: another namespace may have a release of that name. */ -}}
+{{- define "cosi.uniqueName" -}}
+{{- $name := include "cosi.name" . -}}
+{{- if ne $name .Release.Namespace }}{{ .Release.Namespace }}:{{ end }}{{ $name }}
+{{- end -}}
