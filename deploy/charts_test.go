@@ -200,14 +200,6 @@ func plain(t *testing.T, all objects) objects {
 		switch object["kind"] {
 		case "Deployment":
 			without(object, []string{"cooper.dev/config"}, "spec", "template", "metadata", "annotations")
-		case "NetworkPolicy":
-			// That of the chart is for the Job of the hook, too.
-			name := object["metadata"].(map[string]any)["name"].(string)
-			withJob := []any{map[string]any{"key": "app.kubernetes.io/name", "operator": "In", "values": []any{name, name + "-uninstall"}}}
-			spec := object["spec"].(map[string]any)
-			if cmp.Equal(spec["podSelector"], map[string]any{"matchExpressions": withJob}) {
-				spec["podSelector"] = map[string]any{"matchLabels": map[string]any{"app.kubernetes.io/name": name}}
-			}
 		case "ConfigMap":
 			// The comment on where else the name of the driver stands is about Kustomize.
 			data := object["data"].(map[string]any)

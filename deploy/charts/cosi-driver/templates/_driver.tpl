@@ -17,3 +17,26 @@
 {{- $name := include "cosi.name" . -}}
 {{- if ne $name .Release.Namespace }}{{ .Release.Namespace }}:{{ end }}{{ $name }}
 {{- end -}}
+
+{{- /* Says whether the driver has metrics that somebody is let in to. */ -}}
+{{- define "cosi.driverMetrics" -}}
+{{- if and .Values.driver.metricsPort (or .Values.networkPolicy.metricsFrom (not .Values.networkPolicy.enabled)) }}true{{ end -}}
+{{- end -}}
+
+{{- /* Says whether an object, of which this is a dict of object and root, is of this release already. */ -}}
+{{- define "cosi.ofRelease" -}}
+{{- $annotations := dig "metadata" "annotations" dict .object -}}
+{{- if and (eq (get $annotations "meta.helm.sh/release-name") .root.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") .root.Release.Namespace) }}true{{ end -}}
+{{- end -}}
+
+{{- /* Whom the name of the driver belongs to: what a sidecar of this release has written on the Lease once, whatever the
+Deployment is called later, or nobody would hold it any more. */ -}}
+{{- define "cosi.owner" -}}
+{{- $lease := lookup "coordination.k8s.io/v1" "Lease" .Values.systemNamespace (printf "cosi-driver-%s" (include "cosi.driverName" .)) -}}
+{{- $owner := dig "metadata" "annotations" "cooper.dev/owner" "" $lease -}}
+{{- if and (include "cosi.ofRelease" (dict "object" $lease "root" .)) (hasPrefix (printf "%s/" .Release.Namespace) $owner) -}}
+{{ $owner }}
+{{- else -}}
+{{ .Release.Namespace }}/{{ include "cosi.name" . }}
+{{- end -}}
+{{- end -}}

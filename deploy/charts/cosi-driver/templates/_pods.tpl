@@ -88,6 +88,19 @@ projected:
     - downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}
 {{- end -}}
 
+{{- /* As whom Prometheus reads metrics by a ServiceMonitor: as itself, if it can tell who listens, or with a token of yours. */ -}}
+{{- define "cosi.serviceMonitorToken" -}}
+{{- if .Values.metrics.serviceMonitor.authorization -}}
+authorization:
+  {{- toYaml .Values.metrics.serviceMonitor.authorization | nindent 2 }}
+{{- else if or (not .Values.metrics.certSecret) .Values.metrics.tlsConfig.insecureSkipVerify -}}
+{{- fail "metrics.serviceMonitor: Prometheus would show its own token to whatever listens there; set metrics.certSecret and, for its certificate, metrics.tlsConfig with insecureSkipVerify: false, or give it a token for metrics alone, in a Secret of this namespace: metrics.serviceMonitor.authorization={credentials: {name: SECRET, key: token}}" -}}
+{{- else -}}
+# Of Prometheus itself, whose account needs the ClusterRole cosi-metrics-reader.
+bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+{{- end -}}
+{{- end -}}
+
 {{- /* How Prometheus reads metrics that component serves with --metrics-secure. */ -}}
 {{- define "cosi.metricsEndpoint" -}}
 port: metrics

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/cooper-cosi/cooper/testenv"
+)
+
+// baseline is the commit that TestUpgradeAndDowngrade in e2e/cluster upgrades from. It had no charts, and the driver beside
+// its sidecar.
+const baseline = "16f3770825fe93aeaa2a7459e3e317d080909171"
+
+// TestHelmTakesOver has Helm take over what kubectl installed with the baseline, by the steps of
+// docs/howto/install-with-helm.md, and compares what is there then with a new installation by Helm.
+func TestHelmTakesOver(t *testing.T) {
+	t.Parallel()
+	manifests := baselineManifests(t)
+	// One that has the CRDs of nobody.
+	env := testenv.Start(t, testenv.Options{CRDs: map[string][]byte{}})
+	for _, root := range []string{manifests, "../../deploy"} {
+		for _, dir := range []string{".", "drivers/s3", "drivers/azure"} {
+			apply(t, env, "default", "-k", filepath.Join(root, dir))
+		}
+	}
+	install := func() {
+		for release, args := range map[string][]string{
+			"cosi-controller":   {"../../deploy/charts/cosi-controller", "--namespace=cosi-system"},
+			"cosi-driver-s3":    {"../../deploy/charts/cosi-driver", "--namespace=cosi-driver-s3"},
+			"cosi-driver-azure": {"../../deploy/charts/cosi-driver", "--namespace=cosi-driver-azure", "--values=../../deploy/charts/cosi-driver/azure.yaml", "--set=namespaces={default}"},
+		} {
+			helm(t, env, append([]string{"upgrade", "--install", "--take-ownership", release}, args...)...)
+		}
+	}
+	install()
+	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-azure"}}
+	env.Delete(everywhere) // as the page says
+	taken := installed(t, env)
+	for release, namespace := range map[string]string{"cosi-controller": "cosi-system", "cosi-driver-s3": "cosi-driver-s3", "cosi-driver-azure": "cosi-driver-azure"} {
+		helm(t, env, "uninstall", release, "--namespace="+namespace, "--no-hooks", "--wait")
+	}
+	if left := installed(t, env); len(left) > 0 {
+		t.Errorf("objects that no release had: %v", left)
+	}
+	install()
+	if diff := cmp.Diff(installed(t, env), taken); diff != "" {
+		t.Errorf("-new installation +what was taken over:\n%s", diff)
+	}
+}
+
+// baselineManifests are those of the baseline. The test is skipped where the history is too short.
+func baselineManifests(t *testing.T) string {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", baseline+"^{commit}").CombinedOutput(); err != nil {
+		reason := "this checkout does not go back to " + baseline + ", which git fetch --unshallow may change: " + string(out)
+		if os.Getenv("COOPER_REQUIRE_NODE") != "" {
+			t.Fatal(reason)
+		}
+		t.Skip(reason)
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "baseline.tar")
+	for _, command := range [][]string{
+		{"git", "-C", "../..", "archive", "--output=" + archive, baseline, "deploy"},
+		{"tar", "-C", dir, "-xf", archive},
+	} {
+		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
+		}
+	}
+	return filepath.Join(dir, "deploy")
+}
+
+// ofKustomize is the name of a ConfigMap by Kustomize, which adds what changes with the content, and never deletes one.
+var ofKustomize = regexp.MustCompile(`^cosi-driver-[0-9a-z]+-[0-9a-z]{10}$`)
+
+// installed are the objects of Cooper but the CRDs, without what the API server writes into them.
+func installed(t *testing.T, env *testenv.Env) map[string]any {
+	t.Helper()
+	found := map[string]any{}
+	for group, kinds := range map[string][]string{
+		"/v1":                             {"ServiceAccount", "ConfigMap", "Service"},
+		"apps/v1":                         {"Deployment"},
+		"policy/v1":                       {"PodDisruptionBudget"},
+		"coordination.k8s.io/v1":          {"Lease"},
+		"networking.k8s.io/v1":            {"NetworkPolicy"},
+		"rbac.authorization.k8s.io/v1":    {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"},
+		"admissionregistration.k8s.io/v1": {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"},
+	} {
+		for _, kind := range kinds {
+			group, version, _ := strings.Cut(group, "/")
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind + "List"})
+			if err := env.Client.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range list.Items {
+				if !strings.HasPrefix(object.GetName(), "cosi-") || kind == "ConfigMap" && ofKustomize.MatchString(object.GetName()) {
+					continue
+				}
+				content := object.Object
+				delete(content, "status")
+				content["metadata"] = map[string]any{"labels": object.GetLabels()}
+				found[kind+" "+object.GetNamespace()+"/"+object.GetName()] = content
+			}
+		}
+	}
+	return found
+}
