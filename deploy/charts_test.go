@@ -288,6 +288,54 @@ func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
 	}
 }
 
+// TestMetricsOfADriverAreForWhomOneNames since they are plain.
+func TestMetricsOfADriverAreForWhomOneNames(t *testing.T) {
+	t.Parallel()
+	const policy = "NetworkPolicy cosi-driver-s3/cosi-driver-s3"
+	port := func(number int64) any { return map[string]any{"protocol": "TCP", "port": number} }
+	from := []any{map[string]any{"podSelector": map[string]any{}}}
+	for name, tc := range map[string]struct {
+		rendered objects
+		want     map[string]any
+	}{
+		"Kustomize, which names nobody": {kustomize(t, "drivers/s3"), map[string]any{"ports": []any{port(8080)}}},
+		"the chart":                     {render(t, "cosi-driver", "cosi-driver-s3"), map[string]any{"ports": []any{port(8080)}}},
+		"the chart with somebody": {
+			render(t, "cosi-driver", "cosi-driver-s3", "--set-json", `networkPolicy.metricsFrom=[{"podSelector":{}}]`),
+			map[string]any{"ports": []any{port(8080), port(8082)}, "from": from},
+		},
+	} {
+		rules, _, _ := unstructured.NestedSlice(tc.rendered[policy], "spec", "ingress")
+		if diff := cmp.Diff([]any{tc.want}, rules); diff != "" {
+			t.Errorf("%s: who is let in (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestADriverOfAnotherMake has its own command and probes, and writes into its image.
+func TestADriverOfAnotherMake(t *testing.T) {
+	t.Parallel()
+	rendered := render(t, "cosi-driver", "vendor", "--set", "driver.command={/driver,serve},driver.securityContext.readOnlyRootFilesystem=false",
+		"--set-json", `driver.probes={"startupProbe":{"grpc":{"port":9090}}}`)
+	containers, _, _ := unstructured.NestedSlice(rendered["Deployment vendor/vendor"], "spec", "template", "spec", "initContainers")
+	driver := containers[0].(map[string]any)
+	got := map[string]any{}
+	for _, name := range []string{"command", "securityContext", "startupProbe", "livenessProbe", "readinessProbe"} {
+		if value, found := driver[name]; found {
+			got[name] = value
+		}
+	}
+	want := map[string]any{
+		"command": []any{"/driver", "serve"}, "startupProbe": map[string]any{"grpc": map[string]any{"port": int64(9090)}},
+		"securityContext": map[string]any{
+			"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": false, "capabilities": map[string]any{"drop": []any{"ALL"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the container of the driver (-want +got):\n%s", diff)
+	}
+}
+
 // TestTwoReleasesOfOneName are in two namespaces, and have no object together.
 func TestTwoReleasesOfOneName(t *testing.T) {
 	t.Parallel()
@@ -367,6 +415,8 @@ func TestChartsRefuseValues(t *testing.T) {
 		"a flag that would be unseen there":     {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
 		"a variable that would be":              {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
 		"Prometheus' token for whoever listens": {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
+		"a probe that there is not":             {"cosi-driver", "driver.probes.firstProbe.exec.command={a}", "at '/driver/probes': invalid propertyName 'firstProbe'"},
+		"the controller's, too":                 {"cosi-controller", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
 		"the same with a certificate":           {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would show its own token"},
 		"the same without one to verify":        {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would show its own token"},
 	} {
@@ -397,7 +447,7 @@ func others() map[string]string {
 		"args": `["--other"]`, "env": items, "resources": entries, "serviceAccount.create": `false`, "serviceAccount.name": text, "serviceAccount.annotations": entries,
 		"image.repository": text, "image.tag": text, "image.digest": `"sha256:` + strings.Repeat("0", 64) + `"`, "image.pullPolicy": `"Never"`,
 		"metrics.secure": `false`, "metrics.certSecret": text, "metrics.tlsConfig": entries, "metrics.serviceMonitor.enabled": `true`,
-		"metrics.serviceMonitor.labels": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,
+		"metrics.serviceMonitor.labels": entries, "metrics.serviceMonitor.authorization": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,
 		"metrics.podMonitor.authorization": entries, "networkPolicy.enabled": `false`, "networkPolicy.metricsFrom": rules,
 		"networkPolicy.apiServer.ports": `[1]`, "networkPolicy.apiServer.to": rules, "networkPolicy.backend.ports": `[1]`,
 		"networkPolicy.backend.to": rules, "networkPolicy.dns.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
@@ -405,7 +455,7 @@ func others() map[string]string {
 		"terminationGracePeriodSeconds": `600`, "rpcTimeoutSeconds": `50`, "podDisruptionBudget": `false`, "uninstallCheck": `false`, "systemNamespace": text,
 		"namespaces": `["a"]`, "driver.name": text, "driver.config": `"driverName: other"`, "driver.secrets": `[]`, "driver.healthPort": `0`,
 		"driver.metricsPort": `0`, "driver.envFrom": items, "sidecar.driverDialect": text, "credentialStore": `false`, "watchSecrets": `true`,
-		"strategy": entries,
+		"strategy": entries, "command": `["other"]`, "probes": `{"livenessProbe":{}}`, "driver.tmpSize": `"2Gi"`, "securityContext": entries,
 	}
 }
 
@@ -414,12 +464,13 @@ func needed() map[string]string {
 	const (
 		podMonitor = `metrics.podMonitor={"enabled":true,"authorization":{"type":"Bearer"}}`
 		verified   = `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false}}`
+		monitored  = `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`
 	)
 	return map[string]string{
 		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
 		"metrics.podMonitor.enabled":     `metrics.podMonitor.authorization={"type":"Bearer"}`,
 		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
-		"metrics.serviceMonitor.labels": `metrics={"certSecret":"a","tlsConfig":{"insecureSkipVerify":false},"serviceMonitor":{"enabled":true}}`,
+		"metrics.serviceMonitor.labels": monitored, "metrics.serviceMonitor.authorization": monitored,
 	}
 }
 

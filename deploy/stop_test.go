@@ -93,3 +93,37 @@ func names(containers []corev1.Container) []string {
 	}
 	return found
 }
+
+// TestADriverDoesNotFillTheNode sees that what a Pod of a driver writes to the node's disk has a limit: each volume, and all
+// together with the logs. The Pods of the charts are the same, says TestChartsAreWhatKustomizeIs.
+func TestADriverDoesNotFillTheNode(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("drivers/*/deployment.yaml")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("want four drivers, got %q, %v", files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deployment appsv1.Deployment
+		if err := yaml.UnmarshalStrict(content, &deployment); err != nil {
+			t.Fatal(err)
+		}
+		pod := deployment.Spec.Template.Spec
+		for _, volume := range pod.Volumes {
+			if volume.EmptyDir != nil && volume.EmptyDir.SizeLimit.IsZero() {
+				t.Errorf("%s: the volume %s has no limit", file, volume.Name)
+			}
+		}
+		driver := pod.InitContainers[0].Resources
+		if driver.Limits.StorageEphemeral().IsZero() {
+			t.Errorf("%s: what the driver writes has no limit", file)
+		}
+		// Without a request, the limit would be one, and many a node has not so much to give away.
+		if request, said := driver.Requests[corev1.ResourceEphemeralStorage]; !said || !request.IsZero() {
+			t.Errorf("%s: the driver reserves disk", file)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,15 +49,26 @@ func TestHelmTakesOver(t *testing.T) {
 	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-azure"}}
 	env.Delete(everywhere) // as the page says
 	taken := installed(t, env)
-	for release, namespace := range map[string]string{"cosi-controller": "cosi-system", "cosi-driver-s3": "cosi-driver-s3", "cosi-driver-azure": "cosi-driver-azure"} {
-		helm(t, env, "uninstall", release, "--namespace="+namespace, "--no-hooks", "--wait")
+	uninstall := func() {
+		for release, namespace := range map[string]string{"cosi-controller": "cosi-system", "cosi-driver-s3": "cosi-driver-s3", "cosi-driver-azure": "cosi-driver-azure"} {
+			helm(t, env, "uninstall", release, "--namespace="+namespace, "--no-hooks", "--wait")
+		}
 	}
+	uninstall()
 	if left := installed(t, env); len(left) > 0 {
 		t.Errorf("objects that no release had: %v", left)
 	}
 	install()
 	if diff := cmp.Diff(installed(t, env), taken); diff != "" {
 		t.Errorf("-new installation +what was taken over:\n%s", diff)
+	}
+	uninstall() // and go back, as docs/howto/upgrade.md says
+	for _, dir := range []string{".", "drivers/s3"} {
+		apply(t, env, "default", "--force-conflicts", "-k", filepath.Join(manifests, dir))
+	}
+	driver := testenv.Get(env, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-driver-s3", Name: "cosi-driver-s3"}})
+	if pod := driver.Spec.Template.Spec; len(pod.Containers) != 2 || len(pod.InitContainers) != 0 {
+		t.Errorf("the Pod of the baseline has the containers %v and %v", pod.InitContainers, pod.Containers)
 	}
 }
 
@@ -110,10 +122,9 @@ func installed(t *testing.T, env *testenv.Env) map[string]any {
 				if !strings.HasPrefix(object.GetName(), "cosi-") || kind == "ConfigMap" && ofKustomize.MatchString(object.GetName()) {
 					continue
 				}
-				content := object.Object
-				delete(content, "status")
-				content["metadata"] = map[string]any{"labels": object.GetLabels()}
-				found[kind+" "+object.GetNamespace()+"/"+object.GetName()] = content
+				found[kind+" "+object.GetNamespace()+"/"+object.GetName()] = object.Object
+				delete(object.Object, "status")
+				object.Object["metadata"] = map[string]any{"labels": object.GetLabels()}
 			}
 		}
 	}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
@@ -49,8 +52,9 @@ func TestHelm(t *testing.T) {
 		admittedJob(t, clients, hooks)
 	}
 	upgraded(t, env, controller, driver)
-	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-s3"}}
-	env.Gone(everywhere)
+	env.Gone(everywhere())
+	renamed(t, env, driver)
+	strandsNothing(t, env, driver)
 	before := testenv.Get(env, crdOfBuckets()).GetUID()
 
 	helm(t, env, append(controller, "--set=crds.install=false")...)
@@ -88,14 +92,75 @@ func upgraded(t *testing.T, env *testenv.Env, controller, driver []string) {
 	if got := columns(testenv.Get(env, crd)); len(got) == len(want) {
 		t.Fatalf("the older chart has the same columns: %v", got)
 	}
-	helm(t, env, append(controller, "--set=replicas=3")...)
-	helm(t, env, append(driver, "--set=replicas=3", "--set=namespaces={default}")...)
+	upgrade := func() {
+		helm(t, env, append(controller, "--set=replicas=3")...)
+		helm(t, env, append(driver, "--set=replicas=3", "--set=namespaces={default}")...)
+	}
+	upgrade()
+	helm(t, env, "rollback", "cosi-driver-s3", "--namespace=cosi-driver-s3")
+	testenv.Get(env, everywhere())
+	helm(t, env, "rollback", "cosi-controller", "--namespace=cosi-system")
+	if got := columns(testenv.Get(env, crd)); len(got) == len(want) {
+		t.Errorf("the rollback left the newer CRD: %v", got)
+	}
+	upgrade()
 	if diff := cmp.Diff(want, columns(testenv.Get(env, crd))); diff != "" {
 		t.Errorf("columns of the CRD after the upgrade (-want +got):\n%s", diff)
 	}
 	if owner := testenv.Get(env, lease).GetAnnotations()["cooper.dev/owner"]; owner == "" {
 		t.Error("the upgrade took the Lease away from its owner")
 	}
+}
+
+// everywhere gives the sidecar of the driver its rights in all namespaces.
+func everywhere() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cosi-sidecar:cosi-driver-s3"}}
+}
+
+// renamed gives the Deployment of the driver another name. The sidecars say of themselves what is on the Lease already.
+func renamed(t *testing.T, env *testenv.Env, driver []string) {
+	t.Helper()
+	helm(t, env, append(driver, "--reset-values", "--set=fullnameOverride=renamed")...)
+	deployment := testenv.Get(env, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-driver-s3", Name: "renamed"}})
+	sidecar := deployment.Spec.Template.Spec.Containers[0]
+	if want := (corev1.EnvVar{Name: "COOPER_OWNER", Value: "cosi-driver-s3/cosi-driver-s3"}); !slices.Contains(sidecar.Env, want) {
+		t.Errorf("the sidecar would not get its Lease: want %v in %v", want, sidecar.Env)
+	}
+	helm(t, env, append(driver, "--reset-values")...)
+}
+
+// strandsNothing tries upgrades after which nobody would serve what is there, and does them when nothing is.
+func strandsNothing(t *testing.T, env *testenv.Env, driver []string) {
+	t.Helper()
+	access := newAccess(env.Namespace(), "kept", "keys")
+	bucket := &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Spec: cosiapi.BucketSpec{
+		DriverName: "s3.cooper.dev", DeletionPolicy: cosiapi.DeletionPolicyRetain,
+		BucketClaimRef: cosiapi.BucketClaimReference{Namespace: access.Namespace, Name: "photos", UID: "1"},
+	}}
+	env.Create(access)
+	env.Create(bucket)
+	testenv.ChangeStatus(env, access, func(a *cosiapi.BucketAccess) {
+		a.Status = cosiapi.BucketAccessStatus{
+			DriverName: "s3.cooper.dev", AuthenticationType: cosiapi.AuthenticationTypeKey,
+			AccessedBuckets: []cosiapi.AccessedBucket{{BucketName: "kept", BucketID: "kept", BucketClaimName: "photos"}},
+		}
+	})
+	ofAccess := "such as BucketAccess " + access.Namespace + "/kept"
+	for want, set := range map[string]string{
+		"1 objects, " + ofAccess + ":":              "namespaces={default}",
+		"2 objects, " + ofAccess + ", Bucket kept:": "driver.name=other.example.com,driver.config=",
+	} {
+		if out, err := tryHelm(t, env, append(driver, "--reset-values", "--set="+set)...); err == nil || !strings.Contains(out, want) {
+			t.Errorf("helm upgrade --set %s: want a refusal with %q, got %v\n%s", set, want, err, out)
+		}
+	}
+	helm(t, env, append(driver, "--reset-values", "--set=namespaces={"+access.Namespace+"}")...)
+	helm(t, env, append(driver, "--reset-values")...)
+	env.Delete(access)
+	env.Delete(bucket)
+	helm(t, env, append(driver, "--reset-values", "--set=driver.name=other.example.com,driver.config=")...)
+	env.Gone(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "cosi-system", Name: "cosi-driver-s3.cooper.dev"}})
+	helm(t, env, append(driver, "--reset-values")...)
 }
 
 func crdOfBuckets() *unstructured.Unstructured {
@@ -132,6 +197,16 @@ func older(t *testing.T, env *testenv.Env, chart string) {
 // helm runs Helm as an administrator.
 func helm(t *testing.T, env *testenv.Env, args ...string) string {
 	t.Helper()
+	out, err := tryHelm(t, env, args...)
+	if err != nil {
+		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// tryHelm is helm for what may fail.
+func tryHelm(t *testing.T, env *testenv.Env, args ...string) (string, error) {
+	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "bash", "../../hack/helm.sh").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -140,10 +215,7 @@ func helm(t *testing.T, env *testenv.Env, args ...string) string {
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.Kubeconfig(env.Config(), "default"),
 		"HELM_CACHE_HOME="+t.TempDir(), "HELM_CONFIG_HOME="+t.TempDir(), "HELM_DATA_HOME="+t.TempDir())
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
+	return string(out), err
 }
 
 // admittedJob checks that the namespace of a hook takes its Pod.
