@@ -292,7 +292,7 @@ func TestNetworkPolicyOfADriverCanBeClosed(t *testing.T) {
 func TestMetricsOfADriverAreForWhomOneNames(t *testing.T) {
 	t.Parallel()
 	const policy = "NetworkPolicy cosi-driver-s3/cosi-driver-s3"
-	port := func(number int64) any { return map[string]any{"protocol": "TCP", "port": number} }
+	port := func(number float64) any { return map[string]any{"protocol": "TCP", "port": number} }
 	from := []any{map[string]any{"podSelector": map[string]any{}}}
 	for name, tc := range map[string]struct {
 		rendered objects
@@ -326,7 +326,7 @@ func TestADriverOfAnotherMake(t *testing.T) {
 		}
 	}
 	want := map[string]any{
-		"command": []any{"/driver", "serve"}, "startupProbe": map[string]any{"grpc": map[string]any{"port": int64(9090)}},
+		"command": []any{"/driver", "serve"}, "startupProbe": map[string]any{"grpc": map[string]any{"port": float64(9090)}},
 		"securityContext": map[string]any{
 			"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": false, "capabilities": map[string]any{"drop": []any{"ALL"}},
 		},
@@ -415,7 +415,7 @@ func TestChartsRefuseValues(t *testing.T) {
 		"a flag that would be unseen there":     {"cosi-driver", "sidecar.args={--rpc-timeout=5m}", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
 		"a variable that would be":              {"cosi-driver", "sidecar.env[0].name=COOPER_RPC_TIMEOUT", "say --rpc-timeout as sidecar.rpcTimeoutSeconds"},
 		"Prometheus' token for whoever listens": {"cosi-driver", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
-		"a probe that there is not":             {"cosi-driver", "driver.probes.firstProbe.exec.command={a}", "at '/driver/probes': invalid propertyName 'firstProbe'"},
+		"a probe that there is not":             {"cosi-driver", "driver.probes.firstProbe.exec.command={a}", "invalid propertyName 'firstProbe'"},
 		"the controller's, too":                 {"cosi-controller", "metrics.serviceMonitor.enabled=true", "metrics.serviceMonitor: Prometheus would show its own token"},
 		"the same with a certificate":           {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.certSecret=a", "metrics.serviceMonitor: Prometheus would show its own token"},
 		"the same without one to verify":        {"cosi-driver", "metrics.serviceMonitor.enabled=true,metrics.tlsConfig.insecureSkipVerify=false", "metrics.serviceMonitor: Prometheus would show its own token"},
