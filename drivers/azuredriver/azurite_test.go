@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
 
 	"github.com/cooper-cosi/cooper/drivers/azuredriver"
 	"github.com/cooper-cosi/cooper/drivers/driverkit"
@@ -63,10 +64,18 @@ func TestAzurite(t *testing.T) {
 	if again := w.MustGrant(t, rotation); token(again) != token(rotated) {
 		t.Error("a repeated grant returns something else")
 	}
-	for _, one := range []string{account, reader, writer} {
+	rotation.Rotation = "2"
+	last := w.MustGrant(t, rotation)
+	wantNoError(t, list(t.Context(), workload(t, rotated)))
+	if list(t.Context(), client) == nil {
+		t.Error("the token before the former one works")
+	}
+	w.mustRevoke(t, account, bucket)
+	wantNoError(t, upload(t.Context(), limited, "c"))
+	for _, one := range []string{reader, writer} {
 		w.mustRevoke(t, one, bucket)
 	}
-	for name, dead := range map[string]*cosi.DriverGrantBucketAccessResponse{"former": full, "rotated": rotated} {
+	for name, dead := range map[string]*cosi.DriverGrantBucketAccessResponse{"former": rotated, "last": last} {
 		if list(t.Context(), workload(t, dead)) == nil {
 			t.Errorf("the %s token works after revoke", name)
 		}
@@ -74,7 +83,18 @@ func TestAzurite(t *testing.T) {
 	if w.Delete(t, bucket, nil) == nil {
 		t.Error("a container with blobs was deleted")
 	}
+	testWhatIsNotThere(t, w, bucket)
 	wantNoError(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
+}
+
+// testWhatIsNotThere is refused: the row of the page of stores says so.
+func testWhatIsNotThere(t *testing.T, w *world, bucket string) {
+	t.Helper()
+	drivertest.WantCode(t, w.Create(t, "bc-"+uuid.NewString(), map[string]string{"quota": "1Mi"}), codes.InvalidArgument, "does not limit")
+	request := grantRequest(drivertest.NewAccount(), readOnly, bucket, w.NewBucket(t, nil))
+	drivertest.WantCode(t, second(w.DriverGrantBucketAccess(t.Context(), request)), codes.OutOfRange, "one BucketAccess for each bucket")
+	request = as(grantRequest(drivertest.NewAccount(), readOnly, bucket), "team", "app")
+	drivertest.WantCode(t, second(w.DriverGrantBucketAccess(t.Context(), request)), codes.InvalidArgument)
 }
 
 // TestConformanceOnAzurite holds the built command against the conformance suite with Azurite as its service, so that
@@ -91,7 +111,7 @@ func TestConformanceOnAzurite(t *testing.T) {
 	config.Fixture = made
 	config.Inventory = func(ctx context.Context) ([]sanity.Resource, error) { return listed(ctx, made.root) }
 	report := sanitytest.Test(t, config, sanity.Should, sanity.Advice)
-	// TestAzurite tries modes and rotation.
+	// TestAzurite fails if one of these is not so.
 	storestest.Row{
 		Store: "Azurite", Version: azuritetest.Version(t), Driver: "Azure", Accounts: "one for each access", Modes: "read, write",
 		SeveralBuckets: "no", Rotation: "yes", Quotas: "no", ServiceAccounts: "no", TLS: "no",

@@ -43,6 +43,7 @@ func TestAnEmulatorWithoutAccounts(t *testing.T) {
 			t.Fatalf("create: %v", err)
 		}
 	}
+	drivertest.WantCode(t, client.Create(t, "bc-"+uuid.NewString(), map[string]string{"quota": "1Mi"}), codes.InvalidArgument, "quota")
 	mode := &cosi.AccessMode{Mode: cosi.AccessMode_READ_WRITE}
 	_, err = client.DriverGenerateBucketAccessId(t.Context(), &cosi.DriverGenerateBucketAccessIdRequest{
 		AccountName: "ba-" + uuid.NewString(), Protocol: protocol, AuthenticationType: &cosi.AuthenticationType{Type: cosi.AuthenticationType_KEY},

@@ -5,6 +5,7 @@ package s3driver_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -96,6 +97,26 @@ func TestOutage(t *testing.T) {
 	if left := server.Inventory(); len(left.Buckets)+len(left.Users) != 0 {
 		t.Errorf("left are buckets %v and users %v", left.Buckets, left.Users)
 	}
+}
+
+// closed is a body that the SDK has closed by the time that net/http looks whether there is more of it.
+type closed struct{ io.ReadCloser }
+
+func (closed) WriteTo(io.Writer) (int64, error) { return 0, io.EOF }
+
+// TestBodiesThatTheSDKClosesEarly has that happen to every request, whose connection it would end (internal/wholebody).
+func TestBodiesThatTheSDKClosesEarly(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{})
+	w := newWorld(t, on, worldOptions{wrap: func(next http.RoundTripper) http.RoundTripper {
+		return transportFunc(func(request *http.Request) (*http.Response, error) {
+			if request.ContentLength > 0 {
+				request.Body = closed{request.Body}
+			}
+			return next.RoundTrip(request)
+		})
+	}})
+	w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, w.NewBucket(t, nil)))
 }
 
 // TestClocksThatDiffer has the store's clock an hour ahead of the driver's.

@@ -6,17 +6,12 @@ package conformancetest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/internal/pagetest"
 	"github.com/cooper-cosi/cooper/sanity"
 )
 
@@ -76,48 +71,11 @@ func Test(t *testing.T, target string, config sanity.Config) sanity.Report {
 // compare compares the page with what it is after a change of its sections, or writes that.
 func compare(t *testing.T, change func(sections map[string]string)) {
 	t.Helper()
-	file, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	// Tests of several packages may write their sections at a time.
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	old, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sections := split(string(old))
-	change(sections)
-	text := render(sections)
-	if bytes.Equal(old, text) {
-		return
-	}
-	if os.Getenv("COOPER_UPDATE") == "" {
-		t.Errorf("%s is out of date. The same test with COOPER_UPDATE=1 writes it", page)
-		return
-	}
-	_, err = file.WriteAt(text, 0)
-	if err := errors.Join(err, file.Truncate(int64(len(text)))); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// open opens the page, which is in a directory above that of the test.
-func open() (*os.File, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		file, err := os.OpenFile(filepath.Join(dir, page), os.O_RDWR, 0)
-		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return file, err
-		}
-		dir = filepath.Dir(dir)
-	}
+	pagetest.Current(t, page, func(old string) []byte {
+		sections := split(old)
+		change(sections)
+		return render(sections)
+	})
 }
 
 // split returns the sections of a page by their targets.

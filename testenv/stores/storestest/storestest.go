@@ -9,16 +9,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/internal/pagetest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -98,34 +96,12 @@ var around string
 // the store may be the one that is installed here: only what it can do is compared.
 func (r Row) Current(t *testing.T) {
 	t.Helper()
-	file, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	// Tests of several packages may write their rows at a time.
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	old, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	update := os.Getenv("COOPER_UPDATE") != ""
-	if !update {
-		r = r.asVersionOf(string(old))
-	}
-	text := render(string(old), r)
-	switch {
-	case bytes.Equal(old, text):
-	case !update:
-		t.Errorf("%s is out of date. The same test with COOPER_UPDATE=1 writes it", page)
-	default:
-		_, err = file.WriteAt(text, 0)
-		if err := errors.Join(err, file.Truncate(int64(len(text)))); err != nil {
-			t.Fatal(err)
+	pagetest.Current(t, page, func(old string) []byte {
+		if !pagetest.Writes() {
+			r = r.asVersionOf(old)
 		}
-	}
+		return render(old, r)
+	})
 }
 
 // rows are the lines of a page by store and driver.
@@ -163,19 +139,4 @@ func render(old string, row Row) []byte {
 	}
 	fmt.Fprint(&text, after)
 	return text.Bytes()
-}
-
-// open opens the page, which is in a directory above that of the test.
-func open() (*os.File, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	for {
-		file, err := os.OpenFile(filepath.Join(dir, page), os.O_RDWR, 0)
-		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return file, err
-		}
-		dir = filepath.Dir(dir)
-	}
 }
