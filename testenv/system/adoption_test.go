@@ -3,7 +3,6 @@
 package system_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
