@@ -251,6 +251,20 @@ func TestREADMEIsShort(t *testing.T) {
 	}
 }
 
+// TestAStoreIsShort holds the program of the page to what a vendor would call small.
+func TestAStoreIsShort(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for _, block := range blocks(t, "docs/howto/add-a-store.md") {
+		if block.Kind == docblocks.File && strings.HasSuffix(block.Argument, ".go") && !strings.HasSuffix(block.Argument, "_test.go") {
+			lines += strings.Count(block.Text, "\n")
+		}
+	}
+	if lines == 0 || lines >= 200 {
+		t.Errorf("the store has %d lines of Go, want some, and fewer than 200", lines)
+	}
+}
+
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)

@@ -4,8 +4,15 @@ package s3driver_test
 
 import (
 	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +25,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/drivers/driverkit/drivertest"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/internal/credstore"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sanity"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
@@ -26,7 +34,12 @@ import (
 // runningStore has the tests of conformance look at one store that runs, and at nothing else.
 var runningStore = flag.String("store", "", "type=endpoint of a store that runs, such as rgw=https://rgw.example.com; the key of the driver is in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
-// running is the store that the flag names.
+var (
+	runningCA  = flag.String("store-ca", "", "PEM file with the certificate authority of that store, if this machine does not trust it")
+	runningIAM = flag.String("store-iam", "", "URL of the IAM API of a store of type aws, if it is another than the endpoint")
+)
+
+// running is the store that the flags name.
 func running(t *testing.T) target {
 	t.Helper()
 	kind, endpoint, found := strings.Cut(*runningStore, "=")
@@ -34,21 +47,70 @@ func running(t *testing.T) target {
 	if !found || id == "" || secret == "" {
 		t.Fatal("-store wants type=endpoint, and AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the driver")
 	}
-	on := adminTarget(s3driver.BackendType(kind), endpoint, id, secret)
-	on.name, on.version = endpoint, "as it runs"
-	on.backend.Insecure = strings.HasPrefix(endpoint, "http://")
+	at := func(s3Endpoint, iamEndpoint string) target {
+		on := adminTarget(s3driver.BackendType(kind), s3Endpoint, id, secret)
+		on.name, on.version = endpoint, "as it runs"
+		on.backend.Insecure = true // whoever writes http:// means it
+		if on.backend.IAM.Endpoint = iamEndpoint; iamEndpoint != "" {
+			on.accounts = func(ctx context.Context) ([]string, error) { return iamAccounts(ctx, iamEndpoint, id, secret) }
+		}
+		return on
+	}
+	if *runningCA == "" {
+		return at(endpoint, *runningIAM)
+	}
+	on := at(relay(t, endpoint), relay(t, *runningIAM))
+	on.secure = func(*testing.T) target {
+		secure := at(endpoint, *runningIAM)
+		secure.backend.CAFile = *runningCA
+		return secure
+	}
 	return on
+}
+
+// relay serves without TLS what only -store-ca vouches for, so that the many clients of the tests need not know of that:
+// what it is for, testTLS tries. Signatures cover the host that the client asked.
+func relay(t *testing.T, endpoint string) string {
+	t.Helper()
+	if endpoint == "" {
+		return ""
+	}
+	authority, err := os.ReadFile(*runningCA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	to, err := url.Parse(endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
+		Rewrite: func(request *httputil.ProxyRequest) {
+			request.SetURL(to)
+			request.Out.Host = request.In.Host
+		},
+	})
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // row finds out what the store can do, by trying.
 func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	t.Helper()
 	w := newWorld(t, on, worldOptions{})
-	own, other := w.NewBucket(t, nil), w.NewBucket(t, nil)
+	// At a store that runs nothing is left behind, however this ends.
+	remove := func(bucket string) { mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"})) }
+	own := w.NewBucket(t, nil)
+	defer remove(own)
+	other := w.NewBucket(t, nil)
+	defer remove(other)
 	found := storestest.Row{
 		Store: on.name, Version: on.version, Driver: "S3, `" + string(on.backend.Type) + "`",
-		Suite: fmt.Sprintf("MUST %s, SHOULD %s", report.Count(sanity.Must), report.Count(sanity.Should)),
-		TLS:   storestest.YesNo(on.secure != nil || strings.HasPrefix(on.backend.Endpoint, "https:")),
+		Suite:     fmt.Sprintf("MUST %s, SHOULD %s", report.Count(sanity.Must), report.Count(sanity.Should)),
+		Installed: on.backend.Type == s3driver.TypeRGW,
+		TLS:       storestest.YesNo(on.secure != nil || strings.HasPrefix(on.backend.Endpoint, "https:")),
 	}
 	if on.secure != nil {
 		testTLS(t, on.secure(t))
@@ -57,21 +119,30 @@ func (on target) row(t *testing.T, report sanity.Report) storestest.Row {
 	found.Accounts, found.Modes = w.accounts(t, own), w.modes(t, own)
 	found.Rotation = storestest.YesNo(w.rotates(t, own))
 	found.Quotas = storestest.YesNo(w.limits(t))
-	// What the tests of service accounts have there.
-	found.ServiceAccounts = storestest.YesNo(slices.Contains(on.can, serviceAccounts))
-	for _, bucket := range []string{own, other} {
-		mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
-	}
+	found.ServiceAccounts = on.serviceAccounts()
 	return found
+}
+
+// serviceAccounts tells the types of backends that have none from a store where nobody tried.
+func (on target) serviceAccounts() string {
+	if slices.Contains(on.can, serviceAccounts) {
+		return "yes" // the tests of them use it
+	}
+	on.backend.IAM.ServiceAccounts.EKSCluster = eksCluster
+	config := s3driver.Config{Cluster: eksCluster, Backends: map[string]s3driver.BackendConfig{"main": on.backend}}
+	if _, err := s3driver.New(s3driver.Options{Config: config, Credentials: credstore.NewMemory()}); err != nil {
+		return "no"
+	}
+	return "not tried"
 }
 
 // with lets f use an access and revokes it.
 func (w *world) with(t *testing.T, modes drivertest.Modes, buckets []string, f func(client *s3.Client)) *s3.Client {
 	t.Helper()
 	account := drivertest.NewAccount()
+	defer func() { mustSucceed(t, w.revoke(t, account, buckets...)) }()
 	client := workload(t, w.MustGrant(t, grantRequest(account, modes, buckets...)))
 	f(client)
-	mustSucceed(t, w.revoke(t, account, buckets...))
 	return client
 }
 
@@ -127,6 +198,7 @@ func (w *world) modes(t *testing.T, bucket string) string {
 func (w *world) rotates(t *testing.T, bucket string) bool {
 	t.Helper()
 	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
+	defer func() { mustSucceed(t, w.revoke(t, request.GetAccountId(), bucket)) }()
 	var works []bool
 	var clients []*s3.Client
 	for _, request.Rotation = range []string{"", "1", "2"} {
@@ -135,17 +207,21 @@ func (w *world) rotates(t *testing.T, bucket string) bool {
 	for _, client := range clients {
 		works = append(works, putObject(t, client, bucket, "key") == nil)
 	}
-	mustSucceed(t, w.revoke(t, request.GetAccountId(), bucket))
 	return !works[0] && works[1] && works[2]
 }
 
-// limits has an access write more than the quota of a bucket. It is so little that a store reads it all the same: one that
-// ends the connection in place of that may end it before its response is read.
+// limits has an access write more than the quota of a bucket, which the driver may lack the right to set. It is so little that
+// a store reads it all the same: one that ends the connection in place of that may end it before its response is read.
 func (w *world) limits(t *testing.T) bool {
 	t.Helper()
-	id := "bc-" + drivertest.NewAccount()
-	_, err := w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: id, Parameters: map[string]string{"quota": "64Ki"}})
+	id, parameters := "bc-"+drivertest.NewAccount(), map[string]string{"quota": "64Ki", "deleteNonEmpty": "true"}
+	err := w.Create(t, id, parameters)
 	if status.Code(err) == codes.InvalidArgument {
+		return false
+	}
+	defer func() { mustSucceed(t, w.Delete(t, id, parameters)) }()
+	if status.Code(err) == codes.PermissionDenied {
+		t.Log(err)
 		return false
 	}
 	mustSucceed(t, err)
@@ -155,6 +231,5 @@ func (w *world) limits(t *testing.T) bool {
 		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &id, Key: aws.String("large"), Body: strings.NewReader(strings.Repeat("x", 128<<10))})
 		code = apiCode(t, err)
 	})
-	mustSucceed(t, w.Delete(t, id, map[string]string{"quota": "64Ki", "deleteNonEmpty": "true"}))
 	return strings.HasSuffix(code, "QuotaExceeded") // MinIO's begins with its name
 }

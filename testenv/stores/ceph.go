@@ -75,6 +75,8 @@ type CephOptions struct {
 	Address string
 	// Certificate and Key, if set, are PEM files with which the gateway serves TLS too, on another port.
 	Certificate, Key string
+	// Placement, if set, is one that buckets can ask for beside default-placement.
+	Placement string
 }
 
 // StartCeph starts one and returns when its gateway responds. Close ends it.
@@ -102,6 +104,7 @@ func (c *Ceph) start(ctx context.Context) error {
 		func() error { return c.run(ctx, "ceph", "--connect-timeout", "60", "osd", "new", id) },
 		func() error { return c.run(ctx, "ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", id) },
 		func() error { return c.launch("ceph-osd", "-f", "-i", "0") },
+		func() error { return c.addPlacement(ctx) },
 		func() error { return c.launch("radosgw", "-f", "-n", "client.rgw.a") },
 		func() error { return c.await(ctx) },
 	}
@@ -205,6 +208,26 @@ func (c *Ceph) command(ctx context.Context, program string, arguments ...string)
 func (c *Ceph) run(ctx context.Context, program string, arguments ...string) error {
 	if out, err := c.command(ctx, program, arguments...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", program, strings.Join(arguments, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// addPlacement has to come before the gateway, which reads the zone once. Its pools are those of the default.
+func (c *Ceph) addPlacement(ctx context.Context) error {
+	if c.options.Placement == "" {
+		return nil
+	}
+	for _, arguments := range [][]string{
+		{"user", "list"}, // the first command of all makes the zone and its group
+		{"zonegroup", "placement", "add", "--rgw-zonegroup=default", "--placement-id=" + c.options.Placement},
+		{
+			"zone", "placement", "add", "--rgw-zone=default", "--placement-id=" + c.options.Placement,
+			"--data-pool=default.rgw.buckets.data", "--index-pool=default.rgw.buckets.index", "--data-extra-pool=default.rgw.buckets.non-ec",
+		},
+	} {
+		if _, err := c.Admin(ctx, arguments...); err != nil {
+			return err
+		}
 	}
 	return nil
 }

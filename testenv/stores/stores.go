@@ -3,6 +3,8 @@
 // Package stores finds and builds the object stores of others that tests compare with: MinIO, versitygw and
 // fake-gcs-server. They are built from their Go modules and run as processes; nothing of theirs is imported. Find looks
 // for a program that is there, Build builds it; go run ./hack/stores builds all.
+//
+// Ceph is none of these: StartCeph runs the programs that the distribution has.
 package stores
 
 import (

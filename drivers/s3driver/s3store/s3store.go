@@ -29,7 +29,8 @@ type Accounts interface {
 	Check(request Request) error
 	// Grant makes sure that the account exists with exactly this access, and returns its credential: the identical one for a
 	// request with the same Rotation. One of the functions of package credentials does that. An account of that name
-	// without the driver's mark is AlreadyExists, and so is one with another Hash.
+	// without the driver's mark is AlreadyExists, and so is one with another Hash; where the credential store is the mark,
+	// the former may be FailedPrecondition: its entry may be lost, and be restored.
 	Grant(ctx context.Context, request Request) (credentials.Credential, error)
 	// Revoke makes sure that the account does not exist, and that no key of it works. Only names and IDs of the request are
 	// set. An account without the driver's mark is FailedPrecondition.
@@ -66,7 +67,8 @@ type Store struct {
 	Keys credentials.Store
 	// Driver and Cluster are the mark of ownership: what carries both is ours, and nothing else. They have to be made
 	// together with an account, wherever it has room for them. Where it has none, the credential store, which knows of every
-	// key before the store does, is the mark: credentials.StoredIDs.
+	// key before the store does, is the mark: credentials.StoredIDs. The accounts of a cluster are then also those of a
+	// clone that has a copy of its credential store.
 	Driver, Cluster string
 }
 

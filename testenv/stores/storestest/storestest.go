@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -24,10 +25,10 @@ import (
 // requireVariable says that no test may be skipped because a store is missing.
 const requireVariable = "COOPER_REQUIRE_STORES"
 
-// Missing skips the test for want of a store, or fails it where COOPER_REQUIRE_STORES is set.
+// Missing skips the test for want of a store, or of a program to try it with, or fails it where COOPER_REQUIRE_STORES is set.
 func Missing(t testing.TB, why error) {
 	t.Helper()
-	if os.Getenv(requireVariable) != "" || !errors.Is(why, fs.ErrNotExist) {
+	if os.Getenv(requireVariable) != "" || !errors.Is(why, fs.ErrNotExist) && !errors.Is(why, exec.ErrNotFound) {
 		t.Fatal(why)
 	} else {
 		t.Skip(why)
@@ -60,6 +61,8 @@ const page = "docs/reference/stores.md"
 type Row struct {
 	// Store is its name, and Version what of it was tried.
 	Store, Version string
+	// Installed says that the store is the one of this machine, in whatever version it has.
+	Installed bool
 	// Driver is the driver with the type of its backend.
 	Driver string
 	// Accounts, Modes, SeveralBuckets, Rotation, Quotas and ServiceAccounts are what was seen to work: "yes", "no", or how.
@@ -92,8 +95,8 @@ const heading = `| store | version | driver and type | accounts | modes | severa
 //go:embed page.txt
 var around string
 
-// Current compares the page with what it is with this row, or writes that if COOPER_UPDATE is set. Without, another version of
-// the store may be the one that is installed here: only what it can do is compared.
+// Current compares the page with what it is with this row, or writes that if COOPER_UPDATE is set. Of a store that is Installed
+// only what it can do is compared.
 func (r Row) Current(t *testing.T) {
 	t.Helper()
 	pagetest.Current(t, page, func(old string) []byte {
@@ -119,9 +122,9 @@ func rows(page string) map[string]string {
 
 func (r Row) key() string { return r.Store + r.Driver }
 
-// asVersionOf is the row with the version that the page has for it.
+// asVersionOf is the row with the version that the page has for it, if that may differ.
 func (r Row) asVersionOf(page string) Row {
-	if line, found := rows(page)[r.key()]; found {
+	if line, found := rows(page)[r.key()]; found && r.Installed {
 		r.Version = strings.Split(line, " | ")[1]
 	}
 	return r

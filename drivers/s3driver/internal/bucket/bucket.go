@@ -2,8 +2,9 @@
 
 // Package bucket makes, describes and removes the buckets of one store through the S3 API.
 //
-// A bucket is ours if it carries our mark, tags that are written in the same call that creates it. On AWS it is also in
-// our account, since anybody could give a bucket of theirs the name and the tags.
+// A bucket is ours if it carries our mark, tags that are written in the same call that creates it where the store takes them
+// there. Where it does not, or has no tags, a note that is written before that call is the mark until the tags are. On AWS
+// it is also in our account, since anybody could give a bucket of theirs the name and the tags.
 // Any other is never adopted, changed or removed.
 package bucket
 
