@@ -96,15 +96,49 @@ func testTaggingTurnedOff(t *testing.T, on target) {
 	request := grantRequest(drivertest.NewAccount(), readWrite, bucket)
 	mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, request)), bucket, "key"))
 	mustSucceed(t, w.revoke(t, request.GetAccountId(), bucket))
+	mustSucceed(t, putObject(t, w.root(), bucket, "kept"))
 
 	other := newWorld(t, on, worldOptions{wrap: withoutTagging})
 	_, err = other.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
 	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
 	drivertest.WantCode(t, other.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	// A cluster that was made from a backup of this one has its credential store, too.
+	clone := newWorld(t, on, worldOptions{store: store, wrap: withoutTagging, config: func(c *s3driver.Config) { c.Cluster = green }})
+	_, err = clone.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+	drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+	drivertest.WantCode(t, clone.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	mustSucceed(t, getObject(t, w.root(), bucket, "kept"))
 	mustSucceed(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}))
 	if left := slices.DeleteFunc(store.Accounts(), func(name string) bool { return strings.HasPrefix(name, "driver/") }); len(left) != 0 {
 		t.Errorf("left are the entries %v", left)
 	}
+}
+
+// TestNoteOfAnOlderVersion does not say whose the bucket is, and so may be that of the cluster that this one is a clone of.
+func TestNoteOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	on, _ := startFake(t, s3fake.Options{Quirks: s3fake.Quirks{NoBucketTags: true}})
+	w := newWorld(t, on, worldOptions{})
+	bucket := w.NewBucket(t, nil)
+	mustSucceed(t, putObject(t, w.root(), bucket, "key"))
+	name := "bucket/main/" + bucket
+	entry, err := w.store.Get(t.Context(), name)
+	mustSucceed(t, err)
+	entry.Notes = map[string]string{"state": entry.Notes["state"], "params": entry.Notes["params"]}
+	_, err = w.store.Put(t.Context(), entry)
+	mustSucceed(t, err)
+	for range 2 {
+		_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+		drivertest.WantCode(t, err, codes.FailedPrecondition, "older version", "by hand")
+		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "older version", "by hand")
+	}
+	mustSucceed(t, putObject(t, workload(t, w.MustGrant(t, grantRequest(drivertest.NewAccount(), readWrite, bucket))), bucket, "key"))
+	_, err = w.root().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: aws.String("key")})
+	mustSucceed(t, err)
+	_, err = w.root().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &bucket})
+	mustSucceed(t, err)
+	mustSucceed(t, w.Delete(t, bucket, nil))
+	w.mustCreate(t, bucket, nil)
 }
 
 // withoutTagging responds as a store that does not know the calls about tags of buckets.

@@ -273,10 +273,14 @@ func (s *Store) missingMark(ctx context.Context, name, region string) (mark, err
 		return mark{}, err
 	}
 	noted, exists, err := s.Notes.read(ctx, name)
-	if err != nil || !exists {
+	switch {
+	case err != nil || !exists:
 		return mark{}, err
+	case noted.driver == "":
+		// The store may be that of a clone, and the bucket that of the cluster that it is a clone of.
+		return mark{}, driverkit.FailedPrecondition("bucket %s was noted in the credential store by an older version of this driver, which did not say whose it is; "+
+			"it is left alone: delete it by hand, after its data are elsewhere", name)
 	}
-	noted.driver, noted.cluster, noted.noted = s.Driver, s.Cluster, true
 	return noted, nil
 }
 

@@ -21,8 +21,10 @@ type Notes struct {
 }
 
 const (
-	noteState  = "state"
-	noteParams = "params"
+	noteDriver  = "driver"
+	noteCluster = "cluster"
+	noteState   = "state"
+	noteParams  = "params"
 )
 
 // name has a '/', which no account ID of this driver has.
@@ -34,7 +36,7 @@ func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
 	if err != nil && !errors.Is(err, credstore.ErrNotFound) {
 		return unusable(err)
 	}
-	notes := map[string]string{noteState: marked.state, noteParams: marked.params}
+	notes := map[string]string{noteDriver: marked.driver, noteCluster: marked.cluster, noteState: marked.state, noteParams: marked.params}
 	if maps.Equal(entry.Notes, notes) {
 		return nil
 	}
@@ -43,13 +45,16 @@ func (n Notes) keep(ctx context.Context, bucket string, marked mark) error {
 	return unusable(err)
 }
 
-// read returns the state and the parameters of the mark, and whether there is a note.
+// read returns the mark, and whether there is a note. That of an older version has no driver and no cluster.
 func (n Notes) read(ctx context.Context, bucket string) (mark, bool, error) {
 	entry, err := n.Store.Get(ctx, n.name(bucket))
 	if errors.Is(err, credstore.ErrNotFound) {
 		return mark{}, false, nil
 	}
-	return mark{state: entry.Notes[noteState], params: entry.Notes[noteParams]}, err == nil, unusable(err)
+	noted := entry.Notes
+	return mark{
+		driver: noted[noteDriver], cluster: noted[noteCluster], state: noted[noteState], params: noted[noteParams], noted: true,
+	}, err == nil, unusable(err)
 }
 
 // forget removes the note, when the bucket has its mark or is gone.
