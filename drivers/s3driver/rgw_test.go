@@ -40,6 +40,7 @@ func TestCeph(t *testing.T) {
 		"several deletions in one call":    testDeletionOfSeveral,
 		"quota and placement":              testQuotaAndPlacement,
 		"an object for everybody":          testNoPublicObject,
+		"a bucket of somebody else":        testForgedBucket,
 		"what the AWS CLI is told":         testByTheAWSCLI,
 		"the capabilities that it needs":   testLackingCapabilities,
 		"a key that somebody made by hand": testKeyByHand,
@@ -200,6 +201,61 @@ func testNoPublicObject(t *testing.T, on target) {
 	}
 }
 
+// newUser makes a user of the gateway that is nobody's, with a key.
+func (on target) newUser(t *testing.T, name string) *s3.Client {
+	t.Helper()
+	var keys []cephKey
+	on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {name}, "display-name": {"somebody"}, "generate-key": {"false"}}, nil)
+	on.mustCeph(t, http.MethodPut, "user", url.Values{"key": {""}, "uid": {name}, "generate-key": {"true"}}, &keys)
+	return s3Client(on.backend.Endpoint, "us-east-1", keys[0].ID, keys[0].Secret)
+}
+
+// testForgedBucket has another user of the gateway make a bucket under the name that the driver is going to use, with the
+// driver's mark and a policy that lets the driver in. What workloads wrote there would be that user's.
+func testForgedBucket(t *testing.T, on target) {
+	w := newWorld(t, on, worldOptions{})
+	thief, bucket := on.newUser(t, drivertest.NewAccount()), w.NewBucket(t, nil)
+	marked, err := w.root().GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: &bucket})
+	mustSucceed(t, err)
+	mustSucceed(t, w.Delete(t, bucket, nil))
+	_, err = thief.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket})
+	mustSucceed(t, err)
+	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":["arn:aws:s3:::` + bucket + `","arn:aws:s3:::` + bucket + `/*"]}]}`
+	_, err = thief.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy})
+	mustSucceed(t, err)
+	_, err = thief.PutBucketAcl(t.Context(), &s3.PutBucketAclInput{Bucket: &bucket, ACL: "private"})
+	mustSucceed(t, err)
+	_, err = thief.PutBucketAcl(t.Context(), &s3.PutBucketAclInput{Bucket: &bucket, AccessControlPolicy: &types.AccessControlPolicy{
+		Owner:  &types.Owner{ID: aws.String("cosi")},
+		Grants: []types.Grant{{Permission: types.PermissionFullControl, Grantee: &types.Grantee{Type: types.TypeCanonicalUser, ID: aws.String("cosi")}}},
+	}})
+	if code := apiCode(t, err); code != "AccessDenied" {
+		t.Errorf("making the driver's user the owner: %q", code)
+	}
+	for _, tags := range [][]types.Tag{nil, marked.TagSet} {
+		if tags != nil {
+			_, err = thief.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{Bucket: &bucket, Tagging: &types.Tagging{TagSet: tags}})
+			mustSucceed(t, err)
+		}
+		_, err = w.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+		drivertest.WantCode(t, err, codes.AlreadyExists, "left alone")
+		_, err = w.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
+		drivertest.WantCode(t, err, codes.AlreadyExists, "another user")
+		_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
+		drivertest.WantCode(t, err, codes.AlreadyExists, "another user")
+		drivertest.WantCode(t, w.Delete(t, bucket, map[string]string{"deleteNonEmpty": "true"}), codes.FailedPrecondition, "mark")
+	}
+	// An administrator can make it the driver's.
+	var found struct {
+		ID string `json:"id"`
+	}
+	on.mustCeph(t, http.MethodGet, "bucket", url.Values{"bucket": {bucket}}, &found)
+	on.mustCeph(t, http.MethodPut, "bucket", url.Values{"bucket": {bucket}, "bucket-id": {found.ID}, "uid": {"cosi"}}, nil)
+	_, err = w.DriverGetBucket(t.Context(), &cosi.DriverGetBucketRequest{BucketId: bucket})
+	mustSucceed(t, err)
+	mustSucceed(t, w.Delete(t, bucket, nil))
+}
+
 // testByTheAWSCLI is what a user sees: put, a refused put, and a refusal after the revoke.
 func testByTheAWSCLI(t *testing.T, on target) {
 	if _, err := exec.LookPath("aws"); err != nil {
@@ -240,8 +296,11 @@ func testLackingCapabilities(t *testing.T, on target) {
 	on.mustCeph(t, http.MethodPut, "user", url.Values{"uid": {"powerless"}, "display-name": {"powerless"}, "generate-key": {"false"}}, nil)
 	on.mustCeph(t, http.MethodPut, "user", url.Values{"key": {""}, "uid": {"powerless"}, "generate-key": {"true"}}, &key)
 	on.backend.Credentials = s3driver.CredentialsConfig{AccessKeyID: key[0].ID, SecretAccessKey: cosi.NewSecret(key[0].Secret)}
-	powerless := newWorld(t, on, worldOptions{})
-	_, err := powerless.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, powerless.NewBucket(t, nil)))
+	powerless, bucket := newWorld(t, on, worldOptions{}), "bc-"+drivertest.NewAccount()
+	_, err := powerless.DriverCreateBucket(t.Context(), &cosi.DriverCreateBucketRequest{BucketId: bucket})
+	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
+	// It is there by now.
+	_, err = powerless.DriverGrantBucketAccess(t.Context(), grantRequest(drivertest.NewAccount(), readWrite, bucket))
 	drivertest.WantCode(t, err, codes.PermissionDenied, "administrator has to allow it")
 }
 

@@ -120,6 +120,7 @@ func equipRGW(b *backend, p parts) {
 	b.buckets.PublicAccessBlock, b.buckets.AcceptsPublicACLs = true, true
 	b.buckets.Placements = true
 	b.buckets.Quotas = rgw.Quota{Users: users}
+	b.buckets.Owners = users
 }
 
 func equipStatic(b *backend, p parts) {

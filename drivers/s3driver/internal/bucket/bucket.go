@@ -4,7 +4,7 @@
 //
 // A bucket is ours if it carries our mark, tags that are written in the same call that creates it where the store takes them
 // there. Where it does not, or has no tags, a note that is written before that call is the mark until the tags are. On AWS
-// it is also in our account, since anybody could give a bucket of theirs the name and the tags.
+// it is also in our account, and on Ceph RGW our user's, since anybody could give a bucket of theirs the name and the tags.
 // Any other is never adopted, changed or removed.
 package bucket
 
@@ -50,10 +50,18 @@ type Store struct {
 	Placements bool
 	// Notes are of what buckets cannot tell themselves.
 	Notes Notes
+	// Owners is set for a store where others may make a bucket with our mark, and no call names the owner that it expects.
+	Owners Owners
 	// Quotas is set for a store that limits the size of buckets.
 	Quotas Quotas
 	// ReadLag is how long what was written may be missing from reads.
 	ReadLag time.Duration
+}
+
+// Owners knows who owns the buckets of the driver.
+type Owners interface {
+	// Own reports whether it is the owner with this ID, as the store returns it with a bucket.
+	Own(ctx context.Context, owner string) (bool, error)
 }
 
 // Quotas limits the size of buckets.
@@ -137,8 +145,27 @@ func (s *Store) Locate(ctx context.Context, name string) (string, error) {
 		return "", driverkit.NotFound("bucket %s does not exist at the store", name).WithDetail(err)
 	case s.ofAnotherAccount(ctx, name, err):
 		return "", driverkit.AlreadyExists("bucket %s belongs to another account; no access can be granted to it", name).WithDetail(err)
+	case err != nil:
+		return "", err
 	}
-	return region, err
+	if own, err := s.owns(ctx, name, region); err != nil {
+		return "", err
+	} else if !own {
+		return "", driverkit.AlreadyExists("bucket %s belongs to another user of the store; no access can be granted to it, unless an administrator links it to the driver's user", name)
+	}
+	return region, nil
+}
+
+// owns reports whether the bucket is the driver's by its owner, whatever its mark is.
+func (s *Store) owns(ctx context.Context, name, region string) (bool, error) {
+	if s.Owners == nil {
+		return true, nil
+	}
+	out, err := s.API.GetBucketAcl(ctx, &s3.GetBucketAclInput{Bucket: &name}, inRegion(region))
+	if err != nil || out.Owner == nil {
+		return false, err
+	}
+	return s.Owners.Own(ctx, aws.ToString(out.Owner.ID))
 }
 
 // locate returns the store's own error for a missing bucket.
@@ -236,10 +263,22 @@ func (s *Store) findMark(ctx context.Context, name, region string) (mark, error)
 	return found, err
 }
 
-// readMark reads the mark of an existing bucket. Whether an unreadable bucket is somebody else's or
-// only out of the driver's reach decides over terminal and retryable, so the list of own buckets is
-// asked.
+// readMark reads the mark of an existing bucket. One of another owner has none: who makes a bucket can give it any.
 func (s *Store) readMark(ctx context.Context, name, region string) (mark, error) {
+	found, err := s.readAnyMark(ctx, name, region)
+	if err != nil || found.driver != s.Driver || found.cluster != s.Cluster {
+		return found, err
+	}
+	own, err := s.owns(ctx, name, region)
+	if !own {
+		return mark{}, err
+	}
+	return found, nil
+}
+
+// readAnyMark reads the mark of whomever. Whether an unreadable bucket is somebody else's or only out of the driver's reach
+// decides over terminal and retryable, so the list of own buckets is asked.
+func (s *Store) readAnyMark(ctx context.Context, name, region string) (mark, error) {
 	out, err := s.API.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &name}, inRegion(region))
 	switch {
 	case err == nil:

@@ -44,7 +44,7 @@ func (s *Store) checkOwner(ctx context.Context, name, region string) error {
 		return err
 	}
 	if found.driver != s.Driver || found.cluster != s.Cluster {
-		return driverkit.FailedPrecondition("bucket %s does not carry the mark of this driver, so it is not deleted; delete it by hand if it is not needed", name)
+		return driverkit.FailedPrecondition("bucket %s does not carry the mark of this driver, or is another user's, so it is not deleted; delete it by hand if it is not needed", name)
 	}
 	return nil
 }

@@ -113,6 +113,12 @@ func (u *Users) self(ctx context.Context) (user, error) {
 	return own, err
 }
 
+// Own reports whether the owner of a bucket is the driver's own user or, with newer versions, the account that it is in.
+func (u *Users) Own(ctx context.Context, owner string) (bool, error) {
+	own, err := u.self(ctx)
+	return err == nil && owner != "" && (owner == own.inTenant(own.ID) || owner == own.Account), err
+}
+
 // mark is the display name of a user, which says whose it is and what it was made for.
 func (u *Users) mark(hash string) string { return u.owner() + hash }
 
