@@ -59,7 +59,9 @@ type statement struct {
 	Sid      string   `json:"Sid,omitempty"`
 	Effect   string   `json:"Effect"`
 	Action   []string `json:"Action"`
-	Resource []string `json:"Resource"`
+	Resource []string `json:"Resource,omitempty"`
+	// NotResource, in the place of Resource, is everything but these.
+	NotResource []string `json:"NotResource,omitempty"`
 	// Condition has the values that are accepted by operator and key.
 	Condition condition `json:"Condition,omitempty"`
 }
@@ -87,7 +89,7 @@ type Dialect struct {
 	// Without lists actions that the store does not know, and would refuse the document for.
 	Without []string
 	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where whoever wrote an
-	// object may do everything with it.
+	// object may do everything with it, and let others do so by its ACL. They are denied in all other buckets, too.
 	Denied []string
 	// DeletesAtBucket says that the store asks at the bucket, too, whether several objects may be deleted by one call.
 	DeletesAtBucket bool
@@ -102,6 +104,7 @@ type Dialect struct {
 // Buckets with equal access share their statements.
 func Build(dialect Dialect, buckets []Bucket) (string, error) {
 	doc := document{Version: "2012-10-17"}
+	var granted []string
 	for _, group := range groupBy(buckets, func(b Bucket) Access { return b.Access }, compareAccess) {
 		var objects, names []string
 		for _, bucket := range group.buckets {
@@ -112,7 +115,9 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 		doc.allow(dialect.known(group.key.objectActions()), objects, dialect.inAccount())
 		doc.allow(dialect.known(dialect.atBucket(group.key)), names, dialect.inAccount())
 		doc.deny(dialect.notAllowed(group.key.objectActions()), objects)
+		granted = append(granted, slices.Concat(names, objects)...)
 	}
+	doc.denyElsewhere(dialect.Denied, granted)
 	doc.allowKeys(dialect, buckets)
 	if dialect.NoSessions {
 		doc.Statement = append(doc.Statement, noSessions())
@@ -179,6 +184,13 @@ func (d *document) allow(actions, resources []string, when condition) {
 func (d *document) deny(actions, resources []string) {
 	if len(actions) > 0 {
 		d.Statement = append(d.Statement, statement{Effect: "Deny", Action: actions, Resource: slices.Compact(resources)})
+	}
+}
+
+func (d *document) denyElsewhere(actions, granted []string) {
+	if len(actions) > 0 {
+		slices.Sort(granted)
+		d.Statement = append(d.Statement, statement{Effect: "Deny", Action: actions, NotResource: slices.Compact(granted)})
 	}
 }
 

@@ -251,3 +251,22 @@ func TestBuildDeniesSessions(t *testing.T) {
 		t.Errorf("%s, want it to end in %s", text, want)
 	}
 }
+
+// TestBuildDeniesOtherBuckets at a store where whoever owns an object or a bucket can let others in.
+func TestBuildDeniesOtherBuckets(t *testing.T) {
+	t.Parallel()
+	text, err := policy.Build(policy.Dialect{Partition: "aws", Denied: []string{"s3:GetObject"}}, []policy.Bucket{
+		{Name: "b", Access: policy.Access{ObjectData: policy.Read}}, {Name: "a", Access: policy.Access{BucketMetadata: policy.Read}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`{"Effect":"Deny","Action":["s3:GetObject"],"Resource":["arn:aws:s3:::a/*"]}`,
+		`{"Effect":"Deny","Action":["s3:GetObject"],"NotResource":["arn:aws:s3:::a","arn:aws:s3:::a/*","arn:aws:s3:::b","arn:aws:s3:::b/*"]}`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks %s", text, want)
+		}
+	}
+}
