@@ -123,6 +123,8 @@ func testForgottenPolicy(t *testing.T, on target) {
 	}
 	// ADR 0043 and docs/howto/ceph.md say so: if a Ceph refuses it, they are to be corrected.
 	mustSucceed(t, getObject(t, client, bucket, "own"))
+	_, err = client.PutObjectAcl(t.Context(), &s3.PutObjectAclInput{Bucket: &bucket, Key: aws.String("own"), ACL: "private"})
+	mustSucceed(t, err)
 	again := workload(t, w.MustGrant(t, request))
 	mustSucceed(t, putObject(t, client, bucket, "key"))
 	mustSucceed(t, putObject(t, again, bucket, "key"))
@@ -413,8 +415,23 @@ func testTenants(t *testing.T, none, team target) {
 	other := workload(t, outside.MustGrant(t, request))
 	own := workload(t, inside.MustGrant(t, request))
 	mustSucceed(t, putObject(t, own, bucket, "of the team"))
-	if code := apiCode(t, getObject(t, other, bucket, "of the team")); code != "NoSuchKey" && code != "AccessDenied" {
-		t.Errorf("a key of the other tenant: %q", code)
+	mustSucceed(t, putObject(t, other, bucket, "of nobody"))
+	for name, reach := range map[string]struct {
+		client      *s3.Client
+		bucket, key string
+		want        string
+	}{
+		"the team's bucket from within":      {own, "team:" + bucket, "of the team", ""},
+		"the team's bucket from outside":     {other, "team:" + bucket, "of the team", "AccessDenied"},
+		"the bucket without a tenant itself": {other, ":" + bucket, "of nobody", ""},
+		"that from within":                   {own, ":" + bucket, "of nobody", "AccessDenied"},
+	} {
+		if code := apiCode(t, getObject(t, reach.client, reach.bucket, reach.key)); code != reach.want {
+			t.Errorf("read %s: %q, want %q", name, code, reach.want)
+		}
+		if code := apiCode(t, putObject(t, reach.client, reach.bucket, "another")); code != reach.want {
+			t.Errorf("write %s: %q, want %q", name, code, reach.want)
+		}
 	}
 	mustSucceed(t, inside.revoke(t, account, bucket))
 	if code := apiCode(t, putObject(t, own, bucket, "key")); code != "InvalidAccessKeyId" {

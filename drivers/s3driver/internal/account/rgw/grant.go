@@ -19,8 +19,8 @@ import (
 )
 
 // Grant makes sure that the account's user exists, and returns its key. The policy comes last, because Ceph forgets it at
-// every other change of the user: if this ends before, the user can do nothing until the next grant, but read what it wrote
-// itself, which the policy denied where that was not asked for.
+// every other change of the user: if this ends before, the user can do nothing until the next grant, but with what it wrote
+// itself: read it, which the policy denied where that was not asked for, and read and write its ACL and its tags.
 func (u *Users) Grant(ctx context.Context, request account.Request) (credentials.Credential, error) {
 	document, err := policy.Build(dialect, request.Buckets)
 	if err != nil {
