@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -18,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"golang.org/x/oauth2/google"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
@@ -122,18 +122,24 @@ type identity struct {
 	environment func(t *testing.T, w *world, namespace string) map[string]string
 	// refusal is a part of what a workload reads that has another service account.
 	refusal string
+	// clock says how far the cloud's clock is ahead of the cluster's.
+	clock func(t *testing.T, w *world, ahead string)
+	// early is a part of what a workload reads whose token is of a minute later than the cloud's clock. It is "" where the
+	// cloud lets that pass.
+	early string
 }
 
 func identities() []identity {
 	return []identity{
-		{name: "web", protocol: "S3", audience: stsAudience, install: installWeb, environment: webEnvironment, refusal: "Not authorized to perform sts:AssumeRoleWithWebIdentity"},
-		{name: "azure", protocol: "Azure", audience: "api://AzureADTokenExchange", install: installAzure, environment: azureEnvironment, refusal: "AADSTS700213"},
-		{name: "gcs", protocol: "GCS", audience: pool + "/providers/kubernetes", install: installGCS, environment: gcsEnvironment, refusal: "403"},
+		{name: "web", protocol: "S3", audience: stsAudience, install: installWeb, environment: webEnvironment, refusal: "Not authorized to perform sts:AssumeRoleWithWebIdentity", clock: setClock},
+		{name: "azure", protocol: "Azure", audience: "api://AzureADTokenExchange", install: installAzure, environment: azureEnvironment, refusal: "AADSTS700213", clock: setAzureClock},
+		{name: "gcs", protocol: "GCS", audience: pool + "/providers/kubernetes", install: installGCS, environment: gcsEnvironment, refusal: "403", clock: setGCSClock, early: "invalid_grant"},
 	}
 }
 
 // TestJobsWithoutAKey use buckets as their service accounts, with tokens that the kubelet projects into their Pods and that
-// the stores verify by the cluster's issuer.
+// the stores verify by the cluster's issuer, also where the clocks of cloud and cluster are a minute apart, unless the cloud
+// refuses that.
 func TestJobsWithoutAKey(t *testing.T) { //nolint:paralleltest // the cluster is one for all
 	fulltest.Long(t, "the tests of the drivers take their tokens from an API server")
 	w := onCluster(t)
@@ -167,25 +173,38 @@ func (w *world) withoutAKey(t *testing.T, one identity) {
 		t.Fatal(err)
 	}
 	w.apply(t, ns, string(config))
-	w.job(t, ns, "shop", one.audience)
-	w.wait(t, ns, "condition=Complete", "job/shop")
-	if got, want := w.kubectl(t, "-n", ns, "logs", "job/shop"), "stored and read as "+one.protocol; !strings.Contains(got, want) {
-		t.Errorf("the Job says %q, want %q", got, want)
+	stored := "stored and read as " + one.protocol
+	defer one.clock(t, w, "0s") // not in a Cleanup, when the context of the test is over
+	one.clock(t, w, "1m")
+	w.job(t, ns, one, "ahead", "shop", "Complete", stored)
+	one.clock(t, w, "-1m")
+	if one.early != "" {
+		w.job(t, ns, one, "behind", "shop", "Failed", one.early)
+	} else {
+		w.job(t, ns, one, "behind", "shop", "Complete", stored)
 	}
-	w.job(t, ns, "stranger", one.audience)
-	w.wait(t, ns, "condition=Failed", "job/stranger")
-	if got := w.kubectl(t, "-n", ns, "logs", "job/stranger"); !strings.Contains(got, one.refusal) {
-		t.Errorf("the Job of another service account says %q, want %q", got, one.refusal)
-	}
+	one.clock(t, w, "0s")
+	w.job(t, ns, one, "right", "shop", "Complete", stored)
+	w.job(t, ns, one, "stranger", "stranger", "Failed", one.refusal)
 	if got := w.kubectl(t, "-n", ns, "get", "secret", "photos", "-o", "jsonpath={.data}"); strings.Contains(got, "SECRET") || strings.Contains(got, "TOKEN") {
 		t.Errorf("the Secret holds a credential: %s", got)
 	}
 }
 
-// job starts a Job as a service account of its name.
-func (w *world) job(t *testing.T, namespace, account, audience string) {
+// job runs a Job as a service account until it has a condition, and sees what it said.
+func (w *world) job(t *testing.T, namespace string, one identity, name, account, condition, want string) {
 	t.Helper()
-	w.apply(t, namespace, strings.NewReplacer("NAME", account, "ACCOUNT", account, "TRIES", "0", "IMAGE", image("e2e-identity"), "AUDIENCE", audience).Replace(job))
+	w.apply(t, namespace, strings.NewReplacer("NAME", name, "ACCOUNT", account, "TRIES", "0", "IMAGE", image("e2e-identity"), "AUDIENCE", one.audience).Replace(job))
+	w.wait(t, namespace, "condition="+condition, "job/"+name)
+	if got := w.kubectl(t, "-n", namespace, "logs", "job/"+name); !strings.Contains(got, want) {
+		t.Errorf("the Job %s says %q, want %q", name, got, want)
+	}
+}
+
+// setClock is for the fake of AWS.
+func setClock(t *testing.T, w *world, ahead string) {
+	t.Helper()
+	w.store(t, http.MethodPut, "clock", ahead)
 }
 
 const stsAudience = "sts.amazonaws.com"
@@ -270,13 +289,13 @@ serviceAccounts:
 // azureEnvironment has the client ID of the access's identity, for which an administrator asks Azure.
 func azureEnvironment(t *testing.T, w *world, namespace string) map[string]string {
 	t.Helper()
-	fake, all := w.printed(t, "azure")
+	fake, _ := w.printed(t, "azure")
 	status := func(object, path string) string {
 		return w.kubectl(t, "-n", namespace, "get", object, "-o", "jsonpath={.status."+path+"}")
 	}
 	account := status("bucketaccess/photos", "accountID")
 	found := ""
-	for _, one := range w.azureInventory(t, fake["AZURE_STORAGE_KEY"], all).Principals {
+	for _, one := range w.azureInventory(t).Principals {
 		if path.Base(one.Identity) == account {
 			found = one.ClientID
 		}
@@ -291,20 +310,36 @@ func azureEnvironment(t *testing.T, w *world, namespace string) map[string]strin
 	}
 }
 
-func (w *world) azureInventory(t *testing.T, key, printed string) azurefake.Inventory {
+// azure asks the administration of the fake of Azure, and returns the response.
+func (w *world) azure(t *testing.T, method, what, body string) string {
 	t.Helper()
+	fake, printed := w.printed(t, "azure")
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(printed)) {
 		t.Fatalf("the fake of Azure prints no certificate: %s", printed)
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	url := "https://" + w.forward(t, storeNamespace, "service/azure", "10000") + "/_cooper/inventory"
-	_, text, err := ask(t.Context(), client, http.MethodGet, url, "", basic("teamstore", key))
+	address, stop := w.forwarded(t, storeNamespace, "service/azure", "10000")
+	defer stop()
+	status, text, err := ask(t.Context(), client, method, "https://"+address+"/_cooper/"+what, body, basic("teamstore", fake["AZURE_STORAGE_KEY"]))
+	if err != nil || status/100 != 2 {
+		t.Fatalf("%s %s: %d %s %v", method, what, status, text, err)
+	}
+	return text
+}
+
+func (w *world) azureInventory(t *testing.T) azurefake.Inventory {
+	t.Helper()
 	var found azurefake.Inventory
-	if err := errors.Join(err, json.Unmarshal([]byte(text), &found)); err != nil {
-		t.Fatalf("%v: %s", err, text)
+	if err := json.Unmarshal([]byte(w.azure(t, http.MethodGet, "inventory", "")), &found); err != nil {
+		t.Fatal(err)
 	}
 	return found
+}
+
+func setAzureClock(t *testing.T, w *world, ahead string) {
+	t.Helper()
+	w.azure(t, http.MethodPut, "clock", ahead)
 }
 
 // pool is the workload identity pool of the cluster at Google.
@@ -312,15 +347,40 @@ const pool = "//iam.googleapis.com/projects/123456/locations/global/workloadIden
 
 const gcsURL = "http://gcs.stores.svc.cluster.local:9002"
 
-func installGCS(t *testing.T, w *world) {
+// gcsKey is the key of the administrator that the fake of Google Cloud prints.
+func (w *world) gcsKey(t *testing.T) string {
 	t.Helper()
 	_, all := w.printed(t, "gcs")
 	begin, end := strings.Index(all, "{"), strings.LastIndex(all, "}")
 	if begin < 0 || end < begin {
 		t.Fatalf("the fake of Google Cloud prints no key: %s", all)
 	}
+	return all[begin : end+1]
+}
+
+func setGCSClock(t *testing.T, w *world, ahead string) {
+	t.Helper()
+	config, err := google.JWTConfigFromJSON([]byte(w.gcsKey(t)), "https://www.googleapis.com/auth/cloud-platform")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, stop := w.forwarded(t, storeNamespace, "service/gcs", "9002")
+	defer stop()
+	config.Audience, config.TokenURL = config.TokenURL, "http://"+address+"/token"
+	token, err := config.TokenSource(t.Context()).Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text, err := ask(t.Context(), http.DefaultClient, http.MethodPut, "http://"+address+"/_cooper/clock", ahead, "Bearer "+token.AccessToken)
+	if err != nil || status/100 != 2 {
+		t.Fatalf("set the clock: %d %s %v", status, text, err)
+	}
+}
+
+func installGCS(t *testing.T, w *world) {
+	t.Helper()
 	w.driver(t, driver{
-		cloud: "gcs", word: "gcs", secret: map[string]string{"key.json": all[begin : end+1]},
+		cloud: "gcs", word: "gcs", secret: map[string]string{"key.json": w.gcsKey(t)},
 		config: fmt.Sprintf(`driverName: gcs.cooper.dev
 defaultBackend: main
 backends:

@@ -5,6 +5,7 @@ package cluster_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,6 +32,21 @@ func TestMakeTakesNoClusterOfTheShell(t *testing.T) {
 				t.Errorf("want %q, got %v:\n%s", tc.want, err, out)
 			}
 		})
+	}
+}
+
+// TestAKubeconfigIsNamedFromTheRoot where make runs, and not from the directory of the tests.
+func TestAKubeconfigIsNamedFromTheRoot(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository := filepath.Dir(filepath.Dir(here))
+	for path, want := range map[string]string{"/etc/kubeconfig": "/etc/kubeconfig", "my/kubeconfig": repository + "/my/kubeconfig", "../kubeconfig": filepath.Dir(repository) + "/kubeconfig"} {
+		if got, err := fromRoot(path); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", path, got, err, want)
+		}
 	}
 }
 

@@ -115,7 +115,11 @@ func onNode(t *testing.T) *world {
 func newWorld(ctx context.Context) (*world, error) {
 	log.SetLogger(logr.Discard()) // of controller-runtime, which complains otherwise
 	if kubeconfig := os.Getenv(clusterVariable); kubeconfig != "" {
-		w := &world{program: "kubectl", kubeconfig: kubeconfig}
+		path, err := fromRoot(kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		w := &world{program: "kubectl", kubeconfig: path}
 		return w, w.take(ctx)
 	}
 	n, err := node.Start(ctx, node.Options{Progress: os.Stderr})
@@ -128,6 +132,14 @@ func newWorld(ctx context.Context) (*world, error) {
 		return w, err
 	}
 	return w, w.load(ctx, images)
+}
+
+// fromRoot returns the absolute path of a file that a user of make, which runs in the root, may have named from there.
+func fromRoot(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	return filepath.Abs(filepath.Join(root, path))
 }
 
 // mark is the label of systemNamespace by which the tests know a cluster that they may use.

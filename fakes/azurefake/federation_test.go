@@ -127,6 +127,7 @@ func TestFederatedLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for what, test := range map[string]struct {
 		change func(jwt.MapClaims)
 		key    *rsa.PrivateKey
@@ -140,8 +141,10 @@ func TestFederatedLogin(t *testing.T) {
 		"no audience":             {func(c jwt.MapClaims) { delete(c, "aud") }, cluster.key, "AADSTS700212"},
 		"another issuer":          {func(c jwt.MapClaims) { c["iss"] = elsewhere.URL }, elsewhere.key, "AADSTS700211"},
 		"signed by another":       {func(jwt.MapClaims) {}, elsewhere.key, "AADSTS700027"},
-		"expired":                 {func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Minute).Unix() }, cluster.key, "AADSTS700024"},
-		"not valid yet":           {func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }, cluster.key, "AADSTS700024"},
+		"a clock a minute ahead":  {func(c jwt.MapClaims) { c["iat"], c["nbf"] = in(time.Minute), in(time.Minute) }, cluster.key, ""},
+		"expired a minute ago":    {func(c jwt.MapClaims) { c["exp"] = in(-time.Minute) }, cluster.key, ""},
+		"expired":                 {func(c jwt.MapClaims) { c["exp"] = in(-time.Hour) }, cluster.key, "AADSTS700024"},
+		"not valid yet":           {func(c jwt.MapClaims) { c["nbf"] = in(time.Hour) }, cluster.key, "AADSTS700024"},
 		"without an end":          {func(c jwt.MapClaims) { delete(c, "exp") }, cluster.key, "AADSTS700027"},
 	} {
 		claims := cluster.claims()

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
@@ -218,6 +219,11 @@ func audienceOf(scope string) (string, bool) {
 	return "", false
 }
 
+// leeway is the default of the library with which Microsoft validates tokens (TokenValidationParameters.ClockSkew:
+// https://learn.microsoft.com/dotnet/api/microsoft.identitymodel.tokens.tokenvalidationparameters.clockskew). The pages on
+// Entra name none.
+const leeway = 5 * time.Minute
+
 // assertion verifies a token of another issuer. Keys are fetched from no issuer that the client does not trust.
 func (s *Server) assertion(ctx context.Context, client, token string) (access.Federation, error) {
 	claimed, err := oidc.Peek(token)
@@ -228,7 +234,7 @@ func (s *Server) assertion(ctx context.Context, client, token string) (access.Fe
 	if err := s.directory.Trusts(client, f); err != nil {
 		return f, err
 	}
-	verifier := oidc.Verifier{Client: s.options.Issuers, Now: s.options.Now}
+	verifier := oidc.Verifier{Client: s.options.Issuers, Now: s.options.Now, Leeway: leeway}
 	err = verifier.Verify(ctx, token, f.Issuer)
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired) || errors.Is(err, jwt.ErrTokenNotValidYet):

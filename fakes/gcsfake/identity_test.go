@@ -279,13 +279,14 @@ func TestWorkloadIdentity(t *testing.T) {
 		t.Errorf("a service account of another namespace reads: %d", got)
 	}
 	refused := map[string]struct{ audience, token, code string }{
-		"another pool":             {strings.Replace(audience, "cooper-fake", "none", 1), i.token(t, nil), "invalid_target"},
-		"another issuer":           {audience, stranger.token(t, nil), "invalid_grant"},
-		"a foreign key":            {audience, stranger.token(t, jwt.MapClaims{"iss": i.URL}), "invalid_grant"},
-		"a token for another":      {audience, i.token(t, jwt.MapClaims{"aud": "https://kubernetes.default"}), "invalid_grant"},
-		"a token that has expired": {audience, i.token(t, jwt.MapClaims{"exp": time.Now().Add(-time.Minute).Unix()}), "invalid_grant"},
-		"a token of nobody":        {audience, i.token(t, jwt.MapClaims{"sub": ""}), "invalid_grant"},
-		"no token at all":          {audience, "x", "invalid_request"},
+		"another pool":              {strings.Replace(audience, "cooper-fake", "none", 1), i.token(t, nil), "invalid_target"},
+		"another issuer":            {audience, stranger.token(t, nil), "invalid_grant"},
+		"a foreign key":             {audience, stranger.token(t, jwt.MapClaims{"iss": i.URL}), "invalid_grant"},
+		"a token for another":       {audience, i.token(t, jwt.MapClaims{"aud": "https://kubernetes.default"}), "invalid_grant"},
+		"a token that has expired":  {audience, i.token(t, jwt.MapClaims{"exp": time.Now().Add(-time.Minute).Unix()}), "invalid_grant"},
+		"a token of a minute later": {audience, i.token(t, jwt.MapClaims{"nbf": time.Now().Add(time.Minute).Unix()}), "invalid_grant"},
+		"a token of nobody":         {audience, i.token(t, jwt.MapClaims{"sub": ""}), "invalid_grant"},
+		"no token at all":           {audience, "x", "invalid_request"},
 	}
 	for name, tc := range refused {
 		if access, code := exchange(t, w, tc.audience, tc.token); access != "" || code != tc.code {

@@ -57,7 +57,17 @@ func newIssuer(t *testing.T) *issuer {
 
 func (i *issuer) token(t *testing.T, subject, audience string, key *ecdsa.PrivateKey, expires time.Time) string {
 	t.Helper()
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": i.URL, "sub": subject, "aud": []string{audience}, "exp": expires.Unix()})
+	return i.tokenFrom(t, time.Time{}, subject, audience, key, expires)
+}
+
+// tokenFrom is a token that is valid from a time on.
+func (i *issuer) tokenFrom(t *testing.T, begins time.Time, subject, audience string, key *ecdsa.PrivateKey, expires time.Time) string {
+	t.Helper()
+	claims := jwt.MapClaims{"iss": i.URL, "sub": subject, "aud": []string{audience}, "exp": expires.Unix()}
+	if !begins.IsZero() {
+		claims["iat"], claims["nbf"] = begins.Unix(), begins.Unix()
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
 	token.Header["kid"] = "k"
 	signed, err := token.SignedString(key)
 	if err != nil {
@@ -100,6 +110,9 @@ func TestWebIdentity(t *testing.T) {
 		"a token for another audience":       {i.token(t, "system:serviceaccount:ns:sa", "vault", i.key, hour), "InvalidIdentityToken"},
 		"a token that nobody signed":         {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", stranger, hour), "InvalidIdentityToken"},
 		"an expired token":                   {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, time.Now().Add(-time.Hour)), "ExpiredTokenException"},
+		"a token that expired a minute ago":  {i.token(t, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, time.Now().Add(-time.Minute)), ""},
+		"a token of a clock a minute ahead":  {i.tokenFrom(t, time.Now().Add(time.Minute), "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, hour), ""},
+		"a token of a clock an hour ahead":   {i.tokenFrom(t, hour, "system:serviceaccount:ns:sa", "sts.amazonaws.com", i.key, hour.Add(time.Hour)), "InvalidIdentityToken"},
 		"no token at all":                    {"nonsense", "InvalidIdentityToken"},
 	}
 	for name, tc := range tests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command node runs a Kubernetes cluster with one node on this machine until it is
-// told to end, and leaves no trace. With -images it has the images of Cooper, as in
+// told to end, and leaves no trace but what testenv/node says. With -images it has the images of Cooper, as in
 // archives of hack/images. With -build it only builds what it would start.
 package main
 
@@ -65,7 +65,8 @@ func run(ctx context.Context, images, kubeconfig string, build bool) (err error)
 	}
 	defer os.Remove(kubeconfig)
 	fmt.Printf("The node is ready after %v. In another shell:\n  export KUBECONFIG=%s\n  %s get nodes\n"+
-		"Logs of its parts are in %s. Ctrl-C ends it, and leaves nothing.\n",
+		"Logs of its parts are in %s. Ctrl-C ends it, and leaves nothing,\n"+
+		"but on cgroup v2 the controllers that it had to enable in /sys/fs/cgroup/cgroup.subtree_control.\n",
 		time.Since(began).Round(time.Second), kubeconfig, n.ControlPlane().Kubectl(), n.LogDir())
 	<-ctx.Done()
 	return nil

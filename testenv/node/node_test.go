@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -39,22 +40,12 @@ func helper(string) {
 	select {}
 }
 
-// need skips a test where no node can run, or fails it where one must.
-func need(t *testing.T) {
-	t.Helper()
-	if err := node.Missing(); err != nil {
-		if os.Getenv("COOPER_REQUIRE_NODE") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-}
-
 // TestANodeRunsPodsAndStopsWithoutATrace runs a Pod that the machine does not notice.
 func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "what it needs is built for minutes")
-	need(t)
+	node.Need(t, node.Missing())
+	before := sysctls(t)
 	n, err := node.Start(t.Context(), node.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +60,13 @@ func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 	if left := traces(t, dir); len(left) < 2 {
 		t.Errorf("a running node has %q, want its cgroups and processes: what follows would show nothing", left)
 	}
+	if diff := cmp.Diff(before, sysctls(t)); diff != "" {
+		t.Errorf("a running node has changed sysctls of the machine (-before +now):\n%s", diff)
+	}
+	hidden, err := filepath.Glob(filepath.Join(dir, "sysctl-*"))
+	if err != nil || len(hidden) != len(before) {
+		t.Errorf("the node hides the sysctls %q, %v, and %d are compared", hidden, err, len(before))
+	}
 	if got := interfaces(t); slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "10.244.") }) {
 		t.Errorf("the machine has addresses of the node: %q", got)
 	}
@@ -81,12 +79,15 @@ func TestANodeRunsPodsAndStopsWithoutATrace(t *testing.T) {
 	if left := traces(t, dir); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+	if diff := cmp.Diff(before, sysctls(t)); diff != "" {
+		t.Errorf("sysctls of the machine have changed (-before +after):\n%s", diff)
+	}
 }
 
 func TestANodeWhoseProcessWasKilledLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "a node that stops takes the same way")
-	need(t)
+	node.Need(t, node.Missing())
 	killed, said := helpertest.Start(t, "node")
 	if !said.Scan() || !filepath.IsAbs(said.Text()) {
 		t.Fatalf("the helper says %q, %v", said.Text(), said.Err())
@@ -179,6 +180,22 @@ func traces(t *testing.T, dir string) []string {
 		}
 	}
 	return found
+}
+
+// sysctls returns those of the machine that a kubelet would set.
+func sysctls(t *testing.T) map[string]string {
+	t.Helper()
+	values := map[string]string{}
+	for _, name := range []string{
+		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
+	} {
+		value, err := os.ReadFile("/proc/sys/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[name] = string(value)
+	}
+	return values
 }
 
 // interfaces returns the addresses of the machine.

@@ -56,12 +56,14 @@ type Verifier struct {
 	Client *http.Client
 	// Now is the clock.
 	Now func() time.Time
+	// Leeway is how far the issuer's clock may be off: by as much a token is accepted before its nbf and after its exp.
+	Leeway time.Duration
 }
 
 // Verify checks the signature of a token by its issuer's keys, and that it is valid now. Its error wraps ErrIssuer if
 // there were no keys to check with, and jwt.ErrTokenExpired if the token is too old.
 func (v Verifier) Verify(ctx context.Context, token, issuer string) error {
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"}), jwt.WithTimeFunc(v.Now),
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"}), jwt.WithTimeFunc(v.Now), jwt.WithLeeway(v.Leeway),
 		jwt.WithExpirationRequired(), jwt.WithIssuer(issuer))
 	if _, err := parser.Parse(token, func(t *jwt.Token) (any, error) { return v.key(ctx, issuer, t) }); err != nil {
 		return fmt.Errorf("verify the token: %w", err)

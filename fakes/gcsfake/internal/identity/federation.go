@@ -113,6 +113,8 @@ func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, 
 	case claims.Subject == "":
 		return "", gcserr.InvalidGrant.Say("The mapped google.subject is empty.")
 	}
+	// The STS reference says that iat "must be in the past", and nothing of clocks that differ
+	// (https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token), so there is no leeway.
 	err = oidc.Verifier{Client: client, Now: d.now}.Verify(ctx, token, p.Issuer)
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):

@@ -57,9 +57,14 @@ func peek(token string) (claims, error) {
 	return readClaims(unverified, issuer)
 }
 
+// leeway is what STS allows after the end of a token ("OIDC federation" in the IAM User Guide:
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_providers_oidc.html). That it allows as much before its
+// beginning no page says; RFC 7519, section 4.1.5, treats both alike.
+const leeway = 5 * time.Minute
+
 // verify checks signature and validity of a token that peek has read. The verifier bounds how long that takes.
 func (v *TokenVerifier) verify(token, issuer string) error {
-	err := oidc.Verifier{Client: v.Client, Now: v.Now}.Verify(context.Background(), token, issuer)
+	err := oidc.Verifier{Client: v.Client, Now: v.Now, Leeway: leeway}.Verify(context.Background(), token, issuer)
 	switch {
 	case errors.Is(err, oidc.ErrIssuer):
 		return awserr.New(http.StatusBadRequest, "InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider,  please reference AssumeRoleWithWebIdentity documentation for requirements")
