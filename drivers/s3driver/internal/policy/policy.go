@@ -89,8 +89,11 @@ type Dialect struct {
 	// Without lists actions that the store does not know, and would refuse the document for.
 	Without []string
 	// Denied lists the actions on objects that are denied wherever they are not allowed, for a store where whoever wrote an
-	// object may do everything with it, and let others do so by its ACL. They are denied in all other buckets, too.
+	// object may do everything with it.
 	Denied []string
+	// Elsewhere denies them in all other buckets, too, for a store where an object's writer may let others do so by its ACL.
+	// It is for the policy of an account: that of a bucket speaks of no other.
+	Elsewhere bool
 	// DeletesAtBucket says that the store asks at the bucket, too, whether several objects may be deleted by one call.
 	DeletesAtBucket bool
 	// Mark, if set, becomes the ID of the first statement: letters and digits.
@@ -117,7 +120,9 @@ func Build(dialect Dialect, buckets []Bucket) (string, error) {
 		doc.deny(dialect.notAllowed(group.key.objectActions()), objects)
 		granted = append(granted, slices.Concat(names, objects)...)
 	}
-	doc.denyElsewhere(dialect.Denied, granted)
+	if dialect.Elsewhere {
+		doc.denyElsewhere(dialect.Denied, granted)
+	}
 	doc.allowKeys(dialect, buckets)
 	if dialect.NoSessions {
 		doc.Statement = append(doc.Statement, noSessions())

@@ -255,7 +255,7 @@ func TestBuildDeniesSessions(t *testing.T) {
 // TestBuildDeniesOtherBuckets at a store where whoever owns an object or a bucket can let others in.
 func TestBuildDeniesOtherBuckets(t *testing.T) {
 	t.Parallel()
-	text, err := policy.Build(policy.Dialect{Partition: "aws", Denied: []string{"s3:GetObject"}}, []policy.Bucket{
+	text, err := policy.Build(policy.Dialect{Partition: "aws", Denied: []string{"s3:GetObject"}, Elsewhere: true}, []policy.Bucket{
 		{Name: "b", Access: policy.Access{ObjectData: policy.Read}}, {Name: "a", Access: policy.Access{BucketMetadata: policy.Read}},
 	})
 	if err != nil {

@@ -41,7 +41,7 @@ type Users struct {
 // and could read it with the right to write alone, so that everything else is denied, action by action: of NotAction in a
 // denial the gateway makes nothing. It asks for DeleteObjects at the bucket first, and then at each object. Its sessions are denied as those of AWS are: they outlive the key that asked for them.
 var dialect = policy.Dialect{
-	Partition: "aws", NoSessions: true, DeletesAtBucket: true,
+	Partition: "aws", NoSessions: true, DeletesAtBucket: true, Elsewhere: true,
 	Without: []string{"s3:GetBucketOwnershipControls", "s3:GetEncryptionConfiguration", "s3:GetObjectAttributes"},
 	Denied: []string{
 		"s3:AbortMultipartUpload", "s3:BypassGovernanceRetention", "s3:DeleteObject", "s3:DeleteObjectTagging", "s3:DeleteObjectVersion",
