@@ -107,6 +107,10 @@ func TestGooglesSignatures(t *testing.T) {
 		if got := send(v.ExpectedURL[:len(v.ExpectedURL)-4] + "0123"); !strings.Contains(got, "SignatureDoesNotMatch") {
 			t.Errorf("%s with another signature: %s", v.Description, got)
 		}
+		before, signature, _ := strings.Cut(v.ExpectedURL, "X-Goog-Signature=")
+		if got := send(before + "X-Goog-Signature=" + strings.ToUpper(signature)); !strings.Contains(got, "SignatureDoesNotMatch") {
+			t.Errorf("%s in capitals: %s", v.Description, got)
+		}
 		w.close(t)
 	}
 }

@@ -57,10 +57,11 @@ func DialectOf(r *http.Request) (d Dialect, ok bool) {
 	return Dialect{}, false
 }
 
-// signedBy reports whether one of the keys made the signature, in hex, of a text.
+// signedBy reports whether one of the keys made the signature of a text, in hex of lower case as an HMAC is: one signature
+// is one URL.
 func signedBy(keys []*rsa.PublicKey, toSign, signature string) bool {
 	raw, err := hex.DecodeString(signature)
-	if err != nil {
+	if err != nil || hex.EncodeToString(raw) != signature {
 		return false
 	}
 	sum := sha256.Sum256([]byte(toSign))
