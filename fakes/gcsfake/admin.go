@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
@@ -23,7 +24,8 @@ var adminRoles = []string{
 	"roles/iam.serviceAccountTokenCreator", "roles/iam.roleAdmin", "roles/resourcemanager.projectIamAdmin",
 }
 
-// openAdmin makes the administrator of a project, once.
+// openAdmin makes the administrator of a project, once. That of the first project, whose key AdminKey returns, may act
+// in all.
 func (s *Server) openAdmin(project string) error {
 	_, err := s.directory.CreateAccount(project, adminID, "Administrator of the fake", "")
 	switch e := gcserr.From(err); {
@@ -33,10 +35,16 @@ func (s *Server) openAdmin(project string) error {
 	default:
 		return fmt.Errorf("make the administrator of project %s: %w", project, err)
 	}
-	return s.Grant(project, "serviceAccount:"+s.AdminEmail(project), adminRoles...)
+	for _, email := range slices.Compact([]string{s.AdminEmail(""), s.AdminEmail(project)}) {
+		if err := s.Grant(project, "serviceAccount:"+email, adminRoles...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// AdminEmail is the service account that may do everything in a project; "" means the first project.
+// AdminEmail is the service account that may do everything in a project; "" means the first project, whose administrator
+// may do everything in all.
 func (s *Server) AdminEmail(project string) string {
 	return adminID + "@" + s.projectOr(project) + ".iam.gserviceaccount.com"
 }
@@ -50,7 +58,7 @@ func (s *Server) projectOr(project string) string {
 
 // IsAdmin reports whether an access token is an administrator's.
 func (s *Server) IsAdmin(token string) bool {
-	c, err := s.directory.Authenticate(token)
+	c, err := s.directory.Authenticate(token, func(string) bool { return false })
 	if err != nil {
 		return false
 	}

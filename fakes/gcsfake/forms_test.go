@@ -266,7 +266,7 @@ func TestForms(t *testing.T) {
 		}, "text", outcome{403, "InvalidAccessKeyId"}},
 		"of the former signing process": {[]string{create}, func(*testing.T, *formWorld) map[string]string {
 			return map[string]string{"key": "new", "GoogleAccessId": "x", "policy": "e30=", "signature": "x"}
-		}, "text", outcome{501, "V4"}},
+		}, "text", outcome{400, "V4"}},
 		"of nobody": {[]string{create}, func(*testing.T, *formWorld) map[string]string { return map[string]string{"key": "new"} }, "text", outcome{403, "Anonymous caller"}},
 	}, 6) {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
-// noServerError fails on a 500; 501 and 503 are responses of the service.
+// noServerError fails on a 500; 503 is a response of the service.
 func noServerError(t *testing.T, got *httptest.ResponseRecorder) {
 	t.Helper()
 	if got.Code == http.StatusInternalServerError {

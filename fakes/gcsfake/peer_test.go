@@ -66,7 +66,7 @@ func peerTable() map[string]operation {
 		}
 	}
 	for name, tc := range refusals() {
-		if strings.Contains(tc.op.path, "/b/hard/") || tc.status == http.StatusNotImplemented { // it is not made there; no difference from Google
+		if strings.Contains(tc.op.path, "/b/hard/") || slices.Contains([]string{"filter", "contexts"}, tc.word) { // it is not made there; no difference from Google
 			continue
 		}
 		if strings.Contains(tc.op.path, "/o/") || strings.HasPrefix(tc.op.path, up) {

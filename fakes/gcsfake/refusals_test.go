@@ -162,8 +162,8 @@ func objectRefusals() map[string]refusal {
 		"a rewrite token that is none":              {operation{method: "POST", path: o + "/rewriteTo/b/docs/o/x?rewriteToken=x"}, 400, "rewrite token"},
 		"a glob with an open brace":                 {operation{method: "GET", path: b + "/o?matchGlob=%7Ba,b"}, 400, "matchGlob"},
 		"a glob with an open bracket":               {operation{method: "GET", path: b + "/o?matchGlob=%5Ba"}, 400, "matchGlob"},
-		"a filter by contexts":                      {operation{method: "GET", path: b + "/o?filter=contexts.%22a%22:*"}, 501, "filter"},
-		"contexts of an object":                     {operation{method: "PATCH", path: o, body: `{"contexts":{"custom":{"a":{"value":"b"}}}}`}, 501, "contexts"},
+		"a filter by contexts":                      {operation{method: "GET", path: b + "/o?filter=contexts.%22a%22:*"}, 400, "filter"},
+		"contexts of an object":                     {operation{method: "PATCH", path: o, body: `{"contexts":{"custom":{"a":{"value":"b"}}}}`}, 400, "contexts"},
 		"a copy of what is not there":               {operation{method: "POST", path: b + "/o/none/copyTo/b/docs/o/x"}, 404, "notFound"},
 		"a copy to a bucket that is not there":      {operation{method: "POST", path: o + "/copyTo/b/nowhere/o/x"}, 404, "notFound"},
 		"a copy of another generation":              {operation{method: "POST", path: o + "/copyTo/b/docs/o/x?ifSourceGenerationMatch=1"}, 412, "conditionNotMet"},
@@ -214,7 +214,7 @@ func hmacRefusals() map[string]refusal {
 		"the state DELETED for an HMAC key":      {operation{method: "PUT", path: hmac + "/{hmac}", body: `{"state":"DELETED"}`}, 400, "invalid"},
 		"an HMAC key of another etag":            {operation{method: "PUT", path: hmac + "/{hmac}", body: `{"state":"INACTIVE","etag":"x"}`}, 412, "conditionNotMet"},
 		"an HMAC key that does not exist":        {operation{method: "GET", path: hmac + "/GOOG1ENOBODY"}, 404, "notFound"},
-		"an HMAC key of another project":         {operation{method: "GET", path: "/storage/v1/projects/other-project/hmacKeys/{hmac}"}, 403, "forbidden"},
+		"an HMAC key of another project":         {operation{method: "GET", path: "/storage/v1/projects/other-project/hmacKeys/{hmac}"}, 404, "Access ID not found in project"},
 	}
 }
 
@@ -236,7 +236,7 @@ func accountRefusals() map[string]refusal {
 		"a key that does not exist":                  {operation{method: "DELETE", path: sa + "/keys/0123"}, 404, "NOT_FOUND"},
 		"a token for two hours":                      {operation{method: "POST", path: sa + ":generateAccessToken", body: `{"scope":["x"],"lifetime":"7200s"}`}, 400, "INVALID_ARGUMENT"},
 		"a signature of nothing":                     {operation{method: "POST", path: sa + ":signBlob"}, 400, "INVALID_ARGUMENT"},
-		"a signature of the former API":              {operation{method: "POST", path: sa + ":signBlob", body: `{"bytesToSign":"eA=="}`}, 501, "UNIMPLEMENTED"},
+		"a signature of the former API":              {operation{method: "POST", path: sa + ":signBlob", body: `{"bytesToSign":"eA=="}`}, 400, "UNIMPLEMENTED"},
 		"a signature of claims that are none":        {operation{method: "POST", path: sa + ":signJwt", body: `{"payload":"x"}`}, 400, "INVALID_ARGUMENT"},
 		"a key that is no certificate":               {operation{method: "POST", path: sa + "/keys:upload", body: `{"publicKeyData":"eA=="}`}, 400, "INVALID_ARGUMENT"},
 		"an account that was never deleted":          {operation{method: "POST", path: sas + "/123456789012345678901:undelete"}, 404, "NOT_FOUND"},
@@ -280,7 +280,7 @@ func xmlRefusals() map[string]refusal {
 		"XML of a copy of another etag":        {operation{method: "PUT", path: "/docs/x", headers: "X-Amz-Copy-Source: /docs/o\nX-Amz-Copy-Source-If-Match: \"x\""}, 412, "PreconditionFailed"},
 		"XML of a copy unless it is the same":  {operation{method: "PUT", path: "/docs/x", headers: "X-Amz-Copy-Source: /docs/o\nX-Amz-Copy-Source-If-None-Match: *"}, 412, "PreconditionFailed"},
 		"XML of less than no parts":            {operation{method: "GET", path: "/docs/m?uploadId={upload}&max-parts=-1"}, 400, "InvalidArgument"},
-		"XML of what the fake does not serve":  {operation{method: "PUT", path: "/docs?website"}, 501, "NotImplemented"},
+		"XML of what the fake does not serve":  {operation{method: "PUT", path: "/docs?website"}, 400, "NotImplemented"},
 		"a form of another type":               {operation{method: "POST", path: "/docs", headers: "Content-Type: application/x-www-form-urlencoded", body: "key=o"}, 400, "multipart/form-data"},
 		"a form without a file":                {operation{method: "POST", path: "/docs", headers: "Content-Type: multipart/form-data; boundary=z", body: "--z--"}, 400, "exactly one file"},
 		"a form that is none":                  {operation{method: "POST", path: "/docs", headers: "Content-Type: multipart/form-data; boundary=z", body: "--z\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\no"}, 400, "MalformedPOSTRequest"},

@@ -237,8 +237,8 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 	w := newWorld(t)
 	defer w.close(t)
 	got := w.send(t, "", operation{method: "GET", path: "/docs/o?GoogleAccessId=a&Expires=1&Signature=x"})
-	if got.Code != http.StatusNotImplemented || !strings.Contains(got.Body.String(), "V4") {
-		t.Errorf("%d %s, want 501", got.Code, got.Body.String())
+	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "V4") {
+		t.Errorf("%d %s, want 400", got.Code, got.Body.String())
 	}
 }
 

@@ -29,7 +29,8 @@
 //
 // A new server has no buckets and one service account per project, AdminEmail, that may do everything there. All
 // methods may be called concurrently. Nothing is eventually consistent: keys, bindings and states count at once. Delays
-// of propagation are for Faults, and so are stale reads (Options.Past). A call that Google has and the fake lacks returns 501 and does nothing.
+// of propagation are for Faults, and so are stale reads (Options.Past). A call that Google has and the fake lacks returns
+// 400 with the reason notImplemented, which no client repeats, and does nothing.
 package gcsfake
 
 import (

@@ -18,7 +18,7 @@ type route struct {
 	operation       string
 	level           identity.Level
 	handler         func(*Call, http.ResponseWriter) error
-	// unserved is an operation that is known and not served: 501.
+	// unserved is an operation that is known and not served.
 	unserved bool
 
 	segments []string

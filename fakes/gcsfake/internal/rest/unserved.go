@@ -11,8 +11,8 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
 )
 
-// unserved are the methods of the discovery documents that this fake knows and responds to with 501, so that a client
-// learns what it misses instead of taking 404 for a missing object.
+// unserved are the methods of the discovery documents that this fake knows and refuses, so that a client learns
+// what it misses instead of taking 404 for a missing object.
 const unserved = `
 	GET    /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.list
 	POST   /storage/v1/b/{bucket}/acl                                storage.bucketAccessControls.insert
