@@ -238,6 +238,8 @@ func accountRefusals() map[string]refusal {
 		"a signature of nothing":                     {operation{method: "POST", path: sa + ":signBlob"}, 400, "INVALID_ARGUMENT"},
 		"a signature of the former API":              {operation{method: "POST", path: sa + ":signBlob", body: `{"bytesToSign":"eA=="}`}, 400, "UNIMPLEMENTED"},
 		"a signature of claims that are none":        {operation{method: "POST", path: sa + ":signJwt", body: `{"payload":"x"}`}, 400, "INVALID_ARGUMENT"},
+		"a signature of claims that have ended":      {operation{method: "POST", path: sa + ":signJwt", body: `{"payload":"{\"exp\":1}"}`}, 400, "INVALID_ARGUMENT"},
+		"a signature of claims for centuries":        {operation{method: "POST", path: sa + ":signJwt", body: `{"payload":"{\"exp\":9999999999}"}`}, 400, "INVALID_ARGUMENT"},
 		"a key that is no certificate":               {operation{method: "POST", path: sa + "/keys:upload", body: `{"publicKeyData":"eA=="}`}, 400, "INVALID_ARGUMENT"},
 		"an account that was never deleted":          {operation{method: "POST", path: sas + "/123456789012345678901:undelete"}, 404, "NOT_FOUND"},
 		"a token without a scope":                    {operation{method: "POST", path: sa + ":generateAccessToken"}, 400, "INVALID_ARGUMENT"},

@@ -31,6 +31,8 @@ var ErrIssuer = errors.New("the issuer does not respond with keys")
 type Claims struct {
 	Issuer, Subject string
 	Audiences       []string
+	// IssuedAt and Expires are zero where the token does not say.
+	IssuedAt, Expires time.Time
 }
 
 // Peek reads the claims of a token without verifying anything.
@@ -40,14 +42,23 @@ func Peek(token string) (Claims, error) {
 		return Claims{}, fmt.Errorf("read the token: %w", err)
 	}
 	var c Claims
-	var errs [3]error
+	var errs [5]error
 	c.Issuer, errs[0] = unverified.Claims.GetIssuer()
 	c.Subject, errs[1] = unverified.Claims.GetSubject()
 	c.Audiences, errs[2] = unverified.Claims.GetAudience()
+	c.IssuedAt, errs[3] = date(unverified.Claims.GetIssuedAt())
+	c.Expires, errs[4] = date(unverified.Claims.GetExpirationTime())
 	if err := errors.Join(errs[:]...); err != nil {
 		return Claims{}, fmt.Errorf("read the token: %w", err)
 	}
 	return c, nil
+}
+
+func date(d *jwt.NumericDate, err error) (time.Time, error) {
+	if d == nil {
+		return time.Time{}, err
+	}
+	return d.Time, err
 }
 
 // Verifier checks signatures and validity.

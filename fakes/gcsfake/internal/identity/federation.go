@@ -95,8 +95,12 @@ func (d *Directory) pool(audience string) (Pool, bool) {
 	return Pool{}, false
 }
 
+// maxFederated is how long a token of another issuer may live.
+const maxFederated = 48 * time.Hour
+
 // ExchangeFederated is the token exchange of the Security Token Service: it returns an access token for the subject
-// of another issuer's token ("Method: token" in the STS reference).
+// of another issuer's token. The STS reference ("Method: token") says that its iat must be in the past and its exp less
+// than 48 hours later, and nothing of clocks that differ, so there is no leeway.
 func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, audience, token, scope string) (string, error) {
 	p, ok := d.pool(audience)
 	if !ok {
@@ -112,9 +116,9 @@ func (d *Directory) ExchangeFederated(ctx context.Context, client *http.Client, 
 		return "", gcserr.InvalidGrant.Say("The audience in ID Token %v does not match the expected audience.", claims.Audiences)
 	case claims.Subject == "":
 		return "", gcserr.InvalidGrant.Say("The mapped google.subject is empty.")
+	case claims.IssuedAt.IsZero() || claims.IssuedAt.After(d.now()) || !claims.Expires.Before(claims.IssuedAt.Add(maxFederated)):
+		return "", gcserr.InvalidGrant.Say("The ID Token must have an iat in the past and an exp less than 48 hours after it.")
 	}
-	// The STS reference says that iat "must be in the past", and nothing of clocks that differ
-	// (https://cloud.google.com/iam/docs/reference/sts/rest/v1/TopLevel/token), so there is no leeway.
 	err = oidc.Verifier{Client: client, Now: d.now}.Verify(ctx, token, p.Issuer)
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,10 +85,20 @@ type verdict struct {
 // bearer verifies a bearer token, once.
 func (c *Call) bearer(token string) (identity.Caller, error) {
 	if c.early == nil {
-		who, err := c.api.dir.Authenticate(token)
+		who, err := c.api.dir.Authenticate(token, c.isAudience)
 		c.early = &verdict{who, err}
 	}
 	return c.early.caller, c.early.err
+}
+
+// isAudience reports whether the audience of a JWT that a service account signed itself means the service of this call:
+// its address at Google ("Service account authorization without OAuth"), or that of this server, which is all services.
+func (c *Call) isAudience(aud string) bool {
+	service, _, _ := strings.Cut(c.Operation, ".")
+	if c.flavour == inJSON || c.flavour == inXML {
+		service = "storage"
+	}
+	return slices.Contains([]string{"https://" + service + ".googleapis.com", c.base()}, strings.TrimSuffix(aud, "/"))
 }
 
 // Prepare finds out what a request is.

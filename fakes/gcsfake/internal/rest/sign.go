@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
@@ -47,6 +48,9 @@ func (c *Call) signBlob(w http.ResponseWriter) error {
 	return respond(w, map[string]string{"keyId": id, "signedBlob": base64.StdEncoding.EncodeToString(signature)})
 }
 
+// maxSigned is how long a JWT may live that the service signs (SignJwtRequest in the discovery document of the API).
+const maxSigned = 12 * time.Hour
+
 // signJWT signs a claim set.
 func (c *Call) signJWT(w http.ResponseWriter) error {
 	a, err := c.signer("iam.serviceAccounts.signJwt")
@@ -62,6 +66,12 @@ func (c *Call) signJWT(w http.ResponseWriter) error {
 	var claims map[string]json.RawMessage
 	if json.Unmarshal([]byte(req.Payload), &claims) != nil {
 		return gcserr.Invalid.Say("The payload must be a JSON object.")
+	}
+	if raw := claims["exp"]; raw != nil {
+		var exp int64
+		if now := c.api.now(); json.Unmarshal(raw, &exp) != nil || exp < now.Unix() || exp > now.Add(maxSigned).Unix() {
+			return gcserr.Invalid.Say("The exp must be an integer timestamp that is not in the past and at most 12 hours in the future.")
+		}
 	}
 	// The key is made by the first signature, and the header names it.
 	id, _, err := c.api.dir.Sign(a, nil)
