@@ -27,7 +27,7 @@ type request struct {
 }
 
 // behaviour is what the service does with a request after others. Texts in braces stand for what earlier responses said:
-// {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container.
+// {etag}, {modified}, {snapshot}, {version}, {lease}; {url} is the URL of the container and {container} its name.
 type behaviour struct {
 	before []request
 	call   request
@@ -67,7 +67,7 @@ func (s blobService) converse(t *testing.T) *conversation {
 	}
 	return &conversation{
 		service: s, container: name, signature: ofAccount(letters, "sco")(t, s, name),
-		said: map[string]string{"url": s.url + "/" + name},
+		said: map[string]string{"url": s.url + "/" + name, "container": name},
 	}
 }
 
@@ -97,7 +97,9 @@ func (c *conversation) send(t *testing.T, call request) response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("X-Ms-Version", "2021-12-02")
+	if call.headers["X-Ms-Version"] == "" {
+		req.Header.Set("X-Ms-Version", "2021-12-02")
+	}
 	for name, value := range call.headers {
 		value = c.fill(value)
 		if name == "X-Ms-Copy-Source" {

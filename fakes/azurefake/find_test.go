@@ -4,6 +4,7 @@ package azurefake_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func findRows() map[string]behaviour {
 		put("c", "3", headers{"X-Ms-Tags": "team=red&age=200&the%20rest=x"}), put("d", "4"),
 	}
 	find := func(where, more string) request {
-		return request{method: "GET", query: ofType + "&" + comp + "blobs&where=" + url.QueryEscape(where) + more}
+		return request{method: "GET", query: ofType + "&" + comp + "blobs&where=" + strings.NewReplacer("%7B", "{", "%7D", "}").Replace(url.QueryEscape(where)) + more}
 	}
 	names := func(names ...string) []string {
 		var out []string
@@ -46,7 +47,12 @@ func findRows() map[string]behaviour {
 		"find: an operator unknown":          {before: tagged, call: find("team LIKE 'r%'", ""), status: 400},
 		"find: OR":                           {before: tagged, call: find("team='red' OR team='blue'", ""), status: 400},
 		"find: a text without quotes":        {before: tagged, call: find("team=red", ""), status: 400},
-		"find: the container twice":          {before: tagged, call: find("@container='x' AND team='red'", ""), status: 400},
+		"find: in another container":         {before: tagged, call: find("@container='x' AND team='red'", ""), status: 200, hasNot: []string{"<Blob>"}},
+		"find: in this container":            {before: tagged, call: find("@container='{container}' AND team='red'", ""), status: 200, has: names("a", "c"), hasNot: names("b")},
+		"find: eleven comparisons":           {before: tagged, call: find(strings.Repeat("team='red' AND ", 10)+"team='red'", ""), status: 400, code: "InvalidQueryParameterValue"},
+		"find: a value of 257 characters":    {before: tagged, call: find("team='"+strings.Repeat("v", 257)+"'", ""), status: 400, code: "InvalidQueryParameterValue"},
+		"find: a name of 129 characters":     {before: tagged, call: find(strings.Repeat("n", 129)+"='v'", ""), status: 400, code: "InvalidQueryParameterValue"},
+		"find: what differs":                 {before: tagged, call: find("team<>'red'", ""), status: 400, code: "InvalidQueryParameterValue"},
 		"find: maxresults of nothing":        {before: tagged, call: find("team='red'", "&maxresults=0"), status: 400},
 		"find: in all containers":            {before: tagged, call: request{method: "GET", blob: "/", query: comp + "blobs&where=" + url.QueryEscape("age='200'")}, status: 200, has: names("c"), hasNot: names("a", "b")},
 		"find: in a container that is none":  {before: tagged, call: request{method: "GET", blob: "/", query: comp + "blobs&where=" + url.QueryEscape("@container='nowhere' AND age='200'")}, status: 200, hasNot: []string{"<Blob>"}},

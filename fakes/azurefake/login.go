@@ -185,7 +185,7 @@ func (x *loginExchange) token() (tokenResponse, *azerr.Error) {
 		}
 		login.Assertion = &claims
 	}
-	audience, ok := audienceOf(form.Get("scope"))
+	audience, ok := x.server.audienceOf(form.Get("scope"))
 	if !ok {
 		return tokenResponse{}, azerr.New(http.StatusBadRequest, "invalid_scope", "AADSTS70011: The provided value for the input parameter 'scope' is not valid.")
 	}
@@ -205,7 +205,7 @@ func refusal(err error) *azerr.Error {
 }
 
 // audienceOf is the resource of a scope such as https://storage.azure.com/.default.
-func audienceOf(scope string) (string, bool) {
+func (s *Server) audienceOf(scope string) (string, bool) {
 	for one := range strings.FieldsSeq(scope) {
 		resource, ok := strings.CutSuffix(one, "/.default")
 		resource = strings.TrimSuffix(resource, "/")
@@ -213,6 +213,11 @@ func audienceOf(scope string) (string, bool) {
 			resource = access.ManagementAudience // the former name, which the SDK still asks for
 		}
 		if ok && (resource == access.StorageAudience || resource == access.ManagementAudience) {
+			return resource, true
+		}
+		host, _ := strings.CutPrefix(resource, "https://")
+		account, _, _ := strings.Cut(host, ".")
+		if _, known := s.directory.Account(account); ok && known && resource == access.AccountAudience(account) {
 			return resource, true
 		}
 	}

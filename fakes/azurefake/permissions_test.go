@@ -65,8 +65,8 @@ func operations() map[string]operation {
 		"Put Blob, overwrite":             {method: "PUT", blob: "block", headers: block, body: "text", service: "w", account: "w", resource: "o", status: 201, short: noOverwrite},
 		"Put Blob, append, new":           {method: "PUT", blob: "new", headers: appendBlob, service: "cw", account: "cw", resource: "o", status: 201},
 		"Append Block":                    {method: "PUT", blob: "append", query: comp + "appendblock", body: "text", service: "aw", account: "aw", resource: "o", status: 201},
-		"Put Block":                       {method: "PUT", blob: "staged", query: comp + "block&blockid=" + base1, body: "text", service: "w", account: "w", resource: "o", status: 201},
-		"Put Block List":                  {method: "PUT", blob: "staged", query: comp + "blocklist", body: blockList(base1), service: "w", account: "w", resource: "o", status: 201},
+		"Put Block":                       {method: "PUT", blob: "staged", query: comp + "block&blockid=" + base1, body: "text", service: "cw", account: "cw", resource: "o", status: 201},
+		"Put Block List":                  {method: "PUT", blob: "staged", query: comp + "blocklist", body: blockList(base1), service: "cw", account: "cw", resource: "o", status: 201},
 		"Set Blob Metadata":               {method: "PUT", blob: "block", query: comp + "metadata", headers: map[string]string{"X-Ms-Meta-A": "1"}, service: "w", account: "w", resource: "o", status: 200},
 		"Set Blob Properties":             {method: "PUT", blob: "block", query: comp + "properties", headers: map[string]string{"X-Ms-Blob-Content-Type": "text/plain"}, service: "w", account: "w", resource: "o", status: 200},
 		"Set Blob Tier":                   {method: "PUT", blob: "block", query: comp + "tier", headers: map[string]string{"X-Ms-Access-Tier": "Cool"}, service: "w", account: "w", resource: "o", status: 200},
@@ -92,9 +92,9 @@ func operations() map[string]operation {
 		"Get Blob, beyond":                {method: "GET", blob: "block", headers: map[string]string{"X-Ms-Range": "bytes=900-"}, service: "r", account: "r", resource: "o", status: 416},
 		"Put Blob, only if new":           {method: "PUT", blob: "block", headers: map[string]string{"X-Ms-Blob-Type": "BlockBlob", "If-None-Match": "*"}, body: "text", service: "w", account: "w", resource: "o", status: 409, short: noOverwrite},
 		"Get Blob, other ETag":            {method: "GET", blob: "block", headers: map[string]string{"If-Match": `"0x8D0"`}, service: "r", account: "r", resource: "o", status: 412},
-		"Put Block, no block ID":          {method: "PUT", blob: "staged", query: comp + "block", body: "text", service: "w", account: "w", resource: "o", status: 400},
+		"Put Block, no block ID":          {method: "PUT", blob: "staged", query: comp + "block", body: "text", service: "cw", account: "cw", resource: "o", status: 400},
 		"Append to a block blob":          {method: "PUT", blob: "block", query: comp + "appendblock", body: "text", service: "aw", account: "aw", resource: "o", status: 409},
-		"Put Block List, unknown":         {method: "PUT", blob: "staged", query: comp + "blocklist", body: blockList("dW5rbm93"), service: "w", account: "w", resource: "o", status: 400},
+		"Put Block List, unknown":         {method: "PUT", blob: "staged", query: comp + "blocklist", body: blockList("dW5rbm93"), service: "cw", account: "cw", resource: "o", status: 400},
 	}
 }
 

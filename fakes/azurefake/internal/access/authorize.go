@@ -83,7 +83,7 @@ func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 		return c, d.sharedKey(r, account, value)
 	case scheme == "Bearer":
 		c.Kind = Bearer
-		p, err := d.bearer(r, value)
+		p, err := d.bearer(r, account.Name, value)
 		c.Name, c.ObjectID = p.ClientID, p.ObjectID
 		return c, err
 	case scheme != "":
@@ -201,7 +201,7 @@ func (d *Directory) delegationSAS(q url.Values, account Account, t Target) (sign
 	for _, field := range []string{"skdutid", "sduoid", "srh", "srq"} {
 		if q.Get(field) != "" {
 			// They narrow who may use the signature and for which requests, which is not checked here.
-			return signature{}, azerr.Unsupported
+			return signature{}, azerr.NotServed("signatures with " + field)
 		}
 	}
 	resource, err := signedResource(q, t)

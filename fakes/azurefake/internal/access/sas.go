@@ -22,6 +22,7 @@ const (
 	versionResource = "2018-11-09"
 	versionAgents   = "2020-02-10"
 	versionScope    = "2020-12-06"
+	versionCreate   = "2026-04-06"
 )
 
 // permissionOrder is the order in which a signature lists permissions.
@@ -308,6 +309,9 @@ func (s signature) covers(op Operation, anyOf string) error {
 	want := n.service
 	if s.account {
 		want = n.account
+	}
+	if (op == PutBlock || op == PutBlockList) && s.values.Get("sv") >= versionCreate {
+		want += "c" // "Version 2026-04-06"
 	}
 	if anyOf != "" && want != "" {
 		want = anyOf

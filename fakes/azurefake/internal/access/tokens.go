@@ -105,15 +105,19 @@ func (p Principal) trusts(shown Federation) error {
 	return fmt.Errorf("%w %q", err, shown.Issuer)
 }
 
-// Verify checks an access token of the directory and returns its principal, which must still exist.
-func (d *Directory) Verify(token, audience string) (Principal, error) {
+// AccountAudience is the resource of tokens for the Blob service of one account ("Authorize with Microsoft Entra ID").
+func AccountAudience(account string) string { return "https://" + account + ".blob.core.windows.net" }
+
+// Verify checks an access token of the directory for one of the audiences and returns its principal, which must still
+// exist.
+func (d *Directory) Verify(token string, audiences ...string) (Principal, error) {
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithTimeFunc(d.now), jwt.WithExpirationRequired())
 	claims := jwt.MapClaims{}
 	if _, err := parser.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return d.tenant.Key, nil }); err != nil {
 		return Principal{}, fmt.Errorf("the token is not valid: %w", err)
 	}
 	aud, err := claims.GetAudience()
-	if err != nil || len(aud) != 1 || strings.TrimSuffix(aud[0], "/") != audience {
+	if err != nil || len(aud) != 1 || !slices.Contains(audiences, strings.TrimSuffix(aud[0], "/")) {
 		return Principal{}, errors.New("the token is for another audience")
 	}
 	oid, _ := claims["oid"].(string)
@@ -125,11 +129,11 @@ func (d *Directory) Verify(token, audience string) (Principal, error) {
 }
 
 // bearer checks the token of a request for blobs.
-func (d *Directory) bearer(r *http.Request, token string) (Principal, error) {
+func (d *Directory) bearer(r *http.Request, account, token string) (Principal, error) {
 	if r.TLS == nil {
 		return Principal{}, azerr.AuthenticationFailed("Bearer tokens are accepted over HTTPS only.")
 	}
-	p, err := d.Verify(token, StorageAudience)
+	p, err := d.Verify(token, StorageAudience, AccountAudience(account))
 	if err != nil {
 		return p, azerr.New(http.StatusUnauthorized, "InvalidAuthenticationInfo", "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.")
 	}
@@ -138,8 +142,8 @@ func (d *Directory) bearer(r *http.Request, token string) (Principal, error) {
 
 // DelegationKey returns the key with which a principal may sign for an account in a time window. It is derived, not
 // stored.
-func (d *Directory) DelegationKey(account, objectID, start, expiry, version string) string {
-	return d.delegationKey(account, url.Values{"skoid": {objectID}, "sktid": {d.tenant.ID}, "skt": {start}, "ske": {expiry}, "sks": {"b"}, "skv": {version}})
+func (d *Directory) DelegationKey(account, objectID, start, expiry, version, delegated string) string {
+	return d.delegationKey(account, url.Values{"skoid": {objectID}, "sktid": {d.tenant.ID}, "skt": {start}, "ske": {expiry}, "sks": {"b"}, "skv": {version}, "skdutid": {delegated}})
 }
 
 func (d *Directory) delegationKey(account string, q url.Values) string {
@@ -148,5 +152,6 @@ func (d *Directory) delegationKey(account string, q url.Values) string {
 	for _, part := range []string{"delegation", account, strconv.Itoa(known.DelegationEpoch), q.Get("skoid"), q.Get("sktid"), q.Get("skt"), q.Get("ske"), q.Get("sks"), q.Get("skv")} {
 		_, _ = mac.Write([]byte(part + "\n")) // never fails
 	}
+	_, _ = mac.Write([]byte(q.Get("skdutid"))) // as above
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

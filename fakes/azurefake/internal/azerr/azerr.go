@@ -53,8 +53,13 @@ var (
 	InvalidXML             = New(http.StatusBadRequest, "InvalidXmlDocument", "XML specified is not syntactically valid.")
 	InvalidInput           = New(http.StatusBadRequest, "InvalidInput", "One of the request inputs is not valid.")
 	InvalidBlobType        = New(http.StatusConflict, "InvalidBlobType", "The blob type is invalid for this operation.")
-	Unsupported            = New(http.StatusNotImplemented, "NotImplemented", "This fake of the service does not implement the operation or a header of it.")
 )
+
+// NotServed refuses what the service has and this fake has not: an operation, a header or a parameter. No client of Azure
+// repeats 501.
+func NotServed(what string) *Error {
+	return New(http.StatusNotImplemented, "NotImplemented", "This fake of the service does not serve "+what+".")
+}
 
 // AuthenticationFailed is a refusal with its reason.
 func AuthenticationFailed(format string, args ...any) *Error {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 )
 
@@ -27,6 +29,8 @@ func (c *Call) userDelegationKey(w http.ResponseWriter) error {
 		XMLName xml.Name `xml:"KeyInfo"`
 		Start   string
 		Expiry  string
+		// Delegated is the tenant of the users that signatures with the key are for.
+		Delegated string `xml:"DelegatedUserTid"`
 	}
 	if err := c.readXML(&asked); err != nil {
 		return err
@@ -40,6 +44,9 @@ func (c *Call) userDelegationKey(w http.ResponseWriter) error {
 	if err1 != nil || err2 != nil || !expiry.After(start) || !expiry.After(now) || expiry.After(now.Add(maxDelegation+time.Minute)) || start.After(now.Add(maxDelegation)) {
 		return invalidNode
 	}
+	if asked.Delegated != "" && uuid.Validate(asked.Delegated) != nil {
+		return invalidNode
+	}
 	const layout = "2006-01-02T15:04:05Z"
 	version := w.Header().Get("X-Ms-Version")
 	from, to := start.Format(layout), expiry.Format(layout)
@@ -47,8 +54,10 @@ func (c *Call) userDelegationKey(w http.ResponseWriter) error {
 	return writeXML(w, http.StatusOK, struct {
 		XMLName                                                                              xml.Name `xml:"UserDelegationKey"`
 		SignedOid, SignedTid, SignedStart, SignedExpiry, SignedService, SignedVersion, Value string
+		SignedDelegatedUserTid                                                               string `xml:",omitempty"`
 	}{
 		SignedOid: c.Caller.ObjectID, SignedTid: tenantID, SignedStart: from, SignedExpiry: to, SignedService: "b", SignedVersion: version,
-		Value: c.api.Directory.DelegationKey(c.Target.Account, c.Caller.ObjectID, from, to, version),
+		Value:                  c.api.Directory.DelegationKey(c.Target.Account, c.Caller.ObjectID, from, to, version, asked.Delegated),
+		SignedDelegatedUserTid: asked.Delegated,
 	})
 }

@@ -4,10 +4,13 @@ package blobapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
 )
 
 // conditions are the conditional headers of a request.
@@ -15,11 +18,58 @@ type conditions struct {
 	match, noneMatch                string
 	modifiedSince, unmodifiedSince  time.Time
 	hasModifiedSince, hasUnmodified bool
+	// tags are what the tags of the blob must fulfil, one of them; nil for no condition.
+	tags []search
 }
 
-// readConditions reads the headers; prefix is "" or "X-Ms-Source-".
-func readConditions(h http.Header, prefix string) (conditions, error) {
+// state is what conditions are compared with.
+type state struct {
+	etag     string
+	modified time.Time
+	exists   bool
+	tags     map[string]string
+}
+
+// stateOf is the state of a blob, nil for none.
+func stateOf(b *store.Blob) state {
+	if b == nil {
+		return state{}
+	}
+	return state{b.ETag, b.Modified, true, b.Tags}
+}
+
+// conditions reads the conditions on what the call is about. Those of calls about tags have names of their own ("Get Blob
+// Tags", "Set Blob Tags").
+func (c *Call) conditions() (conditions, error) {
+	if c.Operation == access.GetBlobTags || c.Operation == access.SetBlobTags {
+		return readConditions(c.r.Header, "X-Ms-Blob-", "X-Ms-If-Tags")
+	}
+	return readConditions(c.r.Header, "", "X-Ms-If-Tags")
+}
+
+// sourceConditions reads the conditions on what is copied.
+func (c *Call) sourceConditions() (conditions, error) {
+	return readConditions(c.r.Header, "X-Ms-Source-", "X-Ms-Source-If-Tags")
+}
+
+// fulfilled applies the conditions of the call to the state that it is about.
+func (c *Call) fulfilled(s state, reading bool) error {
+	cond, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	return cond.check(s, reading)
+}
+
+// readConditions reads the headers that begin with prefix, and the one with a condition on tags.
+func readConditions(h http.Header, prefix, tags string) (conditions, error) {
 	c := conditions{match: h.Get(prefix + "If-Match"), noneMatch: h.Get(prefix + "If-None-Match")}
+	if text := h.Get(tags); text != "" {
+		var err error
+		if c.tags, err = parseTagCondition(text); err != nil {
+			return c, err
+		}
+	}
 	times := []struct {
 		header string
 		into   *time.Time
@@ -48,25 +98,26 @@ var errConditions = azerr.New(http.StatusBadRequest, "MultipleConditionHeadersNo
 // errUnsatisfiable refuses to read what must not exist.
 var errUnsatisfiable = azerr.New(http.StatusBadRequest, "UnsatisfiableCondition", "The request includes an unsatisfiable condition for this operation.")
 
-// check compares the conditions with a state; exists is false when there is none. Reading a state that the client has
-// already is "not modified". Reads take any conditions together and other calls few, as "Specifying conditional headers
-// for Blob service operations" has it.
-func (c conditions) check(etag string, modified time.Time, exists, reading bool) error {
+// check compares the conditions with a state. Reading a state that the client has already is "not modified". Reads take any
+// conditions together and other calls few, as "Specifying conditional headers for Blob service operations" has it.
+func (c conditions) check(s state, reading bool) error {
 	if !reading {
 		if err := c.alone(); err != nil {
 			return err
 		}
 	}
-	modified = modified.Truncate(time.Second)
+	modified := s.modified.Truncate(time.Second)
 	switch {
-	case c.match != "" && (!exists || !listed(c.match, etag)):
+	case c.match != "" && (!s.exists || !listed(c.match, s.etag)):
+		return azerr.ConditionNotMet
+	case c.tags != nil && !slices.ContainsFunc(c.tags, func(one search) bool { return one.find(s.tags) != nil }):
 		return azerr.ConditionNotMet
 	case c.match != "" && !reading:
-	case c.hasUnmodified && exists && modified.After(c.unmodifiedSince):
+	case c.hasUnmodified && s.exists && modified.After(c.unmodifiedSince):
 		return azerr.ConditionNotMet
 	}
 	switch {
-	case !exists || !c.unchanged(etag, modified, reading):
+	case !s.exists || !c.unchanged(s.etag, modified, reading):
 		return nil
 	case reading:
 		return azerr.New(http.StatusNotModified, "ConditionNotMet", azerr.ConditionNotMet.Message)
@@ -100,11 +151,11 @@ func (c conditions) unchanged(etag string, modified time.Time, reading bool) boo
 }
 
 // creating is check for operations that may make a blob: for them "if there is none" has a code of its own.
-func (c conditions) creating(etag string, modified time.Time, exists bool) error {
-	if c.noneMatch == "*" && exists {
+func (c conditions) creating(s state) error {
+	if c.noneMatch == "*" && s.exists {
 		return azerr.New(http.StatusConflict, "BlobAlreadyExists", "The specified blob already exists.")
 	}
-	return c.check(etag, modified, exists, false)
+	return c.check(s, false)
 }
 
 func listed(header, etag string) bool {

@@ -108,16 +108,16 @@ func durationText(l store.Lease) string {
 	return "fixed"
 }
 
+func stateOfContainer(found store.Container) state {
+	return state{etag: found.ETag, modified: found.Modified, exists: true}
+}
+
 // containerCondition applies the conditions and the lease of a change of a container.
 func (c *Call) containerCondition(found store.Container, leaseRequired bool) error {
 	if c.r.Header.Get("If-Match") != "" || c.r.Header.Get("If-None-Match") != "" {
 		return azerr.New(http.StatusBadRequest, "UnsupportedHeader", "One of the HTTP headers specified in the request is not supported.")
 	}
-	cond, err := readConditions(c.r.Header, "")
-	if err != nil {
-		return err
-	}
-	if err := cond.check(found.ETag, found.Modified, true, false); err != nil {
+	if err := c.fulfilled(stateOfContainer(found), false); err != nil {
 		return err
 	}
 	return found.Lease.Guard(c.leaseID(), "Container", leaseRequired, c.api.Now())
@@ -221,7 +221,7 @@ func parsePolicies(doc identifiersXML) ([]store.Policy, error) {
 			return nil, azerr.InvalidXML
 		}
 		if len(id.ID) > maxPolicyID {
-			return nil, invalidNode
+			return nil, azerr.InvalidXML
 		}
 		seen[id.ID] = true
 		p, err := parsePolicy(id)

@@ -61,6 +61,8 @@ func (c *Call) abortCopy(http.ResponseWriter) error {
 	switch {
 	case q.Get("copyid") == "":
 		return azerr.MissingQuery
+	case uuid.Validate(q.Get("copyid")) != nil:
+		return azerr.InvalidQueryValue
 	case action == "":
 		return azerr.MissingHeader
 	case action != "abort":
@@ -126,6 +128,9 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 	setState(w, next.ETag, next.Modified)
 	w.Header().Set("X-Ms-Copy-Id", next.Copy.ID)
 	w.Header().Set("X-Ms-Copy-Status", "success")
+	if sum := c.r.Header.Get("X-Ms-Source-Content-Md5"); sum != "" && !c.later() {
+		w.Header().Set("Content-Md5", sum)
+	}
 	if next.Version != "" {
 		w.Header().Set("X-Ms-Version-Id", next.Version)
 	}
@@ -197,6 +202,9 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	if c.fromURL() {
 		return &next, c.putFromURL(src, &next)
 	}
+	if err := c.sourceMD5(src); err != nil {
+		return nil, err
+	}
 	if next.Blocks, err = c.copyBlocks(src); err != nil {
 		return nil, err
 	}
@@ -205,9 +213,28 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	return &next, nil
 }
 
+// sourceMD5 compares a pinned state with the checksum that Copy Blob From URL may name.
+func (c *Call) sourceMD5(src *store.Blob) error {
+	want := c.r.Header.Get("X-Ms-Source-Content-Md5")
+	if want == "" || c.later() {
+		return nil
+	}
+	if err := checkMD5(want); err != nil {
+		return err
+	}
+	sum := md5.New() //nolint:gosec // the protocol's checksum
+	if err := c.api.Store.Read(sum, src, 0, src.Size); err != nil {
+		return err
+	}
+	if base64.StdEncoding.EncodeToString(sum.Sum(nil)) != want {
+		return errMD5
+	}
+	return nil
+}
+
 // sourceState finds the state that is copied, and keeps it readable until the returned function is called.
 func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error) {
-	cond, err := readConditions(c.r.Header, "X-Ms-Source-")
+	cond, err := c.sourceConditions()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,7 +243,7 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 		if err != nil {
 			return err
 		}
-		if cond.check(b.ETag, b.Modified, true, false) != nil {
+		if cond.check(stateOf(b), false) != nil {
 			return azerr.New(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
 		}
 		if b.Tier == archive && c.r.Header.Get("X-Ms-Access-Tier") == "" {
@@ -266,18 +293,18 @@ func (c *Call) copyPart(src *store.Blob, part span) (received, error) {
 	err := c.api.Store.Read(io.MultiWriter(body, sum, crc), src, part.offset, part.length)
 	got := received{size: part.length, md5: base64.StdEncoding.EncodeToString(sum.Sum(nil))}
 	wantSum, wantCRC := c.r.Header.Get("X-Ms-Source-Content-Md5"), c.r.Header.Get("X-Ms-Source-Content-Crc64")
+	got.crc64 = crcText(crc)
 	switch {
 	case err != nil:
+	case checkMD5(wantSum) != nil:
+		err = errInvalid
 	case wantSum != "" && wantSum != got.md5:
 		err = errMD5
-	case wantCRC != "" && wantCRC != crcText(crc):
+	case wantCRC != "" && wantCRC != got.crc64:
 		err = errCRC
 	}
 	if err != nil {
 		return received{}, errors.Join(err, body.Abort())
-	}
-	if wantCRC != "" {
-		got.crc64 = wantCRC
 	}
 	got.id, err = body.Commit()
 	return got, err

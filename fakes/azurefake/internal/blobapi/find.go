@@ -61,11 +61,10 @@ func (c *Call) findBlobs(w http.ResponseWriter) error {
 // searched are the containers to search, in order.
 func (c *Call) searched(wanted search) ([]string, error) {
 	if c.Target.Container != "" {
-		if wanted.container != "" {
-			return nil, azerr.InvalidQueryValue // the address says it already
+		if _, err := c.Target.Stored(); err != nil || wanted.container != "" && wanted.container != c.Target.Container {
+			return nil, err
 		}
-		_, err := c.Target.Stored()
-		return []string{c.Target.Container}, err
+		return []string{c.Target.Container}, nil
 	}
 	var out []string
 	for _, one := range c.api.Store.Containers(c.Target.Account) {

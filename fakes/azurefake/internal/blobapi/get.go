@@ -46,7 +46,7 @@ func (c *Call) pick(e *store.Entry) (*store.Blob, error) {
 
 // look finds the state and applies conditions and lease of a read.
 func (c *Call) look(show func(*store.Entry, *store.Blob) error) error {
-	cond, err := readConditions(c.r.Header, "")
+	cond, err := c.conditions()
 	switch {
 	case err != nil:
 		return err
@@ -58,7 +58,7 @@ func (c *Call) look(show func(*store.Entry, *store.Blob) error) error {
 		if err != nil {
 			return err
 		}
-		if err := cond.check(b.ETag, b.Modified, true, true); err != nil {
+		if err := cond.check(stateOf(b), true); err != nil {
 			return err
 		}
 		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {
@@ -211,6 +211,7 @@ func (c *Call) checksumWithoutRange() bool {
 func (c *Call) describe(w http.ResponseWriter, e *store.Entry, b *store.Blob) {
 	h := w.Header()
 	setState(w, b.ETag, b.Modified)
+	h["Content-Type"] = nil // a blob may have none, and this server shall not guess
 	for name, value := range b.Headers {
 		h.Set(name, value)
 	}

@@ -118,10 +118,7 @@ func (a leaseResponse) write(w http.ResponseWriter, etag string, modified time.T
 func (c *Call) leaseContainer(w http.ResponseWriter) error {
 	var response leaseResponse
 	found, err := c.api.Store.ChangeContainer(c.Target.Account, c.Target.Container, func(found *store.Container) error {
-		cond, err := readConditions(c.r.Header, "")
-		if err == nil {
-			err = cond.check(found.ETag, found.Modified, true, false)
-		}
+		err := c.fulfilled(stateOfContainer(*found), false)
 		if err != nil {
 			return err
 		}
@@ -143,10 +140,7 @@ func (c *Call) leaseBlob(w http.ResponseWriter) error {
 			return azerr.BlobNotFound
 		}
 		current = e.Current
-		cond, err := readConditions(c.r.Header, "")
-		if err == nil {
-			err = cond.check(current.ETag, current.Modified, true, false)
-		}
+		err := c.fulfilled(stateOf(current), false)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (c *Call) readListing(allowed ...string) (listing, error) {
 			if name == "" {
 				continue
 			}
-			if !slices.Contains(allowed, name) {
+			if name = strings.ToLower(name); !slices.Contains(allowed, name) {
 				return l, azerr.InvalidQueryValue
 			}
 			l.include[name] = true
@@ -244,8 +244,17 @@ func (c *Call) listBlobs(w http.ResponseWriter) error {
 		return azerr.InvalidQueryValue // "Listing versions and using a delimiter are mutually exclusive."
 	}
 	doc := blobsXML{Endpoint: c.endpoint(), Container: c.Target.Container, Prefix: l.prefix, Marker: l.marker, MaxResults: l.max, Delimiter: l.delimiter}
+	// "List Blobs": the first name to list, and the first that is not.
+	q := c.r.URL.Query()
+	if start := q.Get("startFrom"); start > l.from {
+		l.from, l.state = start, ""
+	}
+	end := q.Get("endBefore")
 	last := ""
 	_, err = c.api.Store.Walk(c.Target.Account, c.Target.Container, l.prefix, l.from, func(e *store.Entry) bool {
+		if end != "" && e.Name >= end {
+			return false
+		}
 		items := c.itemsOf(e, l)
 		if len(items) == 0 {
 			return true

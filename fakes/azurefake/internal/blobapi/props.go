@@ -29,6 +29,9 @@ func (c *Call) setMetadata(w http.ResponseWriter) error {
 }
 
 func (c *Call) setProperties(w http.ResponseWriter) error {
+	if err := checkMD5(c.r.Header.Get("X-Ms-Blob-Content-Md5")); err != nil {
+		return err
+	}
 	return c.edit(w, http.StatusOK, func(_ *store.Change, b *store.Blob) error {
 		headers := map[string]string{}
 		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-Disposition", "Content-Md5"} {
@@ -37,9 +40,6 @@ func (c *Call) setProperties(w http.ResponseWriter) error {
 			}
 		}
 		if len(headers) > 0 {
-			if headers["Content-Type"] == "" {
-				headers["Content-Type"] = anyContent
-			}
 			b.Headers = headers
 		}
 		b.Copy = nil
@@ -72,6 +72,9 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 		if found.Type != store.BlockBlob {
 			return azerr.InvalidBlobType
 		}
+		if err := c.fulfilled(stateOf(found), false); err != nil {
+			return err
+		}
 		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {
 			return err
 		}
@@ -97,7 +100,7 @@ func checkTags(tags map[string]string) error {
 		return azerr.New(http.StatusBadRequest, "TagsTooLarge", "The tags specified exceed the maximum permissible limit.")
 	}
 	for name, value := range tags {
-		if name == "" || len(name) > 128 || len(value) > 256 || !tagText.MatchString(name) || !tagText.MatchString(value) {
+		if name == "" || len(name) > maxTagName || len(value) > maxTagValue || !tagText.MatchString(name) || !tagText.MatchString(value) {
 			return azerr.New(http.StatusBadRequest, "InvalidTag", "The tags specified are invalid. They contain characters that are not permitted or are too long.")
 		}
 	}
@@ -174,6 +177,9 @@ func (c *Call) setTags(w http.ResponseWriter) error {
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
 		found, err := c.pick(&e.Entry)
 		if err != nil {
+			return err
+		}
+		if err := c.fulfilled(stateOf(found), false); err != nil {
 			return err
 		}
 		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {

@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
+	"sync"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
@@ -46,7 +46,10 @@ type received struct {
 // polynomial is that of the service's CRC-64, bits reversed.
 const polynomial = 0x9A6C9329AC4BC9B5
 
-func newCRC() hash.Hash64 { return crc64.New(crc64.MakeTable(polynomial)) }
+func newCRC() hash.Hash64 { return crc64.New(crcTable()) }
+
+// crcTable is made once: it costs more than the sum of a small blob.
+var crcTable = sync.OnceValue(func() *crc64.Table { return crc64.MakeTable(polynomial) })
 
 // crcText is a CRC-64 as headers have it: base64, the lowest byte first.
 func crcText(sum hash.Hash64) string {
@@ -80,37 +83,36 @@ func (c *Call) receive(limit int64) (received, error) {
 // checksums refuses what cannot be the checksum of a body, and two of them.
 func (c *Call) checksums() error {
 	sum, crc := c.r.Header.Get("Content-Md5"), c.r.Header.Get("X-Ms-Content-Crc64")
-	if raw, err := base64.StdEncoding.DecodeString(sum); err != nil || (sum != "" && len(raw) != md5.Size) {
-		return errInvalid
+	if sum != "" && crc != "" {
+		return azerr.New(http.StatusBadRequest, "BothCrc64AndMd5HeaderPresent", "Both an MD5 and a CRC64 header are in the request.")
 	}
-	if raw, err := base64.StdEncoding.DecodeString(crc); err != nil || crc != "" && (len(raw) != crc64.Size || sum != "") {
+	if raw, err := base64.StdEncoding.DecodeString(crc); err != nil || crc != "" && len(raw) != crc64.Size {
 		return azerr.InvalidHeaderValue
+	}
+	return checkMD5(sum)
+}
+
+// checkMD5 refuses what cannot be an MD5 in a header.
+func checkMD5(text string) error {
+	if raw, err := base64.StdEncoding.DecodeString(text); err != nil || text != "" && len(raw) != md5.Size {
+		return errInvalid
 	}
 	return nil
 }
 
 // copyBody reads the body of the request and compares it with the checksum that the request has.
 func (c *Call) copyBody(to io.Writer) (int64, received, error) {
-	sum := md5.New() //nolint:gosec // as above
-	writers := []io.Writer{to, sum}
-	var crc hash.Hash64
-	wanted := c.r.Header.Get("X-Ms-Content-Crc64")
-	if wanted != "" {
-		crc = newCRC()
-		writers = append(writers, crc)
-	}
-	n, err := io.Copy(io.MultiWriter(writers...), c.r.Body)
+	sum, crc := md5.New(), newCRC() //nolint:gosec // as above
+	n, err := io.Copy(io.MultiWriter(to, sum, crc), c.r.Body)
 	if err != nil {
 		return n, received{}, http.ErrAbortHandler
 	}
-	got := received{md5: base64.StdEncoding.EncodeToString(sum.Sum(nil))}
+	got := received{md5: base64.StdEncoding.EncodeToString(sum.Sum(nil)), crc64: crcText(crc)}
 	if want := c.r.Header.Get("Content-Md5"); want != "" && want != got.md5 {
 		return n, got, errMD5
 	}
-	if crc != nil {
-		if got.crc64 = crcText(crc); got.crc64 != wanted {
-			return n, got, errCRC
-		}
+	if want := c.r.Header.Get("X-Ms-Content-Crc64"); want != "" && want != got.crc64 {
+		return n, got, errCRC
 	}
 	return n, got, nil
 }
@@ -133,22 +135,14 @@ func (c *Call) mayWrite(e *store.Entry) error {
 		}
 		return err
 	}
-	cond, err := readConditions(c.r.Header, "")
+	cond, err := c.conditions()
 	if err != nil {
 		return err
 	}
-	etag, modified := stateOf(e.Current)
-	if err := cond.creating(etag, modified, exists); err != nil {
+	if err := cond.creating(stateOf(e.Current)); err != nil {
 		return err
 	}
 	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
-}
-
-func stateOf(b *store.Blob) (string, time.Time) {
-	if b == nil {
-		return "", time.Time{}
-	}
-	return b.ETag, b.Modified
 }
 
 // replace makes next the current state; with versioning the one before is kept.
@@ -184,6 +178,9 @@ func (c *Call) newBlob(kind store.Type) (*store.Blob, error) {
 		if err := c.Caller.Authorize(access.SetBlobTags); err != nil {
 			return nil, err
 		}
+	}
+	if err := checkMD5(h.Get("X-Ms-Blob-Content-Md5")); err != nil {
+		return nil, err
 	}
 	b := &store.Blob{Type: kind, Metadata: meta, Tags: tags, Headers: contentHeaders(h), Scope: h.Get("X-Ms-Encryption-Scope")}
 	if tier := h.Get("X-Ms-Access-Tier"); tier != "" {
@@ -229,7 +226,7 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 			return azerr.InvalidHeaderValue
 		}
 	case "PageBlob":
-		return azerr.Unsupported
+		return azerr.NotServed("page blobs")
 	case "":
 		return azerr.MissingHeader
 	default:
@@ -272,9 +269,7 @@ func (c *Call) putBlob(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if body.crc64 != "" {
-		w.Header().Set("X-Ms-Content-Crc64", body.crc64)
-	}
+	w.Header().Set("X-Ms-Content-Crc64", body.crc64)
 	c.created(w, next, body.md5)
 	return nil
 }
@@ -348,14 +343,12 @@ func (c *Call) appendBlock(w http.ResponseWriter) error {
 	return nil
 }
 
-// checked sets the header with the checksum of a piece of a blob, which the service does for requests that have one.
+// checked sets the headers with the checksums of a piece of a blob: that of MD5 for requests that have one.
 func (c *Call) checked(w http.ResponseWriter, body received) {
 	if c.r.Header.Get("Content-Md5") != "" || c.r.Header.Get("X-Ms-Source-Content-Md5") != "" {
 		w.Header().Set("Content-Md5", body.md5)
 	}
-	if body.crc64 != "" {
-		w.Header().Set("X-Ms-Content-Crc64", body.crc64)
-	}
+	w.Header().Set("X-Ms-Content-Crc64", body.crc64)
 }
 
 // maxBlocks is how many blocks a blob can have.
@@ -414,11 +407,7 @@ func (c *Call) unchanged(e *store.Entry) error {
 	if e.Current == nil {
 		return azerr.BlobNotFound
 	}
-	cond, err := readConditions(c.r.Header, "")
-	if err != nil {
-		return err
-	}
-	if err := cond.check(e.Current.ETag, e.Current.Modified, true, false); err != nil {
+	if err := c.fulfilled(stateOf(e.Current), false); err != nil {
 		return err
 	}
 	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())

@@ -5,7 +5,6 @@ package blobapi
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
@@ -22,10 +21,7 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 		if e.Current == nil {
 			return azerr.BlobNotFound
 		}
-		cond, err := readConditions(c.r.Header, "")
-		if err == nil {
-			err = cond.check(e.Current.ETag, e.Current.Modified, true, false)
-		}
+		err := c.fulfilled(stateOf(e.Current), false)
 		if err == nil {
 			err = e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now())
 		}
@@ -73,17 +69,16 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	}
 	past := c.namesPast()
 	err = c.api.Store.Change(c.ref(), func(e *store.Change) error {
-		cond, err := readConditions(c.r.Header, "")
-		if err != nil {
-			return err
-		}
 		if e.Current == nil && e.HasUncommitted() && !past {
 			e.ClearBlocks()
-			return cond.check("", time.Time{}, false, false)
+			return c.fulfilled(state{}, false)
 		}
 		found, err := c.pick(&e.Entry)
 		if err == nil {
-			err = cond.check(found.ETag, found.Modified, true, false)
+			err = c.fulfilled(stateOf(found), false)
+		}
+		if err == nil {
+			err = c.tierCondition(found)
 		}
 		if err != nil {
 			return err
@@ -96,6 +91,20 @@ func (c *Call) deleteBlob(w http.ResponseWriter) error {
 	w.Header().Set("X-Ms-Delete-Type-Permanent", boolText(!c.api.Versioning || past))
 	w.WriteHeader(http.StatusAccepted)
 	return nil
+}
+
+// tierCondition applies the conditions of Delete Blob on when the tier was set. A blob whose tier was never set has had it
+// since it was made.
+func (c *Call) tierCondition(b *store.Blob) error {
+	set := b.TierChanged
+	if set.IsZero() {
+		set = b.Created
+	}
+	cond, err := readConditions(c.r.Header, "X-Ms-Access-Tier-", "")
+	if err != nil {
+		return err
+	}
+	return cond.check(state{modified: set, exists: true}, false)
 }
 
 // deletion reads what is to be deleted beside the blob: "" for nothing, include or only for its snapshots.

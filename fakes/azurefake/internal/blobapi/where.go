@@ -4,6 +4,7 @@ package blobapi
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
@@ -21,7 +22,10 @@ type search struct {
 
 // comparison is the beginning of an expression: a name that is an identifier or in double quotes, an operator, and a
 // text in single quotes.
-var comparison = regexp.MustCompile(`^\s*(@container|[A-Za-z_][A-Za-z0-9_]*|"[^"]+")\s*(<=|>=|=|<|>)\s*'([^']*)'\s*`)
+var comparison = regexp.MustCompile(`^\s*(@container|[A-Za-z_][A-Za-z0-9_]*|"[^"]+")\s*(<>|<=|>=|=|<|>)\s*'([^']*)'\s*`)
+
+// alternative is what stands between two conjunctions of a condition.
+var alternative = regexp.MustCompile(`^(?i:or)\b`)
 
 // conjunction is what stands between two comparisons.
 var conjunction = regexp.MustCompile(`^(?i:and)\b`)
@@ -32,29 +36,65 @@ const containerKey = "@container"
 // parseSearch reads an expression as "Constructing a search expression" of Find Blobs by Tags defines it: comparisons
 // that are joined by AND.
 func parseSearch(text string) (search, error) {
-	var out search
+	out, rest, err := parseConjunction(text)
+	if err == nil && rest != "" || slices.ContainsFunc(out.tags, func(p predicate) bool { return p.operator == "<>" }) {
+		err = azerr.InvalidQueryValue
+	}
+	return out, err
+}
+
+// parseTagCondition reads the condition of x-ms-if-tags as "Specifying conditional headers for Blob service operations"
+// defines it: conjunctions that are joined by OR, in which tags may also be said to differ, and no container.
+func parseTagCondition(text string) ([]search, error) {
+	var out []search
 	for {
-		parts := comparison.FindStringSubmatch(text)
-		if parts == nil {
-			return search{}, azerr.InvalidQueryValue
+		one, rest, err := parseConjunction(text)
+		if err != nil || one.container != "" {
+			return nil, azerr.InvalidHeaderValue
 		}
-		if err := out.add(predicate{strings.Trim(parts[1], `"`), parts[2], parts[3]}); err != nil {
-			return search{}, err
-		}
-		text = text[len(parts[0]):]
-		if text == "" {
+		if out = append(out, one); rest == "" {
 			return out, nil
 		}
+		or := alternative.FindString(rest)
+		if or == "" {
+			return nil, azerr.InvalidHeaderValue
+		}
+		text = rest[len(or):]
+	}
+}
+
+// parseConjunction reads comparisons that are joined by AND, and returns what is after them.
+func parseConjunction(text string) (out search, rest string, err error) {
+	for n := 1; ; n++ {
+		parts := comparison.FindStringSubmatch(text)
+		if parts == nil || n > maxComparisons {
+			return search{}, "", azerr.InvalidQueryValue
+		}
+		if err := out.add(predicate{strings.Trim(parts[1], `"`), parts[2], parts[3]}); err != nil {
+			return search{}, "", err
+		}
+		text = text[len(parts[0]):]
 		and := conjunction.FindString(text)
 		if and == "" {
-			return search{}, azerr.InvalidQueryValue
+			return out, text, nil
 		}
 		text = text[len(and):]
 	}
 }
 
+// maxComparisons is how many comparisons an expression can have ("Find Blobs by Tags"). The name and the value of a tag
+// have the lengths of "Set Blob Tags".
+const (
+	maxComparisons = 10
+	maxTagName     = 128
+	maxTagValue    = 256
+)
+
 func (s *search) add(p predicate) error {
 	if p.key != containerKey {
+		if len(p.key) > maxTagName || len(p.value) > maxTagValue {
+			return azerr.InvalidQueryValue
+		}
 		s.tags = append(s.tags, p)
 		return nil
 	}
@@ -87,6 +127,8 @@ func (p predicate) holds(value string) bool {
 	switch p.operator {
 	case "=":
 		return order == 0
+	case "<>":
+		return order != 0
 	case "<":
 		return order < 0
 	case "<=":
