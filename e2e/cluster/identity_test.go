@@ -366,7 +366,7 @@ func setGCSClock(t *testing.T, w *world, ahead string) {
 	}
 	address, stop := w.forwarded(t, storeNamespace, "service/gcs", "9002")
 	defer stop()
-	config.Audience, config.TokenURL = config.TokenURL, "http://"+address+"/token"
+	config.TokenURL = "http://" + address + "/token"
 	token, err := config.TokenSource(t.Context()).Token()
 	if err != nil {
 		t.Fatal(err)
