@@ -19,11 +19,11 @@ type Options struct {
 	Projects []Project
 	// Pools are the workload identity pools that exist.
 	Pools []Pool
-	// Dir keeps all state in a directory that survives the process; "" keeps it in memory. Bodies above the threshold
-	// go to files in either case.
+	// Dir keeps all state in a directory that survives the process; "" keeps it in memory, and bodies in a temporary
+	// directory (TMPDIR), which is gone after Close.
 	Dir string
-	// BodyThreshold is the size in bytes above which a body is kept in a file instead of memory; 256 KiB by default.
-	// With Dir every body is a file.
+	// BodyThreshold is the size in bytes above which a body has a file of its own; 256 KiB by default. Smaller ones share
+	// one file. With Dir every body is a file.
 	BodyThreshold int64
 	// TLS serves HTTPS with this configuration; nil serves HTTP. See SelfSigned.
 	TLS *tls.Config

@@ -20,18 +20,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
-
 	"github.com/cooper-cosi/cooper/fakes/fault"
 	"github.com/cooper-cosi/cooper/fakes/internal/backing"
-	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iamapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
-	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/smallbodies"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
@@ -65,7 +61,6 @@ func (s *Server) open() error {
 	var err error
 	s.backing, err = backing.Open(backing.Options{
 		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past(),
-		Small: func() (blob.Small, error) { return smallbodies.New(s3mem.New()) },
 	})
 	if err != nil {
 		return err

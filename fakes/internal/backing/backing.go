@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backing is where a fake keeps what it holds: in a directory that outlives the process, or in memory, with a
-// scratch directory for large bodies. It must not know what is kept.
+// scratch directory for bodies. It must not know what is kept.
 package backing
 
 import (
@@ -20,8 +20,7 @@ type Options struct {
 	Program string
 	// Dir is where everything is kept; empty means in memory.
 	Dir string
-	// Small makes what keeps bodies up to BodyThreshold bytes in memory; nil means blob.Memory.
-	Small         func() (blob.Small, error)
+	// BodyThreshold is the size in bytes above which a body has a file of its own even so.
 	BodyThreshold int64
 	// Past remembers how everything was by this clock; nil means that nothing is remembered.
 	Past func() time.Time
@@ -34,7 +33,7 @@ type Backing struct {
 	Bodies  *blob.Store
 	// Past is the Journal if it remembers; nil otherwise.
 	Past *journal.Past
-	// scratch is the directory for large bodies of a fake in memory.
+	// scratch is the directory for the bodies of a fake in memory.
 	scratch string
 }
 
@@ -58,21 +57,15 @@ func (b *Backing) open(o Options) error {
 			return err
 		}
 		b.Journal = j
-		b.Bodies, err = blob.New(o.Dir, nil, 0)
+		b.Bodies, err = blob.New(o.Dir, 0)
 		return err
 	}
 	dir, err := os.MkdirTemp("", o.Program+"-")
 	if err != nil {
-		return fmt.Errorf("make a directory for large bodies: %w", err)
+		return fmt.Errorf("make a directory for bodies: %w", err)
 	}
 	b.scratch = dir
-	var small blob.Small = blob.NewMemory()
-	if o.Small != nil {
-		if small, err = o.Small(); err != nil {
-			return err
-		}
-	}
-	b.Bodies, err = blob.New(dir, small, o.BodyThreshold)
+	b.Bodies, err = blob.New(dir, o.BodyThreshold)
 	return err
 }
 
@@ -91,5 +84,10 @@ func (b *Backing) Close() error {
 	if b.scratch == "" {
 		return err
 	}
-	return errors.Join(err, os.RemoveAll(b.scratch))
+	err = errors.Join(err, os.RemoveAll(b.scratch))
+	b.scratch = ""
+	if b.Bodies != nil {
+		err = errors.Join(err, b.Bodies.Close())
+	}
+	return err
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blob keeps the bodies of objects and parts by a random ID: small ones wherever its Small store keeps
-// them, large ones in files, so that memory stays bounded whatever the size of an upload. It knows no bucket, key
-// or version.
+// Package blob keeps the bodies of objects and parts by a random ID, in files, so that the heap stays small whatever is
+// uploaded: small bodies together in one that goes with the process, others each in its own. It knows no bucket, key or
+// version.
 package blob
 
 import (
@@ -27,22 +27,13 @@ func NewID() ID {
 	return ID(hex.EncodeToString(b[:]))
 }
 
-// Small keeps bodies up to the threshold.
-type Small interface {
-	// Put keeps a copy of body.
-	Put(id ID, body []byte) error
-	// Get returns the bytes from offset on, at most length of them; the caller does not change them. ok is false
-	// when the ID is not here.
-	Get(id ID, offset, length int64) (body []byte, ok bool, err error)
-	Delete(id ID) error
-}
-
 // Store keeps bodies.
 type Store struct {
-	small     Small
-	dir       string
+	dir string
+	// small has the bodies up to threshold bytes; nil if each body has a file of its own.
+	small     *slots
 	threshold int64
-	buffers   sync.Pool
+	buffers   *sync.Pool
 	// view says that nothing is removed.
 	view bool
 
@@ -51,26 +42,43 @@ type Store struct {
 	doomed map[ID]bool
 }
 
-// New returns a store whose files are in dir. small keeps bodies up to threshold bytes; nil puts every body into
-// a file.
-func New(dir string, small Small, threshold int64) (*Store, error) {
-	if small == nil {
-		threshold = 0
-	}
+// New returns a store whose files are in dir. Bodies up to threshold bytes share one, which does not outlive the
+// process; with 0 each body has a file, which stays.
+func New(dir string, threshold int64) (*Store, error) {
 	for _, sub := range []string{"bodies", "incoming"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, fmt.Errorf("make the directory for bodies: %w", err)
 		}
 	}
-	return &Store{
-		small: small, dir: dir, threshold: threshold, pins: map[ID]int{}, doomed: map[ID]bool{},
-		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
-	}, nil
+	s := &Store{
+		dir: dir, threshold: threshold, pins: map[ID]int{}, doomed: map[ID]bool{},
+		buffers: &sync.Pool{New: func() any { return new(bytes.Buffer) }},
+	}
+	if threshold == 0 {
+		return s, nil
+	}
+	var err error
+	s.small, err = newSlots(dir)
+	return s, err
 }
 
-// View returns a store that reads the same bodies and removes none.
+// View returns a store that reads the same bodies and removes none. It needs no Close.
 func (s *Store) View() *Store {
-	return &Store{small: s.small, dir: s.dir, threshold: s.threshold, view: true, pins: map[ID]int{}, doomed: map[ID]bool{}}
+	return &Store{
+		dir: s.dir, small: s.small, threshold: s.threshold, buffers: s.buffers, view: true,
+		pins: map[ID]int{}, doomed: map[ID]bool{},
+	}
+}
+
+// Close releases the small bodies.
+func (s *Store) Close() error {
+	if s.small == nil {
+		return nil
+	}
+	if err := s.small.file.Close(); err != nil {
+		return fmt.Errorf("close the file of small bodies: %w", err)
+	}
+	return nil
 }
 
 func (s *Store) path(id ID) string {
@@ -89,10 +97,23 @@ type Writer struct {
 func (s *Store) Create() *Writer {
 	w := &Writer{store: s}
 	if s.threshold > 0 {
-		w.buf = s.buffers.Get().(*bytes.Buffer)
-		w.buf.Reset()
+		w.buf = s.buffer()
 	}
 	return w
+}
+
+// buffer returns an empty one, for release.
+func (s *Store) buffer() *bytes.Buffer {
+	b := s.buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
+// release gives a buffer back, unless it has grown large.
+func (s *Store) release(b *bytes.Buffer) {
+	if b.Cap() <= 1<<20 {
+		s.buffers.Put(b)
+	}
 }
 
 // Size is the number of bytes written so far.
@@ -132,10 +153,9 @@ func (w *Writer) spill() error {
 	return nil
 }
 
-// release gives the buffer back, unless it has grown large.
 func (w *Writer) release() {
-	if w.buf != nil && w.buf.Cap() <= 1<<20 {
-		w.store.buffers.Put(w.buf)
+	if w.buf != nil {
+		w.store.release(w.buf)
 	}
 	w.buf = nil
 }
@@ -145,7 +165,7 @@ func (w *Writer) Commit() (ID, error) {
 	id := NewID()
 	if w.file == nil && w.buf != nil {
 		defer w.release()
-		return id, w.store.small.Put(id, w.buf.Bytes())
+		return id, w.store.small.put(id, w.buf.Bytes())
 	}
 	if w.file == nil {
 		if err := w.spill(); err != nil {
@@ -227,11 +247,8 @@ func (s *Store) remove(id ID) {
 	if s.view {
 		return
 	}
-	if s.small != nil {
-		if _, ok, _ := s.small.Get(id, 0, 0); ok {
-			_ = s.small.Delete(id) // memory only: nothing to repair
-			return
-		}
+	if s.small != nil && s.small.remove(id) {
+		return
 	}
 	_ = os.Remove(s.path(id)) // left for Sweep
 }
@@ -242,15 +259,8 @@ func (s *Store) Read(w io.Writer, id ID, offset, length int64) error {
 		return nil
 	}
 	if s.small != nil {
-		body, ok, err := s.small.Get(id, offset, length)
-		if err != nil {
+		if ok, err := s.readSmall(w, id, offset, length); ok || err != nil {
 			return err
-		}
-		if ok {
-			if _, err := w.Write(body); err != nil {
-				return fmt.Errorf("send a body: %w", err)
-			}
-			return nil
 		}
 	}
 	f, err := os.Open(s.path(id))
@@ -265,6 +275,18 @@ func (s *Store) Read(w io.Writer, id ID, offset, length int64) error {
 		return fmt.Errorf("read a body: %w", err)
 	}
 	return nil
+}
+
+func (s *Store) readSmall(w io.Writer, id ID, offset, length int64) (ok bool, err error) {
+	b := s.buffer()
+	defer s.release(b)
+	if ok, err := s.small.get(b, id, offset, length); !ok || err != nil {
+		return ok, err
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return true, fmt.Errorf("send a body: %w", err)
+	}
+	return true, nil
 }
 
 // Sweep removes the files of bodies that keep does not know and everything half written: what a killed process

@@ -17,7 +17,7 @@ import (
 // newVersioned returns a store with one versioned bucket, "docs".
 func newVersioned(tb testing.TB, j journal.Journal) *store.Store {
 	tb.Helper()
-	bodies, err := blob.New(tb.TempDir(), nil, 0)
+	bodies, err := blob.New(tb.TempDir(), 0)
 	if err != nil {
 		tb.Fatal(err)
 	}

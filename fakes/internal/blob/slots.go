@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blob
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"os"
+	"sync"
+)
+
+// slots keeps small bodies in one file without a name, which is gone with the process. What is in it is in the memory of
+// the operating system as long as that has room: on the heap of Go the bodies would be there twice, since it grows to
+// twice of what is used before garbage is collected.
+//
+// The place of a body is as long as the next power of two and is used again. What is not written of it takes no room.
+type slots struct {
+	file *os.File
+
+	mu     sync.RWMutex
+	bodies map[ID]slot
+	// free are the offsets of places by their length.
+	free map[int64][]int64
+	// end is where no place was given out yet, and used is how many of those before it are.
+	end  int64
+	used int
+}
+
+// slot is the place of a body.
+type slot struct{ offset, size int64 }
+
+// minPlace is the length of the shortest place.
+const minPlace = int64(16)
+
+// place is the length of the place for a body.
+func place(size int64) int64 {
+	return max(minPlace, int64(1)<<bits.Len64(uint64(max(size, 1)-1)))
+}
+
+// newSlots makes the file in dir.
+func newSlots(dir string) (*slots, error) {
+	f, err := os.CreateTemp(dir, "small-*")
+	if err != nil {
+		return nil, fmt.Errorf("make a file for small bodies: %w", err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a file for small bodies: %w", err), f.Close())
+	}
+	return &slots{file: f, bodies: map[ID]slot{}, free: map[int64][]int64{}}, nil
+}
+
+// put keeps a copy of body. Until it is there, its place belongs to nobody else.
+func (s *slots) put(id ID, body []byte) error {
+	at := slot{s.take(int64(len(body))), int64(len(body))}
+	_, err := s.file.WriteAt(body, at.offset)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		return errors.Join(fmt.Errorf("write a body: %w", err), s.give(at))
+	}
+	s.bodies[id] = at
+	return nil
+}
+
+// take returns the offset of a place.
+func (s *slots) take(size int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used++
+	length := place(size)
+	if free := s.free[length]; len(free) > 0 {
+		s.free[length] = free[:len(free)-1]
+		return free[len(free)-1]
+	}
+	s.end += length
+	return s.end - length
+}
+
+// give takes a place back; the last one empties the file. The caller has the lock.
+func (s *slots) give(at slot) error {
+	if s.used--; s.used > 0 {
+		length := place(at.size)
+		s.free[length] = append(s.free[length], at.offset)
+		return nil
+	}
+	s.end = 0
+	clear(s.free)
+	if err := s.file.Truncate(0); err != nil {
+		return fmt.Errorf("empty the file of small bodies: %w", err)
+	}
+	return nil
+}
+
+// get appends length bytes of a body from offset on to into; ok is false when the ID is not here. Meanwhile the place of
+// the body cannot become that of another.
+func (s *slots) get(into *bytes.Buffer, id ID, offset, length int64) (ok bool, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	at, ok := s.bodies[id]
+	if !ok {
+		return false, nil
+	}
+	if offset+length > at.size {
+		return true, fmt.Errorf("read a body: %d bytes from %d of %d", length, offset, at.size)
+	}
+	into.Grow(int(length))
+	part := into.AvailableBuffer()[:length]
+	if _, err := s.file.ReadAt(part, at.offset+offset); err != nil {
+		return true, fmt.Errorf("read a body: %w", err)
+	}
+	_, _ = into.Write(part) // it is there already, and a buffer never fails
+	return true, nil
+}
+
+// remove reports whether the body was here.
+func (s *slots) remove(id ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.bodies[id]
+	if ok {
+		delete(s.bodies, id)
+		_ = s.give(at) // nothing is lost: what is not emptied is written over
+	}
+	return ok
+}
