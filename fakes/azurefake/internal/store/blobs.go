@@ -43,7 +43,7 @@ func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
 	if err != nil {
 		return err
 	}
-	e := h.entries[ref.Name]
+	e := h.entry(ref.Name)
 	if e == nil {
 		e = &Entry{Name: ref.Name}
 	}
@@ -59,7 +59,7 @@ func (s *Store) Change(ref Ref, change func(*Change) error) error {
 	if err != nil {
 		return err
 	}
-	before := h.entries[ref.Name]
+	before := h.entry(ref.Name)
 	if before == nil {
 		before = &Entry{Name: ref.Name}
 	}
@@ -134,9 +134,9 @@ func (s *Store) settle(h *holder, before *Entry, c *Change) {
 		next.addBlock(b)
 	}
 	if next.Empty() {
-		h.drop(next.Name)
+		h.entries.Delete(next)
 	} else {
-		h.keep(next)
+		h.entries.ReplaceOrInsert(next)
 	}
 	if old != nil {
 		now := next.bodies()
@@ -158,18 +158,9 @@ func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) 
 	if err != nil {
 		return Container{}, err
 	}
-	at, _ := slices.BinarySearch(h.names, max(prefix, from))
-	for _, name := range h.names[at:] {
-		if !strings.HasPrefix(name, prefix) {
-			if name > prefix {
-				break
-			}
-			continue
-		}
-		if !show(h.entries[name]) {
-			break
-		}
-	}
+	h.entries.AscendGreaterOrEqual(&Entry{Name: max(prefix, from)}, func(e *Entry) bool {
+		return strings.HasPrefix(e.Name, prefix) && show(e)
+	})
 	return h.Container, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/btree"
+
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/internal/blob"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
@@ -49,9 +51,26 @@ type Store struct {
 type holder struct {
 	Container
 
-	entries map[string]*Entry
-	// names are the keys of entries in order.
-	names []string
+	// entries are in the order of their names.
+	entries *btree.BTreeG[*Entry]
+}
+
+func newHolder(c Container) *holder {
+	return &holder{c, btree.NewG(32, func(a, b *Entry) bool { return a.Name < b.Name })}
+}
+
+// entry returns what is under a name, nil for nothing.
+func (h *holder) entry(name string) *Entry {
+	e, _ := h.entries.Get(&Entry{Name: name})
+	return e
+}
+
+// each shows all entries.
+func (h *holder) each(show func(*Entry)) {
+	h.entries.Ascend(func(e *Entry) bool {
+		show(e)
+		return true
+	})
 }
 
 // New opens the store on what the journal holds.
@@ -65,7 +84,7 @@ func New(o Options) (*Store, error) {
 
 func (s *Store) load() error {
 	for key, raw := range s.options.Journal.Table(tableContainers) {
-		h := &holder{entries: map[string]*Entry{}}
+		h := newHolder(Container{})
 		if err := json.Unmarshal(raw, &h.Container); err != nil {
 			return fmt.Errorf("read container %q from the journal: %w", key, err)
 		}
@@ -77,7 +96,7 @@ func (s *Store) load() error {
 			return fmt.Errorf("read blob %q from the journal: %w", key, err)
 		}
 		if h := s.containers[parent(key)]; h != nil {
-			h.keep(e)
+			h.entries.ReplaceOrInsert(e)
 		}
 	}
 	for key, raw := range s.options.Journal.Table(tableBlocks) {
@@ -90,10 +109,10 @@ func (s *Store) load() error {
 			continue
 		}
 		name := strings.TrimPrefix(parent(key), parent(parent(key))+sep)
-		e := h.entries[name]
+		e := h.entry(name)
 		if e == nil {
 			e = &Entry{Name: name}
-			h.keep(e)
+			h.entries.ReplaceOrInsert(e)
 		}
 		e.addBlock(b)
 	}
@@ -106,9 +125,7 @@ func parent(key string) string { return key[:max(0, strings.LastIndex(key, sep))
 func (s *Store) bodies() func(blob.ID) bool {
 	known := map[blob.ID]bool{}
 	for _, h := range s.containers {
-		for _, e := range h.entries {
-			maps.Copy(known, e.bodies())
-		}
+		h.each(func(e *Entry) { maps.Copy(known, e.bodies()) })
 	}
 	return func(id blob.ID) bool { return known[id] }
 }
@@ -137,21 +154,6 @@ func (e *Entry) addBlock(b Block) {
 	e.uncommitted[b.ID] = b
 }
 
-func (h *holder) keep(e *Entry) {
-	if _, known := h.entries[e.Name]; !known {
-		at, _ := slices.BinarySearch(h.names, e.Name)
-		h.names = slices.Insert(h.names, at, e.Name)
-	}
-	h.entries[e.Name] = e
-}
-
-func (h *holder) drop(name string) {
-	if at, found := slices.BinarySearch(h.names, name); found {
-		h.names = slices.Delete(h.names, at, at+1)
-	}
-	delete(h.entries, name)
-}
-
 func key(account, container string) string { return account + sep + container }
 
 // CreateContainer adds a container.
@@ -172,7 +174,7 @@ func (s *Store) CreateContainer(c Container) (Container, error) {
 	if err := s.put(tableContainers, k, c); err != nil {
 		return c, err
 	}
-	s.containers[k] = &holder{Container: c, entries: map[string]*Entry{}}
+	s.containers[k] = newHolder(c)
 	return c, nil
 }
 
@@ -249,17 +251,13 @@ func (s *Store) DeleteContainer(account, name string, check func(Container) erro
 			return err
 		}
 		records = append(records, rec)
-		for _, e := range h.entries {
-			records = append(records, e.removal(k)...)
-		}
+		h.each(func(e *Entry) { records = append(records, e.removal(k)...) })
 	}
 	if err := s.options.Journal.Append(records...); err != nil {
 		return fmt.Errorf("delete container %s: %w", name, err)
 	}
-	for _, e := range h.entries {
-		s.options.Bodies.Delete(slices.Collect(maps.Keys(e.bodies()))...)
-	}
-	s.containers[k] = &holder{Container: gone, entries: map[string]*Entry{}}
+	h.each(func(e *Entry) { s.options.Bodies.Delete(slices.Collect(maps.Keys(e.bodies()))...) })
+	s.containers[k] = newHolder(gone)
 	return nil
 }
 
@@ -289,7 +287,7 @@ func (s *Store) Count(account, name string) (Counts, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, e := range h.entries {
+	h.each(func(e *Entry) {
 		out.Versions += len(e.Versions)
 		out.Snapshots += len(e.Snapshots)
 		if e.Current != nil {
@@ -298,7 +296,7 @@ func (s *Store) Count(account, name string) (Counts, error) {
 		} else if e.HasUncommitted() {
 			out.Uncommitted++
 		}
-	}
+	})
 	return out, nil
 }
 
@@ -311,13 +309,11 @@ func (s *Store) Names(account, name string, limit int) []string {
 	if err != nil {
 		return out
 	}
-	for _, n := range h.names {
-		if len(out) == limit {
-			break
+	h.entries.Ascend(func(e *Entry) bool {
+		if e.Current != nil && len(out) < limit {
+			out = append(out, e.Name)
 		}
-		if h.entries[n].Current != nil {
-			out = append(out, n)
-		}
-	}
+		return len(out) < limit
+	})
 	return out
 }
