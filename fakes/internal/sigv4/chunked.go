@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 )
@@ -35,7 +36,7 @@ type chunked struct {
 	src      *bufio.Reader
 	v        *Verified
 	size     int64
-	read     int64
+	done     int64
 	trailing bool
 	announce string
 
@@ -49,11 +50,15 @@ type chunked struct {
 	err      error
 }
 
+// readers are shared by all bodies: one for each was most of the garbage of a small upload.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxLine) }}
+
 func newChunked(r *http.Request, v *Verified, size int64, trailing bool) *chunked {
 	c := &chunked{
-		src: bufio.NewReaderSize(r.Body, maxLine), v: v, size: size, trailing: trailing,
+		src: readers.Get().(*bufio.Reader), v: v, size: size, trailing: trailing,
 		announce: strings.ToLower(strings.TrimSpace(r.Header.Get("X-Amz-Trailer"))),
 	}
+	c.src.Reset(r.Body)
 	if v != nil {
 		c.previous, c.hash = v.signature, sha256.New()
 	}
@@ -63,31 +68,37 @@ func newChunked(r *http.Request, v *Verified, size int64, trailing bool) *chunke
 func (c *chunked) Size() int64                { return c.size }
 func (c *chunked) Trailer(name string) string { return c.trailers[name] }
 
-// Read implements io.Reader; after an error it keeps returning it.
+// Read implements io.Reader; after an error it keeps returning it, and the reader below is another body's.
 func (c *chunked) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	for c.err == nil && c.left == 0 {
-		c.err = c.nextChunk()
-	}
-	if c.err != nil {
+	if len(p) == 0 || c.err != nil {
 		return 0, c.err
+	}
+	n, err := c.read(p)
+	if c.err = err; err != nil {
+		c.src.Reset(nil)
+		readers.Put(c.src)
+		c.src = nil
+	}
+	return n, err
+}
+
+func (c *chunked) read(p []byte) (int, error) {
+	for c.left == 0 {
+		if err := c.nextChunk(); err != nil {
+			return 0, err
+		}
 	}
 	n, err := c.src.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
-	c.read += int64(n)
+	c.done += int64(n)
 	if c.hash != nil {
 		c.hash.Write(p[:n])
 	}
 	switch {
 	case err != nil:
-		c.err = errIncomplete
+		return n, errIncomplete
 	case c.left == 0:
-		c.err = c.endChunk()
-	}
-	if c.err != nil {
-		return n, c.err
+		return n, c.endChunk()
 	}
 	return n, nil
 }
@@ -124,7 +135,7 @@ func (c *chunked) nextChunk() error {
 		c.small = int64(size)
 	}
 	c.left = int64(size)
-	if c.read+c.left > c.size+maxExcess {
+	if c.done+c.left > c.size+maxExcess {
 		return errLength
 	}
 	return nil
@@ -169,7 +180,7 @@ func (c *chunked) finish() error {
 	if err := c.checkChunk(); err != nil {
 		return err
 	}
-	if c.v == nil && c.read != c.size {
+	if c.v == nil && c.done != c.size {
 		return errLength
 	}
 	if c.trailing {
@@ -179,7 +190,7 @@ func (c *chunked) finish() error {
 	} else if err := c.crlf(); err != nil {
 		return err
 	}
-	if c.read != c.size {
+	if c.done != c.size {
 		return errLength
 	}
 	if _, err := c.src.ReadByte(); err == nil {

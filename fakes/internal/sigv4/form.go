@@ -59,7 +59,7 @@ func (c *claim) compareForm(secret, policy string) (*Verified, error) {
 	if c.dialect.asymmetric {
 		good = signedBy(c.keys, policy, c.signature)
 	} else {
-		key = signingKey(c.dialect.keyPrefix, secret, c.scope)
+		key = c.known.get(c.dialect.keyPrefix, secret, c.scope)
 		good = equalSignature(sign(key, policy), c.signature)
 	}
 	if !good {

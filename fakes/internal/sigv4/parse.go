@@ -41,6 +41,8 @@ type claim struct {
 	expires       time.Duration
 	// keys verify an asymmetric signature.
 	keys []*rsa.PublicKey
+	// known are the keys that were derived before.
+	known *SigningKeys
 }
 
 // malformed words an error in the credential the way each mode does.

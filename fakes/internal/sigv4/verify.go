@@ -65,6 +65,8 @@ type Verifier struct {
 	// BodyHash is the SHA-256 of the body in hex, for VerifyService: clients of services other than S3 sign it
 	// without sending it, and whatever they send is ignored.
 	BodyHash string
+	// Known spares deriving the same key again; nil derives it each time.
+	Known *SigningKeys
 }
 
 // Verified is a request's proven signature.
@@ -156,6 +158,7 @@ func (v Verifier) verifyQuery(r *http.Request) (*Verified, error) {
 
 // lookup finds what the claim is to be verified with.
 func (v Verifier) lookup(c *claim) (secret string, err error) {
+	c.known = v.Known
 	if !c.dialect.asymmetric {
 		return v.Lookup(c.accessKeyID, c.securityToken)
 	}
@@ -223,8 +226,10 @@ func checkSignedHeaders(r *http.Request, c *claim) error {
 		missing = append(missing, "host")
 	}
 	for name := range r.Header {
-		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, prefix) && !slices.Contains(signed, lower) {
+		if len(name) < len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
+			continue
+		}
+		if lower := strings.ToLower(name); !slices.Contains(signed, lower) {
 			missing = append(missing, lower)
 		}
 	}
@@ -261,7 +266,7 @@ func (c *claim) compareAs(r *http.Request, secret, payload, omitQuery string) (*
 		}
 		return c.verified(nil, payload), nil
 	}
-	key := signingKey(c.dialect.keyPrefix, secret, c.scope)
+	key := c.known.get(c.dialect.keyPrefix, secret, c.scope)
 	if !equalSignature(sign(key, toSign), c.signature) {
 		return nil, mismatch(c, toSign, canonical)
 	}

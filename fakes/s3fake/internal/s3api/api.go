@@ -46,6 +46,7 @@ type API struct {
 	Options
 	operations map[string]*operation
 	policies   parsedPolicies
+	known      sigv4.SigningKeys
 }
 
 // New returns the API.
@@ -204,7 +205,7 @@ func (q *request) describe() error {
 
 // authenticate verifies the signature and resolves the principal.
 func (q *request) authenticate() error {
-	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup}
+	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup, Known: &q.known}
 	signed, err := v.Verify(q.r)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (q *request) readForm(r *multipart.Reader) (*multipart.Part, error) {
 
 // authenticateForm verifies the form's signature and its policy; a form without either is anonymous.
 func (q *request) authenticateForm() (*postform.Policy, error) {
-	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup}
+	v := sigv4.Verifier{Expect: sigv4.Expect{Service: "s3", Region: q.Region}, Now: q.Now, Lookup: q.lookup, Known: &q.known}
 	signed, err := v.VerifyForm(q.form)
 	if err != nil {
 		return nil, err
