@@ -12,7 +12,7 @@ TESTFLAGS ?=
 export TESTFLAGS
 CLOUDS ?= s3
 ARGS ?=
-S3ARGS ?=
+FAKESARGS ?=
 FUZZTIME ?= 60s
 FUZZ ?= .
 
@@ -96,9 +96,8 @@ fuzz: ## fuzz every target for a while (FUZZTIME=60s each, FUZZ= a regular expre
 	@bash hack/fuzz.sh $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: bench
-bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000: bench/README.md), the drivers on the fakes, then s3fake beside MinIO and versitygw (S3ARGS=--keys=1000), gcsfake beside fake-gcs-server
+bench: ## measure pairs of claim and access (ARGS=-bursts=200,1000: bench/README.md), the drivers on the fakes, then the fakes beside MinIO, versitygw, Azurite and fake-gcs-server (FAKESARGS=--keys=1000)
 	@go run ./bench $(ARGS)
 	@go run ./bench -clouds=S3,Azure,GCS -bursts=200
 	@go test ./bench/drivers -run='^$$' -bench=. -benchtime=200x
-	@go run ./bench/s3fake $(S3ARGS)
-	@go run ./bench/gcsfake
+	@go run ./bench/fakes $(FAKESARGS)

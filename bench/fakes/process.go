@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cooper-cosi/cooper/internal/freeport"
+)
+
+// process is a store that runs.
+type process struct {
+	place
+	// started is how long it took until it responded.
+	started time.Duration
+	command *exec.Cmd
+	stop    func() error
+}
+
+// own starts a store that this program contains.
+func own(name string) func(context.Context) (*process, error) {
+	return func(ctx context.Context) (*process, error) {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this program: %w", err)
+		}
+		p := &process{command: exec.CommandContext(ctx, self)}
+		p.command.Env, p.command.Stderr = append(os.Environ(), serveMark+"="+name), os.Stderr
+		in, inErr := p.command.StdinPipe()
+		out, outErr := p.command.StdoutPipe()
+		begin := time.Now()
+		if err := errors.Join(inErr, outErr, p.command.Start()); err != nil {
+			return nil, fmt.Errorf("start it: %w", err)
+		}
+		p.stop = func() error { return errors.Join(in.Close(), p.command.Wait()) }
+		if err := json.NewDecoder(out).Decode(&p.place); err != nil {
+			return nil, errors.Join(fmt.Errorf("start it: %w", err), p.stop())
+		}
+		return p, p.await(ctx, begin)
+	}
+}
+
+// program starts a program of others at a free port. It may keep what it wants in a directory that is removed with it.
+func program(find func(context.Context) ([]string, error), at place, env []string, arguments func(address, dir string) []string) func(context.Context) (*process, error) {
+	return func(ctx context.Context) (*process, error) {
+		command, err := find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		port, err := freeport.Reserve()
+		if err != nil {
+			return nil, err
+		}
+		dir, err := os.MkdirTemp("", "bench-")
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("prepare it: %w", err), port.Release())
+		}
+		p := &process{place: at, command: exec.CommandContext(ctx, command[0], append(command[1:], arguments(port.Address(), dir)...)...)}
+		p.URL, p.command.Dir = "http://"+port.Address(), dir
+		p.command.Env = append(os.Environ(), env...)
+		begin := time.Now()
+		if err := p.command.Start(); err != nil {
+			return nil, errors.Join(fmt.Errorf("start it: %w", err), os.RemoveAll(dir), port.Release())
+		}
+		p.stop = func() error {
+			_ = p.command.Process.Kill() // it may be gone already
+			_ = p.command.Wait()         // killed: always an error
+			return errors.Join(os.RemoveAll(dir), port.Release())
+		}
+		return p, p.await(ctx, begin)
+	}
+}
+
+// await returns when the process responds, whatever it says, or stops it.
+func (p *process) await(ctx context.Context, begin time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	client := plain{http.DefaultClient}
+	for {
+		var refused statusError
+		err := client.do(ctx, http.MethodGet, p.URL, nil, nil)
+		if err == nil || errors.As(err, &refused) {
+			p.started = time.Since(begin)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("it does not respond: %w", err), p.stop())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// memory is what the process has in RAM, in bytes; 0 where there is no /proc. Files in the cache of the operating system,
+// where the fakes have the bodies of objects, are no part of it.
+func (p *process) memory() int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	return residentIn(string(text))
+}
+
+// residentIn reads VmRSS, which is in KiB.
+func residentIn(status string) int64 {
+	_, rest, _ := strings.Cut(status, "VmRSS:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0
+	}
+	kib, _ := strconv.ParseInt(fields[0], 10, 64)
+	return kib << 10
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// figures are what was measured of a store, by row.
+type figures map[string]float64
+
+// A column is a store with its figures.
+type column struct {
+	store string
+	figures
+}
+
+// Rows whose names have no parameters. Those of rates and listings are made by rateRow and listRow.
+const (
+	rowStart   = "start, ms"
+	rowObjects = "objects of 4 KiB"
+	rowMemory  = "resident memory with them, MB"
+	rowKeys    = "keys to list"
+)
+
+func rateRow(what string, size, clients int) string {
+	unit := "4 KiB"
+	if size == large {
+		unit = "8 MiB"
+	}
+	return fmt.Sprintf("%s %s, %s, a second", what, unit, clientsOf(clients))
+}
+
+func listRow(clients int) string { return "keys listed, " + clientsOf(clients) + ", a second" }
+
+func clientsOf(n int) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return strconv.Itoa(n) + " clients"
+}
+
+// rows are all, in their order.
+func rows() []string {
+	out := []string{rowStart}
+	for _, size := range []int{small, large} {
+		for _, clients := range []int{1, many} {
+			out = append(out, rateRow("put", size, clients), rateRow("get", size, clients))
+		}
+	}
+	return append(out, rowObjects, rowMemory, rowKeys, listRow(1), listRow(many))
+}
+
+// table is a table in Markdown with a column for each store.
+func table(columns []column) string {
+	var b strings.Builder
+	b.WriteString("| |")
+	for _, c := range columns {
+		b.WriteString(" " + c.store + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, row := range rows() {
+		b.WriteString("| " + row + " |")
+		for _, c := range columns {
+			b.WriteString(" " + format(c.figures[row]) + " |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// format has three digits at least.
+func format(v float64) string {
+	switch {
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
