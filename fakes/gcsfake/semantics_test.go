@@ -231,17 +231,6 @@ func TestBucketsAsGoogleCompletesThem(t *testing.T) {
 	w.refused(t, operation{method: "PATCH", path: "/storage/v1/b/fresh?ifMetagenerationMatch=1", body: `{}`}, 412, "conditionNotMet")
 }
 
-// TestURLsOfTheFormerProcess makes sure that they are not taken for requests of nobody.
-func TestURLsOfTheFormerProcess(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	defer w.close(t)
-	got := w.send(t, "", operation{method: "GET", path: "/docs/o?GoogleAccessId=a&Expires=1&Signature=x"})
-	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "V4") {
-		t.Errorf("%d %s, want 400", got.Code, got.Body.String())
-	}
-}
-
 func TestGlobs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -125,7 +125,7 @@ var (
 	TooLarge       = New(http.StatusRequestEntityTooLarge, "uploadTooLarge", "EntityTooLarge", "The upload is larger than the maximum.")
 	Range          = New(http.StatusRequestedRangeNotSatisfiable, "requestedRangeNotSatisfiable", "InvalidRange", "The requested range cannot be satisfied.")
 	RateLimit      = New(http.StatusTooManyRequests, "rateLimitExceeded", "SlowDown", "Rate limit exceeded.")
-	// Google's clients repeat what fails with 5xx, 501 included, until their context ends: 400 ends it at once.
+	// Unimplemented is no 501, since Google's clients repeat what fails with 5xx, 501 included, until their context ends: 400 ends it at once.
 	Unimplemented       = &Error{Status: http.StatusBadRequest, Reason: "notImplemented", Code: "NotImplemented", RPC: "UNIMPLEMENTED", Message: "This fake does not serve that."}
 	FailedPrecondition  = &Error{Status: http.StatusBadRequest, Reason: "failedPrecondition", Code: "InvalidArgument", RPC: "FAILED_PRECONDITION", Message: "Precondition check failed."}
 	InvalidGrant        = New(http.StatusBadRequest, "invalid_grant", "", "Invalid grant.")

@@ -6,6 +6,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -138,7 +139,7 @@ func (c *Call) claimed() string {
 		who, _ := c.bearer(token) // nobody, if it is not valid
 		return who.Name
 	}
-	credential := c.query.Get("X-Goog-Credential") + c.query.Get("X-Amz-Credential")
+	credential := cmp.Or(c.query.Get("X-Goog-Credential"), c.query.Get("X-Amz-Credential"), c.query.Get("GoogleAccessId"))
 	if _, rest, ok := strings.Cut(c.r.Header.Get("Authorization"), "Credential="); ok {
 		credential = rest
 	}
@@ -203,7 +204,7 @@ func (c *Call) authenticate() error {
 	case auth != "":
 		return gcserr.Unauthorized
 	case c.flavour == inXML && c.query.Has("Signature") && (c.query.Has("GoogleAccessId") || c.query.Has("AWSAccessKeyId")):
-		return gcserr.Unimplemented.Say("This fake serves URLs of the V4 signing process only (SigningSchemeV4 in Google's Go client).")
+		return c.verifyV2()
 	}
 	return nil
 }
