@@ -138,3 +138,27 @@ func TestPartNumbersOfComposites(t *testing.T) {
 		}
 	}
 }
+
+// TestCopySourceIsAForm tells a plus sign in x-amz-copy-source, which is a space, from one in a path, which is itself.
+func TestCopySourceIsAForm(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	f.bucket(t, "docs")
+	client := f.s3(f.Root())
+	for key, source := range map[string]string{"a b": "docs/a+b", "a+b": "docs/a%2Bb", "c d": "docs/c%20d"} {
+		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("docs"), Key: &key, Body: strings.NewReader(key)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: aws.String("docs"), Key: aws.String("copy"), CopySource: &source}); err != nil {
+			t.Errorf("%s: %v", source, err)
+			continue
+		}
+		out, err := client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("docs"), Key: aws.String("copy")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(out.Body); err != nil || string(got) != key {
+			t.Errorf("%s is a copy of %q, want %q: %v", source, got, key, err)
+		}
+	}
+}

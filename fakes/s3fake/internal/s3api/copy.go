@@ -23,7 +23,7 @@ func (q *request) copySource() (source, error) {
 	if before, after, ok := strings.Cut(path, "%3FversionId%3D"); ok && query == "" {
 		path, query = before, "versionId="+after
 	}
-	path, err := url.PathUnescape(path)
+	path, err := url.QueryUnescape(path) // a plus sign is a space here, unlike in the path of a request
 	if err != nil {
 		return source{}, invalidArgument("x-amz-copy-source", raw, "Invalid copy source encoding")
 	}
