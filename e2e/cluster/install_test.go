@@ -53,6 +53,7 @@ spec:
           env:
             - {name: COOPER_ROOT_ACCESS_KEY_ID, value: ROOT_ID}
             - {name: COOPER_ROOT_SECRET_ACCESS_KEY, value: ROOT_KEY}
+            - {name: COOPER_ADMIN, value: "true"}
             # It fetches the keys of the tokens of service accounts from the API server.
             - {name: SSL_CERT_FILE, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt}
           readinessProbe: {httpGet: {path: /_cooper/health, port: PORT, scheme: SCHEME}, periodSeconds: 1}

@@ -69,7 +69,9 @@ type AssignmentInventory struct {
 const maxListed = 1000
 
 // Inventory returns what the server holds, in the order of names.
-func (s *Server) Inventory() Inventory {
+func (s *Server) Inventory() Inventory { return s.state().inventory() }
+
+func (s *state) inventory() Inventory {
 	inv := Inventory{}
 	for _, account := range s.directory.Accounts() {
 		for _, c := range s.store.Containers(account.Name) {
@@ -100,7 +102,7 @@ func (s *Server) Inventory() Inventory {
 	return inv
 }
 
-func (s *Server) containerInventory(c store.Container) (ContainerInventory, bool) {
+func (s *state) containerInventory(c store.Container) (ContainerInventory, bool) {
 	counts, err := s.store.Count(c.Account, c.Name)
 	if err != nil { // deleted meanwhile
 		return ContainerInventory{}, false

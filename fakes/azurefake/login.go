@@ -45,7 +45,7 @@ func (s *Server) AddPrincipal(p Principal) (Principal, error) {
 			*field = uuid.NewString()
 		}
 	}
-	err := s.directory.PutPrincipal(access.Principal{ObjectID: p.ObjectID, ClientID: p.ClientID, Name: p.Name, Secret: p.Secret, User: p.User})
+	err := s.state().directory.PutPrincipal(access.Principal{ObjectID: p.ObjectID, ClientID: p.ClientID, Name: p.Name, Secret: p.Secret, User: p.User})
 	if err != nil {
 		return p, fmt.Errorf("add principal %s: %w", p.Name, err)
 	}
@@ -53,19 +53,22 @@ func (s *Server) AddPrincipal(p Principal) (Principal, error) {
 }
 
 // RemovePrincipal removes an application or identity by its object ID. Its tokens and user delegation keys end.
-func (s *Server) RemovePrincipal(objectID string) error { return s.directory.RemovePrincipal(objectID) }
+func (s *Server) RemovePrincipal(objectID string) error {
+	return s.state().directory.RemovePrincipal(objectID)
+}
 
 // Federate lets tokens of another issuer log a principal in: those with exactly this issuer and subject, and one of
 // the audiences.
 func (s *Server) Federate(objectID, issuer, subject string, audiences ...string) error {
-	p, ok := s.directory.Principal(objectID)
+	directory := s.state().directory
+	p, ok := directory.Principal(objectID)
 	if !ok {
 		return fmt.Errorf("add a federated credential: there is no principal %s", objectID)
 	}
 	federated := map[string]access.Federation{issuer + " " + subject: {Issuer: issuer, Subject: subject, Audiences: audiences}}
 	maps.Copy(federated, p.Federated)
 	p.Federated = federated
-	return s.directory.PutPrincipal(p)
+	return directory.PutPrincipal(p)
 }
 
 // Assign gives a principal a built-in role by its name, such as Storage Blob Data Reader, at a resource ID and
@@ -81,11 +84,12 @@ func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, er
 			return "", fmt.Errorf("assign %s: %w", role, err)
 		}
 	}
-	principal, _ := s.directory.Principal(objectID)
-	for _, known := range s.directory.Roles() {
+	directory := s.state().directory
+	principal, _ := directory.Principal(objectID)
+	for _, known := range directory.Roles() {
 		if known.Name == role {
 			id := uuid.NewString()
-			err := s.directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, User: principal.User, Role: known.ID, Scope: scope, Condition: condition})
+			err := directory.PutAssignment(access.Assignment{ID: id, PrincipalID: objectID, User: principal.User, Role: known.ID, Scope: scope, Condition: condition})
 			if err != nil {
 				return "", fmt.Errorf("assign %s: %w", role, err)
 			}
@@ -96,7 +100,7 @@ func (s *Server) AssignWhen(objectID, role, scope, condition string) (string, er
 }
 
 // Unassign removes a role assignment by its ID.
-func (s *Server) Unassign(id string) error { return s.directory.RemoveAssignment(id) }
+func (s *Server) Unassign(id string) error { return s.state().directory.RemoveAssignment(id) }
 
 // isLogin reports whether a path is one of the directory.
 func isLogin(path string) bool {
@@ -106,7 +110,7 @@ func isLogin(path string) bool {
 
 // loginExchange is a call to the directory's token endpoint.
 type loginExchange struct {
-	server *Server
+	server *state
 	r      *http.Request
 	client string
 }
@@ -138,7 +142,7 @@ func respondJSON(w http.ResponseWriter, status int, value any) {
 
 func (x *loginExchange) serve(w http.ResponseWriter) *azerr.Error {
 	tenant, _, _ := strings.Cut(strings.TrimPrefix(x.r.URL.Path, "/"), "/")
-	if tenant != x.server.TenantID() {
+	if tenant != x.server.directory.TenantID() {
 		return x.refuse(w, azerr.New(http.StatusBadRequest, "invalid_tenant", "AADSTS90002: Tenant '"+tenant+"' not found."))
 	}
 	if strings.HasSuffix(x.r.URL.Path, "openid-configuration") {
@@ -205,7 +209,7 @@ func refusal(err error) *azerr.Error {
 }
 
 // audienceOf is the resource of a scope such as https://storage.azure.com/.default.
-func (s *Server) audienceOf(scope string) (string, bool) {
+func (s *state) audienceOf(scope string) (string, bool) {
 	for one := range strings.FieldsSeq(scope) {
 		resource, ok := strings.CutSuffix(one, "/.default")
 		resource = strings.TrimSuffix(resource, "/")
@@ -230,7 +234,7 @@ func (s *Server) audienceOf(scope string) (string, bool) {
 const leeway = 5 * time.Minute
 
 // assertion verifies a token of another issuer. Keys are fetched from no issuer that the client does not trust.
-func (s *Server) assertion(ctx context.Context, client, token string) (access.Federation, error) {
+func (s *state) assertion(ctx context.Context, client, token string) (access.Federation, error) {
 	claimed, err := oidc.Peek(token)
 	if err != nil {
 		return access.Federation{}, fmt.Errorf("AADSTS50027: JWT token is invalid or malformed: %w", err)

@@ -34,16 +34,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	requestID := uuid.NewString()
 	w.Header().Set("X-Ms-Request-Id", requestID)
 	w.Header().Set("Server", "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0")
-	w.Header().Set("Date", s.now().Format(http.TimeFormat))
-	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Past: s.backing.Past, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
-		past, err := s.before(was)
+	held := s.state()
+	w.Header().Set("Date", held.now().Format(http.TimeFormat))
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Backing: &held.backing, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
+		past, err := held.before(was)
 		if err != nil {
 			return nil, err
 		}
 		return handling{past.exchange(r, requestID)}, nil
 	}}
 	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
-		x := s.exchange(r, requestID)
+		x := held.exchange(r, requestID)
 		return handling{x}, []string{x.describe().principal}
 	})
 }
@@ -99,7 +100,7 @@ func injected(rule *fault.Rule) *azerr.Error {
 const managementRoot = "subscriptions"
 
 // exchange finds out which service a request is for.
-func (s *Server) exchange(r *http.Request, requestID string) exchange {
+func (s *state) exchange(r *http.Request, requestID string) exchange {
 	if isLogin(r.URL.Path) {
 		return &loginExchange{server: s, r: r}
 	}

@@ -40,6 +40,14 @@ type Server struct {
 	// Faults makes calls fail on demand.
 	Faults fault.Injector
 
+	options  Options
+	held     backing.Held[state]
+	recorder fault.Recorder
+	endpoint endpoint.Endpoint
+}
+
+// state is what a server holds until Reset.
+type state struct {
 	options   Options
 	backing   backing.Backing
 	store     *store.Store
@@ -47,31 +55,37 @@ type Server struct {
 	blobs     *blobapi.API
 	// management serves the calls of Azure Resource Manager.
 	management *management.API
-	recorder   fault.Recorder
-
-	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
-	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.backing.Close())
+	err := s.held.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
+	if err != nil {
+		return nil, err
 	}
+	s.Faults.Know(Operations(), s.options.Past)
 	return s, nil
 }
 
-func (s *Server) open() error {
-	var err error
-	s.backing, err = backing.Open(backing.Options{Program: "azurefake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()})
-	if err != nil {
-		return err
-	}
-	return s.load()
+// state is what is held at the moment.
+func (s *Server) state() *state { return s.held.Load() }
+
+// Reset makes everything as it was before the first call, with the same keys and tenant, forgets the calls and removes
+// all fault rules. Calls that are in progress may fail. It is an error with Options.Dir.
+func (s *Server) Reset() error {
+	s.Faults.Clear()
+	s.recorder.Reset()
+	return s.held.Reset()
 }
 
-// load makes what the backing describes.
-func (s *Server) load() error {
+// load makes what a backing describes.
+func (o Options) load(b backing.Backing) (*state, error) {
+	s := &state{options: o, backing: b}
+	return s, s.load()
+}
+
+func (s *state) load() error {
 	var err error
 	o := s.options
 	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Bodies: s.backing.Bodies, Now: s.now, Deletion: o.Deletion}); err != nil {
@@ -86,8 +100,7 @@ func (s *Server) load() error {
 		}
 	}
 	s.management = management.New(management.Options{Directory: s.directory, Subscription: o.Subscription, Group: o.ResourceGroup})
-	s.blobs = blobapi.New(blobapi.Options{Store: s.store, Directory: s.directory, Domains: o.Domains, Resource: s.ResourceID, Versioning: o.Versioning, Now: s.now})
-	s.Faults.Know(Operations(), s.backing.Past != nil)
+	s.blobs = blobapi.New(blobapi.Options{Store: s.store, Directory: s.directory, Domains: o.Domains, Resource: o.resourceID, Versioning: o.Versioning, Now: s.now})
 	return nil
 }
 
@@ -97,19 +110,18 @@ func Operations() []string {
 	return slices.Concat(access.Operations(), management.Operations(), []string{"login:Discover", "login:Token"})
 }
 
-// before is the server as it was, which the journal describes. It needs no Close.
-func (s *Server) before(was journal.Journal) (*Server, error) {
-	past := &Server{options: s.options, backing: s.backing.Before(was)}
-	return past, past.load()
+// before is everything as it was, which the journal describes.
+func (s *state) before(was journal.Journal) (*state, error) {
+	return s.options.load(s.backing.Before(was))
 }
 
 // now is the store's clock: the service keeps tenths of microseconds.
-func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(100 * time.Nanosecond) }
+func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(100 * time.Nanosecond) }
 
 var accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 
 // openAccount takes the keys of an account from the options, from the journal, or invents them.
-func (s *Server) openAccount(a Account) error {
+func (s *state) openAccount(a Account) error {
 	if !accountName.MatchString(a.Name) || a.Name == managementRoot {
 		return fmt.Errorf("storage account %q: the name must be 3 to 24 lower-case letters and digits", a.Name)
 	}
@@ -136,7 +148,7 @@ func (s *Server) openAccount(a Account) error {
 
 // Keys returns key1 and key2 of an account, empty for one that does not exist.
 func (s *Server) Keys(account string) (key1, key2 string) {
-	a, _ := s.directory.Account(account)
+	a, _ := s.state().directory.Account(account)
 	return a.Keys[0], a.Keys[1]
 }
 
@@ -147,7 +159,7 @@ func (s *Server) RegenerateKey(account, name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("regenerate a key of %s: %q is not key1 or key2", account, name)
 	}
-	a, err := s.directory.ChangeAccount(account, func(a *access.Account) { a.Keys[which] = access.NewKey() })
+	a, err := s.state().directory.ChangeAccount(account, func(a *access.Account) { a.Keys[which] = access.NewKey() })
 	if err != nil {
 		return "", fmt.Errorf("regenerate a key: %w", err)
 	}
@@ -157,7 +169,7 @@ func (s *Server) RegenerateKey(account, name string) (string, error) {
 // RevokeDelegationKeys refuses all user delegation keys that were made for an account before this call, whatever times
 // they are for.
 func (s *Server) RevokeDelegationKeys(account string) error {
-	_, err := s.directory.ChangeAccount(account, func(a *access.Account) { a.DelegationEpoch++ })
+	_, err := s.state().directory.ChangeAccount(account, func(a *access.Account) { a.DelegationEpoch++ })
 	if err != nil {
 		return fmt.Errorf("revoke user delegation keys: %w", err)
 	}
@@ -165,8 +177,10 @@ func (s *Server) RevokeDelegationKeys(account string) error {
 }
 
 // ResourceID is the resource ID of an account, which scopes of role assignments begin with.
-func (s *Server) ResourceID(account string) string {
-	return s.GroupID() + "/providers/Microsoft.Storage/storageAccounts/" + account
+func (s *Server) ResourceID(account string) string { return s.options.resourceID(account) }
+
+func (o Options) resourceID(account string) string {
+	return o.groupID() + "/providers/Microsoft.Storage/storageAccounts/" + account
 }
 
 // SubscriptionID and ResourceGroup are those of all accounts and identities.
@@ -176,12 +190,14 @@ func (s *Server) SubscriptionID() string { return s.options.Subscription }
 func (s *Server) ResourceGroup() string { return s.options.ResourceGroup }
 
 // GroupID is the resource ID of the resource group.
-func (s *Server) GroupID() string {
-	return "/subscriptions/" + s.options.Subscription + "/resourceGroups/" + s.options.ResourceGroup
+func (s *Server) GroupID() string { return s.options.groupID() }
+
+func (o Options) groupID() string {
+	return "/subscriptions/" + o.Subscription + "/resourceGroups/" + o.ResourceGroup
 }
 
 // TenantID is the UUID of the directory.
-func (s *Server) TenantID() string { return s.directory.TenantID() }
+func (s *Server) TenantID() string { return s.state().directory.TenantID() }
 
 // SelfSigned makes a certificate authority and a server certificate for the hosts (names or IP addresses; localhost
 // and the loopback addresses are always included). It returns the configuration for Options.TLS and the authority as
@@ -200,7 +216,7 @@ func (s *Server) URL() string { return s.endpoint.URL() }
 func (s *Server) AccountURL(account string) string { return s.URL() + "/" + account }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.backing.Close()) }
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
 
 // Calls returns every call so far, failed ones included, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

@@ -26,7 +26,7 @@ var adminRoles = []string{
 
 // openAdmin makes the administrator of a project, once. That of the first project, whose key AdminKey returns, may act
 // in all.
-func (s *Server) openAdmin(project string) error {
+func (s *state) openAdmin(project string) error {
 	_, err := s.directory.CreateAccount(project, adminID, "Administrator of the fake", "")
 	switch e := gcserr.From(err); {
 	case err == nil:
@@ -35,8 +35,8 @@ func (s *Server) openAdmin(project string) error {
 	default:
 		return fmt.Errorf("make the administrator of project %s: %w", project, err)
 	}
-	for _, email := range slices.Compact([]string{s.AdminEmail(""), s.AdminEmail(project)}) {
-		if err := s.Grant(project, "serviceAccount:"+email, adminRoles...); err != nil {
+	for _, email := range slices.Compact([]string{s.options.adminEmail(""), s.options.adminEmail(project)}) {
+		if err := s.grant(project, "serviceAccount:"+email, adminRoles...); err != nil {
 			return err
 		}
 	}
@@ -45,20 +45,22 @@ func (s *Server) openAdmin(project string) error {
 
 // AdminEmail is the service account that may do everything in a project; "" means the first project, whose administrator
 // may do everything in all.
-func (s *Server) AdminEmail(project string) string {
-	return adminID + "@" + s.projectOr(project) + ".iam.gserviceaccount.com"
+func (s *Server) AdminEmail(project string) string { return s.options.adminEmail(project) }
+
+func (o Options) adminEmail(project string) string {
+	return adminID + "@" + o.projectOr(project) + ".iam.gserviceaccount.com"
 }
 
-func (s *Server) projectOr(project string) string {
+func (o Options) projectOr(project string) string {
 	if project == "" {
-		return s.options.Projects[0].ID
+		return o.Projects[0].ID
 	}
 	return project
 }
 
 // IsAdmin reports whether an access token is an administrator's.
 func (s *Server) IsAdmin(token string) bool {
-	c, err := s.directory.Authenticate(token, func(string) bool { return false })
+	c, err := s.state().directory.Authenticate(token, func(string) bool { return false })
 	if err != nil {
 		return false
 	}
@@ -75,7 +77,7 @@ func (s *Server) ProjectID() string { return s.options.Projects[0].ID }
 
 // ProjectNumber is the number of a project, "" for one that does not exist.
 func (s *Server) ProjectNumber(project string) string {
-	p, err := s.directory.Project(s.projectOr(project))
+	p, err := s.state().directory.Project(s.options.projectOr(project))
 	if err != nil {
 		return ""
 	}
@@ -91,12 +93,13 @@ func (s *Server) AdminKey(base string) ([]byte, error) {
 	if base == "" {
 		return nil, errors.New("a key file has the server's address: start it first, or give the address")
 	}
-	a, err := s.directory.Account("-", s.AdminEmail(""))
+	directory := s.state().directory
+	a, err := directory.Account("-", s.AdminEmail(""))
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.directory.Secret("admin-key", func() ([]byte, error) {
-		k, private, err := s.directory.CreateKey(a.Email)
+	raw, err := directory.Secret("admin-key", func() ([]byte, error) {
+		k, private, err := directory.CreateKey(a.Email)
 		if err != nil {
 			return nil, err
 		}
@@ -128,37 +131,46 @@ func (h HMAC) GoString() string { return h.String() }
 
 // NewHMAC makes an HMAC key for a service account, by its email.
 func (s *Server) NewHMAC(email string) (HMAC, error) {
-	a, err := s.directory.Account("-", email)
+	directory := s.state().directory
+	a, err := directory.Account("-", email)
 	if err != nil {
 		return HMAC{}, err
 	}
-	k, err := s.directory.CreateHMAC(a.Project, email)
+	k, err := directory.CreateHMAC(a.Project, email)
 	return HMAC{k.AccessID, k.Secret}, err
 }
 
 // NewAccount makes a service account in a project ("" is the first) and returns its email.
 func (s *Server) NewAccount(project, id string) (string, error) {
-	a, err := s.directory.CreateAccount(s.projectOr(project), id, "", "")
+	a, err := s.state().directory.CreateAccount(s.options.projectOr(project), id, "", "")
 	return a.Email, err
 }
 
 // Token makes an access token for a service account, as the metadata server of a machine would. No scopes means
 // cloud-platform.
 func (s *Server) Token(email string, scopes ...string) (string, error) {
-	if len(scopes) == 0 {
-		scopes = []string{"https://www.googleapis.com/auth/cloud-platform"}
-	}
-	return s.directory.IssueToken(email, identity.Lifetime, scopes...)
+	return s.state().token(email, identity.Lifetime, scopes...)
 }
 
 // TokenFor is Token with a life of its own.
 func (s *Server) TokenFor(email string, life time.Duration, scopes ...string) (string, error) {
+	return s.state().token(email, life, scopes...)
+}
+
+func (s *state) token(email string, life time.Duration, scopes ...string) (string, error) {
+	if len(scopes) == 0 {
+		scopes = []string{"https://www.googleapis.com/auth/cloud-platform"}
+	}
 	return s.directory.IssueToken(email, life, scopes...)
 }
 
 // Grant gives a member, such as serviceAccount:EMAIL, roles on a project ("" is the first).
 func (s *Server) Grant(project, member string, roles ...string) error {
-	_, err := s.directory.SetProjectPolicy(s.projectOr(project), func(p policy.Policy) (policy.Policy, error) {
+	return s.state().grant(project, member, roles...)
+}
+
+func (s *state) grant(project, member string, roles ...string) error {
+	_, err := s.directory.SetProjectPolicy(s.options.projectOr(project), func(p policy.Policy) (policy.Policy, error) {
 		next := policy.Policy{Sequence: p.Sequence + 1, Bindings: append([]policy.Binding(nil), p.Bindings...), UIDs: p.UIDs}
 		for _, role := range roles {
 			next.Bindings = append(next.Bindings, policy.Binding{Role: role, Members: []string{member}})
@@ -173,6 +185,6 @@ func (s *Server) Grant(project, member string, roles ...string) error {
 
 // NewRole makes a custom role in a project ("" is the first) and returns its name.
 func (s *Server) NewRole(project, id string, permissions ...string) (string, error) {
-	r, err := s.directory.PutRole(s.projectOr(project), id, identity.Role{Title: id, Permissions: permissions}, true)
+	r, err := s.state().directory.PutRole(s.options.projectOr(project), id, identity.Role{Title: id, Permissions: permissions}, true)
 	return r.Name, err
 }

@@ -53,13 +53,15 @@ type AccountInventory struct {
 const maxListed = 1000
 
 // Inventory returns what the server holds, in the order of names. The administrators are not part of it.
-func (s *Server) Inventory() Inventory {
+func (s *Server) Inventory() Inventory { return s.state().inventory() }
+
+func (s *state) inventory() Inventory {
 	inv := Inventory{Policies: map[string][]string{}, Roles: map[string][]string{}}
 	for _, b := range s.store.Buckets("") {
 		inv.Buckets = append(inv.Buckets, s.bucketInventory(b))
 	}
 	for _, a := range s.directory.Accounts("") {
-		if a.Email == s.AdminEmail(a.Project) {
+		if a.Email == s.options.adminEmail(a.Project) {
 			continue
 		}
 		one := AccountInventory{Email: a.Email, UniqueID: a.UniqueID, Description: a.Description, Disabled: a.Disabled, HMAC: map[string]string{}, Bindings: s.bindings(a.Policy)}
@@ -83,7 +85,7 @@ func (s *Server) Inventory() Inventory {
 	return inv
 }
 
-func (s *Server) bucketInventory(b store.Bucket) BucketInventory {
+func (s *state) bucketInventory(b store.Bucket) BucketInventory {
 	out := BucketInventory{Name: b.Name, Project: b.Project, Config: b.Config, Bindings: s.bindings(b.Policy), Objects: []string{}}
 	page, err := s.store.List(store.Query{Bucket: b.Name, Max: maxListed})
 	if err != nil { // the bucket went away meanwhile
@@ -98,7 +100,7 @@ func (s *Server) bucketInventory(b store.Bucket) BucketInventory {
 }
 
 // bindings lists a policy member by member; deleted members look as readers see them.
-func (s *Server) bindings(p policy.Policy) []string {
+func (s *state) bindings(p policy.Policy) []string {
 	gone := s.directory.Gone(p)
 	var out []string
 	for _, b := range p.Bindings {

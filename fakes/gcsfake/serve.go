@@ -24,15 +24,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	requestID := newRequestID()
 	w.Header().Set("X-Guploader-Uploadid", requestID)
 	w.Header().Set("Server", "UploadServer")
-	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Past: s.backing.Past, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
-		past, err := s.before(was)
+	held := s.state()
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Backing: &held.backing, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
+		past, err := held.before(was)
 		if err != nil {
 			return nil, err
 		}
 		return handling{past.api.Prepare(r)}, nil
 	}}
 	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
-		c := s.api.Prepare(r)
+		c := held.api.Prepare(r)
 		return handling{c}, []string{c.Principal(), c.Claimed()}
 	})
 }

@@ -54,36 +54,50 @@ type Server struct {
 	// Faults makes calls fail on demand.
 	Faults fault.Injector
 
+	options  Options
+	held     backing.Held[state]
+	recorder fault.Recorder
+	endpoint endpoint.Endpoint
+}
+
+// state is what a server holds until Reset.
+type state struct {
 	options   Options
 	backing   backing.Backing
 	store     *store.Store
 	directory *identity.Directory
 	api       *rest.API
-	recorder  fault.Recorder
-
-	endpoint endpoint.Endpoint
 }
 
 // New returns a server. It holds resources until Close.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
-	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.backing.Close())
+	err := s.held.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()}, s.options.load)
+	if err != nil {
+		return nil, err
 	}
+	s.Faults.Know(Operations(), s.options.Past)
 	return s, nil
 }
 
-func (s *Server) open() error {
-	var err error
-	s.backing, err = backing.Open(backing.Options{Program: "gcsfake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past()})
-	if err != nil {
-		return err
-	}
-	return s.load()
+// state is what is held at the moment.
+func (s *Server) state() *state { return s.held.Load() }
+
+// Reset makes everything as it was before the first call, with the same keys, forgets the calls and removes all fault
+// rules. Tokens that were issued before stay valid. Calls that are in progress may fail. It is an error with Options.Dir.
+func (s *Server) Reset() error {
+	s.Faults.Clear()
+	s.recorder.Reset()
+	return s.held.Reset()
 }
 
-// load makes what the backing describes.
-func (s *Server) load() error {
+// load makes what a backing describes.
+func (o Options) load(b backing.Backing) (*state, error) {
+	s := &state{options: o, backing: b}
+	return s, s.load()
+}
+
+func (s *state) load() error {
 	var err error
 	o := s.options
 	if s.store, err = store.New(store.Options{Journal: s.backing.Journal, Bodies: s.backing.Bodies, Now: s.now}); err != nil {
@@ -102,26 +116,26 @@ func (s *Server) load() error {
 		}
 	}
 	for _, p := range o.Pools {
-		if err := s.AddPool(p); err != nil {
+		if err := s.addPool(p); err != nil {
 			return err
 		}
 	}
-	s.Faults.Know(Operations(), s.backing.Past != nil)
 	s.api = rest.New(rest.Options{Store: s.store, Directory: s.directory, Issuers: o.Issuers, Now: s.now})
 	return nil
 }
 
-// before is the server as it was, which the journal describes. It needs no Close.
-func (s *Server) before(was journal.Journal) (*Server, error) {
-	past := &Server{options: s.options, backing: s.backing.Before(was)}
-	return past, past.load()
+// before is everything as it was, which the journal describes.
+func (s *state) before(was journal.Journal) (*state, error) {
+	return s.options.load(s.backing.Before(was))
 }
 
 // now is the store's clock: the API shows milliseconds.
-func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
+func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
 
 // AddPool adds a workload identity pool to the running server.
-func (s *Server) AddPool(p Pool) error {
+func (s *Server) AddPool(p Pool) error { return s.state().addPool(p) }
+
+func (s *state) addPool(p Pool) error {
 	if p.Project == "" {
 		p.Project = s.options.Projects[0].ID
 	}
@@ -145,7 +159,7 @@ func (s *Server) Start() error {
 func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.backing.Close()) }
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
 
 // Calls returns every call so far, failed ones included, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

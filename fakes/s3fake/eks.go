@@ -18,7 +18,7 @@ type eksExchange struct {
 	body []byte
 }
 
-func (s *Server) newEKS(r *http.Request) *eksExchange {
+func (s *state) newEKS(r *http.Request) *eksExchange {
 	q := &query{server: s, r: r, service: sigv4.ServiceOf(r), form: r.URL.Query()}
 	x := &eksExchange{query: q}
 	x.body, q.bodyHash, q.err = readAll(r)

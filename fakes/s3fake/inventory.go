@@ -76,7 +76,9 @@ type RoleInventory struct {
 const maxListed = 1000
 
 // Inventory returns what the server holds, in the order of names.
-func (s *Server) Inventory() Inventory {
+func (s *Server) Inventory() Inventory { return s.state().inventory() }
+
+func (s *state) inventory() Inventory {
 	inv := Inventory{}
 	for _, b := range s.store.Buckets() {
 		one, err := s.bucketInventory(b)
@@ -108,7 +110,7 @@ func (s *Server) Inventory() Inventory {
 	return inv
 }
 
-func (s *Server) bucketInventory(b store.Bucket) (BucketInventory, error) {
+func (s *state) bucketInventory(b store.Bucket) (BucketInventory, error) {
 	out := BucketInventory{Name: b.Name, Versioning: b.Versioning, ObjectLock: b.ObjectLock, Config: map[string]string{}, Objects: []string{}}
 	for name, raw := range b.Config {
 		out.Config[name] = string(raw)
@@ -127,7 +129,7 @@ func (s *Server) bucketInventory(b store.Bucket) (BucketInventory, error) {
 }
 
 // groupsOf are the names of a user's groups; a user that is gone meanwhile has none.
-func (s *Server) groupsOf(user string) []string {
+func (s *state) groupsOf(user string) []string {
 	groups, _ := s.account.GroupsOf(user)
 	var names []string
 	for _, g := range groups {

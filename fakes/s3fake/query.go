@@ -26,7 +26,7 @@ const maxQuery = 1 << 20
 
 // query is a call to IAM or STS.
 type query struct {
-	server    *Server
+	server    *state
 	r         *http.Request
 	form      url.Values
 	bodyHash  string
@@ -36,7 +36,7 @@ type query struct {
 	keyID     string
 }
 
-func (s *Server) newQuery(r *http.Request) *query {
+func (s *state) newQuery(r *http.Request) *query {
 	q := &query{server: s, r: r, service: sigv4.ServiceOf(r)}
 	q.form, q.bodyHash, q.err = readForm(r)
 	if byAction := s.iam.Service(q.form); byAction != "" {

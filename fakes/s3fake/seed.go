@@ -3,13 +3,87 @@
 package s3fake
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/eksapi"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/s3api"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
+
+// seed is what a server holds at the start.
+type seed struct {
+	// Policies are managed ones.
+	Policies []struct {
+		Name     string          `json:"name"`
+		Document json.RawMessage `json:"document"`
+	} `json:"policies"`
+	Users []struct {
+		Name            string `json:"name"`
+		AccessKeyID     string `json:"accessKeyID"`
+		SecretAccessKey string `json:"secretAccessKey"`
+		// Policy is the document of an inline policy, Policies are the ARNs of managed ones.
+		Policy   json.RawMessage `json:"policy"`
+		Policies []string        `json:"policies"`
+	} `json:"users"`
+	Buckets []struct {
+		Name       string `json:"name"`
+		Versioning bool   `json:"versioning"`
+		// Policy is a bucket policy.
+		Policy json.RawMessage `json:"policy"`
+	} `json:"buckets"`
+}
+
+// Seed makes the policies, users and buckets of a document in YAML or JSON; docs/howto/use-the-fakes.md has its form.
+// What there is already is left as it is.
+func (s *Server) Seed(raw []byte) error {
+	var seed seed
+	if err := yaml.UnmarshalStrict(raw, &seed); err != nil {
+		return fmt.Errorf("read the seed: %w", err)
+	}
+	held := s.state()
+	for _, p := range seed.Policies {
+		_, err := held.account.CreatePolicy(iam.NewPolicy{Name: p.Name, Path: "/", Document: string(p.Document)})
+		if err != nil && awserr.From(err).Code != "EntityAlreadyExists" {
+			return fmt.Errorf("policy %s of the seed: %w", p.Name, err)
+		}
+	}
+	if err := held.seedUsers(seed); err != nil {
+		return err
+	}
+	for _, b := range seed.Buckets {
+		if err := held.s3.Seed(b.Name, b.Versioning, b.Policy); err != nil && !errors.Is(err, store.ErrBucketExists) {
+			return fmt.Errorf("bucket %s of the seed: %w", b.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *state) seedUsers(seed seed) error {
+	for _, u := range seed.Users {
+		if _, err := s.account.Identity(iam.KindUser, u.Name); err == nil {
+			continue
+		}
+		if u.AccessKeyID == "" || u.SecretAccessKey == "" {
+			return fmt.Errorf("user %s of the seed: give accessKeyID and secretAccessKey", u.Name)
+		}
+		if err := s.importUser(ImportedUser{Name: u.Name, Credentials: Credentials{u.AccessKeyID, u.SecretAccessKey}, Policy: string(u.Policy)}); err != nil {
+			return err
+		}
+		for _, arn := range u.Policies {
+			if err := s.account.Attach(iam.KindUser, u.Name, arn); err != nil {
+				return fmt.Errorf("user %s of the seed: %w", u.Name, err)
+			}
+		}
+	}
+	return nil
+}
 
 // ImportedUser is a user whose credentials were chosen elsewhere.
 type ImportedUser struct {
@@ -24,7 +98,9 @@ type ImportedUser struct {
 
 // ImportUser adds an IAM user with given credentials. AWS cannot do that; it serves tests of software that comes
 // with fixed credentials.
-func (s *Server) ImportUser(u ImportedUser) error {
+func (s *Server) ImportUser(u ImportedUser) error { return s.state().importUser(u) }
+
+func (s *state) importUser(u ImportedUser) error {
 	if u.Account != "" {
 		return s.importGuest(u)
 	}
@@ -43,7 +119,7 @@ func (s *Server) ImportUser(u ImportedUser) error {
 	return nil
 }
 
-func (s *Server) importGuest(u ImportedUser) error {
+func (s *state) importGuest(u ImportedUser) error {
 	g := iam.Guest{Account: u.Account, Name: u.Name, KeyID: u.AccessKeyID, Secret: iam.Secret(u.SecretAccessKey), Policy: u.Policy}
 	if err := s.account.ImportGuest(g); err != nil {
 		return fmt.Errorf("import user %s of account %s: %w", u.Name, u.Account, err)
@@ -53,5 +129,5 @@ func (s *Server) importGuest(u ImportedUser) error {
 
 // Operations returns the names of all served operations in order, those of IAM and STS as "service:Action".
 func (s *Server) Operations() []string {
-	return slices.Concat(s3api.Operations(), s.iam.Operations(), eksapi.Operations())
+	return slices.Concat(s3api.Operations(), s.state().iam.Operations(), eksapi.Operations())
 }

@@ -37,15 +37,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Amz-Request-Id", requestID)
 	w.Header().Set("X-Amz-Id-2", requestID+"cooper")
 	w.Header().Set("Server", "AmazonS3")
-	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Past: s.backing.Past, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
-		past, err := s.before(was)
+	held := s.state()
+	desk := calls.Desk{Faults: &s.Faults, Recorder: &s.recorder, Now: s.options.Now, Backing: &held.backing, Before: func(was journal.Journal, r *http.Request) (calls.Exchange, error) {
+		past, err := held.before(was)
 		if err != nil {
 			return nil, err
 		}
 		return handling{past.exchange(r), requestID}, nil
 	}}
 	desk.Handle(w, r, requestID, func() (calls.Exchange, []string) {
-		return handling{s.exchange(r), requestID}, []string{accessKeyOf(r), s.userOf(accessKeyOf(r))}
+		return handling{held.exchange(r), requestID}, []string{accessKeyOf(r), held.userOf(accessKeyOf(r))}
 	})
 }
 
@@ -102,7 +103,7 @@ func injected(rule *fault.Rule) *awserr.Error {
 }
 
 // exchange finds out which service a request is for: by the scope of its signature, or by its shape.
-func (s *Server) exchange(r *http.Request) exchange {
+func (s *state) exchange(r *http.Request) exchange {
 	switch sigv4.ServiceOf(r) {
 	case "iam", "sts":
 		return s.newQuery(r)
@@ -129,7 +130,7 @@ func isQuery(r *http.Request) bool {
 
 // s3Exchange is a call to S3.
 type s3Exchange struct {
-	server *Server
+	server *state
 	r      *http.Request
 	p      *s3api.Prepared
 }
@@ -151,7 +152,7 @@ func (x *s3Exchange) fail(w http.ResponseWriter, requestID string, e *awserr.Err
 	x.p.Fail(w, requestID, e)
 }
 
-func (s *Server) userOf(accessKeyID string) string {
+func (s *state) userOf(accessKeyID string) string {
 	k, err := s.account.Key(accessKeyID)
 	if err != nil {
 		return ""

@@ -37,39 +37,53 @@ type Server struct {
 	Faults fault.Injector
 
 	options  Options
-	backing  backing.Backing
-	store    *store.Store
-	account  *iam.Account
-	s3       *s3api.API
-	iam      *iamapi.API
-	eks      *eksapi.API
+	held     backing.Held[state]
 	recorder fault.Recorder
-
 	endpoint endpoint.Endpoint
+}
+
+// state is what a server holds until Reset.
+type state struct {
+	options Options
+	backing backing.Backing
+	store   *store.Store
+	account *iam.Account
+	s3      *s3api.API
+	iam     *iamapi.API
+	eks     *eksapi.API
 }
 
 // New returns a server. It holds resources until Close.
 func New(o Options) (*Server, error) {
 	s := &Server{options: o.withDefaults()}
-	if err := s.open(); err != nil {
-		return nil, errors.Join(err, s.backing.Close())
+	err := s.held.Open(backing.Options{
+		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past(),
+	}, s.options.load)
+	if err != nil {
+		return nil, err
 	}
+	s.Faults.Know(s.Operations(), s.options.Past)
 	return s, nil
 }
 
-func (s *Server) open() error {
-	var err error
-	s.backing, err = backing.Open(backing.Options{
-		Program: "s3fake", Dir: s.options.Dir, BodyThreshold: s.options.BodyThreshold, Past: s.options.past(),
-	})
-	if err != nil {
-		return err
-	}
-	return s.load()
+// state is what is held at the moment.
+func (s *Server) state() *state { return s.held.Load() }
+
+// Reset makes everything as it was before the first call, with the same root credentials, forgets the calls and removes
+// all fault rules. Calls that are in progress may fail. It is an error with Options.Dir.
+func (s *Server) Reset() error {
+	s.Faults.Clear()
+	s.recorder.Reset()
+	return s.held.Reset()
 }
 
-// load makes what the backing describes.
-func (s *Server) load() error {
+// load makes what a backing describes.
+func (o Options) load(b backing.Backing) (*state, error) {
+	s := &state{options: o, backing: b}
+	return s, s.load()
+}
+
+func (s *state) load() error {
 	var err error
 	if err := s.openRoot(); err != nil {
 		return err
@@ -95,21 +109,19 @@ func (s *Server) load() error {
 	if err != nil {
 		return fmt.Errorf("open EKS: %w", err)
 	}
-	s.Faults.Know(s.Operations(), s.backing.Past != nil)
 	return nil
 }
 
-// before is the server as it was, which the journal describes. It needs no Close.
-func (s *Server) before(was journal.Journal) (*Server, error) {
-	past := &Server{options: s.options, backing: s.backing.Before(was)}
-	return past, past.load()
+// before is everything as it was, which the journal describes.
+func (s *state) before(was journal.Journal) (*state, error) {
+	return s.options.load(s.backing.Before(was))
 }
 
 // now is the store's clock: S3 keeps milliseconds.
-func (s *Server) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
+func (s *state) now() time.Time { return s.options.Now().UTC().Truncate(time.Millisecond) }
 
 // openRoot takes the root credentials from the options, from the journal, or invents them.
-func (s *Server) openRoot() error {
+func (s *state) openRoot() error {
 	o := &s.options
 	stored, err := rootOf(s.backing.Journal)
 	if err != nil {
@@ -124,14 +136,16 @@ func (s *Server) openRoot() error {
 	if o.RootSecretAccessKey == "" {
 		return errors.New("root access key without a secret: set RootSecretAccessKey as well, or neither")
 	}
-	if stored == s.Root() {
+	if stored == s.root() {
 		return nil
 	}
-	return saveRoot(s.backing.Journal, s.Root())
+	return saveRoot(s.backing.Journal, s.root())
 }
 
 // Root returns the account's root credentials.
-func (s *Server) Root() Credentials {
+func (s *Server) Root() Credentials { return s.state().root() }
+
+func (s *state) root() Credentials {
 	return Credentials{s.options.RootAccessKeyID, s.options.RootSecretAccessKey}
 }
 
@@ -147,7 +161,7 @@ func (s *Server) Start() error {
 func (s *Server) URL() string { return s.endpoint.URL() }
 
 // Close stops serving, ends open connections and releases everything. Data in Options.Dir stays.
-func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.backing.Close()) }
+func (s *Server) Close() error { return errors.Join(s.endpoint.Close(), s.held.Close()) }
 
 // Calls returns every call so far, failed ones included, in the order in which they ended.
 func (s *Server) Calls() []fault.Call { return s.recorder.Calls() }

@@ -27,6 +27,7 @@ func libraries() []library {
 		{dir: "fakes/azurefake", cooper: stores, cloud: "github.com/Azure"}, // Azure's own fakes of its management API
 		{dir: "fakes/driverfake", cooper: []string{"proto"}},
 		{dir: "fakes/fault"},
+		{dir: "fakes/faketest"},
 		{dir: "drivers/driverkit", cooper: []string{"proto", "internal"}},
 		{dir: "sanity", cooper: []string{"proto", "internal"}},
 	}

@@ -100,7 +100,7 @@ func FakeS3(tb testing.TB, on *Network) *S3Store {
 	return &S3Store{kind: "aws", Store: Store{port: s3Port, Container: start(tb, spec{
 		name: "s3", image: Ours("cooper"), network: on, port: 9000, ready: "/_cooper/health",
 		command:     []string{"fakes", "s3", "--listen=0.0.0.0:" + s3Port, "--data=/data/s3"},
-		environment: map[string]string{"COOPER_ROOT_ACCESS_KEY_ID": rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY": rootSecret},
+		environment: map[string]string{"COOPER_ADMIN": "true", "COOPER_ROOT_ACCESS_KEY_ID": rootKey, "COOPER_ROOT_SECRET_ACCESS_KEY": rootSecret},
 		volumes:     map[string]string{newVolume(tb, "s3"): "/data"},
 	})}}
 }
@@ -144,7 +144,7 @@ func FakeAzure(tb testing.TB, on *Network) *AzureStore {
 	return &AzureStore{Store{port: azurePort, Container: start(tb, spec{
 		name: "azure", image: Ours("cooper"), network: on, port: 10000, ready: "/_cooper/health",
 		command:     []string{"fakes", "azure", "--listen=0.0.0.0:" + azurePort, "--data=/data/azure"},
-		environment: map[string]string{"COOPER_KEY": azureKey},
+		environment: map[string]string{"COOPER_ADMIN": "true", "COOPER_KEY": azureKey},
 		volumes:     map[string]string{newVolume(tb, "azure"): "/data"},
 	})}}
 }
@@ -193,8 +193,9 @@ func FakeGCS(tb testing.TB, on *Network) *GCSStore {
 	keys := newVolume(tb, "keys")
 	return &GCSStore{keys: keys, Store: Store{port: gcsPort, Container: start(tb, spec{
 		name: "gcs", image: Ours("cooper"), network: on, port: 9002, ready: "/_cooper/health",
-		command: []string{"fakes", "gcs", "--listen=0.0.0.0:" + gcsPort, "--data=/data/gcs", "--key-file=" + adminKeyFile, "--url=http://gcs:" + gcsPort},
-		volumes: map[string]string{newVolume(tb, "gcs"): "/data", keys: "/keys"},
+		command:     []string{"fakes", "gcs", "--listen=0.0.0.0:" + gcsPort, "--data=/data/gcs", "--key-file=" + adminKeyFile, "--url=http://gcs:" + gcsPort},
+		environment: map[string]string{"COOPER_ADMIN": "true"},
+		volumes:     map[string]string{newVolume(tb, "gcs"): "/data", keys: "/keys"},
 	})}}
 }
 

@@ -191,9 +191,15 @@ func TestBadStartsSayWhatToDo(t *testing.T) {
 	})
 }
 
+func TestAdminIsOff(t *testing.T) {
+	t.Parallel()
+	endpoint := startChild(t).Env["AZURE_STORAGE_BLOB_ENDPOINT"]
+	fakecmdtest.AdminIsOff(t, endpoint[:strings.LastIndex(endpoint, "/")])
+}
+
 func TestAdminEndpoint(t *testing.T) {
 	t.Parallel()
-	c := startChild(t)
+	c := startChild(t, "--admin")
 	owner := c.Env["AZURE_STORAGE_ACCOUNT"]
 	admin := fakecmdtest.Admin{
 		URL: strings.TrimSuffix(c.Env["AZURE_STORAGE_BLOB_ENDPOINT"], "/"+owner), Wants: "key1 of the first account",

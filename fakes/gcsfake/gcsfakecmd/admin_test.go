@@ -38,9 +38,14 @@ func TestBadStartsSayWhatToDo(t *testing.T) {
 	})
 }
 
+func TestAdminIsOff(t *testing.T) {
+	t.Parallel()
+	fakecmdtest.AdminIsOff(t, startChild(t).Env["GCS_ENDPOINT_URL"])
+}
+
 func TestAdminEndpoint(t *testing.T) {
 	t.Parallel()
-	c := startChild(t)
+	c := startChild(t, "--admin")
 	token := accessToken(t, c)
 	admin := fakecmdtest.Admin{
 		URL: c.Env["GCS_ENDPOINT_URL"], Wants: "an access token of the administrator",

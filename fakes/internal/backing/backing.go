@@ -33,13 +33,18 @@ type Backing struct {
 	Bodies  *blob.Store
 	// Past is the Journal if it remembers; nil otherwise.
 	Past *journal.Past
+	// beginning is what was there before the first call; nil with Options.Dir.
+	beginning *journal.Beginning
 	// scratch is the directory for the bodies of a fake in memory.
 	scratch string
 }
 
 // Open opens what is there, or makes it.
-func Open(o Options) (Backing, error) {
-	b := Backing{Journal: journal.Discard{}}
+func Open(o Options) (Backing, error) { return open(o, journal.NewBeginning()) }
+
+// open takes what is kept in memory to have had this beginning.
+func open(o Options, beginning *journal.Beginning) (Backing, error) {
+	b := Backing{Journal: beginning, beginning: beginning}
 	if err := b.open(o); err != nil {
 		return Backing{}, errors.Join(err, b.Close())
 	}
@@ -56,7 +61,7 @@ func (b *Backing) open(o Options) error {
 		if err != nil {
 			return err
 		}
-		b.Journal = j
+		b.Journal, b.beginning = j, nil
 		b.Bodies, err = blob.New(o.Dir, 0)
 		return err
 	}
@@ -67,6 +72,12 @@ func (b *Backing) open(o Options) error {
 	b.scratch = dir
 	b.Bodies, err = blob.New(dir, o.BodyThreshold)
 	return err
+}
+
+// Call is to be told of every call before it is served.
+func (b *Backing) Call() {
+	b.beginning.Call()
+	b.Past.Call()
 }
 
 // Before is what is kept as it was, which the journal describes. It needs no Close.

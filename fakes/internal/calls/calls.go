@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/journal"
 )
 
@@ -33,8 +34,8 @@ type Desk struct {
 	Faults   *fault.Injector
 	Recorder *fault.Recorder
 	Now      func() time.Time
-	// Past is what stale reads return; nil if the fake does not keep it.
-	Past *journal.Past
+	// Backing is what the fake keeps everything in. Its Past is what stale reads return; nil if the fake does not keep it.
+	Backing *backing.Backing
 	// Before begins a call at the fake as it was, which that journal describes.
 	Before func(was journal.Journal, r *http.Request) (Exchange, error)
 }
@@ -48,7 +49,7 @@ const maxBody = 1 << 20
 func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, begin func() (x Exchange, principals []string)) {
 	call := d.Recorder.Begin(d.Now())
 	call.RequestID = requestID
-	d.Past.Call()
+	d.Backing.Call()
 	again := d.keepBody(r)
 	x, principals := begin()
 	seen := &statusWriter{ResponseWriter: w}
@@ -78,7 +79,7 @@ func (d Desk) Handle(w http.ResponseWriter, r *http.Request, requestID string, b
 
 // keepBody lets a request be served a second time, by the one that the returned function returns.
 func (d Desk) keepBody(r *http.Request) (again func() *http.Request) {
-	if d.Past == nil || r.Body == nil {
+	if d.Backing.Past == nil || r.Body == nil {
 		return func() *http.Request { return r }
 	}
 	body := r.Body
@@ -99,7 +100,7 @@ type readCloser struct {
 
 // serveStale responds from the fake as it was when the rule says.
 func (d Desk) serveStale(w http.ResponseWriter, r *http.Request, rule *fault.Rule) string {
-	x, err := d.Before(d.Past.Before(rule.Lag, d.Now().Add(-time.Duration(rule.LagTime))), r)
+	x, err := d.Before(d.Backing.Past.Before(rule.Lag, d.Now().Add(-time.Duration(rule.LagTime))), r)
 	if err != nil {
 		http.Error(w, "the past cannot be read: "+err.Error(), http.StatusInternalServerError)
 		return "InternalError"

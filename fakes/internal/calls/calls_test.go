@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/internal/backing"
 	"github.com/cooper-cosi/cooper/fakes/internal/calls"
 )
 
@@ -73,7 +74,7 @@ func TestEachEffect(t *testing.T) {
 				}
 			}
 			var got outcome
-			desk := calls.Desk{Faults: &faults, Recorder: &recorder, Now: func() time.Time { return time.Time{} }}
+			desk := calls.Desk{Backing: &backing.Backing{}, Faults: &faults, Recorder: &recorder, Now: func() time.Time { return time.Time{} }}
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				desk.Handle(w, r, "id", func() (calls.Exchange, []string) { return deed{&got.Performed}, nil })
 			}))

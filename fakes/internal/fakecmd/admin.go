@@ -5,6 +5,7 @@ package fakecmd
 import (
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -21,7 +22,8 @@ const AdminPrefix = "/_cooper/"
 // maxPlan bounds a fault plan sent to the admin endpoint.
 const maxPlan = 1 << 20
 
-// withAdmin serves the admin endpoint beside the fake. All but the health check wants an administrator.
+// withAdmin serves the admin endpoint beside the fake. All but the health check is there only with --admin, and wants an
+// administrator.
 //
 //	GET    /_cooper/health      200 once the fake serves
 //	GET    /_cooper/inventory   what the fake holds, as JSON
@@ -29,7 +31,8 @@ const maxPlan = 1 << 20
 //	GET    /_cooper/faults      the fault plan in force, with how often each rule matched and hit; PUT replaces it (YAML or JSON), DELETE removes it
 //	PUT    /_cooper/clock       says how far the fake's clock is ahead of the machine's, such as -1m
 //	GET    /_cooper/operations  the names that rules may use, as JSON
-func withAdmin(fake Fake, guard Guard, clock *atomic.Int64) http.Handler {
+//	POST   /_cooper/reset       makes everything as it was at the start: what the fake holds, faults, clock and calls
+func (f *Flags) withAdmin(fake Fake, guard Guard) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+AdminPrefix+"health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
 	mux.HandleFunc("GET "+AdminPrefix+"inventory", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Inventory()) })
@@ -44,7 +47,14 @@ func withAdmin(fake Fake, guard Guard, clock *atomic.Int64) http.Handler {
 		reply(w, map[string]any{"rules": guard.Faults.State()})
 	})
 	mux.HandleFunc("GET "+AdminPrefix+"operations", func(w http.ResponseWriter, _ *http.Request) { reply(w, guard.Operations) })
-	mux.HandleFunc("PUT "+AdminPrefix+"clock", func(w http.ResponseWriter, r *http.Request) { putClock(clock, w, r) })
+	mux.HandleFunc("PUT "+AdminPrefix+"clock", func(w http.ResponseWriter, r *http.Request) { putClock(&f.current, w, r) })
+	mux.HandleFunc("POST "+AdminPrefix+"reset", func(w http.ResponseWriter, _ *http.Request) {
+		if err := errors.Join(fake.Reset(), f.begin(guard.Faults)); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("PUT "+AdminPrefix+"faults", func(w http.ResponseWriter, r *http.Request) { putFaults(guard.Faults, w, r) })
 	mux.HandleFunc("DELETE "+AdminPrefix+"faults", func(w http.ResponseWriter, _ *http.Request) {
 		guard.Faults.Clear()
@@ -54,7 +64,11 @@ func withAdmin(fake Fake, guard Guard, clock *atomic.Int64) http.Handler {
 		switch {
 		case !strings.HasPrefix(r.URL.Path, AdminPrefix):
 			fake.ServeHTTP(w, r)
-		case r.URL.Path != AdminPrefix+"health" && !guard.IsAdmin(r):
+		case r.URL.Path == AdminPrefix+"health":
+			mux.ServeHTTP(w, r)
+		case !f.Admin:
+			http.Error(w, "the admin endpoint is off; start the fake with --admin", http.StatusNotFound)
+		case !guard.IsAdmin(r):
 			w.Header().Set("WWW-Authenticate", guard.Scheme+` realm="cooper"`)
 			http.Error(w, "the admin endpoint wants "+guard.Wants, http.StatusUnauthorized)
 		default:

@@ -28,6 +28,8 @@ type Fake interface {
 	http.Handler
 	Calls() []fault.Call
 	ForgetCalls()
+	Seed(raw []byte) error
+	Reset() error
 	Close() error
 }
 
@@ -50,8 +52,10 @@ type Flags struct {
 	Listen string
 	// Data is the directory for all state, "" for memory.
 	Data string
-	// Faults is the path of a fault plan in YAML, "" for none.
-	Faults string
+	// Faults is the path of a fault plan in YAML, "" for none; SeedFile is that of what the fake holds at the start.
+	Faults, SeedFile string
+	// Admin serves the admin endpoint, beyond the health check.
+	Admin bool
 	// Past keeps how everything was, for fault rules with the effect stale.
 	Past bool
 	// TLS serves HTTPS with a certificate of a CA made for it, whose certificate goes to CAFile.
@@ -74,6 +78,8 @@ func (f *Flags) Define(flags *pflag.FlagSet, name, listen string) {
 	flags.StringVar(&f.Listen, "listen", listen, "address to listen on; port 0 takes a free one")
 	flags.StringVar(&f.Data, "data", "", "directory that keeps all state; without it everything is in memory")
 	flags.StringVar(&f.Faults, "faults", "", "fault plan in YAML")
+	flags.StringVar(&f.SeedFile, "seed", "", "file in YAML with what it holds at the start; what --data holds already is left as it is")
+	flags.BoolVar(&f.Admin, "admin", false, "serve inventory, calls, faults, clock and reset below /_cooper/, to the administrator")
 	flags.BoolVar(&f.Past, "past", false, "keep how everything was, which fault rules with the effect stale return")
 	flags.BoolVar(&f.TLS, "tls", false, "serve HTTPS with a certificate of a CA made for it")
 	flags.StringVar(&f.CAFile, "ca-file", "", "where --tls writes the CA's certificate (default ca.pem in --data, or a temporary file)")
@@ -100,8 +106,10 @@ func (f *Flags) tidy() error {
 }
 
 func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Guard, ready func(url string) error) error {
-	f.current.Store(int64(f.ahead))
-	if err := f.loadFaults(guard.Faults); err != nil {
+	if err := f.begin(guard.Faults); err != nil {
+		return err
+	}
+	if err := f.seed(fake); err != nil {
 		return err
 	}
 	config, err := f.certificate()
@@ -116,10 +124,14 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := &http.Server{Handler: withAdmin(fake, guard, &f.current), TLSConfig: config, ReadHeaderTimeout: time.Minute}
+	srv := &http.Server{Handler: f.withAdmin(fake, guard), TLSConfig: config, ReadHeaderTimeout: time.Minute}
 	done := make(chan error, 1)
 	go func() { done <- endpoint.Serve(srv, listener) }()
-	fmt.Fprintf(stdout, "# ready: health, inventory, calls and faults under %s%s\n", url, AdminPrefix)
+	served := "health"
+	if f.Admin {
+		served = "health, inventory, operations, calls, faults, clock and reset"
+	}
+	fmt.Fprintf(stdout, "# ready: %s under %s%s\n", served, url, AdminPrefix)
 	select {
 	case err = <-done:
 		return fmt.Errorf("serve: %w", err)
@@ -135,7 +147,24 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	return nil
 }
 
-func (f *Flags) loadFaults(faults *fault.Injector) error {
+// seed gives the fake what it holds at the start.
+func (f *Flags) seed(fake Fake) error {
+	if f.SeedFile == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(f.SeedFile)
+	if err != nil {
+		return fmt.Errorf("read the seed: %w", err)
+	}
+	if err := fake.Seed(raw); err != nil {
+		return fmt.Errorf("%s: %w", f.SeedFile, err)
+	}
+	return nil
+}
+
+// begin sets clock and faults as the flags say.
+func (f *Flags) begin(faults *fault.Injector) error {
+	f.current.Store(int64(f.ahead))
 	if f.Faults == "" {
 		return nil
 	}

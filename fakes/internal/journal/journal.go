@@ -53,6 +53,11 @@ func (Discard) Close() error { return nil }
 
 // Writes reports whether appended records are kept, so that callers can spare the encoding.
 func Writes(j Journal) bool {
-	_, discards := j.(Discard)
-	return !discards
+	switch j := j.(type) {
+	case Discard:
+		return false
+	case *Beginning:
+		return !j.over.Load()
+	}
+	return true
 }

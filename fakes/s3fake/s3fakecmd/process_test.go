@@ -210,9 +210,14 @@ func TestBadStartsSayWhatToDo(t *testing.T) {
 	})
 }
 
+func TestAdminIsOff(t *testing.T) {
+	t.Parallel()
+	fakecmdtest.AdminIsOff(t, startChild(t).Env["AWS_ENDPOINT_URL"])
+}
+
 func TestAdminEndpoint(t *testing.T) {
 	t.Parallel()
-	c := startChild(t, "--root-access-key-id", "root", "--root-secret-access-key", "secret")
+	c := startChild(t, "--admin", "--root-access-key-id", "root", "--root-secret-access-key", "secret")
 	admin := fakecmdtest.Admin{
 		URL: c.Env["AWS_ENDPOINT_URL"], Wants: "root access key",
 		Authenticate: func(r *http.Request) { r.SetBasicAuth("root", "secret") },

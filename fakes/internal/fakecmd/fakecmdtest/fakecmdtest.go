@@ -178,6 +178,8 @@ func BadStarts(t *testing.T, command Command, operation string, starts map[strin
 		"a directory that is in use":      {[]string{"--data", inUse}, "is in use by another process"},
 		"a plan with an unknown effect":   {[]string{"--faults", plan}, `effect "explode" is not one of fail`},
 		"a plan that is not there":        {[]string{"--faults", "/nowhere.yaml"}, "read the fault plan"},
+		"a seed that is not there":        {[]string{"--seed", "/nowhere.yaml"}, "read the seed"},
+		"a seed with what is not known":   {[]string{"--seed", plan}, `unknown field "rules"`},
 	}
 	maps.Copy(tests, starts)
 	for name, tc := range tests {
@@ -201,13 +203,14 @@ type Admin struct {
 	Wants string
 }
 
-// Expect calls path below the admin endpoint as the administrator, and wants this status and this part of the response.
-func (a Admin) Expect(t *testing.T, method, path, body string, status int, want string) {
+// Expect calls path below the admin endpoint as the administrator, and wants this status and this part of the response,
+// which it returns.
+func (a Admin) Expect(t *testing.T, method, path, body string, status int, want string) (got string) {
 	t.Helper()
-	a.expect(t, a.Authenticate, method, path, body, status, want)
+	return a.expect(t, a.Authenticate, method, path, body, status, want)
 }
 
-func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, path, body string, status int, want string) {
+func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, path, body string, status int, want string) (got string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, a.URL+"/_cooper/"+path, strings.NewReader(body))
 	if err != nil {
@@ -225,6 +228,7 @@ func (a Admin) expect(t *testing.T, authenticate func(*http.Request), method, pa
 	if resp.StatusCode != status || !strings.Contains(string(raw), want) {
 		t.Errorf("%s %s: got %d %q, want %d with %q", method, path, resp.StatusCode, raw, status, want)
 	}
+	return string(raw)
 }
 
 // Create is an operation that makes something with a name, for TestAdmin.
@@ -236,7 +240,7 @@ type Create struct {
 	Name string
 }
 
-// TestAdmin tests the admin endpoint as a whole: who may use it, faults, inventory and calls.
+// TestAdmin tests the admin endpoint of a child with --admin as a whole: who may use it, faults, inventory, calls and reset.
 func (a Admin) TestAdmin(t *testing.T, create Create) {
 	t.Helper()
 	nobody := func(*http.Request) {}
@@ -270,4 +274,32 @@ func (a Admin) TestAdmin(t *testing.T, create Create) {
 	a.Expect(t, "GET", "calls", "", http.StatusOK, "[]")
 	a.Expect(t, "DELETE", "faults", "", http.StatusNoContent, "")
 	a.Expect(t, "GET", "faults", "", http.StatusOK, `"rules": []`)
+	a.testReset(t, create)
+}
+
+// testReset makes the same again with the same credentials: it is gone, and so are fault, clock and calls.
+func (a Admin) testReset(t *testing.T, create Create) {
+	t.Helper()
+	for range 2 {
+		a.Expect(t, "PUT", "faults", fmt.Sprintf("rules: [{operation: %s, code: %s}]", create.Operation, create.Code), http.StatusNoContent, "")
+		a.Expect(t, "PUT", "clock", "-48h", http.StatusNoContent, "")
+		a.Expect(t, "POST", "reset", "", http.StatusNoContent, "")
+		a.Expect(t, "GET", "calls", "", http.StatusOK, "[]")
+		if held := a.Expect(t, "GET", "inventory", "", http.StatusOK, "{"); strings.Contains(held, create.Name) {
+			t.Errorf("after a reset it holds %s", held)
+		}
+		if err := create.Do(); err != nil {
+			t.Errorf("after a reset: %v", err)
+		}
+	}
+}
+
+// AdminIsOff tests a child without --admin at a URL: there is the health check alone.
+func AdminIsOff(t *testing.T, url string) {
+	t.Helper()
+	a := Admin{URL: url, Authenticate: func(*http.Request) {}}
+	a.Expect(t, "GET", "health", "", http.StatusOK, "ok")
+	for _, path := range []string{"faults", "clock", "calls", "inventory", "operations", "reset"} {
+		a.Expect(t, "GET", path, "", http.StatusNotFound, "start the fake with --admin")
+	}
 }

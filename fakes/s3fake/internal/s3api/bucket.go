@@ -43,7 +43,7 @@ func (q *request) createBucket() error {
 	if err != nil {
 		return err
 	}
-	b := store.Bucket{Name: q.bucket, Config: map[string][]byte{}}
+	b := q.newBucket(q.bucket)
 	if err := q.createOwnership(&b); err != nil {
 		return err
 	}
@@ -63,9 +63,6 @@ func (q *request) createBucket() error {
 	}
 	if b.ObjectLock {
 		b.Versioning = store.VersioningEnabled
-	}
-	if !q.OpenBuckets {
-		b.Config[configAccessBlock] = accessBlock{BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true}.document()
 	}
 	err = q.Store.CreateBucket(b)
 	if err != nil {

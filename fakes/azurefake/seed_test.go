@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package azurefake_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+)
+
+// seed is a container with a stored access policy, and an application that reads it and no other.
+const seed = `
+containers:
+- name: logs
+- name: photos
+  policies:
+  - {id: writers, permission: cw, expiry: "2100-01-01T00:00:00Z"}
+principals:
+- name: reader
+  clientID: 11111111-1111-1111-1111-111111111111
+  secret: reader-secret
+  roles:
+  - {role: Storage Blob Data Reader, container: photos}
+`
+
+// TestSeed does what the seed allows and what it does not, and again after a reset.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	s := startSubscription(t, azurefake.Options{})
+	for range 2 { // the second time it is there already
+		if err := s.Seed([]byte(seed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := s.Inventory()
+	reader, err := azidentity.NewClientSecretCredential(s.TenantID(), "11111111-1111-1111-1111-111111111111", "reader-secret",
+		&azidentity.ClientSecretCredentialOptions{ClientOptions: s.options, DisableInstanceDiscovery: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &container.ClientOptions{ClientOptions: s.options}
+	open := func(name string) *container.Client {
+		c, err := container.NewClient(s.AccountURL(azurefake.DefaultAccount)+"/"+name, reader, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	key, _ := s.Keys(azurefake.DefaultAccount)
+	owner, err := container.NewSharedKeyCredential(azurefake.DefaultAccount, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := sas.BlobSignatureValues{ContainerName: "photos", Identifier: "writers"}.SignWithSharedKey(owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := container.NewClientWithNoCredential(s.AccountURL(azurefake.DefaultAccount)+"/photos?"+token.Encode(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		wantCode(t, "write by the stored policy", upload(t.Context(), writer, "cat", "meow"), "")
+		_, err = open("photos").NewBlobClient("cat").GetProperties(t.Context(), nil)
+		wantCode(t, "read by the role", err, "")
+		wantCode(t, "write with a role to read", upload(t.Context(), open("photos"), "dog", "x"), "AuthorizationPermissionMismatch")
+		wantCode(t, "write to another container", upload(t.Context(), open("logs"), "dog", "x"), "AuthorizationPermissionMismatch")
+		if err := s.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, s.Inventory()); diff != "" || len(s.Calls()) > 0 {
+			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(s.Calls()), diff)
+		}
+	}
+}
+
+func TestBadSeeds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ seed, want string }{
+		"a field that is not known":    {"buckets: [{name: photos}]", `unknown field "buckets"`},
+		"a name that no container has": {"containers: [{name: A_B}]", "container A_B of the seed: "},
+		"an account that is not there": {"containers: [{name: photos, account: other}]", "there is no account other"},
+		"a permission that is none":    {"containers: [{name: photos, policies: [{id: a, permission: q}]}]", "InvalidXmlNodeValue"},
+		"a principal without a secret": {"principals: [{name: p, clientID: x}]", "principal p of the seed: give clientID"},
+		"a role that is not there":     {"principals: [{name: p, clientID: x, secret: y, roles: [{role: King}]}]", "there is no such role"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := start(t, azurefake.Options{}).Seed([]byte(test.seed))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/policy"
+)
+
+// seed is what a server holds at the start. A project is the first one where none is named.
+type seed struct {
+	Accounts []seedAccount `json:"accounts"`
+	Buckets  []seedBucket  `json:"buckets"`
+}
+
+type seedAccount struct {
+	ID      string `json:"id"`
+	Project string `json:"project"`
+	// Roles are those on the project.
+	Roles []string `json:"roles"`
+}
+
+type seedBucket struct {
+	Name    string `json:"name"`
+	Project string `json:"project"`
+	// Resource are further fields of the bucket resource of the JSON API.
+	Resource map[string]any `json:"resource"`
+	// Bindings replace those that a new bucket has.
+	Bindings []policy.Binding `json:"bindings"`
+}
+
+// Seed makes the service accounts and buckets of a document in YAML or JSON; docs/howto/use-the-fakes.md has its form.
+// What there is already is left as it is.
+func (s *Server) Seed(raw []byte) error {
+	var seed seed
+	if err := yaml.UnmarshalStrict(raw, &seed); err != nil {
+		return fmt.Errorf("read the seed: %w", err)
+	}
+	for _, a := range seed.Accounts {
+		if err := s.state().seedAccount(a); err != nil {
+			return fmt.Errorf("account %s of the seed: %w", a.ID, err)
+		}
+	}
+	for _, b := range seed.Buckets {
+		if err := s.state().seedBucket(b); err != nil {
+			return fmt.Errorf("bucket %s of the seed: %w", b.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s *state) seedAccount(a seedAccount) error {
+	project := s.options.projectOr(a.Project)
+	for _, role := range a.Roles {
+		if !s.directory.RoleExists(role) {
+			return fmt.Errorf("there is no role %s", role)
+		}
+	}
+	made, err := s.administer(project, http.MethodPost, "/v1/projects/"+url.PathEscape(project)+"/serviceAccounts", map[string]any{"accountId": a.ID})
+	if !made || len(a.Roles) == 0 {
+		return err
+	}
+	return s.grant(project, "serviceAccount:"+a.ID+"@"+project+".iam.gserviceaccount.com", a.Roles...)
+}
+
+func (s *state) seedBucket(b seedBucket) error {
+	project := s.options.projectOr(b.Project)
+	resource := map[string]any{}
+	maps.Copy(resource, b.Resource)
+	resource["name"] = b.Name
+	made, err := s.administer(project, http.MethodPost, "/storage/v1/b?project="+url.QueryEscape(project), resource)
+	if !made || len(b.Bindings) == 0 {
+		return err
+	}
+	_, err = s.administer(project, http.MethodPut, "/storage/v1/b/"+url.PathEscape(b.Name)+"/iam", map[string]any{"bindings": b.Bindings})
+	return err
+}
+
+// administer makes a call as the administrator of a project, which is not recorded. It reports whether it changed
+// anything: what there is already is no error.
+func (s *state) administer(project, method, path string, body any) (bool, error) {
+	token, err := s.token(s.options.adminEmail(project), identity.Lifetime)
+	if err != nil {
+		return false, err
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return false, fmt.Errorf("encode the call: %w", err)
+	}
+	r, err := http.NewRequest(method, "http://seed"+path, bytes.NewReader(raw)) //nolint:gosec,noctx // it goes nowhere: it is handled here
+	if err != nil {
+		return false, fmt.Errorf("make the call: %w", err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	e := s.api.Prepare(r).Serve(&batchResponse{header: http.Header{}})
+	switch {
+	case e == nil:
+		return true, nil
+	case e.Status == http.StatusConflict:
+		return false, nil
+	}
+	return false, e
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/storage"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/oauth2"
+	"google.golang.org/api/option"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+)
+
+// seed is an account that lists buckets, and a bucket that it may read.
+const seed = `
+accounts:
+- id: reader
+  roles: [roles/storage.bucketViewer]
+buckets:
+- name: logs
+- name: photos
+  resource: {location: EU, versioning: {enabled: true}}
+  bindings:
+  - {role: roles/storage.objectViewer, members: ["serviceAccount:reader@cooper-fake.iam.gserviceaccount.com"]}
+  - {role: roles/storage.objectAdmin, members: ["serviceAccount:cooper-admin@cooper-fake.iam.gserviceaccount.com"]}
+`
+
+// TestSeed does what the seed allows and what it does not, and again after a reset.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	f := start(t, gcsfake.Options{})
+	for range 2 { // the second time it is there already
+		if err := f.Seed([]byte(seed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin := f.storage(t, f.adminKey(t))
+	token, err := f.Token("reader@cooper-fake.iam.gserviceaccount.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := f.Inventory()
+	reader, err := storage.NewClient(t.Context(), option.WithEndpoint(f.URL()+"/storage/v1/"), option.WithTokenSource(oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := write(t.Context(), admin.Bucket("photos").Object("cat"), []byte("meow"), 0); err != nil {
+			t.Error(err)
+		}
+		if got, err := read(t.Context(), reader.Bucket("photos").Object("cat")); err != nil || string(got) != "meow" {
+			t.Errorf("the reader reads: %q %v", got, err)
+		}
+		if err := write(t.Context(), reader.Bucket("photos").Object("dog"), []byte("x"), 0); status(err) != http.StatusForbidden {
+			t.Errorf("the reader writes: %v", err)
+		}
+		if _, err := reader.Bucket("logs").Object("dog").Attrs(t.Context()); status(err) != http.StatusForbidden {
+			t.Errorf("the reader looks into another bucket: %v", err)
+		}
+		if err := f.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, f.Inventory()); diff != "" || len(f.Calls()) > 0 {
+			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(f.Calls()), diff)
+		}
+	}
+}
+
+func TestBadSeeds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ seed, want string }{
+		"a field that is not known":    {"containers: [{name: photos}]", `unknown field "containers"`},
+		"a name that no bucket has":    {"buckets: [{name: A_B}]", "bucket A_B of the seed: "},
+		"a name that no account has":   {"accounts: [{id: A}]", "account A of the seed: "},
+		"a project that is not there":  {"buckets: [{name: photos, project: other}]", "bucket photos of the seed: "},
+		"a role that is not there":     {"accounts: [{id: reader, roles: [roles/king]}]", "there is no role roles/king"},
+		"a member that is not there":   {`buckets: [{name: photos, bindings: [{role: roles/storage.objectViewer, members: ["serviceAccount:nobody@cooper-fake.iam.gserviceaccount.com"]}]}]`, "bucket photos of the seed: "},
+		"a storage class that is none": {"buckets: [{name: photos, resource: {storageClass: KING}}]", "bucket photos of the seed: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := start(t, gcsfake.Options{}).Seed([]byte(test.seed))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

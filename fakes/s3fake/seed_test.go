@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cooper-cosi/cooper/fakes/fault"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// seed is a reader by a managed policy, a writer by an inline one, and a bucket that lets the reader put one object.
+const seed = `
+policies:
+- name: readers
+  document:
+    Version: "2012-10-17"
+    Statement: [{Effect: Allow, Action: "s3:GetObject", Resource: "arn:aws:s3:::photos/*"}]
+users:
+- name: reader
+  accessKeyID: AKIAREADER0000000000
+  secretAccessKey: reader-secret
+  policies: ["arn:aws:iam::000000000000:policy/readers"]
+- name: writer
+  accessKeyID: AKIAWRITER0000000000
+  secretAccessKey: writer-secret
+  policy:
+    Version: "2012-10-17"
+    Statement: [{Effect: Allow, Action: "s3:PutObject", Resource: "arn:aws:s3:::photos/*"}]
+buckets:
+- name: logs
+- name: photos
+  versioning: true
+  policy:
+    Version: "2012-10-17"
+    Statement:
+    - {Effect: Allow, Principal: {AWS: "arn:aws:iam::000000000000:user/reader"}, Action: "s3:PutObject", Resource: "arn:aws:s3:::photos/mine"}
+`
+
+// TestSeed does what the seed allows and what it does not, and again after a reset.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	for range 2 { // the second time it is there already
+		if err := f.Seed([]byte(seed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := f.Inventory()
+	photos := aws.String("photos")
+	reader := f.s3(s3fake.Credentials{AccessKeyID: "AKIAREADER0000000000", SecretAccessKey: "reader-secret"})
+	writer := f.s3(s3fake.Credentials{AccessKeyID: "AKIAWRITER0000000000", SecretAccessKey: "writer-secret"})
+	for range 2 {
+		for _, step := range []struct {
+			what   string
+			client *s3.Client
+			key    string
+			want   string
+		}{
+			{"the writer puts", writer, "cat", ""},
+			{"the reader puts", reader, "cat", "AccessDenied"},
+			{"the reader puts its own", reader, "mine", ""},
+		} {
+			_, err := step.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: photos, Key: aws.String(step.key), Body: strings.NewReader("x")})
+			if got := refusalOf(err); got != step.want {
+				t.Errorf("%s: %v, want %q", step.what, err, step.want)
+			}
+		}
+		if _, err := reader.GetObject(t.Context(), &s3.GetObjectInput{Bucket: photos, Key: aws.String("cat")}); err != nil {
+			t.Error(err)
+		}
+		if err := f.Faults.Add(fault.Rule{Code: "SlowDown"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Reset(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, f.Inventory(), cmpopts.EquateEmpty()); diff != "" || len(f.Calls()) > 0 {
+			t.Errorf("after a reset there are %d calls, and (-want +got):\n%s", len(f.Calls()), diff)
+		}
+	}
+}
+
+func TestBadSeeds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ seed, want string }{
+		"a field that is not known":      {"bucket: [{name: photos}]", `unknown field "bucket"`},
+		"a name that no bucket has":      {"buckets: [{name: A_B}]", "bucket A_B of the seed: InvalidBucketName"},
+		"a user without a key":           {"users: [{name: u}]", "user u of the seed: give accessKeyID"},
+		"a policy that is none":          {"policies: [{name: p, document: {}}]", "policy p of the seed: MalformedPolicy"},
+		"a policy that nobody has made":  {`users: [{name: u, accessKeyID: A, secretAccessKey: S, policies: ["arn:aws:iam::000000000000:policy/p"]}]`, "NoSuchEntity"},
+		"a public policy, as is blocked": {`buckets: [{name: photos, policy: {Statement: [{Effect: Allow, Principal: "*", Action: "s3:GetObject", Resource: "arn:aws:s3:::photos/*"}]}}]`, "its policy is public"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := start(t, s3fake.Options{}).Seed([]byte(test.seed))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestWhatIsKeptIsNotReset sees that nobody loses a data directory.
+func TestWhatIsKeptIsNotReset(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{Dir: t.TempDir()})
+	if err := f.Reset(); err == nil || !strings.Contains(err.Error(), "a data directory") {
+		t.Errorf("got %v", err)
+	}
+}
