@@ -95,9 +95,10 @@ func runPage(t *testing.T, page string) {
 	noteSources(t)
 	blocks := blocks(t, page)
 	environment := withDocker(t, blocks)
-	needs(t, blocks, "aws")
-	needs(t, blocks, "node")
-	needs(t, blocks, "radosgw")
+	needs(t, blocks, "aws", "--version")
+	needs(t, blocks, "node", "--version")
+	needs(t, blocks, "python3", "-c", "import boto3")
+	needs(t, blocks, "radosgw", "--version")
 	script := filepath.Join(t.TempDir(), "page.sh")
 	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
 		t.Fatal(err)
@@ -187,16 +188,16 @@ func dockerThatMiscounts(t *testing.T) string {
 	return path
 }
 
-// needs skips the test if the blocks call a program that is not installed, or fails it where that is a store and stores are
-// required.
-func needs(t *testing.T, blocks []docblocks.Block, program string) {
+// needs skips the test if the blocks call a program that does not respond to the arguments, or fails it where that is a
+// store and stores are required.
+func needs(t *testing.T, blocks []docblocks.Block, program string, args ...string) {
 	t.Helper()
-	call := regexp.MustCompile(`(?m)^(exec )?` + program + " ")
+	call := regexp.MustCompile(`(?m)^(\(cd .* && )?(exec )?` + program + " ")
 	called := slices.ContainsFunc(runnable(blocks), func(b docblocks.Block) bool { return call.MatchString(b.Text) })
 	if !called {
 		return
 	}
-	if out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput(); err != nil {
 		if program == "radosgw" && os.Getenv("COOPER_REQUIRE_STORES") != "" {
 			t.Fatalf("the page calls %s, which does not respond: %v %s", program, err, out)
 		}
