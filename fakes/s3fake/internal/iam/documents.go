@@ -3,9 +3,11 @@
 package iam
 
 import (
+	"net/http"
 	"strings"
 	"sync"
 
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
@@ -40,13 +42,18 @@ func (c *parsedCache) get(raw string) (*iampolicy.Document, error) {
 
 func (a *Account) document(raw string) (*iampolicy.Document, error) { return a.parsed.get(raw) }
 
-// awsPolicies are the AWS managed policies that users of S3 attach, by name.
+// awsPolicies are the AWS managed policies that users of S3 attach, by name ("AWS managed policies" in the AWS Managed
+// Policy Reference Guide), with what they say of the services that are served here.
 func awsPolicies() map[string]string {
 	return map[string]string{
 		"AdministratorAccess":    `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`,
 		"AmazonS3FullAccess":     `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:*","s3-object-lambda:*"],"Resource":"*"}]}`,
 		"AmazonS3ReadOnlyAccess": `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:Get*","s3:List*","s3:Describe*","s3-object-lambda:Get*","s3-object-lambda:List*"],"Resource":"*"}]}`,
 		"IAMFullAccess":          `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"iam:*","Resource":"*"}]}`,
+		"IAMReadOnlyAccess":      `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["iam:GenerateCredentialReport","iam:GenerateServiceLastAccessedDetails","iam:Get*","iam:List*","iam:SimulateCustomPolicy","iam:SimulatePrincipalPolicy"],"Resource":"*"}]}`,
+		"PowerUserAccess":        `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","NotAction":["iam:*","organizations:*","account:*"],"Resource":"*"},{"Effect":"Allow","Action":["iam:CreateServiceLinkedRole","iam:DeleteServiceLinkedRole","iam:ListRoles"],"Resource":"*"}]}`,
+		"ReadOnlyAccess":         `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["eks:Describe*","eks:List*","iam:Generate*","iam:Get*","iam:List*","iam:Simulate*","kms:Describe*","kms:Get*","kms:List*","s3:DescribeJob","s3:Get*","s3:List*","sts:GetAccessKeyInfo","sts:GetCallerIdentity","sts:GetSessionToken"],"Resource":"*"}]}`,
+		"AWSDenyAll":             denyAll,
 	}
 }
 
@@ -62,6 +69,14 @@ func (a *Account) awsName(arn string) string {
 func (a *Account) awsManaged(arn string) bool {
 	_, ok := awsPolicies()[a.awsName(arn)]
 	return ok
+}
+
+// unknownAWS refuses an AWS managed policy that is not known here: whether AWS has one of that name is not known either.
+func (a *Account) unknownAWS(arn string) error {
+	if a.awsName(arn) == "" || a.awsManaged(arn) {
+		return nil
+	}
+	return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The AWS managed policy %s is not served by this fake.", arn)
 }
 
 // managedDocument is the text of a managed policy's default version.

@@ -121,6 +121,9 @@ func (a *Account) DeleteInline(kind Kind, name, policy string) error {
 // Attach attaches a managed policy; attaching it again changes nothing.
 func (a *Account) Attach(kind Kind, name, arn string) error {
 	return a.changeIdentity(kind, name, func(i *Identity) error {
+		if err := a.unknownAWS(arn); err != nil {
+			return err
+		}
 		if a.policies[arn] == nil && !a.awsManaged(arn) {
 			return noSuchEntity("Policy %s does not exist or is not attachable.", arn)
 		}
@@ -338,6 +341,9 @@ func (a *Account) Principal(keyID string) (Principal, error) {
 	u := a.users[a.keys[keyID]]
 	if u == nil {
 		return Principal{}, noSuchEntity("The Access Key with id %s cannot be found", keyID)
+	}
+	if u.Name == RootUser {
+		return a.rootPrincipal(), nil
 	}
 	return a.userPrincipal(u)
 }

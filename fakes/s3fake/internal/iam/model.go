@@ -197,6 +197,7 @@ func New(o Options) (*Account, error) {
 		Options: o, users: map[string]*User{}, roles: map[string]*Role{}, groups: map[string]*Group{}, policies: map[string]*Policy{},
 		providers: map[string]*Provider{}, keys: map[string]string{}, sessions: map[string]*Session{}, guests: map[string]*Guest{},
 	}
+	a.users[RootUser] = &User{Identity: Identity{Name: RootUser, ID: a.ID}}
 	err := load(a.Journal, tableUsers, func(u *User) {
 		a.users[fold(u.Name)] = u
 		for _, k := range u.Keys {
@@ -255,6 +256,10 @@ func (a *Account) append(rec journal.Record) error {
 	}
 	return nil
 }
+
+// RootUser is the name under which the further access keys of the root user are kept, which no user can have. Its path is
+// below no prefix, so that it is in no list.
+const RootUser = "<root_account>"
 
 // fold makes names comparable: IAM names are unique regardless of case.
 func fold(name string) string { return strings.ToLower(name) }

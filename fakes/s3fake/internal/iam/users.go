@@ -42,6 +42,9 @@ func (a *Account) CreateUser(in NewUser) (User, error) {
 }
 
 func (a *Account) boundaryExists(arn string) error {
+	if err := a.unknownAWS(arn); err != nil {
+		return err
+	}
 	if arn != "" && a.policies[arn] == nil && !a.awsManaged(arn) {
 		return noSuchEntity("Scope ARN: %s does not exist or is not attachable.", arn)
 	}
@@ -173,7 +176,11 @@ func (a *Account) DeleteUser(name string) error {
 func (a *Account) CreateKey(user string) (AccessKey, error) {
 	var key AccessKey
 	_, err := a.changeUser(user, func(u *User) error {
-		if len(u.Keys) >= MaxKeysPerUser {
+		limit := MaxKeysPerUser
+		if u.Name == RootUser {
+			limit-- // its first key is the account's
+		}
+		if len(u.Keys) >= limit {
 			return limitExceeded("Cannot exceed quota for AccessKeysPerUser: %d", MaxKeysPerUser)
 		}
 		key = AccessKey{ID: newID("AKIA", 16), Secret: newSecret(), User: u.Name, Status: statusActive, Created: a.Now().UTC()}
@@ -196,6 +203,11 @@ func (a *Account) ImportKey(user, id, secret string) error {
 		return nil
 	})
 	return err
+}
+
+// FirstKey is the access key of the root user that the server was started with.
+func (a *Account) FirstKey() AccessKey {
+	return AccessKey{ID: a.RootKey, Secret: Secret(a.RootSecret), User: RootUser, Status: statusActive, Created: a.Now().UTC()}
 }
 
 func (u *User) key(id string) int {

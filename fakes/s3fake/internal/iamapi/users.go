@@ -3,6 +3,9 @@
 package iamapi
 
 import (
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iam"
 )
 
@@ -123,6 +126,9 @@ func (c *call) userName() (string, error) {
 	if c.Form.Has("UserName") {
 		return c.checkName("UserName", c.Form.Get("UserName"), 128)
 	}
+	if c.Principal.Root {
+		return iam.RootUser, nil
+	}
 	if c.Principal.Name == "" {
 		return "", invalid("Must specify userName when calling with non-User credentials")
 	}
@@ -194,11 +200,19 @@ func deleteUser(c *call) (any, error) {
 }
 
 type xmlKey struct {
-	UserName        string `xml:"UserName"`
+	UserName        string `xml:"UserName,omitempty"`
 	AccessKeyID     string `xml:"AccessKeyId"`
 	Status          string `xml:"Status"`
 	SecretAccessKey string `xml:"SecretAccessKey,omitempty"`
 	CreateDate      string `xml:"CreateDate"`
+}
+
+// shown is the name of an access key's owner, which the root user has not.
+func shown(user string) string {
+	if user == iam.RootUser {
+		return ""
+	}
+	return user
 }
 
 func createAccessKey(c *call) (any, error) {
@@ -210,7 +224,7 @@ func createAccessKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{ AccessKey xmlKey }{xmlKey{k.User, k.ID, k.Status, string(k.Secret), stamp(k.Created)}}, nil
+	return struct{ AccessKey xmlKey }{xmlKey{shown(k.User), k.ID, k.Status, string(k.Secret), stamp(k.Created)}}, nil
 }
 
 func listAccessKeys(c *call) (any, error) {
@@ -223,17 +237,20 @@ func listAccessKeys(c *call) (any, error) {
 		return nil, err
 	}
 	out := struct {
-		UserName string   `xml:"UserName"`
+		UserName string   `xml:"UserName,omitempty"`
 		Keys     []xmlKey `xml:"AccessKeyMetadata>member"`
 		page
-	}{UserName: u.Name}
+	}{UserName: shown(u.Name)}
+	if u.Name == iam.RootUser {
+		u.Keys = append([]iam.AccessKey{c.account.FirstKey()}, u.Keys...)
+	}
 	keys, p, err := paginate(c, u.Keys, func(k iam.AccessKey) string { return stamp(k.Created) + k.ID })
 	if err != nil {
 		return nil, err
 	}
 	out.page = p
 	for _, k := range keys {
-		out.Keys = append(out.Keys, xmlKey{k.User, k.ID, k.Status, "", stamp(k.Created)})
+		out.Keys = append(out.Keys, xmlKey{shown(k.User), k.ID, k.Status, "", stamp(k.Created)})
 	}
 	return out, nil
 }
@@ -254,8 +271,22 @@ func (c *call) keyID() (string, error) {
 	return v, nil
 }
 
+// keyOf is a key that the caller may change, and its owner. The first key of the root user is the server's own.
+func (c *call) keyOf() (user, id string, err error) {
+	if id, err = c.keyID(); err != nil {
+		return "", "", err
+	}
+	if user, err = c.userName(); err != nil {
+		return "", "", err
+	}
+	if user == iam.RootUser && id == c.account.RootKey {
+		return "", "", awserr.Newf(http.StatusNotImplemented, "NotImplemented", "%s of the root user's first access key is not served by this fake.", c.action)
+	}
+	return user, id, nil
+}
+
 func updateAccessKey(c *call) (any, error) {
-	id, err := c.keyID()
+	user, id, err := c.keyOf()
 	if err != nil {
 		return nil, err
 	}
@@ -266,19 +297,11 @@ func updateAccessKey(c *call) (any, error) {
 	case status != "Active" && status != "Inactive":
 		return nil, invalid("1 validation error detected: Value '%s' at 'status' failed to satisfy constraint: Member must satisfy enum value set: [Active, Inactive]", status)
 	}
-	user, err := c.userName()
-	if err != nil {
-		return nil, err
-	}
 	return empty{}, c.account.SetKeyStatus(user, id, status)
 }
 
 func deleteAccessKey(c *call) (any, error) {
-	id, err := c.keyID()
-	if err != nil {
-		return nil, err
-	}
-	user, err := c.userName()
+	user, id, err := c.keyOf()
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +327,7 @@ func getAccessKeyLastUsed(c *call) (any, error) {
 		used = lastUsed{stamp(k.LastUsed), k.LastService, k.LastRegion}
 	}
 	return struct {
-		UserName string
+		UserName string   `xml:"UserName,omitempty"`
 		Used     lastUsed `xml:"AccessKeyLastUsed"`
-	}{k.User, used}, nil
+	}{shown(k.User), used}, nil
 }
