@@ -67,6 +67,7 @@ func setup() []operation {
 		{method: "PUT", path: "/docs/sealed?partNumber=1&uploadId={sealed}", body: "part"},
 		{method: "POST", path: "/docs/summed?uploads", headers: kms + "\nX-Amz-Checksum-Algorithm: CRC32\nX-Amz-Checksum-Type: FULL_OBJECT"},
 		{method: "PUT", path: "/docs/summed?partNumber=1&uploadId={summed}", body: "part"},
+		{method: "PUT", path: "/docs/frozen", headers: "X-Amz-Storage-Class: GLACIER", body: "x"},
 		{method: "PUT", path: "/docs/k", body: "first"},
 		{method: "PUT", path: "/docs/k", body: "second"},
 		{method: "POST", path: "/docs/k?uploads"},
@@ -147,7 +148,49 @@ func operations() map[string]operation {
 	maps.Copy(m, sealedOperations())
 	maps.Copy(m, lockedOperations())
 	maps.Copy(m, conditionalOperations())
+	maps.Copy(m, exactOperations())
 	maps.Copy(m, queryOperations())
+	return m
+}
+
+// exactOperations are refused for their form, or not refused although one would think so (the operations' pages in the
+// Amazon S3 API Reference).
+func exactOperations() map[string]operation {
+	const both = "X-Amz-Acl: bucket-owner-full-control\nX-Amz-Grant-Read: id=1"
+	m := map[string]operation{
+		"CreateBucket of one's own":         {method: "PUT", path: "/docs", actions: "s3:CreateBucket", status: 200},
+		"CreateBucket with two ACLs":        {method: "PUT", path: "/fresh", headers: "X-Amz-Acl: private\nX-Amz-Grant-Read: id=1", actions: "s3:CreateBucket s3:PutBucketAcl", status: 400, code: "InvalidRequest"},
+		"PutBucketAcl with two ACLs":        {method: "PUT", path: "/docs?acl", headers: both, actions: "s3:PutBucketAcl", status: 400, code: "InvalidRequest"},
+		"PutBucketAcl with a body, too":     {method: "PUT", path: "/docs?acl", headers: "X-Amz-Acl: private", body: "<AccessControlPolicy/>", actions: "s3:PutBucketAcl", status: 400, code: "UnexpectedContent"},
+		"PutBucketAcl of nothing":           {method: "PUT", path: "/docs?acl", actions: "s3:PutBucketAcl", status: 400, code: "MissingSecurityHeader"},
+		"PutObjectAcl with two ACLs":        {method: "PUT", path: "/docs/k?acl", headers: both, actions: "s3:PutObjectAcl", status: 400, code: "InvalidRequest"},
+		"PutObjectAcl with a body, too":     {method: "PUT", path: "/docs/k?acl", headers: "X-Amz-Acl: private", body: "<AccessControlPolicy/>", actions: "s3:PutObjectAcl", status: 400, code: "UnexpectedContent"},
+		"PutObject with two ACLs":           {method: "PUT", path: "/docs/new", headers: both, body: "x", actions: "s3:PutObject s3:PutObjectAcl", status: 400, code: "InvalidRequest"},
+		"PutObject with an unknown ACL":     {method: "PUT", path: "/docs/new", headers: "X-Amz-Acl: everybody", body: "x", actions: "s3:PutObject s3:PutObjectAcl", status: 400, code: "InvalidArgument"},
+		"GetObject of an archived object":   {method: "GET", path: "/docs/frozen", actions: "s3:GetObject", status: 403, code: "InvalidObjectState"},
+		"HeadObject of an archived object":  {method: "HEAD", path: "/docs/frozen", actions: "s3:GetObject", status: 200},
+		"CopyObject of an archived object":  {method: "PUT", path: "/docs/new", headers: "X-Amz-Copy-Source: docs/frozen", actions: "s3:PutObject s3:GetObject", status: 403, code: "InvalidObjectState"},
+		"UploadPartCopy of an archived one": {method: "PUT", path: "/docs/k?partNumber=2&uploadId={upload}", headers: "X-Amz-Copy-Source: docs/frozen", actions: "s3:PutObject s3:GetObject", status: 403, code: "InvalidObjectState"},
+		"GetObject not modified":            {method: "GET", path: "/docs/k", headers: strings.Replace(known, "If-Match", "If-None-Match", 1), actions: "s3:GetObject", status: 304},
+		"HeadObject not modified":           {method: "HEAD", path: "/docs/k", headers: strings.Replace(known, "If-Match", "If-None-Match", 1), actions: "s3:GetObject", status: 304},
+	}
+	for name, op := range map[string]operation{
+		"GetObject": {method: "GET", path: "/docs/k", actions: "s3:GetObjectVersion"}, "HeadObject": {method: "HEAD", path: "/docs/k", actions: "s3:GetObjectVersion"},
+		"DeleteObject":        {method: "DELETE", path: "/docs/k", actions: "s3:DeleteObjectVersion"},
+		"GetObjectTagging":    {method: "GET", path: "/docs/k?tagging", actions: "s3:GetObjectVersionTagging"},
+		"PutObjectTagging":    {method: "PUT", path: "/docs/k?tagging", body: tagging, actions: "s3:PutObjectVersionTagging"},
+		"DeleteObjectTagging": {method: "DELETE", path: "/docs/k?tagging", actions: "s3:DeleteObjectVersionTagging"},
+		"PutObjectRetention":  {method: "PUT", path: "/docs/k?retention", body: retention, actions: "s3:PutObjectRetention"},
+		"PutObjectLegalHold":  {method: "PUT", path: "/docs/k?legal-hold", body: hold, actions: "s3:PutObjectLegalHold"},
+		"GetObjectAttributes": {method: "GET", path: "/docs/k?attributes", headers: "X-Amz-Object-Attributes: ETag", actions: "s3:GetObjectVersion s3:GetObjectVersionAttributes"},
+	} {
+		separator := "?"
+		if strings.Contains(op.path, "?") {
+			separator = "&"
+		}
+		op.path, op.status, op.code = op.path+separator+"versionId=", 400, "InvalidArgument"
+		m[name+" of an empty version"] = op
+	}
 	return m
 }
 

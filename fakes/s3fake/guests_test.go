@@ -62,8 +62,8 @@ func TestOtherAccounts(t *testing.T) {
 		says string
 	}{
 		"what both accounts allow":                     {"reader", get("/named/k"), 200, "x"},
-		"what the other account does not allow":        {"nobody", get("/named/k"), 403, "<Message>Access Denied.</Message>"},
-		"what the bucket does not allow":               {"admin", get("/closed/k"), 403, "<Message>Access Denied.</Message>"},
+		"what the other account does not allow":        {"nobody", get("/named/k"), 403, "<Message>Access Denied</Message>"},
+		"what the bucket does not allow":               {"admin", get("/closed/k"), 403, "<Message>Access Denied</Message>"},
 		"a write where the bucket allows reads":        {"admin", operation{method: http.MethodPut, path: "/named/k", body: "y"}, 403, "AccessDenied"},
 		"a new bucket in an account that is not his":   {"admin", operation{method: http.MethodPut, path: "/fresh"}, 403, "AccessDenied"},
 		"users of an account that is not his":          {"admin", query("ListUsers"), 403, "because no resource-based policy allows the iam:ListUsers action"},

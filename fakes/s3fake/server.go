@@ -154,7 +154,7 @@ func (s *Server) Region() string { return s.options.Region }
 
 // Start listens and serves until Close.
 func (s *Server) Start() error {
-	return s.endpoint.Start(endpoint.Options{Name: "s3fake", Address: s.options.Address, Handler: s, TLS: s.options.TLS})
+	return s.endpoint.Start(endpoint.Options{Name: "s3fake", Address: s.options.Address, Handler: s, TLS: s.options.TLS, Malformed: s3api.Malformed()})
 }
 
 // URL is the endpoint for S3, IAM and STS, "" before Start.

@@ -32,6 +32,9 @@ type Options struct {
 	Handler http.Handler
 	// TLS serves HTTPS; nil serves HTTP.
 	TLS *tls.Config
+	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own. It is not
+	// sent over TLS.
+	Malformed []byte
 }
 
 // Start listens and serves until Close. Errors say what to do about a port that cannot be had.
@@ -46,6 +49,9 @@ func (e *Endpoint) Start(o Options) error {
 		return err
 	}
 	srv := &http.Server{Handler: o.Handler, TLSConfig: o.TLS, ReadHeaderTimeout: time.Minute}
+	if o.Malformed != nil && o.TLS == nil {
+		l = refusing{l, o.Malformed}
+	}
 	done := make(chan struct{})
 	e.url, e.http, e.done = Scheme(o.TLS)+"://"+l.Addr().String(), srv, done
 	go func() {
@@ -53,6 +59,38 @@ func (e *Endpoint) Start(o Options) error {
 		_ = Serve(srv, l) // always ErrServerClosed, after Close
 	}()
 	return nil
+}
+
+// refusing has the connections of a listener refuse malformed requests in the way of the service.
+type refusing struct {
+	net.Listener
+	body []byte
+}
+
+// Accept implements net.Listener.
+func (l refusing) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		return refusingConn{tcp, l.body}, nil
+	}
+	return conn, err
+}
+
+type refusingConn struct {
+	*net.TCPConn
+	body []byte
+}
+
+// refusalOfHTTP is what net/http writes by itself, at once, when it cannot parse a request.
+const refusalOfHTTP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+
+// Write implements net.Conn.
+func (c refusingConn) Write(p []byte) (int, error) {
+	if len(p) != len(refusalOfHTTP) || string(p) != refusalOfHTTP {
+		return c.TCPConn.Write(p)
+	}
+	_, err := fmt.Fprintf(c.TCPConn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/xml\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(c.body), c.body)
+	return len(p), err
 }
 
 // URL is scheme://host:port, "" before Start.

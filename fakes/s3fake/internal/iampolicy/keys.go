@@ -28,6 +28,7 @@ var s3Keys = map[string][]string{
 	"s3:object-lock-legal-hold": nil, "s3:object-lock-mode": nil, "s3:object-lock-remaining-retention-days": nil,
 	"s3:object-lock-retain-until-date": nil, "s3:requestobjecttagkeys": nil, "s3:dataaccesspointaccount": nil,
 	"s3:dataaccesspointarn": nil, "s3:accesspointnetworkorigin": nil, "s3:inventoryaccessibleoptionalfields": nil,
+	"s3:accessgrantsinstancearn": nil, "s3:destinationregion": nil, "s3:isreplicationpauserequest": nil, "s3:x-amz-bucket-namespace": nil,
 }
 
 // globalKeys are the AWS global condition context keys, in lower case. Keys that end in '/' take a tag name.
@@ -48,7 +49,7 @@ func validKey(key string) bool {
 	if _, ok := s3Keys[lower]; ok {
 		return true
 	}
-	for _, tagged := range []string{"s3:existingobjecttag/", "s3:requestobjecttag/", "s3:buckettag/"} {
+	for _, tagged := range []string{"s3:existingobjecttag/", "s3:requestobjecttag/", "s3:buckettag/", "s3:accesspointtag/"} {
 		if strings.HasPrefix(lower, tagged) && lower != tagged {
 			return true
 		}

@@ -3,9 +3,11 @@
 package s3api
 
 import (
+	"encoding/xml"
 	"net/http"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
 const enabled = "Enabled"
@@ -40,6 +42,19 @@ func (q *request) putABAC() error {
 		return err
 	}
 	return q.status(http.StatusOK)
+}
+
+// bucketTags adds the tags of a bucket that are for access control ("Using tags with S3 general purpose buckets").
+func (q *request) bucketTags(ctx iampolicy.Context) {
+	var body taggingBody
+	raw := q.state.Config[configTagging]
+	if q.state.Config[configABAC] == nil || raw == nil || xml.Unmarshal(raw, &body) != nil || body.TagSet == nil {
+		return
+	}
+	for _, t := range body.TagSet.Tag {
+		ctx.Set("s3:BucketTag/"+t.Key, t.Value)
+		ctx.Set("aws:ResourceTag/"+t.Key, t.Value)
+	}
 }
 
 // writable refuses to change the tags of a bucket that are for access control: that is for TagResource of S3 Control, which

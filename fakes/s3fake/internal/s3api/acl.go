@@ -2,7 +2,12 @@
 
 package s3api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
+)
 
 // grantOwner is the only grant there is: full control for the bucket's owner.
 func (q *request) grantOwner() *document {
@@ -32,6 +37,9 @@ func (q *request) getObjectACL() error {
 // putACL accepts what changes nothing. With the bucket owner enforced, S3 has no other ACLs either.
 func (q *request) putACL() error {
 	acl := q.header("X-Amz-Acl")
+	if err := q.checkACLShape(); err != nil {
+		return err
+	}
 	if q.ownership() == ownerEnforced {
 		if acl == "bucket-owner-full-control" && q.key != "" {
 			return q.status(http.StatusOK)
@@ -42,6 +50,40 @@ func (q *request) putACL() error {
 		return q.status(http.StatusOK)
 	}
 	return notImplemented("acl", "Only the private ACL is served by this fake.")
+}
+
+// checkACLShape refuses an ACL that is given in more than one way, in none, or by a name that nobody knows (PutObjectAcl
+// and PutBucketAcl in the API Reference: "You cannot do both").
+func (q *request) checkACLShape() error {
+	raw, err := q.readBody()
+	canned, grant := q.header("X-Amz-Acl"), q.grantHeader()
+	switch {
+	case err != nil:
+		return err
+	case canned == "" && grant == "" && len(raw) == 0:
+		return awserr.New(http.StatusBadRequest, "MissingSecurityHeader", "Your request was missing a required header").With("MissingHeaderName", "x-amz-acl")
+	case len(raw) > 0 && (canned != "" || grant != ""):
+		return awserr.New(http.StatusBadRequest, "UnexpectedContent", "This request does not support content")
+	}
+	return q.oneACL()
+}
+
+// oneACL refuses a canned ACL beside grants, on new objects and buckets too, and one that does not exist.
+func (q *request) oneACL() error {
+	canned := q.header("X-Amz-Acl")
+	switch {
+	case canned != "" && q.grantHeader() != "":
+		return invalidRequest("Specifying both Canned ACLs and Header Grants is not allowed")
+	case canned != "" && !slices.Contains(cannedACLs, canned):
+		return invalidArgument("x-amz-acl", canned, "")
+	}
+	return nil
+}
+
+// cannedACLs are the names of "Canned ACL" in the Amazon S3 User Guide.
+var cannedACLs = []string{
+	"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
+	"bucket-owner-full-control", "log-delivery-write",
 }
 
 // grantHeader is the first header that grants something to somebody, "" if none does.
@@ -57,6 +99,9 @@ func (q *request) grantHeader() string {
 // checkACLHeaders refuses ACLs on new objects unless they give what the owner has anyway: writer and bucket owner are
 // the same account here.
 func (q *request) checkACLHeaders() error {
+	if err := q.oneACL(); err != nil {
+		return err
+	}
 	if grant := q.grantHeader(); grant != "" {
 		if q.ownership() == ownerEnforced {
 			return errNoACL

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -32,6 +34,18 @@ func (a *API) hostBucket(host string) string {
 		}
 	}
 	return ""
+}
+
+// location is the URL of the object: in the form in which the request addressed it.
+func (q *request) location() string {
+	scheme, path := "http", sigv4.Encode(q.key, true)
+	if q.r.TLS != nil {
+		scheme = "https"
+	}
+	if q.hostBucket(q.r.Host) == "" {
+		path = q.bucket + "/" + path
+	}
+	return scheme + "://" + q.r.Host + "/" + path
 }
 
 var (

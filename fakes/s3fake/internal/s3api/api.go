@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
@@ -91,10 +92,10 @@ type Call struct {
 // Prepare names the operation of r without verifying anything.
 func (a *API) Prepare(r *http.Request) *Prepared {
 	q := &request{API: a, r: r}
-	q.query = parseQuery(r.URL.RawQuery)
+	var err error
+	q.query, err = parseQuery(r.URL.RawQuery)
 	q.bucket, q.key = a.address(r)
-	op, err := q.route()
-	q.op = op
+	q.op = q.route()
 	return &Prepared{q: q, err: err}
 }
 
@@ -145,14 +146,15 @@ func checkVersionID(v string) error {
 	if v == store.NullVersion || versionID.MatchString(v) {
 		return nil
 	}
+	if v == "" {
+		return invalidArgument("versionId", "", "Version id cannot be the empty string")
+	}
 	return invalidArgument("versionId", v, "Invalid version id specified")
 }
 
 func (q *request) serve() error {
-	if q.param("versionId") == "" {
-		q.query.Del("versionId")
-	} else if err := checkVersionID(q.param("versionId")); err != nil {
-		return err
+	if !utf8.ValidString(q.key) { // "a sequence of Unicode characters" in UTF-8 ("Naming Amazon S3 objects")
+		return errInvalidURI
 	}
 	if len(q.key) > 1024 {
 		return awserr.New(http.StatusBadRequest, "KeyTooLongError", "Your key is too long").With("Size", itoa(len(q.key))).With("MaxSizeAllowed", "1024")
@@ -163,6 +165,7 @@ func (q *request) serve() error {
 	if err := q.authenticate(); err != nil {
 		return err
 	}
+	q.unhoist()
 	if err := q.findBucket(); err != nil {
 		return err
 	}
@@ -177,7 +180,12 @@ func (q *request) serve() error {
 			return err
 		}
 	}
-	if err := q.unservedHeaders(); err != nil {
+	if q.query.Has("versionId") && q.key != "" {
+		if err := checkVersionID(q.param("versionId")); err != nil {
+			return err
+		}
+	}
+	if err := q.checkHeaders(); err != nil {
 		return err
 	}
 	if q.op.describe != nil {
@@ -315,7 +323,15 @@ func (q *request) openBody() error {
 	}
 	body, err := sigv4.NewBody(q.r, q.signed)
 	q.body = body
-	return err
+	switch {
+	case err != nil:
+		return err
+	case body.Size() < 0:
+		return errNotImplemented.With("Header", "Transfer-Encoding")
+	case q.op.upload && q.r.Body == http.NoBody && q.r.ContentLength == 0 && q.r.Header.Get("Content-Length") == "":
+		return errNoLength
+	}
+	return nil
 }
 
 func (q *request) param(name string) string { return q.query.Get(name) }
@@ -330,11 +346,11 @@ func (q *request) header(name string) string {
 	return q.form[strings.ToLower(name)]
 }
 
-// parseQuery is url.ParseQuery that keeps what it can of a malformed query.
-func parseQuery(raw string) url.Values {
-	v, err := url.ParseQuery(raw)
-	if err != nil && v == nil {
-		return url.Values{}
+// parseQuery is url.ParseQuery for which a semicolon is a character like any other, as it is for S3.
+func parseQuery(raw string) (url.Values, error) {
+	v, err := url.ParseQuery(strings.ReplaceAll(raw, ";", "%3B"))
+	if err != nil {
+		return v, errInvalidURI
 	}
-	return v
+	return v, nil
 }

@@ -3,7 +3,9 @@
 package s3api
 
 import (
+	"encoding/base64"
 	"encoding/xml"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -58,7 +60,7 @@ func (q *request) metadata(a *store.Attributes) error {
 	total := 0
 	add := func(name string, values []string) {
 		if key, ok := strings.CutPrefix(strings.ToLower(name), metadataPrefix); ok {
-			a.Metadata[key] = strings.Join(values, ",")
+			a.Metadata[key] = q.unescaped(strings.Join(values, ","))
 			total += len(key) + len(a.Metadata[key])
 		}
 	}
@@ -76,6 +78,38 @@ func (q *request) metadata(a *store.Attributes) error {
 			With("Size", itoa(total)).With("MaxSizeAllowed", itoa(maxMetadata))
 	}
 	return nil
+}
+
+// unescaped is the text of a metadata value: encoded as in RFC 2047 in a header, of which other bytes are taken for
+// characters of ISO 8859-1, or UTF-8 in a form ("Working with object metadata" in the Amazon S3 User Guide).
+func (q *request) unescaped(v string) string {
+	if q.form != nil {
+		return v
+	}
+	if plain(v) {
+		if decoded, err := new(mime.WordDecoder).DecodeHeader(v); err == nil {
+			return decoded
+		}
+		return v
+	}
+	runes := make([]rune, len(v))
+	for i := range len(v) {
+		runes[i] = rune(v[i])
+	}
+	return string(runes)
+}
+
+// escaped is a metadata value as a header carries it.
+func escaped(v string) string {
+	if plain(v) {
+		return v
+	}
+	return "=?UTF-8?B?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="
+}
+
+// plain reports whether a header can carry v as it is.
+func plain(v string) bool {
+	return strings.IndexFunc(v, func(r rune) bool { return (r < ' ' && r != '\t') || r > '~' }) < 0
 }
 
 func knownClass(class string) bool { return slices.Contains(storageClasses, class) }
@@ -169,7 +203,7 @@ func (q *request) showAttributes(v *store.Version) {
 		h.Set(name, value)
 	}
 	for name, value := range v.Metadata {
-		h[metadataPrefix+name] = []string{value} // in lower case, as S3 sends it: some clients keep the case
+		h[metadataPrefix+name] = []string{escaped(value)} // in lower case, as S3 sends it: some clients keep the case
 	}
 	if v.StorageClass != "" && v.StorageClass != "STANDARD" {
 		h.Set("X-Amz-Storage-Class", v.StorageClass)

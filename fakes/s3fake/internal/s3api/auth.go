@@ -154,7 +154,7 @@ func (q *request) conditions() iampolicy.Context {
 		"x-amz-acl", "x-amz-copy-source", "x-amz-metadata-directive", "x-amz-server-side-encryption",
 		"x-amz-server-side-encryption-aws-kms-key-id", "x-amz-storage-class", "x-amz-content-sha256", "x-amz-website-redirect-location",
 		"x-amz-grant-read", "x-amz-grant-write", "x-amz-grant-read-acp", "x-amz-grant-write-acp", "x-amz-grant-full-control",
-		"x-amz-object-ownership",
+		"x-amz-object-ownership", "x-amz-server-side-encryption-customer-algorithm", "x-amz-bucket-namespace",
 	} {
 		if v := q.header(name); v != "" {
 			ctx.Set("s3:"+name, v)
@@ -165,6 +165,7 @@ func (q *request) conditions() iampolicy.Context {
 			ctx.Set("s3:"+name, v)
 		}
 	}
+	q.bucketTags(ctx)
 	q.lockConditions(ctx, q.header("X-Amz-Object-Lock-Mode"), q.header("X-Amz-Object-Lock-Retain-Until-Date"), q.header("X-Amz-Object-Lock-Legal-Hold"))
 	q.creationConditions(ctx)
 	q.tagConditions(ctx)

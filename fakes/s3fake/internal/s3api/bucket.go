@@ -5,7 +5,6 @@ package s3api
 import (
 	"encoding/xml"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,7 +64,10 @@ func (q *request) createBucket() error {
 		b.Versioning = store.VersioningEnabled
 	}
 	err = q.Store.CreateBucket(b)
-	if err != nil {
+	switch {
+	case is(err, store.ErrBucketExists) && q.Region == "us-east-1":
+		// "In the us-east-1 AWS Region, you will receive 200 OK" (API Reference, CreateBucket, BucketAlreadyOwnedByYou).
+	case err != nil:
 		return err
 	}
 	q.w.Header().Set("Location", "/"+q.bucket)
@@ -105,10 +107,10 @@ func (q *request) createOwnership(b *store.Bucket) error {
 	default:
 		return invalidArgument("x-amz-object-ownership", "", "Invalid x-amz-object-ownership header: "+ownership)
 	}
-	acl := q.header("X-Amz-Acl")
-	if acl != "" && !slices.Contains(bucketACLs, acl) {
-		return invalidArgument("x-amz-acl", acl, "")
+	if err := q.oneACL(); err != nil {
+		return err
 	}
+	acl := q.header("X-Amz-Acl")
 	if acl != "" && acl != "private" {
 		if ownership == "" || ownership == ownerEnforced {
 			return awserr.New(http.StatusBadRequest, "InvalidBucketAclWithObjectOwnership", "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
@@ -126,8 +128,6 @@ func (q *request) createOwnership(b *store.Bucket) error {
 	}
 	return nil
 }
-
-var bucketACLs = []string{"private", "public-read", "public-read-write", "authenticated-read"}
 
 func (q *request) headBucket() error {
 	q.w.Header().Set("X-Amz-Bucket-Region", q.Region)

@@ -23,7 +23,8 @@ func (q *request) tagConditions(ctx iampolicy.Context) {
 		return
 	}
 	var tags []xmlTag
-	for key, values := range parseQuery(q.header("X-Amz-Tagging")) {
+	given, _ := parseQuery(q.header("X-Amz-Tagging")) // what is wrong with it is told later
+	for key, values := range given {
 		tags = append(tags, xmlTag{key, values[0]})
 	}
 	setRequestTags(ctx, tags)

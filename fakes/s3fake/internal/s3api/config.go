@@ -129,7 +129,7 @@ func encodeXML(root string, v any) []byte {
 func (q *request) getPolicy() error {
 	raw := q.state.Config[configPolicy]
 	if raw == nil {
-		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist.").With("BucketName", q.bucket)
+		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist").With("BucketName", q.bucket)
 	}
 	return q.raw("application/json", []byte(q.Account.Shown(string(raw), q.state.Principals)))
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
@@ -24,7 +25,7 @@ func (q *request) copySource() (source, error) {
 		path, query = before, "versionId="+after
 	}
 	path, err := url.QueryUnescape(path) // a plus sign is a space here, unlike in the path of a request
-	if err != nil {
+	if err != nil || !utf8.ValidString(path) {
 		return source{}, invalidArgument("x-amz-copy-source", raw, "Invalid copy source encoding")
 	}
 	var s source
@@ -94,6 +95,10 @@ func (q *request) openSource(s source, extra ...string) (*store.Version, *reques
 	if v.DeleteMarker {
 		release()
 		return nil, nil, nil, invalidRequest("The source of a copy request may not specifically refer to a delete marker by version id.")
+	}
+	if archived(v) {
+		release()
+		return nil, nil, nil, errInvalidState.With("StorageClass", v.StorageClass)
 	}
 	if err := from.decrypt(v); err != nil {
 		release()
@@ -183,7 +188,8 @@ func (q *request) copyObject() error {
 	if from.state.Versioning != "" {
 		q.w.Header().Set("X-Amz-Copy-Source-Version-Id", v.ID)
 	}
-	q.versionHeader(stored)
+	q.madeHeader(stored)
+	q.showExpiration(stored)
 	q.showEncryption(stored.Encryption)
 	d := newDocument("CopyObjectResult").time("LastModified", stored.Modified).text("ETag", quote(stored.ETag)).checksum(stored.Checksum)
 	return q.send(d.optional("ChecksumType", stored.Checksum.Type))

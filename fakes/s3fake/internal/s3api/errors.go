@@ -12,31 +12,33 @@ import (
 
 // Errors of Amazon S3 ("Error responses" in the Amazon S3 API Reference), worded as the service words them.
 var (
-	errAccessDenied     = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied.")
+	errAccessDenied     = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied")
 	errLocked           = awserr.New(http.StatusForbidden, "AccessDenied", "Access Denied because object protected by object lock.")
-	errNoSuchBucket     = awserr.New(http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
+	errNoSuchBucket     = awserr.New(http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
 	errNoSuchKey        = awserr.New(http.StatusNotFound, "NoSuchKey", "The specified key does not exist.")
 	errNoSuchVersion    = awserr.New(http.StatusNotFound, "NoSuchVersion", "The specified version does not exist.")
-	errNoSuchUpload     = awserr.New(http.StatusNotFound, "NoSuchUpload", "The specified multipart upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.")
+	errNoSuchUpload     = awserr.New(http.StatusNotFound, "NoSuchUpload", "The specified upload does not exist. The upload ID may be invalid, or the upload may have been aborted or completed.")
 	errMethodNotAllowed = awserr.New(http.StatusMethodNotAllowed, "MethodNotAllowed", "The specified method is not allowed against this resource.")
-	errNotImplemented   = awserr.New(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented.")
-	errMalformedXML     = awserr.New(http.StatusBadRequest, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema.")
+	errNotImplemented   = awserr.New(http.StatusNotImplemented, "NotImplemented", "A header you provided implies functionality that is not implemented")
+	errMalformedXML     = awserr.New(http.StatusBadRequest, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema")
 	errInvalidBucket    = awserr.New(http.StatusBadRequest, "InvalidBucketName", "The specified bucket is not valid.")
 	errBucketOwned      = awserr.New(http.StatusConflict, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.")
-	errPrecondition     = awserr.New(http.StatusPreconditionFailed, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold.")
+	errPrecondition     = awserr.New(http.StatusPreconditionFailed, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
 	errNotModified      = awserr.New(http.StatusNotModified, "NotModified", "Not Modified")
 	errInvalidRange     = awserr.New(http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The requested range is not satisfiable")
 	errBadDigest        = awserr.New(http.StatusBadRequest, "BadDigest", "The Content-MD5 you specified did not match what we received.")
-	errInvalidDigest    = awserr.New(http.StatusBadRequest, "InvalidDigest", "The Content-Md5 you specified is not valid.")
+	errInvalidDigest    = awserr.New(http.StatusBadRequest, "InvalidDigest", "The Content-MD5 you specified was invalid.")
 	errNoLength         = awserr.New(http.StatusLengthRequired, "MissingContentLength", "You must provide the Content-Length HTTP header.")
-	errTooLarge         = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed object size.")
-	errNoTags           = awserr.New(http.StatusNotFound, "NoSuchTagSet", "The TagSet does not exist.")
-	errNoACL            = awserr.New(http.StatusBadRequest, "AccessControlListNotSupported", "The bucket does not allow ACLs.")
+	errTooLarge         = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size")
+	errNoTags           = awserr.New(http.StatusNotFound, "NoSuchTagSet", "The TagSet does not exist")
+	errNoACL            = awserr.New(http.StatusBadRequest, "AccessControlListNotSupported", "The bucket does not allow ACLs")
 	errMissingBody      = awserr.New(http.StatusBadRequest, "MissingRequestBodyError", "Request Body is empty")
 	errPayloadUsage     = invalidRequest("The value of x-amz-content-sha256 header is invalid.")
 	errChecksumRequired = invalidRequest("Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
-	errNoLock           = awserr.New(http.StatusNotFound, "ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket.")
-	errObjectNoLock     = awserr.New(http.StatusNotFound, "NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration.")
+	errNoLock           = awserr.New(http.StatusNotFound, "ObjectLockConfigurationNotFoundError", "Object Lock configuration does not exist for this bucket")
+	errObjectNoLock     = awserr.New(http.StatusNotFound, "NoSuchObjectLockConfiguration", "The specified object does not have a ObjectLock configuration")
+	errInvalidURI       = awserr.New(http.StatusBadRequest, "InvalidURI", "Couldn't parse the specified URI.")
+	errInvalidState     = awserr.New(http.StatusForbidden, "InvalidObjectState", "The operation is not valid for the object's storage class")
 	errMissingLock      = invalidRequest("Bucket is missing Object Lock Configuration")
 )
 
@@ -64,9 +66,11 @@ func invalidTag(message, key, value string) *awserr.Error {
 	return e
 }
 
-// notImplemented names what the fake does not serve.
+// notImplemented names what the fake does not serve, in the message, too: clients print nothing else.
 func notImplemented(header, what string) *awserr.Error {
-	return errNotImplemented.With("Header", header).With("AdditionalMessage", what)
+	e := errNotImplemented.With("Header", header).With("AdditionalMessage", what)
+	e.Message += " (" + header + "): " + what
+	return e
 }
 
 // wireError words an error of the store for q's bucket, key, version or upload.
@@ -83,9 +87,9 @@ func (q *request) wireError(err error) *awserr.Error {
 	case errors.Is(err, store.ErrBucketExists):
 		return errBucketOwned.With("BucketName", q.bucket)
 	case errors.Is(err, store.ErrBucketNotEmpty):
-		message := "The bucket you tried to delete is not empty."
+		message := "The bucket you tried to delete is not empty"
 		if q.state.Versioning != "" {
-			message += " You must delete all versions in the bucket."
+			message += ". You must delete all versions in the bucket."
 		}
 		return awserr.New(http.StatusConflict, "BucketNotEmpty", message).With("BucketName", q.bucket)
 	}

@@ -25,6 +25,10 @@ const (
 )
 
 func (q *request) createUpload() error {
+	guard, err := q.writeConditions()
+	if err != nil {
+		return err
+	}
 	attrs, err := q.attributes()
 	if err != nil {
 		return err
@@ -32,6 +36,15 @@ func (q *request) createUpload() error {
 	sum, err := q.uploadChecksum()
 	if err != nil {
 		return err
+	}
+	if guard != nil { // what decides is the completion: that clients send the condition here, too, is not documented
+		current, err := q.Store.Get(q.bucket, q.key, "")
+		if err != nil {
+			current = nil
+		}
+		if err := guard(current); err != nil {
+			return err
+		}
 	}
 	initiator := ""
 	if q.principal != nil {
@@ -46,6 +59,7 @@ func (q *request) createUpload() error {
 		q.w.Header().Set("X-Amz-Checksum-Type", sum.Type)
 	}
 	q.showEncryption(attrs.Encryption)
+	q.showAbortion(u)
 	return q.send(newDocument("InitiateMultipartUploadResult").text("Bucket", q.bucket).text("Key", q.key).text("UploadId", u.ID))
 }
 
@@ -202,6 +216,7 @@ func (q *request) uploadPartCopy() error {
 	if from.state.Versioning != "" {
 		q.w.Header().Set("X-Amz-Copy-Source-Version-Id", v.ID)
 	}
+	q.showEncryption(u.Encryption)
 	d := newDocument("CopyPartResult").time("LastModified", p.Modified).text("ETag", quote(p.ETag))
 	if u.Checksum.Algorithm != "" {
 		d.checksum(p.Checksum)
@@ -264,6 +279,7 @@ func (q *request) listParts() error {
 	if len(page) > 0 {
 		next = page[len(page)-1]
 	}
+	q.showAbortion(u)
 	d := newDocument("ListPartsResult").text("Bucket", q.bucket).text("Key", q.key).text("UploadId", u.ID)
 	d.int("PartNumberMarker", int64(marker)).int("NextPartNumberMarker", int64(next)).int("MaxParts", int64(limit))
 	d.bool("IsTruncated", len(page) < len(numbers) && limit > 0)
@@ -368,13 +384,10 @@ func sameParts(v *store.Version, listed []completePart) bool {
 }
 
 func (q *request) respondComplete(v *store.Version) error {
-	q.versionHeader(v)
+	q.madeHeader(v)
 	q.showEncryption(v.Encryption)
-	scheme := "http"
-	if q.r.TLS != nil {
-		scheme = "https"
-	}
-	d := newDocument("CompleteMultipartUploadResult").text("Location", scheme+"://"+q.r.Host+"/"+q.bucket+"/"+q.key)
+	q.showExpiration(v)
+	d := newDocument("CompleteMultipartUploadResult").text("Location", q.location())
 	d.text("Bucket", q.bucket).text("Key", q.key).text("ETag", quote(v.ETag)).checksum(v.Checksum)
 	return q.send(d.optional("ChecksumType", v.Checksum.Type))
 }

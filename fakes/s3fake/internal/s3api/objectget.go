@@ -31,6 +31,12 @@ func (q *request) getObject() error {
 	return q.withObject(func(v *store.Version, s span) error { return q.Store.Read(q.w, v.Segments, s.offset, s.length) })
 }
 
+// archived reports whether an object cannot be read before it is restored, which no object here is ("Understanding
+// archival storage classes" in the Amazon S3 User Guide).
+func archived(v *store.Version) bool {
+	return v.StorageClass == "GLACIER" || v.StorageClass == "DEEP_ARCHIVE"
+}
+
 // withObject responds with the head of an object, and then with what body writes.
 func (q *request) withObject(body func(v *store.Version, s span) error) error {
 	v, release, err := q.openObject()
@@ -97,11 +103,17 @@ func (q *request) respondHead(v *store.Version) (span, error) {
 	if err := q.readConditions(v, "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"); err != nil {
 		return span{}, err
 	}
+	if archived(v) && q.r.Method != http.MethodHead {
+		return span{}, errInvalidState.With("StorageClass", v.StorageClass)
+	}
 	s, err := q.span(v)
 	if err != nil {
 		return span{}, err
 	}
 	h.Set("Accept-Ranges", "bytes")
+	if !q.query.Has("versionId") {
+		q.showExpiration(v)
+	}
 	q.showAttributes(v)
 	for param, name := range overrides {
 		if value := q.param(param); value != "" {
@@ -164,7 +176,7 @@ func (q *request) readConditions(v *store.Version, match, none, since, unmodifie
 				return errNotModified
 			}
 		}
-		return errPrecondition.With("Condition", strings.ToLower(condition[:1])+condition[1:])
+		return errPrecondition.With("Condition", strings.Replace(condition, "X-Amz-Copy-Source", "x-amz-copy-source", 1))
 	}
 	m := q.header(match)
 	if m != "" && !matchesETag(m, v.ETag) {
@@ -213,7 +225,7 @@ func (q *request) span(v *store.Version) (span, error) {
 		}
 		return q.partSpan(v)
 	}
-	if ranged == "" {
+	if ranged == "" || !q.ifRange(v) {
 		return whole, nil
 	}
 	offset, length, ok, err := parseRange(ranged, v.Size)
@@ -225,6 +237,16 @@ func (q *request) span(v *store.Version) (span, error) {
 		s.sum = v.Checksum
 	}
 	return s, nil
+}
+
+// ifRange reports whether a range is of the object that the client has the rest of (RFC 9110, 13.1.5). The API Reference
+// does not name the header, which browsers send.
+func (q *request) ifRange(v *store.Version) bool {
+	want := q.header("If-Range")
+	if t, ok := httpTime(want); ok {
+		return v.Modified.UTC().Truncate(time.Second).Equal(t)
+	}
+	return want == "" || want == quote(v.ETag)
 }
 
 // rangedPart reads partNumber of a read, 0 when it is absent.

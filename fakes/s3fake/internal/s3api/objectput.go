@@ -114,11 +114,9 @@ func (q *request) putGuard(conditions func(*store.Version) error) func(store.Buc
 }
 
 func (q *request) showPut(v *store.Version) {
-	h := q.w.Header()
-	h.Set("Etag", quote(v.ETag))
-	if v.ID != store.NullVersion {
-		h.Set("X-Amz-Version-Id", v.ID)
-	}
+	q.w.Header().Set("Etag", quote(v.ETag))
+	q.madeHeader(v)
+	q.showExpiration(v)
 	q.showChecksum(v.Checksum)
 	q.showEncryption(v.Encryption)
 }
@@ -134,9 +132,9 @@ func (q *request) writeConditions() (func(*store.Version) error, error) {
 	case match == "" && none == "":
 		return nil, nil
 	case match != "" && none != "":
-		return nil, notImplemented("If-None-Match", "If-Match and If-None-Match cannot be combined on a write.")
+		return nil, errNotImplemented.With("Header", "If-None-Match")
 	case none != "" && none != "*":
-		return nil, notImplemented("If-None-Match", "Only \"*\" is supported on a write.")
+		return nil, errNotImplemented.With("Header", "If-None-Match")
 	}
 	return func(current *store.Version) error {
 		switch {

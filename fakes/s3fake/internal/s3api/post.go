@@ -79,6 +79,11 @@ func (q *request) authenticateForm() (*postform.Policy, error) {
 }
 
 func (q *request) storeForm(file *multipart.Part, policy *postform.Policy) error {
+	for name := range q.form {
+		if err := q.checkHeader(strings.ToLower(name)); err != nil {
+			return err
+		}
+	}
 	attrs, err := q.attributes()
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func (q *request) formTags() ([]store.Tag, error) {
 
 // respondForm redirects or responds with the status that the form asks for, 204 by default.
 func (q *request) respondForm(etag string) error {
-	location := "/" + q.bucket + "/" + q.key
+	location := q.location()
 	if to := q.form["success_action_redirect"]; to != "" {
 		sep := "?"
 		if strings.Contains(to, "?") {

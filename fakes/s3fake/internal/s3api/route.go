@@ -40,7 +40,7 @@ var subresources = []string{
 }
 
 // route finds the operation by method, kind of resource and sub-resource.
-func (q *request) route() (*operation, error) {
+func (q *request) route() *operation {
 	scope := "service"
 	switch {
 	case q.key != "":
@@ -56,43 +56,28 @@ func (q *request) route() (*operation, error) {
 		}
 	}
 	if op := q.special(scope, sub); op != nil {
-		return op, nil
+		return op
 	}
 	if op := q.operations[q.r.Method+" "+scope+" "+sub]; op != nil {
-		return op, nil
+		return op
 	}
-	unknown := &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(errMethodNotAllowed), signedOnly: true}
 	if q.unserved(scope, sub) {
-		unknown = unservedOperation(q.r.Method, scope, sub)
+		return unservedOperation(q.r.Method, scope, sub)
 	}
-	return unknown, nil
+	refusal := errMethodNotAllowed
+	switch {
+	case scope == "object" && sub == "versions":
+		refusal = invalidRequest("There is no such thing as the ?versions sub-resource for a key")
+	case scope == "object" && sub == "uploads":
+		refusal = invalidRequest("Key is not expected for the " + q.r.Method + " method ?uploads subresource")
+	}
+	return &operation{name: q.r.Method + " " + scope + "?" + sub, permissions: nothing, run: refuse(refusal), signedOnly: true}
 }
 
 // unserved reports whether a request is for an operation of S3 that is not served here.
 func (q *request) unserved(scope, sub string) bool {
 	return slices.Contains(unserved, sub) || (sub == "encryption" && scope == "object" && q.r.Method == http.MethodPut)
 }
-
-// unservedHeaders ask for something that is not served. To ignore one would be to do something else.
-func (q *request) unservedHeaders() error {
-	for name := range q.r.Header {
-		switch {
-		case strings.Contains(name, "Server-Side-Encryption-Customer-"):
-			return notImplemented(strings.ToLower(name), "SSE-C is not served by this fake.")
-		case slices.Contains(directoryHeaders, name):
-			return notImplemented(strings.ToLower(name), "This header is for directory buckets, which are not served by this fake.")
-		case name == "X-Amz-Server-Side-Encryption-Context":
-			return notImplemented(strings.ToLower(name), "Encryption contexts are not served by this fake.")
-		case name == "X-Amz-Bucket-Namespace" && q.header(name) != "global":
-			return notImplemented(strings.ToLower(name), "Only the global namespace of buckets is served by this fake.")
-		}
-	}
-	return nil
-}
-
-// directoryHeaders are supported for directory buckets only (Amazon S3 API Reference, PutObject, DeleteObject and
-// AbortMultipartUpload).
-var directoryHeaders = []string{"X-Amz-Write-Offset-Bytes", "X-Amz-If-Match-Last-Modified-Time", "X-Amz-If-Match-Size", "X-Amz-If-Match-Initiated-Time"}
 
 // unservedOperation returns NotImplemented to whoever is known, whether there is such a bucket or not.
 func unservedOperation(method, scope, sub string) *operation {

@@ -3,16 +3,12 @@
 package s3api
 
 import (
-	"cmp"
 	"encoding/xml"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
-	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/store"
 )
 
 // encryptionBody is ServerSideEncryptionConfiguration.
@@ -68,174 +64,6 @@ func (q *request) putEncryption() error {
 func (b encryptionBody) plain() encryptionBody {
 	b.XMLName = xml.Name{}
 	return b
-}
-
-// lifecycleBody is LifecycleConfiguration, as far as it is validated. The document itself is stored as it came.
-type lifecycleBody struct {
-	XMLName xml.Name        `xml:"LifecycleConfiguration"`
-	Rule    []lifecycleRule `xml:"Rule"`
-}
-
-type lifecycleRule struct {
-	ID         string    `xml:"ID"`
-	Status     string    `xml:"Status"`
-	Prefix     *string   `xml:"Prefix"`
-	Filter     *struct{} `xml:"Filter"`
-	Expiration *struct {
-		Days   *int    `xml:"Days"`
-		Date   *string `xml:"Date"`
-		Marker *bool   `xml:"ExpiredObjectDeleteMarker"`
-	} `xml:"Expiration"`
-	Transition []struct {
-		Days         *int    `xml:"Days"`
-		Date         *string `xml:"Date"`
-		StorageClass string  `xml:"StorageClass"`
-	} `xml:"Transition"`
-	Noncurrent *struct {
-		Days *int `xml:"NoncurrentDays"`
-	} `xml:"NoncurrentVersionExpiration"`
-	NoncurrentTransition []struct {
-		Days         *int   `xml:"NoncurrentDays"`
-		StorageClass string `xml:"StorageClass"`
-	} `xml:"NoncurrentVersionTransition"`
-	Abort *struct {
-		Days *int `xml:"DaysAfterInitiation"`
-	} `xml:"AbortIncompleteMultipartUpload"`
-}
-
-func (q *request) putLifecycle() error {
-	if err := q.requireChecksum(); err != nil {
-		return err
-	}
-	raw, err := q.readBody()
-	if err != nil {
-		return err
-	}
-	var body lifecycleBody
-	if err := parseXML(raw, &body); err != nil {
-		return err
-	}
-	if err := body.validate(); err != nil {
-		return err
-	}
-	smallest := cmp.Or(q.header(minimumHeader), "all_storage_classes_128K")
-	if smallest != "all_storage_classes_128K" && smallest != "varies_by_storage_class" {
-		return invalidRequest("Value for " + minimumHeader + " header is invalid.")
-	}
-	err = q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
-		b.Config[configLifecycle], b.Config[configMinimum] = raw, []byte(smallest)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	q.w.Header().Set(minimumHeader, smallest)
-	return q.status(http.StatusOK)
-}
-
-// minimumHeader says below which size objects are not moved to other storage classes. It is kept with the lifecycle and
-// returned, as clients wait for that.
-const minimumHeader = "X-Amz-Transition-Default-Minimum-Object-Size"
-
-func (q *request) getLifecycle() error {
-	raw := q.state.Config[configLifecycle]
-	if raw == nil {
-		return awserr.New(http.StatusNotFound, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist").With("BucketName", q.bucket)
-	}
-	q.w.Header().Set(minimumHeader, cmp.Or(string(q.state.Config[configMinimum]), "all_storage_classes_128K"))
-	return q.raw("application/xml", raw)
-}
-
-func (q *request) deleteLifecycle() error {
-	err := q.Store.UpdateBucket(q.bucket, func(b *store.Bucket) error {
-		delete(b.Config, configLifecycle)
-		delete(b.Config, configMinimum)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return q.status(http.StatusNoContent)
-}
-
-func (b lifecycleBody) validate() error {
-	if len(b.Rule) == 0 || len(b.Rule) > 1000 {
-		return errMalformedXML
-	}
-	seen := map[string]bool{}
-	for _, r := range b.Rule {
-		if r.ID != "" && seen[r.ID] {
-			return invalidArgument("ID", r.ID, "Rule ID must be unique. Found same ID for more than one rule")
-		}
-		seen[r.ID] = true
-		if err := r.validate(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r lifecycleRule) validate() error { //nolint:gocyclo // a list of independent checks
-	switch {
-	case r.Status != "Enabled" && r.Status != "Disabled":
-		return errMalformedXML
-	case len(r.ID) > 255:
-		return invalidArgument("ID", r.ID, "ID length should not exceed allowed limit of 255")
-	case r.Filter != nil && r.Prefix != nil, r.Filter == nil && r.Prefix == nil:
-		return errMalformedXML
-	case r.Expiration == nil && len(r.Transition) == 0 && r.Noncurrent == nil && len(r.NoncurrentTransition) == 0 && r.Abort == nil:
-		return invalidRequest("At least one action needs to be specified in a rule.")
-	}
-	if e := r.Expiration; e != nil {
-		if count(e.Days != nil, e.Date != nil, e.Marker != nil) != 1 {
-			return errMalformedXML
-		}
-		if e.Days != nil && *e.Days < 1 {
-			return invalidArgument("Days", itoa(*e.Days), "'Days' for Expiration action must be a positive integer")
-		}
-		if err := midnight(e.Date); err != nil {
-			return err
-		}
-	}
-	for _, t := range r.Transition {
-		if count(t.Days != nil, t.Date != nil) != 1 || !slices.Contains(storageClasses, t.StorageClass) {
-			return errMalformedXML
-		}
-		if err := midnight(t.Date); err != nil {
-			return err
-		}
-	}
-	if r.Noncurrent != nil && (r.Noncurrent.Days == nil || *r.Noncurrent.Days < 1) {
-		return invalidArgument("NoncurrentDays", "", "'NoncurrentDays' for NoncurrentVersionExpiration action must be a positive integer")
-	}
-	if r.Abort != nil && (r.Abort.Days == nil || *r.Abort.Days < 1) {
-		return invalidArgument("DaysAfterInitiation", "", "'DaysAfterInitiation' for AbortIncompleteMultipartUpload action must be a positive integer")
-	}
-	return nil
-}
-
-func count(set ...bool) int {
-	n := 0
-	for _, b := range set {
-		if b {
-			n++
-		}
-	}
-	return n
-}
-
-func midnight(date *string) error {
-	if date == nil {
-		return nil
-	}
-	t, err := time.Parse(time.RFC3339, *date)
-	if err != nil {
-		return errMalformedXML
-	}
-	if t.UTC() != t.UTC().Truncate(24*time.Hour) {
-		return invalidArgument("Date", *date, "'Date' must be at midnight GMT")
-	}
-	return nil
 }
 
 var storageClasses = []string{"STANDARD", "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER", "DEEP_ARCHIVE", "GLACIER_IR"}

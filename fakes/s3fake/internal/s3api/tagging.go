@@ -60,6 +60,14 @@ func (q *request) versionHeader(v *store.Version) {
 	}
 }
 
+// madeHeader names a version that the request has made. S3 names the IDs that it generates; the null version, which a bucket
+// with suspended versioning gets, has none ("x-amz-version-id" of PutObject in the API Reference).
+func (q *request) madeHeader(v *store.Version) {
+	if v.ID != store.NullVersion {
+		q.w.Header().Set("X-Amz-Version-Id", v.ID)
+	}
+}
+
 // marked refuses a delete marker, which has no tags and no lock.
 func (q *request) marked(v *store.Version) error {
 	if v.DeleteMarker {

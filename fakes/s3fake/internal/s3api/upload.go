@@ -37,9 +37,6 @@ func (q *request) receive(algorithm checksum.Algorithm) (received, error) {
 	if err != nil {
 		return received{}, err
 	}
-	if q.body.Size() < 0 {
-		return received{}, errNoLength
-	}
 	if q.body.Size() > maxPut {
 		return received{}, errTooLarge.With("ProposedSize", itoa(int(q.body.Size()))).With("MaxSizeAllowed", itoa(maxPut))
 	}

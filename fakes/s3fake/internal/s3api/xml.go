@@ -154,15 +154,14 @@ func (q *request) writeError(e *awserr.Error) {
 	}
 	h := q.w.Header()
 	maps.Copy(h, e.Header)
+	if e.Status == http.StatusNotModified { // with the ETag and the dates of the object (RFC 9110, 15.4.5)
+		q.w.WriteHeader(e.Status)
+		return
+	}
 	for _, name := range []string{"Etag", "Content-Length", "Accept-Ranges"} {
 		h.Del(name)
 	}
 	h.Set("Content-Type", "application/xml")
-	if e.Status == http.StatusNotModified {
-		h.Del("Content-Type")
-		q.w.WriteHeader(e.Status)
-		return
-	}
 	var b bytes.Buffer
 	b.WriteString(xml.Header + "<Error>")
 	for _, f := range append([]awserr.Field{{Name: "Code", Value: e.Code}, {Name: "Message", Value: e.Message}}, e.Fields...) {
@@ -178,6 +177,11 @@ func (q *request) writeError(e *awserr.Error) {
 	h.Set("Content-Length", strconv.Itoa(b.Len()))
 	q.w.WriteHeader(e.Status)
 	_, _ = q.w.Write(b.Bytes()) // the client is gone if this fails
+}
+
+// Malformed is the response to a request whose URL cannot be parsed.
+func Malformed() []byte {
+	return []byte(xml.Header + "<Error><Code>" + errInvalidURI.Code + "</Code><Message>Couldn't parse the specified URI.</Message></Error>")
 }
 
 // hostID is the second request ID of every response; one host needs one.

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+)
+
+// expiring is a lifecycle without an ID.
+const expiring = `<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><Status>Enabled</Status><Filter><And><Prefix>old/</Prefix>` +
+	`<Tag><Key>a</Key><Value>b</Value></Tag></And></Filter><Expiration><Days>3</Days></Expiration></Rule>` +
+	`<Rule><ID>stale parts</ID><Status>Enabled</Status><Prefix/><AbortIncompleteMultipartUpload><DaysAfterInitiation>7</DaysAfterInitiation></AbortIncompleteMultipartUpload></Rule></LifecycleConfiguration>`
+
+// TestResponses holds responses against what the Amazon S3 API Reference says of them, where a status and a code do not
+// tell.
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	put := func(path, headers, body string) operation {
+		return operation{method: http.MethodPut, path: path, headers: headers, body: body}
+	}
+	get := func(path, headers string) operation {
+		return operation{method: http.MethodGet, path: path, headers: headers}
+	}
+	head := func(path string) operation { return operation{method: http.MethodHead, path: path} }
+	rules := put("/docs?lifecycle", "", expiring)
+	suspended := put("/empty?versioning", "", `<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>`)
+	const copied = "X-Amz-Copy-Source: docs/k"
+	tests := map[string]struct {
+		before []operation
+		op     operation
+		status int
+		// header is "Name: value", a value that ends in * is a beginning; "!Name" must be absent.
+		header string
+		says   string
+	}{
+		"304 has the ETag":                        {nil, get("/docs/k", strings.Replace(known, "If-Match", "If-None-Match", 1)), 304, `Etag: "a9f0e61a137d86aa9db53465e0801612"`, ""},
+		"304 has the date":                        {nil, get("/docs/k", "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT\nIf-None-Match: *"), 304, "Last-Modified: *", ""},
+		"412 is no 304":                           {nil, get("/docs/k", "If-Match: other"), 412, "!Etag", "<Condition>If-Match</Condition>"},
+		"a range of what has not changed":         {nil, get("/docs/k", "Range: bytes=0-0\nIf-Range: \"a9f0e61a137d86aa9db53465e0801612\""), 206, "Content-Length: 1", "s"},
+		"a range of what has changed":             {nil, get("/docs/k", "Range: bytes=0-0\nIf-Range: \"other\""), 200, "Content-Length: 6", "second"},
+		"an archived object names its class":      {nil, get("/docs/frozen", ""), 403, "", "<StorageClass>GLACIER</StorageClass>"},
+		"a rule without an ID gets one":           {[]operation{rules}, get("/docs?lifecycle", ""), 200, "", `<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><ID>`},
+		"the expiration of a new object":          {[]operation{rules}, put("/docs/old/k", "X-Amz-Tagging: a=b", "x"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
+		"the expiration of an object":             {[]operation{rules, put("/docs/old/k", "X-Amz-Tagging: a=b", "x")}, head("/docs/old/k"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
+		"no expiration without the tag":           {[]operation{rules}, put("/docs/old/k", "", "x"), 200, "!X-Amz-Expiration", ""},
+		"no expiration elsewhere":                 {[]operation{rules}, put("/docs/new", "X-Amz-Tagging: a=b", "x"), 200, "!X-Amz-Expiration", ""},
+		"the end of an upload":                    {[]operation{rules}, operation{method: http.MethodPost, path: "/docs/new?uploads"}, 200, "X-Amz-Abort-Rule-Id: stale parts", ""},
+		"the encryption of a copied part":         {nil, put("/docs/sealed?partNumber=2&uploadId={sealed}", copied, ""), 200, "X-Amz-Server-Side-Encryption: aws:kms", ""},
+		"a wrong digest, in base64":               {nil, put("/docs/new", "Content-Md5: 1B2M2Y8AsgTpgAmY7PhCfg==", "x"), 400, "", "<ExpectedDigest>1B2M2Y8AsgTpgAmY7PhCfg==</ExpectedDigest><CalculatedDigest>ndTkYSaMgDT1yFZOFVxnpg==</CalculatedDigest>"},
+		"the versions of a key":                   {nil, get("/docs/k?versions", ""), 400, "", "<Code>InvalidRequest</Code><Message>There is no such thing as the ?versions sub-resource for a key</Message>"},
+		"the uploads of a key":                    {nil, get("/docs/k?uploads", ""), 400, "", "<Code>InvalidRequest</Code><Message>Key is not expected for the GET method ?uploads subresource</Message>"},
+		"a key that is not UTF-8":                 {nil, put("/docs/%ff", "", "x"), 400, "", "<Code>InvalidURI</Code>"},
+		"a source that is not UTF-8":              {nil, put("/docs/new", "X-Amz-Copy-Source: docs/%ff", ""), 400, "", "<Code>InvalidArgument</Code>"},
+		"an empty version of a source":            {nil, put("/docs/new", copied+"?versionId=", ""), 400, "", "Version id cannot be the empty string"},
+		"the null version of a new object":        {[]operation{suspended}, put("/empty/k", "", "x"), 200, "!X-Amz-Version-Id", ""},
+		"the null version of a copy":              {[]operation{suspended}, put("/empty/k", copied, ""), 200, "!X-Amz-Version-Id", ""},
+		"the version of a copy":                   {nil, put("/docs/new", copied, ""), 200, "X-Amz-Version-Id: *", ""},
+		"metadata in UTF-8, taken for ISO 8859-1": {[]operation{put("/docs/new", "X-Amz-Meta-A: \u00c4", "x")}, head("/docs/new"), 200, "x-amz-meta-a: =?UTF-8?B?w4PChA==?=", ""},
+		"metadata by RFC 2047":                    {[]operation{put("/docs/new", "X-Amz-Meta-A: =?UTF-8?Q?=C3=84?=", "x")}, head("/docs/new"), 200, "x-amz-meta-a: =?UTF-8?B?w4Q=?=", ""},
+		"metadata in ASCII":                       {[]operation{put("/docs/new", "X-Amz-Meta-A: a=b; c", "x")}, head("/docs/new"), 200, "x-amz-meta-a: a=b; c", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for _, op := range tc.before {
+				if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
+					t.Fatalf("%s %s: %d %s", op.method, op.path, got.Code, got.Body)
+				}
+			}
+			got := w.send(t, w.Root(), tc.op)
+			if got.Code != tc.status || !strings.Contains(got.Body.String(), tc.says) {
+				t.Errorf("%d %s, want %d with %q", got.Code, got.Body, tc.status, tc.says)
+			}
+			header, want, _ := strings.Cut(tc.header, ": ")
+			value := strings.Join(got.Header()[header], ",")
+			absent := strings.HasPrefix(header, "!")
+			if absent {
+				value = got.Header().Get(header[1:])
+			}
+			begin, open := strings.CutSuffix(want, "*")
+			if value != want && (!open || value == "" || !strings.HasPrefix(value, begin)) {
+				t.Errorf("%s is %q, want %q", header, value, want)
+			}
+		})
+	}
+}
+
+// TestMalformedRequests sends what no client's library sends.
+func TestMalformedRequests(t *testing.T) {
+	t.Parallel()
+	f := start(t, s3fake.Options{})
+	f.bucket(t, "docs")
+	signed := func(headers string) string {
+		req := signedRequest(t, f.URL(), aws.Credentials{AccessKeyID: f.Root().AccessKeyID, SecretAccessKey: f.Root().SecretAccessKey}, operation{method: http.MethodPut, path: "/docs/k"})
+		var b strings.Builder
+		b.WriteString("PUT /docs/k HTTP/1.1\r\nHost: " + req.Host + "\r\nConnection: close\r\n" + headers)
+		for name, values := range req.Header {
+			b.WriteString(name + ": " + values[0] + "\r\n")
+		}
+		return b.String() + "\r\n"
+	}
+	tests := map[string]struct {
+		request string
+		status  int
+		says    string
+	}{
+		"no length":                       {signed(""), 411, "<Code>MissingContentLength</Code>"},
+		"a length of 0":                   {signed("Content-Length: 0\r\n"), 200, ""},
+		"chunks":                          {signed("Transfer-Encoding: chunked\r\n") + "0\r\n\r\n", 501, "<Header>Transfer-Encoding</Header>"},
+		"a malformed escape in the query": {"GET /docs?prefix=%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400, "<Code>InvalidURI</Code>"},
+		"a malformed escape":              {"GET /docs/%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 400, "<Code>InvalidURI</Code>"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, body := exchange(t, strings.TrimPrefix(f.URL(), "http://"), tc.request)
+			if status != tc.status || !strings.Contains(body, tc.says) {
+				t.Errorf("%d %s, want %d with %q", status, body, tc.status, tc.says)
+			}
+		})
+	}
+}
+
+// exchange sends a request as it is and returns the response's status and body.
+func exchange(t *testing.T, address, request string) (int, string) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var b strings.Builder
+	if _, err := bufio.NewReader(resp.Body).WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, b.String()
+}
+
+// TestCreatingABucketAgain is an error in every region but one (BucketAlreadyOwnedByYou in CreateBucket of the Amazon S3
+// API Reference).
+func TestCreatingABucketAgain(t *testing.T) {
+	t.Parallel()
+	for region, want := range map[string]string{"us-east-1": "", "eu-central-1": "BucketAlreadyOwnedByYou"} {
+		f := start(t, s3fake.Options{Region: region})
+		f.bucket(t, "docs")
+		_, err := f.s3(f.Root()).CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("docs")})
+		if got := code(t, err); got != want {
+			t.Errorf("in %s: %q, want %q", region, got, want)
+		}
+	}
+}
+
+// TestKeysOfRoot has the root user manage his own access keys without a UserName (CreateAccessKey in the IAM API
+// Reference).
+func TestKeysOfRoot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	got := w.send(t, w.Root(), query("CreateAccessKey"))
+	w.learn(operation{}, got)
+	_, rest, _ := strings.Cut(got.Body.String(), "<SecretAccessKey>")
+	secret, _, _ := strings.Cut(rest, "<")
+	own := s3fake.Credentials{AccessKeyID: w.known["{key}"], SecretAccessKey: secret}
+	steps := []struct {
+		name   string
+		who    s3fake.Credentials
+		op     operation
+		status int
+		says   string
+	}{
+		{"a third key", w.Root(), query("CreateAccessKey"), 409, "LimitExceeded"},
+		{"the new key", own, operation{method: http.MethodGet, path: "/docs/k"}, 200, "second"},
+		{"its list", own, query("ListAccessKeys"), 200, w.Root().AccessKeyID},
+		{"who that is", own, query("GetCallerIdentity"), 200, ":root</Arn>"},
+		{"an end", w.Root(), query("UpdateAccessKey", "AccessKeyId={key}", "Status=Inactive"), 200, ""},
+		{"the inactive key", own, operation{method: http.MethodGet, path: "/docs/k"}, 403, "InvalidAccessKeyId"},
+		{"the deletion", w.Root(), query("DeleteAccessKey", "AccessKeyId={key}"), 200, ""},
+		{"the first key", w.Root(), query("DeleteAccessKey", "AccessKeyId="+w.Root().AccessKeyID), 501, "NotImplemented"},
+		{"no user of that name", w.Root(), query("ListUsers", "MaxItems=100"), 200, ""},
+	}
+	for _, s := range steps {
+		if got := w.send(t, s.who, s.op); got.Code != s.status || !strings.Contains(got.Body.String(), s.says) || strings.Contains(got.Body.String(), "root_account") {
+			t.Errorf("%s: %d %s, want %d with %q", s.name, got.Code, got.Body, s.status, s.says)
+		}
+	}
+}
+
+// TestManagedPoliciesOfAWS attaches policies that are AWS's own. Of those that the fake lacks it does not say that there
+// is none.
+func TestManagedPoliciesOfAWS(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := s3fake.Credentials{AccessKeyID: "AKIAPOWERUSER", SecretAccessKey: "secret"}
+	if err := w.ImportUser(s3fake.ImportedUser{Name: "power", Credentials: c}); err != nil {
+		t.Fatal(err)
+	}
+	const ofAWS = "PolicyArn=arn:aws:iam::aws:policy/"
+	steps := []struct {
+		who    s3fake.Credentials
+		op     operation
+		status int
+	}{
+		{w.Root(), query("AttachUserPolicy", "UserName=power", ofAWS+"PowerUserAccess"), 200},
+		{c, operation{method: http.MethodGet, path: "/docs/k"}, 200},
+		{c, query("ListUsers"), 403},
+		{w.Root(), query("AttachUserPolicy", "UserName=power", ofAWS+"AWSDenyAll"), 200},
+		{c, operation{method: http.MethodGet, path: "/docs/k"}, 403},
+		{w.Root(), query("AttachUserPolicy", "UserName=power", ofAWS+"AmazonEC2FullAccess"), 501},
+		{w.Root(), query("GetPolicy", ofAWS+"AmazonEC2FullAccess"), 501},
+		{w.Root(), query("PutUserPermissionsBoundary", "UserName=power", "PermissionsBoundary=arn:aws:iam::aws:policy/AmazonEC2FullAccess"), 501},
+		{w.Root(), query("GetPolicy", ofAWS+"ReadOnlyAccess"), 200},
+	}
+	for _, s := range steps {
+		if got := w.send(t, s.who, s.op); got.Code != s.status {
+			t.Errorf("%s %s: %d %s, want %d", s.op.path, s.op.body, got.Code, got.Body, s.status)
+		}
+	}
+}
