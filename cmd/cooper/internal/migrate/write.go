@@ -209,8 +209,8 @@ func (now *cluster) remove() step {
 			s.commands = append(s.commands, fmt.Sprintf(`kubectl %spatch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, namespace, qualified(resource), one.GetName()))
 		}
 	}
-	for _, resource := range now.oldCRDs {
-		s.commands = append(s.commands, fmt.Sprintf("kubectl delete crd %s.%s", resource, cosiapi.GroupName))
+	for _, resource := range now.oldCRDs { // one that waited for a finalizer is gone before its command is run
+		s.commands = append(s.commands, fmt.Sprintf("kubectl delete crd %s.%s --ignore-not-found", resource, cosiapi.GroupName))
 	}
 	s.done = len(now.oldCRDs) == 0
 	return s
