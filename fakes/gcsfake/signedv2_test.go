@@ -3,9 +3,17 @@
 package gcsfake_test
 
 import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -97,5 +105,46 @@ func TestURLsOfTheFormerProcess(t *testing.T) {
 				t.Errorf("%d %s %v, want %d with %q", resp.StatusCode, body, err, tc.status, tc.says)
 			}
 		})
+	}
+}
+
+// TestSubresourcesOfTheFormerProcess signs one and adds another, which selects the operation where it comes first.
+func TestSubresourcesOfTheFormerProcess(t *testing.T) {
+	t.Parallel()
+	f := start(t, gcsfake.Options{})
+	bucket := f.bucket(t, "data")
+	email, raw := f.account(t, "url-signer")
+	bind(t, bucket, "roles/storage.admin", "serviceAccount:"+email)
+	var file struct {
+		Private string `json:"private_key"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode([]byte(file.Private))
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expires := strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10)
+	sum := sha256.Sum256([]byte("GET\n\n\n" + expires + "\n/data?location"))
+	signature, err := rsa.SignPKCS1v15(nil, key.(*rsa.PrivateKey), crypto.SHA256, sum[:]) //nolint:forcetypeassert // the fake makes no others
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := "&" + url.Values{"GoogleAccessId": {email}, "Expires": {expires}, "Signature": {base64.StdEncoding.EncodeToString(signature)}}.Encode()
+	for asked, want := range map[string]int{"location": 200, "location&lifecycle": 403, "lifecycle": 403} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.URL()+"/data?"+asked+query, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("?%s is %d, want %d", asked, resp.StatusCode, want)
+		}
 	}
 }

@@ -65,14 +65,13 @@ func (c *Call) stringToSignV2(expires string) (string, error) {
 		}
 	}
 	slices.Sort(extensions)
-	var sub string
-	for _, name := range subresources {
-		switch {
-		case c.query.Get(name) != "":
-			return "", gcserr.Unimplemented.Say("This fake does not serve ?%s in URLs of the V2 signing process.", name)
-		case c.query.Has(name):
-			sub = "?" + name
+	resource := c.r.URL.EscapedPath()
+	// The first one selects the operation (routeXML), so it is the one that must be signed.
+	if i := slices.IndexFunc(subresources, c.query.Has); i >= 0 {
+		if c.query.Get(subresources[i]) != "" {
+			return "", gcserr.Unimplemented.Say("This fake does not serve ?%s in URLs of the V2 signing process.", subresources[i])
 		}
+		resource += "?" + subresources[i]
 	}
-	return strings.Join(append(append(lines, extensions...), c.r.URL.EscapedPath()+sub), "\n"), nil
+	return strings.Join(append(append(lines, extensions...), resource), "\n"), nil
 }
