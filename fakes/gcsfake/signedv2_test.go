@@ -122,13 +122,17 @@ func TestSubresourcesOfTheFormerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	block, _ := pem.Decode([]byte(file.Private))
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
+	key, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		t.Fatalf("the key is a %T", parsed)
+	}
 	expires := strconv.FormatInt(time.Now().Add(time.Minute).Unix(), 10)
 	sum := sha256.Sum256([]byte("GET\n\n\n" + expires + "\n/data?location"))
-	signature, err := rsa.SignPKCS1v15(nil, key.(*rsa.PrivateKey), crypto.SHA256, sum[:]) //nolint:forcetypeassert // the fake makes no others
+	signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
 	if err != nil {
 		t.Fatal(err)
 	}
