@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/system"
