@@ -25,7 +25,7 @@ import (
 // driver. They are bookkeeping and hold no credential.
 const (
 	// ownerAnnotation is the UID of the access that the Secret was made for.
-	ownerAnnotation = "cooper.dev/access-uid"
+	ownerAnnotation = cosiapi.AccessUIDAnnotation
 	// grantAnnotation is a digest of what the grant was asked for and of the
 	// driver's revision.
 	grantAnnotation = "cooper.dev/grant"
