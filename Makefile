@@ -36,6 +36,10 @@ up: ## run the whole system on this machine until Ctrl-C (CLOUDS=all runs Azure 
 bin/cooper:
 	@go run ./hack/controlplane -cooper $@ -tags "$(TAGS)"
 
+.PHONY: bin/kubectl-cosi
+bin/kubectl-cosi:
+	@go build -o $@ ./cmd/kubectl-cosi
+
 .PHONY: bin/helm
 bin/helm:
 	@mkdir -p bin && ln -sf "$$(bash hack/helm.sh)" $@

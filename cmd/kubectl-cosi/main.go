@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,12 +20,18 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/doctor"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/drivers"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/explain"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/status"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/version"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	cobra.EnableCommandSorting = false // the order is that of subcommands
 	apiserver.LogTo(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	code := run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	stop()
@@ -34,6 +41,10 @@ func main() {
 // subcommands make the verbs of kubectl cosi, in the order of the help.
 func subcommands() []func(*plugin.Plugin) *cobra.Command {
 	return []func(*plugin.Plugin) *cobra.Command{
+		status.New,
+		drivers.New,
+		doctor.New,
+		explain.New,
 		version.New,
 	}
 }
@@ -51,7 +62,9 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		exit = &plugin.ExitError{Code: serve.ExitError, Err: err}
 	}
 	if exit.Err != nil {
-		fmt.Fprintln(streams.ErrOut, "error:", exit.Err)
+		for line := range strings.SplitSeq(exit.Err.Error(), "\n") { // a name or a message may hold anything
+			fmt.Fprintln(streams.ErrOut, "error:", tree.Plain(line))
+		}
 	}
 	return exit.Code
 }
@@ -72,7 +85,6 @@ func command(streams genericiooptions.IOStreams) *cobra.Command {
 		return plugin.Usagef("%w: see %s --help", err, c.CommandPath())
 	})
 	p := plugin.New(root, streams)
-	cobra.EnableCommandSorting = false
 	for _, make := range subcommands() {
 		root.AddCommand(make(p))
 	}

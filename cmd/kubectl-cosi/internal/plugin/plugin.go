@@ -7,6 +7,7 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -31,6 +32,9 @@ type Plugin struct {
 func New(root *cobra.Command, streams genericiooptions.IOStreams) *Plugin {
 	p := &Plugin{IOStreams: streams, Flags: genericclioptions.NewConfigFlags(true)}
 	p.Flags.AddFlags(root.PersistentFlags())
+	// Thirty flags of kubectl under each subcommand would hide its own.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}",
+		"  Those of kubectl, such as --namespace and --context: "+root.CommandPath()+" --help lists them", 1))
 	return p
 }
 
