@@ -24,6 +24,7 @@ import (
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -202,6 +203,7 @@ func TestWhatIsWrong(t *testing.T) {
 // TestDoctor has a control plane of its own, on which all is well, and then is not.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
+	fulltest.Only(t, "a control plane of its own; TestWhatIsWrong runs doctor, too")
 	env := testenv.Start(t, testenv.Options{Private: true})
 	s := newSample(t, env)
 	s.provision()

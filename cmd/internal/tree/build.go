@@ -82,6 +82,9 @@ func (b builder) claim(key client.ObjectKey, withAccesses bool) *Node {
 	driver := b.classDriver(claim)
 	if name := bucketName(claim); name != "" {
 		bucket := b.bucket(name)
+		if n.State == Waiting && bucket.Status == notFound { // the claim says that it is waited for
+			bucket.State, bucket.Do = Waiting, ""
+		}
 		n.Children = append(n.Children, bucket)
 		if known := b.Buckets[name]; known != nil {
 			bucket.Children, driver = append(bucket.Children, b.driver(known.Spec.DriverName, sidecarHasSeen(known.Status.Conditions))), ""
@@ -150,6 +153,11 @@ func (b builder) accessRoot(key client.ObjectKey) *Node {
 	if class := b.AccessClasses[access.Spec.BucketAccessClassName]; driver == "" && class != nil {
 		driver = class.Spec.DriverName
 	}
+	Walk(n.Children, func(c *Node) {
+		if c.Kind == KindDriver && c.Name == driver { // a Bucket shows it already
+			driver = ""
+		}
+	})
 	if driver != "" {
 		n.Children = append(n.Children, b.driver(driver, sidecarHasSeen(access.Status.Conditions)))
 	}
@@ -194,8 +202,8 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 		secret := b.Secrets[key]
 		if secret == nil {
 			n := b.absent(KindSecret, key, "")
-			if n.State == Failed { // its access says what to do
-				n.State, n.Status = Waiting, "Missing"
+			if n.Status == notFound { // its access says what to do
+				n.State = Waiting
 			}
 			nodes = append(nodes, n)
 			continue
@@ -204,7 +212,7 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 		switch {
 		case secret.Owner != access.UID:
 			n.State, n.Status = Failed, "Taken"
-			n.Message, n.Do = "It belongs to somebody else and not to this BucketAccess.", "Delete it if nobody needs it, or create the BucketAccess again with another accessSecretName."
+			n.Message = "It belongs to somebody else and not to this BucketAccess."
 		case len(secret.Keys) == 0:
 			n.State, n.Status = Waiting, "Empty"
 		}
@@ -214,6 +222,9 @@ func (b builder) secrets(access *cosiapi.BucketAccess) []*Node {
 	return nodes
 }
 
+// notFound is the status of an object that does not exist.
+const notFound = "NotFound"
+
 // absent stands for an object that does not exist, or that the user may not read.
 func (b builder) absent(kind string, key client.ObjectKey, do string) *Node {
 	n := &Node{Kind: kind, Namespace: key.Namespace, Name: key.Name}
@@ -221,6 +232,6 @@ func (b builder) absent(kind string, key client.ObjectKey, do string) *Node {
 		n.State, n.Status, n.Message = Unknown, "Unreadable", why
 		return n
 	}
-	n.State, n.Status, n.Message, n.Do = Failed, "NotFound", "It does not exist.", do
+	n.State, n.Status, n.Message, n.Do = Failed, notFound, "It does not exist.", do
 	return n
 }

@@ -91,6 +91,23 @@ func TestStateOfAnObject(t *testing.T) {
 	}
 }
 
+// TestABucketThatIsAwaited is one that an administrator has not imported yet, and one that was lost.
+func TestABucketThatIsAwaited(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[conditions.Reason]tree.State{conditions.WaitingForBucket: tree.Waiting, conditions.BucketMissing: tree.Failed} {
+		status := unknown
+		if want == tree.Failed {
+			status = no
+		}
+		claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}, Spec: cosiapi.BucketClaimSpec{ExistingBucketName: "photos"}}
+		claim.Status.Conditions = []metav1.Condition{condition(provisioned, status, reason)}
+		nodes := tree.Build(&tree.Objects{Claims: map[client.ObjectKey]*cosiapi.BucketClaim{client.ObjectKeyFromObject(claim): claim}})
+		if bucket := nodes[0].Children[0]; bucket.State != want || bucket.Status != "NotFound" {
+			t.Errorf("%s: want a Bucket that is %s and NotFound, got %+v", reason, want, bucket)
+		}
+	}
+}
+
 func TestHolder(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)

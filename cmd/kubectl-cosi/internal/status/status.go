@@ -64,7 +64,7 @@ func New(p *plugin.Plugin) *cobra.Command {
 		Short: "Show how far claims and accesses are, what is wrong and what to do",
 		Long: "Show how far claims and accesses are, with all that hangs on them, what is wrong and what to do.\n\n" +
 			"It exits with 0 if everything that it shows is provisioned, with 3 if something is waiting and with 4 if\n" +
-			"something failed. What you may not read it says, and goes on.",
+			"something failed. What you may not read it says, and goes on; if it is what you named, it exits with 1.",
 		Example:           example,
 		RunE:              func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
 		ValidArgsFunction: o.complete,
