@@ -36,9 +36,9 @@ func reasonsPage(root string) (string, error) {
 		kind         reasons.Kind
 		title, about string
 	}{
-		{reasons.Condition, "Conditions", "of BucketClaims, Buckets and BucketAccesses, as `kubectl describe` and `kubectl cosi status -o wide` show them."},
-		{reasons.Event, "Events", "on the same objects. Those on a Bucket are repeated on its BucketClaim."},
-		{reasons.Code, "Codes of drivers", "in the messages of ProvisionFailed and DeprovisionFailed, such as `DriverCreateBucket failed with PermissionDenied`."},
+		{reasons.Condition, "Conditions", "Those of BucketClaims, Buckets and BucketAccesses, as `kubectl describe` and `kubectl cosi status -o wide` show them."},
+		{reasons.Event, "Events", "Those on the same objects. What is on a Bucket is repeated on its BucketClaim."},
+		{reasons.Code, "Codes of drivers", "Those in the messages of ProvisionFailed and DeprovisionFailed, such as `DriverCreateBucket failed with PermissionDenied`."},
 	} {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n\n| reason | what happened | why | what to do |\n|---|---|---|---|\n", section.title, section.about)
 		for _, text := range reasons.All() {

@@ -28,7 +28,7 @@ func ofController() map[conditions.Reason]explained {
 		conditions.WaitingForBucket: {
 			"The Bucket does not exist or is not provisioned yet.",
 			"The driver is at work. For a claim with existingBucketName, an administrator has not created the Bucket.",
-			"Nothing if it passes within a minute. If it lasts, the condition ProvisionFailed says why; an administrator must import a Bucket that does not exist.",
+			"Nothing if it passes within a minute. If it lasts, the condition ProvisionFailed says why. A Bucket that is to be imported an administrator must create.",
 		},
 		conditions.WaitingForBucketAccess: {
 			"The object is being deleted and waits for BucketAccesses that use it.",
@@ -43,7 +43,7 @@ func ofController() map[conditions.Reason]explained {
 		conditions.ClassRejected: {
 			"The class forbids what the object asks for.",
 			"The driver or the parameters of the class do not fit what was asked for.",
-			"Choose another class: " + remake,
+			"Choose another class. " + remake,
 		},
 		conditions.BucketMissing: {
 			"The Bucket that the BucketClaim is bound to does not exist any more.",
@@ -120,7 +120,7 @@ func ofSidecar() map[conditions.Reason]explained {
 		conditions.Terminal: {
 			"The driver refused, and repeating the call would not help.",
 			"A parameter of the class is wrong, the name is taken, or the backend forbids it. The message has the words of the driver.",
-			"Do what the message says: it is mostly for an administrator to correct the class, and for you to delete the object and create it again. COSI tries again when object or driver change.",
+			"Do what the message says. Mostly an administrator must correct the class; then delete the object and create it again.",
 		},
 		conditions.RPCSucceeded: {
 			"The last call of that kind succeeded.", "All is in order.", nothing,
