@@ -41,9 +41,9 @@ func ofController() map[conditions.Reason]explained {
 			"An administrator must see to the driver that the message names: kubectl cosi drivers shows its sidecar.",
 		},
 		conditions.ClassRejected: {
-			"The class forbids what the object asks for.",
-			"The driver or the parameters of the class do not fit what was asked for.",
-			"Choose another class. " + remake,
+			"The class does not make a valid Bucket.",
+			"It was stored under the rules of another version or project, and a field of it breaks those of Buckets.",
+			"An administrator must delete the class and create it again with valid fields. COSI goes on by itself then.",
 		},
 		conditions.BucketMissing: {
 			"The Bucket that the BucketClaim is bound to does not exist any more.",
