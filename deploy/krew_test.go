@@ -56,11 +56,11 @@ func TestKrewManifest(t *testing.T) {
 		t.Error("it has no platform")
 	}
 	for _, p := range plugin.Spec.Platforms {
-		os, arch := p.Selector.MatchLabels["os"], p.Selector.MatchLabels["arch"]
-		if want := "DOWNLOADS/kubectl-cosi-" + os + "-" + arch + ".tar.gz"; p.URI != want || os == "" || arch == "" {
+		system, arch := p.Selector.MatchLabels["os"], p.Selector.MatchLabels["arch"]
+		if want := "DOWNLOADS/kubectl-cosi-" + system + "-" + arch + ".tar.gz"; p.URI != want || system == "" || arch == "" {
 			t.Errorf("uri: want %s, got %s", want, p.URI)
 		}
-		if want := "SHA256_" + strings.ToUpper(os+"_"+arch); p.SHA256 != want {
+		if want := "SHA256_" + strings.ToUpper(system+"_"+arch); p.SHA256 != want {
 			t.Errorf("sha256: want %s, got %s", want, p.SHA256)
 		}
 		if p.Bin != "kubectl-cosi" {

@@ -31,14 +31,13 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	cobra.EnableCommandSorting = false // the order is that of subcommands
 	apiserver.LogTo(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	code := run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
-// subcommands make the verbs of kubectl cosi, in the order of the help.
+// subcommands make the verbs of kubectl cosi; the help sorts them.
 func subcommands() []func(*plugin.Plugin) *cobra.Command {
 	return []func(*plugin.Plugin) *cobra.Command{
 		status.New,
@@ -85,8 +84,8 @@ func command(streams genericiooptions.IOStreams) *cobra.Command {
 		return plugin.Usagef("%w: see %s --help", err, c.CommandPath())
 	})
 	p := plugin.New(root, streams)
-	for _, make := range subcommands() {
-		root.AddCommand(make(p))
+	for _, subcommand := range subcommands() {
+		root.AddCommand(subcommand(p))
 	}
 	return root
 }
