@@ -51,6 +51,11 @@ const (
 	// credential; each new value asks for one rotation. It is not in the KEP.
 	RotateAnnotation = "cooper.dev/rotate"
 
+	// DeliveredRotationAnnotation is set on an access Secret by the sidecar: the
+	// value of RotateAnnotation that the credential in it was made for. It is not
+	// in the KEP.
+	DeliveredRotationAnnotation = "cooper.dev/delivered-rotation"
+
 	// ConfirmReleaseAnnotation is set on a Bucket by an administrator who
 	// agrees that it is released although its BucketClaim is gone without a
 	// trace. Only the Bucket's metadata.uid counts as its value, so that a

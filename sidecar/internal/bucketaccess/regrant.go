@@ -31,9 +31,6 @@ const (
 	grantAnnotation = "cooper.dev/grant"
 	// dataAnnotation is a digest of the data as it was delivered.
 	dataAnnotation = "cooper.dev/data"
-	// deliveredAnnotation is the value of the rotate annotation that the data was
-	// delivered for.
-	deliveredAnnotation = "cooper.dev/delivered-rotation"
 	// renewAnnotation is when a credential that expires is asked for again,
 	// RFC 3339.
 	renewAnnotation = "cooper.dev/renew-at"
@@ -101,7 +98,7 @@ func digest(v any) string {
 // bookkeeping returns the annotations of a Secret that is delivered now.
 func bookkeeping(o order, data map[string][]byte, now time.Time) map[string]string {
 	notes := map[string]string{
-		grantAnnotation: o.digest, dataAnnotation: dataDigest(data), deliveredAnnotation: o.request.GetRotation(), renewAnnotation: "",
+		grantAnnotation: o.digest, dataAnnotation: dataDigest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
 	}
 	if expiry, ok := secretkeys.Expiry(data); ok {
 		notes[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
@@ -160,7 +157,7 @@ func ungranted(a *cosiapi.BucketAccess) (why string) {
 // clock want it granted again, of all accesses at once.
 func works(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, now time.Time) bool {
 	return ungranted(a) == "" && !slices.ContainsFunc(secrets, func(s *corev1.Secret) bool {
-		return s.Annotations[deliveredAnnotation] != o.request.GetRotation() || stale(s, s.Annotations[grantAnnotation], now) != ""
+		return s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation() || stale(s, s.Annotations[grantAnnotation], now) != ""
 	})
 }
 
