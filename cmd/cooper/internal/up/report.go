@@ -16,7 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
 // report prints what runs and how to use it, for a person and for other commands.
