@@ -21,10 +21,14 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/adopt"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/doctor"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/drivers"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/env"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/explain"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/probe"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/rotate"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/status"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/version"
 )
@@ -41,6 +45,10 @@ func main() {
 func subcommands() []func(*plugin.Plugin) *cobra.Command {
 	return []func(*plugin.Plugin) *cobra.Command{
 		status.New,
+		env.New,
+		probe.New,
+		rotate.New,
+		adopt.New,
 		drivers.New,
 		doctor.New,
 		explain.New,
