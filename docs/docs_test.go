@@ -99,6 +99,9 @@ func runPage(t *testing.T, page string) {
 	needs(t, blocks, "node", "--version")
 	needs(t, blocks, "python3", "-c", "import boto3")
 	needs(t, blocks, "radosgw", "--version")
+	needs(t, blocks, "rclone", "version")
+	needs(t, blocks, "s3cmd", "--version")
+	needs(t, blocks, "restic", "version")
 	script := filepath.Join(t.TempDir(), "page.sh")
 	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
 		t.Fatal(err)
@@ -107,7 +110,9 @@ func runPage(t *testing.T, page string) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Dir = root
 	// A system of its own, beside one that the developer may be running.
-	cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
+	// What the developer has set for AWS is not for the pages.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
+	cmd.Env = append(cmd.Env, "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
 		"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
