@@ -26,6 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/explain"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/status"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/ui"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/version"
 )
 
@@ -45,6 +46,7 @@ func subcommands() []func(*plugin.Plugin) *cobra.Command {
 		drivers.New,
 		doctor.New,
 		explain.New,
+		ui.New,
 		version.New,
 	}
 }
