@@ -58,6 +58,8 @@ func newData(t *testing.T) string {
 // upProcess is a `cooper up` that runs.
 type upProcess struct {
 	data string
+	// page is the address of the page that shows the flow, with its token.
+	page string
 	// temporary is what the process has in place of /tmp: a killed one leaves
 	// something there.
 	temporary string
@@ -90,16 +92,17 @@ func startUpIn(t *testing.T, data string, options ...string) *upProcess {
 	}
 	t.Cleanup(func() { _ = up.command.Process.Kill() })
 	lines := bufio.NewScanner(stdout)
-	ready := false
-	for !ready && lines.Scan() {
-		ready = strings.HasPrefix(lines.Text(), "Cooper is up")
+	for up.page == "" && lines.Scan() { // what is printed of the page comes after "Cooper is up"
+		if name, address, ok := strings.Cut(lines.Text(), " "); ok && name == "page" {
+			up.page = strings.TrimSpace(address)
+		}
 	}
 	go func() {
 		for lines.Scan() { // what else it prints is not of interest, but must be read
 		}
 		up.ended <- up.command.Wait()
 	}()
-	if !ready {
+	if up.page == "" {
 		t.Fatalf("cooper up ended before it was up: %v\n%s", <-up.ended, up.stderr)
 	}
 	return up

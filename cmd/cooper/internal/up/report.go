@@ -56,6 +56,7 @@ func (r *running) print(documents []sample.Document, variables map[string]string
 		fmt.Fprintf(table, "%s\t%s\n", s.name, s.url)
 		fmt.Fprintf(table, "driver %s\t%s\n", s.driver.Name, r.system.Endpoint(s.driver.Name))
 	}
+	fmt.Fprintf(table, "page\t%s\n", r.pageURL)
 	fmt.Fprintf(table, "logs\t%s\n", r.options.Dir.Log())
 	for _, d := range documents {
 		if kind := d.Object.GetKind(); kind == "BucketClaim" || kind == "BucketAccess" {
