@@ -15,6 +15,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -162,6 +163,30 @@ func works(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, now time.
 	return ungranted(a) == "" && !slices.ContainsFunc(secrets, func(s *corev1.Secret) bool {
 		return s.Annotations[deliveredAnnotation] != o.request.GetRotation() || stale(s, s.Annotations[grantAnnotation], now) != ""
 	})
+}
+
+// occasion returns what the metric says of why an access is granted again; it is empty for the first time.
+func occasion(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, why string, now time.Time) string {
+	switch {
+	case !provisioned(a):
+		return ""
+	case why == intervalPassed:
+		return metrics.RegrantInterval
+	case slices.ContainsFunc(secrets, func(s *corev1.Secret) bool { return renewable(s, now) }):
+		return metrics.RegrantExpiry
+	case works(a, secrets, o, now):
+		return metrics.RegrantDriver
+	case slices.ContainsFunc(secrets, func(s *corev1.Secret) bool { return s.Annotations[deliveredAnnotation] != o.request.GetRotation() }):
+		return metrics.RegrantRotation
+	default:
+		return metrics.RegrantRepair
+	}
+}
+
+// renewable reports whether the credential in a Secret is to be renewed by now.
+func renewable(s *corev1.Secret, now time.Time) bool {
+	at, ok := renewalOf(s)
+	return ok && !now.Before(at)
 }
 
 // stale returns why a Secret must be written again; empty means that it need not.
