@@ -12,6 +12,7 @@ TESTFLAGS ?=
 export TESTFLAGS
 CLOUDS ?= s3
 ARGS ?=
+VERSION ?=
 FAKESARGS ?=
 FUZZTIME ?= 60s
 FUZZ ?= .
@@ -67,6 +68,10 @@ images: ## build the container images from scratch, without a registry (ARGS=-ta
 .PHONY: store-images
 store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, without a registry (ARGS=-only=...)
 	@go run ./hack/images -stores $(ARGS)
+
+.PHONY: release
+release: ## make the files of a release from the commit that is checked out, below dist/ (VERSION=v0.1.0)
+	@umask 022; go run ./hack/release -version '$(VERSION)'
 
 .PHONY: node
 node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, with the images of Cooper (as root; ARGS= goes to hack/node)
