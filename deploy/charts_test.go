@@ -68,6 +68,16 @@ func render(t *testing.T, chart, namespace string, args ...string) objects {
 	return parse(t, out)
 }
 
+// TestChartsRefuseOlderKubernetes renders for the last patch of the minor version before the oldest.
+func TestChartsRefuseOlderKubernetes(t *testing.T) {
+	t.Parallel()
+	for _, chart := range []string{"cosi-controller", "cosi-driver"} {
+		if _, err := helm(t, "template", chart, "charts/"+chart, "--kube-version", "v1.31.99"); err == nil || !strings.Contains(err.Error(), "incompatible with Kubernetes") {
+			t.Errorf("%s: got %v, want a refusal", chart, err)
+		}
+	}
+}
+
 // kustomize renders what kubectl apply -k applies.
 func kustomize(t *testing.T, directory string) objects {
 	t.Helper()

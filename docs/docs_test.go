@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // root is the repository, seen from this directory.
@@ -301,6 +302,38 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 		alone := regexp.MustCompile(name).FindAllString(placed.ReplaceAllString(text, ""), -1)
 		if strings.HasSuffix(page, "threat-model.md") && len(alone) > 0 {
 			t.Errorf("%s: say where these tests are: %q", page, alone)
+		}
+	}
+}
+
+// TestCompatibility sees that each line of the page names the test that holds it, and that the oldest and the newest
+// Kubernetes of the page are those of the charts, of the tests and of our modules.
+func TestCompatibility(t *testing.T) {
+	t.Parallel()
+	text := read(t, "docs/reference/compatibility.md")
+	for line := range strings.Lines(text) {
+		held := regexp.MustCompile(`Test\w+ in [\w/-]+ \|$`).MatchString(strings.TrimSpace(line))
+		if strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "|---") && !strings.HasSuffix(line, "| held by |\n") && !held {
+			t.Errorf("no test holds %s", line)
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^\| (1\.\d+)( and older)? \|`).FindAllStringSubmatch(text, -1)
+	module := regexp.MustCompile(`(?m)^\tk8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(read(t, "go.mod"))
+	oldest, _, _ := strings.Cut(strings.TrimPrefix(binaries.Oldest, "v1."), ".")
+	minor, err := strconv.Atoi(oldest)
+	if err != nil || module == nil {
+		t.Fatalf("%v, %q", err, module)
+	}
+	var got []string
+	for _, row := range rows {
+		got = append(got, row[1])
+	}
+	if diff := cmp.Diff([]string{fmt.Sprintf("1.%d", minor-1), "1." + oldest, "1." + module[1]}, got); diff != "" {
+		t.Errorf("minor versions of Kubernetes (-want +got):\n%s", diff)
+	}
+	for _, chart := range pages(t, "deploy/charts/*/Chart.yaml") {
+		if want := `kubeVersion: ">=1.` + oldest + `.0-0"`; !strings.Contains(read(t, chart), want) {
+			t.Errorf("%s has no %s", chart, want)
 		}
 	}
 }
