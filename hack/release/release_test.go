@@ -61,6 +61,7 @@ func TestRefusals(t *testing.T) {
 		"a version with build metadata":  {version: "v0.3.0+dirty", want: "without build metadata"},
 		"a version that leaves dist":     {version: "v0.3.0/../../x", want: "is no version"},
 		"a version that is a flag":       {version: "--upload-pack=x", want: "is no version"},
+		"a version of another module":    {version: "v2.0.0", want: "from v2 on the module path"},
 		"a tag of another commit":        {version: "v0.1.0", want: "v0.1.0 is the tag of commit"},
 		"a version before its last":      {version: "v0.1.1", want: "v0.2.0-rc.1, which is part of"},
 		"a file that is not committed":   {version: "v0.3.0", prepare: write("new"), want: "?? new"},
@@ -157,7 +158,7 @@ func TestVersionsAndChangesOfTheAPI(t *testing.T) {
 }
 
 // version is one that no tag of ours comes after.
-const version = "v1000.0.0"
+const version = "v1.1000.0"
 
 // thisTree commits the sources as they are, on no branch, and checks them out.
 func thisTree(t *testing.T) string {

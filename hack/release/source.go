@@ -32,8 +32,12 @@ func (s source) git(ctx context.Context, args ...string) (string, error) {
 
 // look sees whether what is checked out can become the version.
 func look(ctx context.Context, checkout, version string) (source, error) {
-	if parsed, err := utilversion.ParseSemantic(version); err != nil || "v"+parsed.String() != version || parsed.BuildMetadata() != "" {
+	parsed, err := utilversion.ParseSemantic(version)
+	if err != nil || "v"+parsed.String() != version || parsed.BuildMetadata() != "" {
 		return source{}, fmt.Errorf("VERSION=%q is no version: write VERSION=v0.1.0, or VERSION=v0.1.0-rc.1, as https://semver.org has it, with a v and without build metadata", version)
+	}
+	if parsed.Major() > 1 {
+		return source{}, fmt.Errorf("%s is not a version of this module for Go: from v2 on the module path in go.mod and all imports end in the major version", version)
 	}
 	s := source{directory: checkout}
 	for into, args := range map[*string][]string{&s.directory: {"rev-parse", "--show-toplevel"}, &s.commit: {"rev-parse", "HEAD"}} {
