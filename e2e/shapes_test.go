@@ -34,7 +34,7 @@ func inProcess(t *testing.T) *world {
 	azure := faketest.Start(t, azurefake.New, azurefake.Options{})
 	gcs := faketest.Start(t, gcsfake.New, gcsfake.Options{})
 	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{
-		served(containers.S3DriverName, s3Driver(t, s3)), served(containers.AzureDriverName, azureDriver(t, azure)), served(containers.GCSDriverName, gcsDriver(t, gcs)),
+		served(containers.S3DriverName, s3Driver(t, s3, credstore.NewMemory())), served(containers.AzureDriverName, azureDriver(t, azure)), served(containers.GCSDriverName, gcsDriver(t, gcs)),
 	}})
 	return &world{client: s.Client(), namespace: s.Namespace, gcs: gcs.URL(), restart: func(t *testing.T, part string, c cloud) {
 		t.Helper()
@@ -81,7 +81,7 @@ func served(name string, driver driverkit.Driver) system.Driver {
 	}}
 }
 
-func s3Driver(t *testing.T, store containers.S3) driverkit.Driver {
+func s3Driver(t *testing.T, store containers.S3, credentials credstore.Store) driverkit.Driver {
 	t.Helper()
 	root := store.Root()
 	driver, err := s3driver.New(s3driver.Options{
@@ -89,7 +89,7 @@ func s3Driver(t *testing.T, store containers.S3) driverkit.Driver {
 			Type: s3driver.TypeAWS, Endpoint: store.URL(), Region: store.Region(),
 			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
 		}}},
-		Credentials: credstore.NewMemory(),
+		Credentials: credentials,
 	})
 	if err != nil {
 		t.Fatal(err)
