@@ -118,7 +118,7 @@ func TestChangelog(t *testing.T) {
 			if err := r.writeChangelog(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			got, err := os.ReadFile(filepath.Join(r.files, "CHANGELOG.md"))
+			got, err := os.ReadFile(filepath.Join(r.files, "CHANGELOG"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestRelease(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(made, sumsFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := publish(filepath.Join(again.dist, version), made); err == nil || !strings.Contains(err.Error(), "differs in CHANGELOG.md, ") {
+	if err := publish(filepath.Join(again.dist, version), made); err == nil || !strings.Contains(err.Error(), "differs in CHANGELOG, ") {
 		t.Errorf("over another release: %v", err)
 	}
 }

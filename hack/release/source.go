@@ -184,5 +184,5 @@ func (r *release) writeChangelog(ctx context.Context) error {
 	for _, place := range slices.Sorted(maps.Keys(places)) {
 		fmt.Fprintf(page, "\n## %s\n\n%s", markdown(place), strings.Join(places[place], ""))
 	}
-	return r.write("CHANGELOG.md", page.String())
+	return r.write("CHANGELOG", page.String())
 }
