@@ -36,7 +36,7 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 	}
 	defer os.RemoveAll(dir)
 	files := filepath.Join(dir, "files")
-	if err := i.layOut(ctx, files, o.arch); err != nil {
+	if err := i.layOut(ctx, files, o.arch, o.progress); err != nil {
 		return err
 	}
 	archive := filepath.Join(dir, "image.tar")
@@ -61,7 +61,7 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 		return err
 	}
 	if _, err := docker(ctx, "image", "rm", before[0]); err != nil {
-		progress(fmt.Sprintf("the image that was called %s before stays: %v", name, err))
+		o.progress.Say("the image that was called %s before stays: %v", name, err)
 	}
 	return nil
 }

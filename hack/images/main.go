@@ -23,16 +23,19 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 )
 
-// options are what the flags came to.
+// options are what the flags came to, and who is told how far it is.
 type options struct {
 	repository, tag, arch, only, archives string
 	stores, client, stage                 bool
+	progress                              *gobuild.Progress
 }
 
 func main() {
-	var o options
+	o := options{progress: gobuild.NewProgress(os.Stderr)}
 	flag.BoolVar(&o.stores, "stores", false, "build the images of stores that others make")
 	flag.StringVar(&o.repository, "repository", "", `what the names of the images begin with (default "cooper", "cooper-stores" of stores)`)
 	flag.StringVar(&o.tag, "tag", "dev", "tag of the images")
@@ -58,7 +61,7 @@ func (o options) run(ctx context.Context) error {
 	}
 	if o.stage {
 		for _, i := range wanted {
-			if err := i.layOut(ctx, filepath.Join("dist", "images", i.name), o.arch); err != nil {
+			if err := i.layOut(ctx, filepath.Join("dist", "images", i.name), o.arch, o.progress); err != nil {
 				return fmt.Errorf("image %s: %w", i.name, err)
 			}
 		}

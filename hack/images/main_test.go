@@ -51,14 +51,14 @@ func TestArchive(t *testing.T) {
 	t.Parallel()
 	made := image{
 		name: "made", state: []string{"var/data"}, config: ocispec.ImageConfig{Entrypoint: []string{"/program"}},
-		lay: func(_ context.Context, root, arch string) error {
-			return errors.Join(os.WriteFile(filepath.Join(root, "program"), []byte(arch), 0o600), os.Symlink("program", filepath.Join(root, "link")))
+		lay: func(_ context.Context, to place) error {
+			return errors.Join(os.WriteFile(filepath.Join(to.root, "program"), []byte(to.arch), 0o600), os.Symlink("program", filepath.Join(to.root, "link")))
 		},
 	}
 	write := func() []byte {
 		dir := t.TempDir()
 		files := filepath.Join(dir, "files")
-		if err := made.layOut(t.Context(), files, "arm64"); err != nil {
+		if err := made.layOut(t.Context(), files, "arm64", nil); err != nil {
 			t.Fatal(err)
 		}
 		archive := filepath.Join(dir, "made.tar")
