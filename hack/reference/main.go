@@ -77,6 +77,7 @@ func programs() [][]string {
 		{"cooper", "check"},
 		{"cooper", "control-plane"},
 		{"cooper", "migrate"},
+		{"cooper", "new", "driver"},
 		{"cooper", "fakes", "s3"},
 		{"cooper", "fakes", "azure"},
 		{"cooper", "fakes", "gcs"},
