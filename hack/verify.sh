@@ -49,6 +49,7 @@ formatted() {
 check generated generated
 check gofmt formatted
 check vet go vet ./...
+check macOS go run ./hack/crosscheck darwin/arm64 # compiles, though no test runs there
 check golangci-lint bash hack/lint.sh
 check 'go mod tidy' go mod tidy -diff
 # Licences that put no condition on the whole program, of what the commands are linked with. The tool knows the standard

@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/orphantest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
 
@@ -74,17 +76,24 @@ func startUp(t *testing.T) *upProcess {
 // startUpIn starts `cooper up` and returns when it reports that it is up.
 func startUpIn(t *testing.T, data string, options ...string) *upProcess {
 	t.Helper()
+	return startUpOf(t, program(t), os.Environ(), data, options...)
+}
+
+// startUpOf does that with a copy of the program, in an environment.
+func startUpOf(t *testing.T, program string, environment []string, data string, options ...string) *upProcess {
+	t.Helper()
 	up := &upProcess{
 		data: data, temporary: tempdirtest.Short(t),
-		command: exec.Command(program(t), append([]string{"up", "--data", data}, options...)...), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
+		command: exec.Command(program, append([]string{"up", "--data", data}, options...)...), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
 	}
-	up.command.Env = append(os.Environ(), "TMPDIR="+up.temporary)
+	up.command.Env = append(slices.Clone(environment), "TMPDIR="+up.temporary)
 	stdout, err := up.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	up.command.Stderr = up.stderr
-	up.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	up.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	orphantest.Bind(up.command)
 	if err := up.command.Start(); err != nil {
 		t.Fatal(err)
 	}
