@@ -60,6 +60,10 @@ lint: ## run golangci-lint (ARGS=--fix repairs what it can)
 generate: ## write generated files again, except the pages that long tests write (CONTRIBUTING.md lists those)
 	@go generate ./...
 
+.PHONY: site
+site: ## make a site of the documentation in dist/site, which can be searched without a network
+	@bash hack/site.sh
+
 .PHONY: images
 images: ## build the container images from scratch, without a registry (ARGS=-tag=...)
 	@go run ./hack/images $(ARGS)
