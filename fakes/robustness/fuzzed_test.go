@@ -50,7 +50,7 @@ func (f *running) fuzz(t *testing.T, seed uint64, n int, statuses map[int]int) {
 	var mu sync.Mutex
 	for worker := range workers {
 		all.Go(func() {
-			random := mutator{rand.New(rand.NewPCG(seed, uint64(worker))), f.requests} //nolint:gosec // a test that can be repeated
+			random := mutator{rand.New(rand.NewPCG(seed, uint64(worker))), f.requests}
 			for range n / workers {
 				r := random.request()
 				resp, body, err := f.send(r, nil)
@@ -87,7 +87,7 @@ func (m mutator) request() request {
 			r = m.change(r)
 		}
 		path := strings.NewReplacer("{session}", "/s", "{upload}", "u").Replace(r.path)
-		if _, err := http.NewRequest(r.method, "http://h"+path, http.NoBody); err == nil && strings.HasPrefix(path, "/") { //nolint:noctx // it is not sent
+		if _, err := http.NewRequest(r.method, "http://h"+path, http.NoBody); err == nil && strings.HasPrefix(path, "/") {
 			return r
 		}
 	}

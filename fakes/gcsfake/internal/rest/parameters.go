@@ -37,7 +37,8 @@ const listed = `
 	storage.managedFolders.list         @every pageSize~ pageToken~ prefix~
 
 	storage.objects.insert  @every @gens contentEncoding kmsKeyName name predefinedAcl! projection~ uploadType upload_id @Object .crc32c .md5Hash .name
-	storage.objects.list    @every delimiter endOffset filter! includeFoldersAsPrefixes~ includeTrailingDelimiter matchGlob maxResults pageToken prefix projection~ softDeleted startOffset versions
+	storage.objects.list    @every delimiter endOffset filter! includeFoldersAsPrefixes~ includeTrailingDelimiter matchGlob maxResults pageToken prefix projection~ softDeleted startOffset
+		versions
 	storage.objects.get     @every @gens generation projection~ softDeleted
 	storage.objects.patch   @every @gens generation overrideUnlockedRetention predefinedAcl! projection~ @Object
 	storage.objects.update  @every @gens generation overrideUnlockedRetention predefinedAcl! projection~ @Object
@@ -46,7 +47,8 @@ const listed = `
 	storage.objects.move    @every @gens @source projection~
 	storage.objects.copy    @every @gens @source destinationKmsKeyName destinationPredefinedAcl! projection~ sourceGeneration @Object
 	storage.objects.rewrite @every @gens @source destinationKmsKeyName destinationPredefinedAcl! maxBytesRewrittenPerCall projection~ rewriteToken sourceGeneration @Object
-	storage.objects.compose @every destinationPredefinedAcl! ifGenerationMatch ifMetagenerationMatch kmsKeyName .deleteSourceObjects .destination.@Object .kind- .sourceObjects.generation .sourceObjects.name .sourceObjects.objectPreconditions.ifGenerationMatch
+	storage.objects.compose @every destinationPredefinedAcl! ifGenerationMatch ifMetagenerationMatch kmsKeyName .deleteSourceObjects .destination.@Object .kind- .sourceObjects.generation
+		.sourceObjects.name .sourceObjects.objectPreconditions.ifGenerationMatch
 
 	storage.projects.serviceAccount.get @every
 	storage.projects.hmacKeys.create    @every serviceAccountEmail
@@ -97,11 +99,15 @@ const listed = `
 	@Role    .description .includedPermissions .name- .stage .title
 
 	@Bucket .acl! .defaultObjectAcl! .autoclass.enabled~ .autoclass.terminalStorageClass~ .autoclass.terminalStorageClassUpdateTime- .autoclass.toggleTime- .cors~ .customPlacementConfig~
-		.defaultEventBasedHold .encryption.defaultKmsKeyName~ .etag- .generation- .hardDeleteTime- .iamConfiguration .id- .kind- .labels .lifecycle~ .location~ .locationType- .logging~ .metageneration- .name-
-		.objectRetention- .owner- .projectNumber- .retentionPolicy .rpo~ .satisfiesPZI- .satisfiesPZS- .selfLink- .softDeletePolicy.effectiveTime- .softDeletePolicy.retentionDurationSeconds .softDeleteTime-
+		.defaultEventBasedHold .encryption.defaultKmsKeyName~ .etag- .generation- .hardDeleteTime- .iamConfiguration .id- .kind- .labels .lifecycle~ .location~ .locationType- .logging~
+		.metageneration- .name-
+		.objectRetention- .owner- .projectNumber- .retentionPolicy .rpo~ .satisfiesPZI- .satisfiesPZS- .selfLink- .softDeletePolicy.effectiveTime- .softDeletePolicy.retentionDurationSeconds
+		.softDeleteTime-
 		.storageClass~ .timeCreated- .updated- .versioning.enabled .website~
-	@Object .acl! .bucket- .cacheControl .componentCount- .contentDisposition .contentEncoding .contentLanguage .contentType .contexts! .crc32c- .customTime .customerEncryption- .etag- .eventBasedHold .generation-
-		.hardDeleteTime- .id- .kind- .kmsKeyName~ .md5Hash- .mediaLink- .metadata .metageneration- .name- .owner- .retention.mode .retention.retainUntilTime .retentionExpirationTime- .selfLink- .size- .softDeleteTime-
+	@Object .acl! .bucket- .cacheControl .componentCount- .contentDisposition .contentEncoding .contentLanguage .contentType .contexts! .crc32c- .customTime .customerEncryption- .etag-
+		.eventBasedHold .generation-
+		.hardDeleteTime- .id- .kind- .kmsKeyName~ .md5Hash- .mediaLink- .metadata .metageneration- .name- .owner- .retention.mode .retention.retainUntilTime .retentionExpirationTime-
+		.selfLink- .size- .softDeleteTime-
 		.storageClass~ .temporaryHold .timeCreated- .timeDeleted- .timeFinalized- .timeStorageClassUpdated- .updated-
 `
 
