@@ -132,9 +132,9 @@ func TestPostLocation(t *testing.T) {
 	t.Parallel()
 	w, writer, _ := postWorld(t)
 	rec := httptest.NewRecorder()
-	w.ServeHTTP(rec, form(t, writer, `["starts-with","$key",""],{"success_action_status":"201"}`, map[string]string{"key": "up/ä b+c?", "success_action_status": "201"}, "hello"))
+	w.ServeHTTP(rec, form(t, writer, `["starts-with","$key",""],{"success_action_status":"201"}`, map[string]string{"key": "up/a b+c?", "success_action_status": "201"}, "hello"))
 	location := rec.Header().Get("Location")
-	if !strings.HasPrefix(location, "http://") || !strings.HasSuffix(location, "/up/%C3%A4%20b%2Bc%3F") || !strings.Contains(rec.Body.String(), "<Location>"+location+"</Location>") {
+	if !strings.HasPrefix(location, "http://") || !strings.HasSuffix(location, "/up/a%20b%2Bc%3F") || !strings.Contains(rec.Body.String(), "<Location>"+location+"</Location>") {
 		t.Errorf("the object is said to be at %q: %d %s", location, rec.Code, rec.Body)
 	}
 	if rec.Header().Get("X-Amz-Version-Id") == "" {
