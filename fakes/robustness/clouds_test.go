@@ -45,6 +45,8 @@ type fake struct {
 	// requests have something of every kind, for the fuzzer; uploads take a body; object is where the one that is read is.
 	requests, uploads []request
 	object            request
+	// controls put control characters where headers are made of.
+	controls []request
 	// unready says that a response of 500 or more is one of the service's.
 	unready func(status int, body string) bool
 }
@@ -88,6 +90,10 @@ func s3(t *testing.T) *fake {
 			{method: "PUT", path: "/kept/m?partNumber=1&uploadId={upload}"},
 		},
 		object: request{method: "PUT", path: "/kept/large"},
+		controls: []request{
+			{method: "GET", path: "/kept/o?response-content-type=a%00b%0d%0ac"},
+			{method: "GET", path: "/kept/o?response-content-disposition=%7f"},
+		},
 		unready: func(status int, body string) bool {
 			return status == http.StatusNotImplemented && (body == "" || strings.Contains(body, "NotImplemented"))
 		},
@@ -163,7 +169,11 @@ func azure(t *testing.T) *fake {
 			{method: "PUT", path: account + "/kept/o?comp=block&blockid=YQ%3D%3D", headers: version},
 			{method: "PUT", path: account + "/kept/log?comp=appendblock", headers: version},
 		},
-		object:  request{method: "PUT", path: account + "/kept/large", headers: version + block},
+		object: request{method: "PUT", path: account + "/kept/large", headers: version + block},
+		controls: []request{
+			{method: "PUT", path: account + "/kept?restype=container&comp=acl", headers: version, body: "<SignedIdentifiers>\x00</SignedIdentifiers>"},
+			{method: "GET", path: account + "/kept/o?rsct=a%00b", headers: version},
+		},
 		unready: func(status int, _ string) bool { return status == http.StatusNotImplemented },
 	}
 	f.requests = append([]request{
@@ -225,6 +235,11 @@ func gcs(t *testing.T) *fake {
 			{method: "PUT", path: "/kept/m?partNumber=1&uploadId={upload}"},
 		},
 		object: request{method: "PUT", path: "/kept/large"},
+		controls: []request{
+			{method: "PATCH", path: bucket + "/o/o", body: `{"contentType":"a\u0000b\r\nc","metadata":{"k":"\u0001"}}`},
+			{method: "GET", path: bucket + "/o/o?alt=media"},
+			{method: "GET", path: "/kept/o?response-content-type=%00"},
+		},
 		unready: func(status int, body string) bool {
 			return status == http.StatusServiceUnavailable && strings.Contains(body, "begins after the bytes")
 		},

@@ -165,6 +165,18 @@ func TestAbortedUploads(t *testing.T) { //nolint:paralleltest // it counts gorou
 	})
 }
 
+// TestControlCharacters sends what would make headers that no client can read.
+func TestControlCharacters(t *testing.T) { //nolint:paralleltest // see TestAbortedUploads
+	run(t, 0, func(t *testing.T, f *running) {
+		t.Helper()
+		for _, r := range f.controls {
+			if _, _, err := f.send(r, nil); err != nil {
+				t.Errorf("%s %s: %v", r.method, r.path, err)
+			}
+		}
+	})
+}
+
 // TestSlowClients has clients that send a byte now and then, and clients that do not read: each is ended, and nobody else
 // waits for them.
 func TestSlowClients(t *testing.T) { //nolint:paralleltest // see TestAbortedUploads

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -32,16 +33,16 @@ func impatient(handler http.Handler, patience time.Duration) http.Handler {
 type pace struct {
 	patience time.Duration
 	set      func(time.Time) error
-	begun    time.Time
+	since    time.Time
 	bytes    int
 }
 
 // before sets the time by which the next bytes must have gone.
 func (p *pace) before() {
-	if p.begun.IsZero() || p.bytes >= step {
-		p.begun, p.bytes = time.Now(), 0
+	if p.since.IsZero() || p.bytes >= step {
+		p.since, p.bytes = time.Now(), 0
 	}
-	_ = p.set(p.begun.Add(p.patience)) // who has no deadlines is not ended
+	_ = p.set(p.since.Add(p.patience)) // who has no deadlines is not ended
 }
 
 // patientBody is a body that must keep its pace.
@@ -75,10 +76,30 @@ func (b *patientBody) leave() {
 type patientWriter struct {
 	http.ResponseWriter
 	pace
+
+	begun bool
+}
+
+// WriteHeader implements http.ResponseWriter. What a client has sent in a URL or a document comes back in headers: as net/http
+// does with line ends, the other control characters, with which no client could read the response, become spaces.
+func (w *patientWriter) WriteHeader(status int) {
+	w.begun = true
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	for _, values := range w.Header() {
+		for i, value := range values {
+			if strings.ContainsFunc(value, control) {
+				values[i] = strings.Join(strings.FieldsFunc(value, control), " ")
+			}
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (w *patientWriter) Write(p []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
 	w.before()
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += n
