@@ -113,8 +113,8 @@ func sealRows() map[string]behaviour {
 	}
 }
 
-// secondaryRows follow "Authorize with Shared Key", "Get Blob Service Stats" and "Common REST API error codes": "Write
-// operations to the secondary location are not allowed."
+// secondaryRows follow "Authorize with Shared Key", "Get Blob Service Stats" and "Common REST API error codes", where writes
+// to the secondary location are not allowed.
 func secondaryRows() map[string]behaviour {
 	there := []request{put("b", "hello")}
 	away := func(call request) request {

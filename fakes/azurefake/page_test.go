@@ -59,18 +59,16 @@ func pageOf(all []described, found map[string]probed) string {
 	var text strings.Builder
 	text.WriteString("| operation of azblob | served | refused | different |\n|---|---|---|---|\n")
 	for _, d := range all {
-		served, refused := "", ""
-		if p := found[d.name]; p.refusal != "" {
-			refused = "all of it: " + p.refusal
-		} else {
-			served, refused = columns(d, p)
-		}
+		served, refused := columns(d, found[d.name])
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", d.name, served, refused, different[d.name])
 	}
 	return text.String()
 }
 
 func columns(d described, p probed) (served, refused string) {
+	if p.refusal != "" {
+		return "", "all of it: " + p.refusal
+	}
 	var has, hasNot, more []string
 	for _, name := range slices.Sorted(maps.Keys(p.verdicts)) {
 		_, inQuery := d.query[name]

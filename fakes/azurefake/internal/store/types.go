@@ -119,9 +119,9 @@ func (e *Entry) at(now time.Time) *Entry {
 	if e.Current == nil || e.Current.Rehydration == nil || now.Before(e.Current.Rehydration.Ends) {
 		return e
 	}
-	next, blob := *e, *e.Current
-	blob.Tier, blob.TierChanged, blob.Rehydration = blob.Rehydration.Tier, blob.Rehydration.Ends, nil
-	next.Current = &blob
+	next, current := *e, *e.Current
+	current.Tier, current.TierChanged, current.Rehydration = current.Rehydration.Tier, current.Rehydration.Ends, nil
+	next.Current = &current
 	return &next
 }
 
