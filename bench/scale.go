@@ -65,17 +65,25 @@ func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 		grows.columns = append(grows.columns, column{fmt.Sprintf("creation of %d", created.pairs), created.figures()}, beside)
 		made = n
 	}
-	if rests.columns, err = s.restarts(ctx); err != nil {
-		return []table{grows, rests}, err
+	if o.idle > 0 {
+		if rests.columns, err = s.restarts(ctx); err != nil {
+			return []table{grows, rests}, err
+		}
+		idle, err := s.idle(ctx, o.idle)
+		if err != nil {
+			return []table{grows, rests}, err
+		}
+		rests.columns = append(rests.columns, idle)
 	}
-	idle, err := s.idle(ctx, o.idle)
+	going, err := s.namespaceGoes(ctx, namespaces[0], pairs)
 	if err != nil {
 		return []table{grows, rests}, err
 	}
-	rests.columns = append(rests.columns, idle)
-	goes, err := s.namespaceGoes(ctx, namespaces[0], pairs)
-	grows.columns = append(grows.columns, goes)
-	return []table{grows, rests}, err
+	grows.columns = append(grows.columns, going)
+	if o.idle == 0 {
+		return []table{grows}, nil
+	}
+	return []table{grows, rests}, nil
 }
 
 // compared is what pairs take in comparison.
