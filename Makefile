@@ -12,6 +12,7 @@ TESTFLAGS ?=
 export TESTFLAGS
 CLOUDS ?= s3
 ARGS ?=
+VERSION ?=
 FAKESARGS ?=
 FUZZTIME ?= 60s
 FUZZ ?= .
@@ -35,6 +36,10 @@ up: ## run the whole system on this machine until Ctrl-C (CLOUDS=all runs Azure 
 .PHONY: bin/cooper
 bin/cooper:
 	@go run ./hack/controlplane -cooper $@ -tags "$(TAGS)"
+
+.PHONY: bin/kubectl-cosi
+bin/kubectl-cosi:
+	@go build -o $@ ./cmd/kubectl-cosi
 
 .PHONY: bin/helm
 bin/helm:
@@ -60,6 +65,10 @@ lint: ## run golangci-lint (ARGS=--fix repairs what it can)
 generate: ## write generated files again, except the pages that long tests write (CONTRIBUTING.md lists those)
 	@go generate ./...
 
+.PHONY: site
+site: ## make a site of the documentation in dist/site, which can be searched without a network
+	@bash hack/site.sh
+
 .PHONY: images
 images: ## build the container images from scratch, without a registry (ARGS=-tag=...)
 	@go run ./hack/images $(ARGS)
@@ -67,6 +76,10 @@ images: ## build the container images from scratch, without a registry (ARGS=-ta
 .PHONY: store-images
 store-images: ## build images of MinIO, versitygw, fake-gcs-server and Azurite, without a registry (ARGS=-only=...)
 	@go run ./hack/images -stores $(ARGS)
+
+.PHONY: release
+release: ## make the files of a release from the commit that is checked out, below dist/ (VERSION=v0.1.0)
+	@umask 022; go run ./hack/release -version '$(VERSION)'
 
 .PHONY: node
 node: ## run a Kubernetes cluster with one node on this machine until Ctrl-C, with the images of Cooper (as root; ARGS= goes to hack/node)

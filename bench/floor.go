@@ -72,8 +72,8 @@ type floorPair struct {
 	seen *sightings
 }
 
-func newFloorPair(name string) *floorPair {
-	meta := metav1.ObjectMeta{Namespace: floorNamespace, Name: name}
+func newFloorPair(namespace, name string) *floorPair {
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	s3 := []cosiapi.Protocol{cosiapi.ProtocolS3}
 	return &floorPair{
 		claim: &cosiapi.BucketClaim{ObjectMeta: meta, Spec: cosiapi.BucketClaimSpec{BucketClassName: "floor", Protocols: s3}},
@@ -81,7 +81,7 @@ func newFloorPair(name string) *floorPair {
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: cosiapi.BucketSpec{
 				DriverName: floorGroup, DeletionPolicy: cosiapi.DeletionPolicyDelete, Protocols: s3,
-				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: floorNamespace, Name: name},
+				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: name},
 			},
 		},
 		access: &cosiapi.BucketAccess{
@@ -94,7 +94,7 @@ func newFloorPair(name string) *floorPair {
 				}},
 			},
 		},
-		secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: floorNamespace, Name: name, Finalizers: []string{cosiapi.ProtectionFinalizer}}},
+		secret: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Finalizers: []string{cosiapi.ProtectionFinalizer}}},
 	}
 }
 

@@ -69,7 +69,7 @@ func (o *settings) flags() {
 	flag.IntVar(&o.scale, "scale", 0, "measure what so many pairs of two drivers cost that are there: idle, at a restart, and for one more")
 	flag.IntVar(&o.namespaces, "namespaces", 1, "with -scale, in so many namespaces")
 	flag.IntVar(&o.classes, "large-classes", 0, "with -scale, of so many classes with 64 KiB of parameters")
-	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, how long nothing happens; with -noise, how long the claims that fail have to slow down, and are watched then")
+	flag.DurationVar(&o.idle, "idle", 10*time.Minute, "with -scale, how long nothing happens, 0 for neither that nor restarts; with -noise, how long the claims that fail have to slow down, and are watched then")
 	flag.IntVar(&o.noise, "noise", 0, "measure single pairs beside calls that hang, so many claims that fail, and a watch that reconnects every second")
 	flag.StringVar(&o.serve, "serve-driver", "", "serve a driver that keeps all in memory at this socket, and do nothing else")
 	flag.StringVar(&o.name, "driver-name", "", "the name of that driver")

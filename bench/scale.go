@@ -12,9 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 )
@@ -67,17 +65,25 @@ func (o *settings) atScale(ctx context.Context, s *system) ([]table, error) {
 		grows.columns = append(grows.columns, column{fmt.Sprintf("creation of %d", created.pairs), created.figures()}, beside)
 		made = n
 	}
-	if rests.columns, err = s.restarts(ctx); err != nil {
-		return []table{grows, rests}, err
+	if o.idle > 0 {
+		if rests.columns, err = s.restarts(ctx); err != nil {
+			return []table{grows, rests}, err
+		}
+		idle, err := s.idle(ctx, o.idle)
+		if err != nil {
+			return []table{grows, rests}, err
+		}
+		rests.columns = append(rests.columns, idle)
 	}
-	idle, err := s.idle(ctx, o.idle)
+	going, err := s.namespaceGoes(ctx, namespaces[0], pairs)
 	if err != nil {
 		return []table{grows, rests}, err
 	}
-	rests.columns = append(rests.columns, idle)
-	goes, err := s.namespaceGoes(ctx, namespaces[0], pairs)
-	grows.columns = append(grows.columns, goes)
-	return []table{grows, rests}, err
+	grows.columns = append(grows.columns, going)
+	if o.idle == 0 {
+		return []table{grows}, nil
+	}
+	return []table{grows, rests}, nil
 }
 
 // compared is what pairs take in comparison.
@@ -183,48 +189,4 @@ func (s *system) idle(ctx context.Context, span time.Duration) (column, error) {
 		figures = append(figures, figure{role + ", % of a core", 100 * m.used[role].cpu.Seconds() / span.Seconds()})
 	}
 	return column{name: fmt.Sprintf("%v idle", span), figures: figures}, nil
-}
-
-// namespaceGoes deletes a namespace with all its pairs.
-func (s *system) namespaceGoes(ctx context.Context, name string, of []pair) (column, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	goes := &phase{move: deletion}
-	err := s.measured(ctx, &goes.meter, func() error {
-		seen, err := s.observe(ctx)
-		if err != nil {
-			return err
-		}
-		began := time.Now()
-		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := s.client.Delete(ctx, object); err != nil {
-			return fmt.Errorf("delete the namespace %s: %w", name, err)
-		}
-		for _, p := range of {
-			if p.namespace != name {
-				continue
-			}
-			goes.pairs++
-			for _, k := range []kind{access, claim} {
-				when, err := seen.await(ctx, sighting{fact: gone, kind: k, of: p})
-				if err != nil {
-					return err
-				}
-				goes.timing.took(k, when.Sub(began))
-			}
-		}
-		err = controlplane.Until(ctx, func(ctx context.Context) error {
-			if err := s.client.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("the namespace %s is still there: %w", name, err)
-			}
-			return nil
-		})
-		goes.timing.done = time.Since(began)
-		return err
-	})
-	figures := goes.figures()
-	for _, role := range slices.Sorted(maps.Keys(goes.used)) {
-		figures = append(figures, figure{role + ", MiB more than before", mebibytes(goes.used[role].grown)})
-	}
-	return column{name: fmt.Sprintf("deletion of a namespace of %d", goes.pairs), figures: figures}, err
 }

@@ -24,6 +24,7 @@ type fact string
 
 const (
 	ready fact = "ready"
+	goes  fact = "being deleted" // of the floor
 	gone  fact = "gone"
 )
 
@@ -59,11 +60,15 @@ func (s *system) observe(ctx context.Context) (*sightings, error) {
 
 // observeFloor does the same with the objects of the floor; each version of one is a fact.
 func (s *system) observeFloor(ctx context.Context) (*sightings, error) {
+	return s.watch(ctx, floorKinds(), func(_ kind, object *unstructured.Unstructured) fact { return fact(object.GetResourceVersion()) })
+}
+
+func floorKinds() map[kind]schema.GroupVersionKind {
 	kinds := map[kind]schema.GroupVersionKind{}
 	for k, name := range map[kind]string{claim: "BucketClaim", access: "BucketAccess", bucket: "Bucket"} {
 		kinds[k] = schema.GroupVersionKind{Group: floorGroup, Version: cosiapi.Version, Kind: name}
 	}
-	return s.watch(ctx, kinds, func(_ kind, object *unstructured.Unstructured) fact { return fact(object.GetResourceVersion()) })
+	return kinds
 }
 
 // watch notes what states say of the objects of some kinds; an empty fact is none.

@@ -73,7 +73,7 @@ func (s *system) run(ctx context.Context, of step) ([]*phase, error) {
 		s.made += len(pairs)
 		floor := make([]*floorPair, len(pairs))
 		for i, p := range pairs {
-			floor[i] = newFloorPair(p.name)
+			floor[i] = newFloorPair(floorNamespace, p.name)
 		}
 		for _, p := range phases {
 			err := s.measured(ctx, &p.meter, func() error {
@@ -113,7 +113,7 @@ func (s *system) watchedFloor(ctx context.Context, pairs []pair) (timing, error)
 	}
 	floor := make([]*floorPair, len(pairs))
 	for i, p := range pairs {
-		floor[i] = newFloorPair(p.name + "-watched")
+		floor[i] = newFloorPair(floorNamespace, p.name+"-watched")
 		floor[i].seen = seen
 	}
 	took, err := s.floor(ctx, creation, floor, true)

@@ -104,6 +104,9 @@ func Add(mgr ctrl.Manager, o Options) error {
 	if err := accesses.Watch(mgr, o.partName("bucketaccess")); err != nil {
 		return fmt.Errorf("controller: add the reconciler of BucketAccesses: %w", err)
 	}
+	if err := metrics.NewObjects(o.Registerer, inventory(mgr, o.Scope)); err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
 	return nil
 }
 

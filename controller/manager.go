@@ -21,7 +21,7 @@ import (
 
 // LeaseName is the Lease by which the instances of the Controller elect the
 // one that works (KEP-1979, "COSI Architecture").
-const LeaseName = "cosi-controller"
+const LeaseName = cosiapi.ControllerLeaseName
 
 // ManagerOptions say how the process around a Controller runs.
 type ManagerOptions struct {

@@ -68,6 +68,16 @@ func render(t *testing.T, chart, namespace string, args ...string) objects {
 	return parse(t, out)
 }
 
+// TestChartsRefuseOlderKubernetes renders for the last patch of the minor version before the oldest.
+func TestChartsRefuseOlderKubernetes(t *testing.T) {
+	t.Parallel()
+	for _, chart := range []string{"cosi-controller", "cosi-driver"} {
+		if _, err := helm(t, "template", chart, "charts/"+chart, "--kube-version", "v1.31.99"); err == nil || !strings.Contains(err.Error(), "incompatible with Kubernetes") {
+			t.Errorf("%s: got %v, want a refusal", chart, err)
+		}
+	}
+}
+
 // kustomize renders what kubectl apply -k applies.
 func kustomize(t *testing.T, directory string) objects {
 	t.Helper()
@@ -154,6 +164,22 @@ func TestChartsAreWhatKustomizeIs(t *testing.T) {
 	}
 }
 
+// TestMonitoringOfTheChartIsThatOfKustomize compares what both install only where somebody asks for it.
+func TestMonitoringOfTheChartIsThatOfKustomize(t *testing.T) {
+	t.Parallel()
+	kustomized := kustomize(t, "monitoring")
+	chart := render(t, "cosi-controller", "cosi-system", "--set", "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true")
+	for key := range chart {
+		if kustomized[key] == nil {
+			delete(chart, key) // which TestChartsAreWhatKustomizeIs compares
+		}
+	}
+	if len(kustomized) != 2 {
+		t.Errorf("want rules and a dashboard, got %d objects", len(kustomized))
+	}
+	same(t, kustomized, chart)
+}
+
 func same(t *testing.T, kustomized, chart objects) {
 	t.Helper()
 	for key := range kustomized {
@@ -203,7 +229,9 @@ func plain(t *testing.T, all objects) objects {
 		case "ConfigMap":
 			// The comment on where else the name of the driver stands is about Kustomize.
 			data := object["data"].(map[string]any)
-			data["config.yaml"] = strings.Replace(data["config.yaml"].(string), "   # also in lease.yaml and rbac.yaml", "", 1)
+			if config, ok := data["config.yaml"].(string); ok {
+				data["config.yaml"] = strings.Replace(config, "   # also in lease.yaml and rbac.yaml", "", 1)
+			}
 		}
 		text, err := yaml.Marshal(object)
 		if err != nil {
@@ -448,7 +476,8 @@ func others() map[string]string {
 		"image.repository": text, "image.tag": text, "image.digest": `"sha256:` + strings.Repeat("0", 64) + `"`, "image.pullPolicy": `"Never"`,
 		"metrics.secure": `false`, "metrics.certSecret": text, "metrics.tlsConfig": entries, "metrics.serviceMonitor.enabled": `true`,
 		"metrics.serviceMonitor.labels": entries, "metrics.serviceMonitor.authorization": entries, "metrics.podMonitor.enabled": `true`, "metrics.podMonitor.labels": entries,
-		"metrics.podMonitor.authorization": entries, "networkPolicy.enabled": `false`, "networkPolicy.metricsFrom": rules,
+		"metrics.podMonitor.authorization": entries, "metrics.prometheusRule.enabled": `true`,
+		"metrics.prometheusRule.labels": entries, "metrics.dashboard.enabled": `true`, "metrics.dashboard.labels": entries, "networkPolicy.enabled": `false`, "networkPolicy.metricsFrom": rules,
 		"networkPolicy.apiServer.ports": `[1]`, "networkPolicy.apiServer.to": rules, "networkPolicy.backend.ports": `[1]`,
 		"networkPolicy.backend.to": rules, "networkPolicy.dns.to": rules, "networkPolicy.egress": `[{}]`, "spread": text, "priorityClassName": text, "nodeSelector": entries,
 		"tolerations": items, "affinity": entries, "podLabels": entries, "podAnnotations": entries, "podSecurityContext": entries,
@@ -470,6 +499,7 @@ func needed() map[string]string {
 		"metrics.tlsConfig": podMonitor, "metrics.podMonitor.labels": podMonitor, "metrics.podMonitor.authorization": podMonitor,
 		"metrics.podMonitor.enabled":     `metrics.podMonitor.authorization={"type":"Bearer"}`,
 		"metrics.serviceMonitor.enabled": verified, "driver.name": `driver.config=""`,
+		"metrics.prometheusRule.labels": `metrics.prometheusRule.enabled=true`, "metrics.dashboard.labels": `metrics.dashboard.enabled=true`,
 		"metrics.serviceMonitor.labels": monitored, "metrics.serviceMonitor.authorization": monitored,
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 )
 
 // root is the repository, seen from this directory.
@@ -99,6 +100,9 @@ func runPage(t *testing.T, page string) {
 	needs(t, blocks, "node", "--version")
 	needs(t, blocks, "python3", "-c", "import boto3")
 	needs(t, blocks, "radosgw", "--version")
+	needs(t, blocks, "rclone", "version")
+	needs(t, blocks, "s3cmd", "--version")
+	needs(t, blocks, "restic", "version")
 	script := filepath.Join(t.TempDir(), "page.sh")
 	if err := os.WriteFile(script, []byte(docblocks.Script(blocks)), 0o600); err != nil {
 		t.Fatal(err)
@@ -107,7 +111,9 @@ func runPage(t *testing.T, page string) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Dir = root
 	// A system of its own, beside one that the developer may be running.
-	cmd.Env = append(os.Environ(), "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
+	// What the developer has set for AWS is not for the pages.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
+	cmd.Env = append(cmd.Env, "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
 		"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
@@ -301,6 +307,38 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 		alone := regexp.MustCompile(name).FindAllString(placed.ReplaceAllString(text, ""), -1)
 		if strings.HasSuffix(page, "threat-model.md") && len(alone) > 0 {
 			t.Errorf("%s: say where these tests are: %q", page, alone)
+		}
+	}
+}
+
+// TestCompatibility sees that each line of the page names the test that holds it, and that the oldest and the newest
+// Kubernetes of the page are those of the charts, of the tests and of our modules.
+func TestCompatibility(t *testing.T) {
+	t.Parallel()
+	text := read(t, "docs/reference/compatibility.md")
+	for line := range strings.Lines(text) {
+		held := regexp.MustCompile(`Test\w+ in [\w/-]+ \|$`).MatchString(strings.TrimSpace(line))
+		if strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "|---") && !strings.HasSuffix(line, "| held by |\n") && !held {
+			t.Errorf("no test holds %s", line)
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^\| (1\.\d+)( and older)? \|`).FindAllStringSubmatch(text, -1)
+	module := regexp.MustCompile(`(?m)^\tk8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(read(t, "go.mod"))
+	oldest, _, _ := strings.Cut(strings.TrimPrefix(binaries.Oldest, "v1."), ".")
+	minor, err := strconv.Atoi(oldest)
+	if err != nil || module == nil {
+		t.Fatalf("%v, %q", err, module)
+	}
+	var got []string
+	for _, row := range rows {
+		got = append(got, row[1])
+	}
+	if diff := cmp.Diff([]string{fmt.Sprintf("1.%d", minor-1), "1." + oldest, "1." + module[1]}, got); diff != "" {
+		t.Errorf("minor versions of Kubernetes (-want +got):\n%s", diff)
+	}
+	for _, chart := range pages(t, "deploy/charts/*/Chart.yaml") {
+		if want := `kubeVersion: ">=1.` + oldest + `.0-0"`; !strings.Contains(read(t, chart), want) {
+			t.Errorf("%s has no %s", chart, want)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -26,6 +25,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/gcsfake"
 	"github.com/cooper-cosi/cooper/internal/freeport"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/orphantest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
@@ -265,7 +265,7 @@ func (p *process) start() {
 	p.command = exec.Command(filepath.Join(p.bench.dir, p.program), p.arguments...)
 	p.command.Env = append([]string{"HOME=" + p.bench.dir, "TMPDIR=" + p.bench.dir, "COOPER_CI_MARK=" + os.Getenv("COOPER_CI_MARK")}, p.environment...)
 	p.command.Stdout, p.command.Stderr = &p.output, &p.output
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	orphantest.Bind(p.command)
 	if err := p.command.Start(); err != nil {
 		p.bench.t.Fatal(err)
 	}

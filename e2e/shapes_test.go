@@ -3,15 +3,8 @@
 package e2e_test
 
 import (
-	"context"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/drivers/azuredriver"
-	"github.com/cooper-cosi/cooper/drivers/driverkit"
-	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
 	"github.com/cooper-cosi/cooper/drivers/s3driver"
 	"github.com/cooper-cosi/cooper/fakes/azurefake"
 	"github.com/cooper-cosi/cooper/fakes/faketest"
@@ -24,6 +17,7 @@ import (
 	"github.com/cooper-cosi/cooper/testenv/stores"
 	"github.com/cooper-cosi/cooper/testenv/stores/storestest"
 	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/cloudstest"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
 )
 
@@ -34,7 +28,7 @@ func inProcess(t *testing.T) *world {
 	azure := faketest.Start(t, azurefake.New, azurefake.Options{})
 	gcs := faketest.Start(t, gcsfake.New, gcsfake.Options{})
 	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{
-		served(containers.S3DriverName, s3Driver(t, s3)), served(containers.AzureDriverName, azureDriver(t, azure)), served(containers.GCSDriverName, gcsDriver(t, gcs)),
+		cloudstest.S3(t, s3, credstore.NewMemory()), cloudstest.Azure(t, azure), cloudstest.GCS(t, gcs),
 	}})
 	return &world{client: s.Client(), namespace: s.Namespace, gcs: gcs.URL(), restart: func(t *testing.T, part string, c cloud) {
 		t.Helper()
@@ -57,7 +51,7 @@ func inProcessOnCeph(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{served(containers.S3DriverName, driver)}})
+	s := systemtest.Start(t, system.Options{Drivers: []system.Driver{cloudstest.Served(containers.S3DriverName, driver)}})
 	return &world{client: s.Client(), namespace: s.Namespace, clouds: clouds()[:1], restart: func(t *testing.T, part string, c cloud) {
 		t.Helper()
 		s.Restart(map[string]*system.Component{"controller": s.Controller(), "sidecar": s.Sidecar(c.driver), "driver": s.Driver(c.driver)}[part])
@@ -73,65 +67,6 @@ func cephWithUser(t *testing.T) (*stores.Ceph, stores.CephUser) {
 		t.Fatal(err)
 	}
 	return ceph, user
-}
-
-func served(name string, driver driverkit.Driver) system.Driver {
-	return system.Driver{Name: name, Serve: func(ctx context.Context, endpoint string) error {
-		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: slog.New(slog.DiscardHandler)})
-	}}
-}
-
-func s3Driver(t *testing.T, store containers.S3) driverkit.Driver {
-	t.Helper()
-	root := store.Root()
-	driver, err := s3driver.New(s3driver.Options{
-		Config: s3driver.Config{DriverName: containers.S3DriverName, Backends: map[string]s3driver.BackendConfig{"main": {
-			Type: s3driver.TypeAWS, Endpoint: store.URL(), Region: store.Region(),
-			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
-		}}},
-		Credentials: credstore.NewMemory(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return driver
-}
-
-func azureDriver(t *testing.T, store containers.Azure) driverkit.Driver {
-	t.Helper()
-	key, _ := store.Keys(azurefake.DefaultAccount)
-	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
-		DriverName: containers.AzureDriverName,
-		Backends: map[string]azuredriver.BackendConfig{azurefake.DefaultAccount: {
-			Endpoint: store.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
-		}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return driver
-}
-
-func gcsDriver(t *testing.T, store containers.GCS) driverkit.Driver {
-	t.Helper()
-	key, err := store.AdminKey("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "admin.json")
-	if err := os.WriteFile(file, key, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	driver, err := gcsdriver.New(gcsdriver.Options{
-		Config: gcsdriver.Config{DriverName: containers.GCSDriverName, Backends: map[string]gcsdriver.BackendConfig{
-			"main": {Project: store.ProjectID(), Endpoint: store.URL(), CredentialsFile: file},
-		}},
-		Credentials: credstore.NewMemory(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return driver
 }
 
 // containersOnFakes is a system in containers, on our fakes in containers.

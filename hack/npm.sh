@@ -2,20 +2,23 @@
 # Installs what tests need of npm into the user's cache, once, and prints where the packages are:
 #   hack/npm.sh azurite   Azurite, with which fakes/azurefake is compared
 #   hack/npm.sh grpc      gRPC for testenv/olddriver
-#   hack/npm.sh clients   the clouds' clients for docs/howto/use-the-fakes.md
+#   hack/npm.sh clients   the clouds' clients for pages of docs/howto
+#   hack/npm.sh site      VitePress, which makes a site of docs, and Mermaid, which draws its diagrams
 # It needs Node and npm; nothing of these packages is imported.
 set -euo pipefail
 case ${1:-} in
 azurite) packages=(azurite@3.37.0) ;;
 grpc) packages=(@grpc/grpc-js@1.14.7 @grpc/proto-loader@0.8.1) ;;
-clients) packages=(@azure/storage-blob@12.32.0 @google-cloud/storage@7.22.0) ;;
-*) echo "hack/npm.sh: say azurite, grpc or clients" >&2 && exit 2 ;;
+clients) packages=(@azure/storage-blob@12.32.0 @google-cloud/storage@7.22.0 @aws-sdk/client-s3@3.1175.0) ;;
+site) packages=(vitepress@1.6.4 mermaid@12.3.0) ;;
+*) echo "hack/npm.sh: say azurite, grpc, clients or site" >&2 && exit 2 ;;
 esac
 dir=${XDG_CACHE_HOME:-$HOME/.cache}/cooper/stores/$1
 echo "$dir/node_modules"
 if [ "$(cat "$dir/version" 2>/dev/null)" = "${packages[*]}" ]; then
   exit 0
 fi
+echo "installing ${packages[*]} of npm, once for this machine" >&2
 mkdir -p "$(dirname "$dir")"
 tmp=$(mktemp -d "$dir.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT

@@ -30,14 +30,21 @@ tree() {
   rm -f "$index"
 }
 
-generated() {
+current() { # current <command...>: whether what a command generates is as it was
   local before after
   before=$(tree)
-  go generate ./... || return 1
+  "$@" || return
   after=$(tree)
   git diff --stat --exit-code "$before" "$after" && return 0
   echo "These generated files were not current. They are now: commit them."
   return 1
+}
+
+api_changes() { # says also what breaks
+  local status=0
+  current bash hack/apidiff/run.sh || status=$?
+  [ "$status" -ne 1 ] || git diff -U0 docs/reference/api-changes.md
+  return "$status"
 }
 
 formatted() {
@@ -46,9 +53,11 @@ formatted() {
   [ -z "$files" ] || { printf 'not formatted; run gofmt -w on:\n%s\n' "$files"; return 1; }
 }
 
-check generated generated
+check generated current go generate ./...
+check 'API changes' api_changes
 check gofmt formatted
 check vet go vet ./...
+check macOS go run ./hack/crosscheck darwin/arm64 # compiles, though no test runs there
 check golangci-lint bash hack/lint.sh
 check 'go mod tidy' go mod tidy -diff
 # Licences that put no condition on the whole program, of what the commands are linked with. The tool knows the standard

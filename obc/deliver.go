@@ -25,9 +25,6 @@ const unwatched = time.Second
 // poll is how often a Secret or ConfigMap is looked at that somebody is about to change, which no watch tells.
 const poll = 5 * time.Second
 
-// deliveredAnnotation is on the Secret of an access: the rotation that its credential was made for.
-const deliveredAnnotation = "cooper.dev/delivered-rotation"
-
 // fetch reads the access's Secret. It must be the access's own: whatever else has its name is not for others to see.
 func (r *reconciler) fetch(ctx context.Context, w *work) (step.Verdict, error) {
 	secret := &corev1.Secret{}
@@ -40,7 +37,7 @@ func (r *reconciler) fetch(ctx context.Context, w *work) (step.Verdict, error) {
 	}
 	w.granted = secret.Data
 	asked := w.access.Annotations[cosiapi.RotateAnnotation]
-	w.rotating = asked != "" && asked != secret.Annotations[deliveredAnnotation]
+	w.rotating = asked != "" && asked != secret.Annotations[cosiapi.DeliveredRotationAnnotation]
 	return step.Next(), nil
 }
 

@@ -31,7 +31,7 @@ import (
 // OwnerAnnotation on the Lease of a driver name says which deployment the name
 // belongs to. Whoever holds the Lease first sets it; to give the name to
 // another deployment an administrator removes it.
-const OwnerAnnotation = "cooper.dev/owner"
+const OwnerAnnotation = cosiapi.LeaseOwnerAnnotation
 
 // foreverSeconds is the lease duration that a foreign owner is shown with.
 const foreverSeconds = 24 * 60 * 60

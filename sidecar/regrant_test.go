@@ -5,10 +5,12 @@ package sidecar_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -127,15 +129,58 @@ func TestGrantBeforeCredentialExpires(t *testing.T) {
 	s.handOff(a, b)
 	s.ready(a)
 	secret := testenv.Get(s.Env, s.secrets(a)[0])
-	want := expiry.Add(-24 * time.Hour).UTC().Format(time.RFC3339)
+	renewal := expiry.Add(-24 * time.Hour)
+	want := renewal.UTC().Format(time.RFC3339)
 	if got := secret.Annotations["cooper.dev/renew-at"]; got != want {
 		t.Errorf("renewal: want %s, a day before the end, got %s", want, got)
 	}
+	s.measures(map[string]float64{
+		"cosi_sidecar_active": 1, "cosi_sidecar_credential_renewal_timestamp_seconds": float64(renewal.Unix()),
+		"cosi_sidecar_credential_expiry_timestamp_seconds": float64(expiry.Unix()), "cosi_sidecar_regrants_total Expiry": 0,
+	})
 	testenv.Change(s.Env, secret, func(secret *corev1.Secret) {
 		secret.Annotations["cooper.dev/renew-at"] = time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	})
 	testenv.Change(s.Env, a, func(a *cosiapi.BucketAccess) { cosiapi.SetAnnotation(a, "poke", "look at the Secret") })
 	s.await(driverfake.GrantAccess, 2)
+	s.measures(map[string]float64{
+		"cosi_sidecar_regrants_total Expiry": 1, "cosi_sidecar_regrants_total Driver": 0,
+		"cosi_sidecar_credential_renewal_timestamp_seconds": float64(renewal.Unix()), "cosi_sidecar_credential_expiry_timestamp_seconds": float64(expiry.Unix()),
+	})
+	s.driver.Script(driverfake.Fault{RPC: driverfake.RevokeAccess, Code: codes.InvalidArgument})
+	s.Delete(a)
+	s.await(driverfake.RevokeAccess, 1)
+	s.measures(map[string]float64{"cosi_sidecar_active": 1}) // of an access that goes no credential is renewed
+}
+
+// measures waits until of the metrics of what the sidecar is these have these values, after the value of another label
+// than the driver's, and there are none of expiring credentials beside them.
+func (s *system) measures(want map[string]float64) {
+	s.t.Helper()
+	s.Eventually(fmt.Sprintf("the metrics are %v", want), func(context.Context) error {
+		families, err := s.metrics.Gather()
+		if err != nil {
+			return err
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				name := family.GetName()
+				for _, label := range m.GetLabel() {
+					if label.GetName() != "driver_name" {
+						name += " " + label.GetValue()
+					}
+				}
+				if _, wanted := want[name]; wanted || strings.HasPrefix(name, "cosi_sidecar_credential_") {
+					got[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 func TestRestartCallsNothingAgain(t *testing.T) {

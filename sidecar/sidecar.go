@@ -147,6 +147,8 @@ type parts struct {
 	buckets  calls.Kit
 	accesses calls.Kit
 	departed *bucketaccess.Departed
+	expiries *bucketaccess.Expiries
+	measured *metrics.Sidecars
 }
 
 func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
@@ -165,10 +167,26 @@ func newParts(mgr ctrl.Manager, o Options) (*parts, error) {
 			Trigger: &calls.Trigger{}, StepLimit: o.Driver.deadline + apiTime,
 		}
 	}
-	return &parts{
+	p := &parts{
 		mgr: mgr, options: o, buckets: forCalls(of(metrics.KindBucket)), accesses: forCalls(of(metrics.KindBucketAccess)),
-		departed: &bucketaccess.Departed{},
-	}, nil
+		departed: &bucketaccess.Departed{}, expiries: &bucketaccess.Expiries{},
+	}
+	if p.measured, err = metrics.NewSidecars(o.Registerer, o.Driver.Name(), p.state); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// state is what the metrics say of this sidecar.
+func (p *parts) state() metrics.SidecarState {
+	s := metrics.SidecarState{}
+	s.Renewal, s.Expiry = p.expiries.First()
+	select {
+	case <-p.mgr.Elected():
+		s.Active = p.options.Driver.Connected() == nil
+	default:
+	}
+	return s
 }
 
 func (p *parts) addBuckets() error {
@@ -191,6 +209,7 @@ func (p *parts) addAccesses() error {
 	})
 	return p.watchAccesses(&bucketaccess.Reconciler{
 		Kit: p.accesses, Driver: p.options.Driver.conn, Secrets: secrets, Departed: p.departed,
+		Expiries: p.expiries, Regranted: func(reason string) { p.measured.Regranted(p.options.Driver.Name(), reason) },
 		InOrder: &bucketaccess.InOrder{}, WatchSecrets: p.options.WatchSecrets,
 		SecretPoll: p.options.SecretPoll, Schedule: &bucketaccess.Schedule{
 			Interval: p.options.RegrantInterval, Every: time.Duration(float64(time.Second) / p.options.RegrantRate),

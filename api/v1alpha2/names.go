@@ -51,6 +51,11 @@ const (
 	// credential; each new value asks for one rotation. It is not in the KEP.
 	RotateAnnotation = "cooper.dev/rotate"
 
+	// DeliveredRotationAnnotation is set on an access Secret by the sidecar: the
+	// value of RotateAnnotation that the credential in it was made for. It is not
+	// in the KEP.
+	DeliveredRotationAnnotation = "cooper.dev/delivered-rotation"
+
 	// ConfirmReleaseAnnotation is set on a Bucket by an administrator who
 	// agrees that it is released although its BucketClaim is gone without a
 	// trace. Only the Bucket's metadata.uid counts as its value, so that a
@@ -67,6 +72,15 @@ const (
 	// that it asks for. While status.bucketID is empty there may be a bucket of that
 	// name. It is not in the KEP.
 	AskedForAnnotation = "cooper.dev/asked-for"
+
+	// AccessUIDAnnotation is set on an access Secret by the sidecar; the value is
+	// the UID of its BucketAccess, which finds a Secret that lost its owner
+	// reference. It is not in the KEP.
+	AccessUIDAnnotation = "cooper.dev/access-uid"
+
+	// LeaseOwnerAnnotation on the Lease of a driver name says which deployment the
+	// name belongs to, as namespace and name. It is not in the KEP.
+	LeaseOwnerAnnotation = "cooper.dev/owner"
 )
 
 // AccessSecretLabel is on every access Secret, value "true", so that a sidecar
@@ -118,6 +132,9 @@ func BucketNameFor(claimUID types.UID) string { return BucketNamePrefix + string
 // AccountNameFor returns the account name that the driver gets for the
 // BucketAccess with the given UID: "ba-<UID>".
 func AccountNameFor(accessUID types.UID) string { return AccountNamePrefix + string(accessUID) }
+
+// ControllerLeaseName is the Lease that the controller holds while it works.
+const ControllerLeaseName = "cosi-controller"
 
 // LeaseNameFor returns the name of the Lease that the sidecar of a driver holds
 // while it works: "cosi-driver-<driver name>".

@@ -55,6 +55,7 @@ func prepareUp(flags *pflag.FlagSet) func(context.Context, io.Writer, io.Writer)
 	o := up.Options{}
 	flags.IntVar(&o.APIPort, "api-port", 0, "port of the Kubernetes API on 127.0.0.1; 0 means a free one")
 	flags.IntVar(&o.S3Port, "s3-port", 0, "port of the fake S3 and IAM on 127.0.0.1; 0 means a free one")
+	flags.IntVar(&o.PagePort, "page-port", 0, "port of the page on 127.0.0.1 that shows the flow; 0 means a free one")
 	otherPorts(flags, &o)
 	flags.StringVar(&o.Namespace, "namespace", sampleNamespace, "namespace of the sample")
 	flags.DurationVar(&o.SampleTimeout, "sample-timeout", sampleTimeout, "how long the sample may take to be provisioned")

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +19,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/orphantest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
 
@@ -97,7 +97,7 @@ func startOldWorld(t *testing.T) *oldWorld {
 		command := exec.Command(sidecar, "--driver-address", endpoint, "--leader-elect=false", "--metrics-address=", "--health-address=")
 		command.Env = shellEnvironment(w.env)
 		command.Stdout, command.Stderr = log, log
-		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		orphantest.Bind(command)
 		if err := command.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func startPrinter(t *testing.T, command *exec.Cmd) *printer {
 		t.Fatal(err)
 	}
 	command.Stderr = command.Stdout
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	orphantest.Bind(command)
 	if err := command.Start(); err != nil {
 		t.Skipf("%s cannot be started: %v", command.Path, err)
 	}

@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cooper-cosi/cooper/internal/orphantest"
 	"github.com/cooper-cosi/cooper/internal/tempdirtest"
 )
 
@@ -58,6 +60,8 @@ func newData(t *testing.T) string {
 // upProcess is a `cooper up` that runs.
 type upProcess struct {
 	data string
+	// page is the address of the page that shows the flow, with its token.
+	page string
 	// temporary is what the process has in place of /tmp: a killed one leaves
 	// something there.
 	temporary string
@@ -74,32 +78,40 @@ func startUp(t *testing.T) *upProcess {
 // startUpIn starts `cooper up` and returns when it reports that it is up.
 func startUpIn(t *testing.T, data string, options ...string) *upProcess {
 	t.Helper()
+	return startUpOf(t, program(t), os.Environ(), data, options...)
+}
+
+// startUpOf does that with a copy of the program, in an environment.
+func startUpOf(t *testing.T, program string, environment []string, data string, options ...string) *upProcess {
+	t.Helper()
 	up := &upProcess{
 		data: data, temporary: tempdirtest.Short(t),
-		command: exec.Command(program(t), append([]string{"up", "--data", data}, options...)...), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
+		command: exec.Command(program, append([]string{"up", "--data", data}, options...)...), stderr: &bytes.Buffer{}, ended: make(chan error, 1),
 	}
-	up.command.Env = append(os.Environ(), "TMPDIR="+up.temporary)
+	up.command.Env = append(slices.Clone(environment), "TMPDIR="+up.temporary)
 	stdout, err := up.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	up.command.Stderr = up.stderr
-	up.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	up.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	orphantest.Bind(up.command)
 	if err := up.command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = up.command.Process.Kill() })
 	lines := bufio.NewScanner(stdout)
-	ready := false
-	for !ready && lines.Scan() {
-		ready = strings.HasPrefix(lines.Text(), "Cooper is up")
+	for up.page == "" && lines.Scan() { // what is printed of the page comes after "Cooper is up"
+		if name, address, ok := strings.Cut(lines.Text(), " "); ok && name == "page" {
+			up.page = strings.TrimSpace(address)
+		}
 	}
 	go func() {
 		for lines.Scan() { // what else it prints is not of interest, but must be read
 		}
 		up.ended <- up.command.Wait()
 	}()
-	if !ready {
+	if up.page == "" {
 		t.Fatalf("cooper up ended before it was up: %v\n%s", <-up.ended, up.stderr)
 	}
 	return up

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/migrate"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/standalone"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/up"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 	"github.com/cooper-cosi/cooper/cmd/internal/flagenv"
 	"github.com/cooper-cosi/cooper/cmd/internal/serve"
 	"github.com/cooper-cosi/cooper/docs/tutorial"

@@ -87,6 +87,6 @@ func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
 		status = strconv.Itoa(response.StatusCode)
 		span.SetAttributes(attribute.Int("http.response.status_code", response.StatusCode))
 	}
-	o.calls.duration.WithLabelValues(o.backend, api, operation, status).Observe(time.Since(begin).Seconds())
+	observe(ctx, o.calls.duration.WithLabelValues(o.backend, api, operation, status), time.Since(begin))
 	return response, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,30 @@ func TestCallsToBackendsAreCountedAndTraced(t *testing.T) {
 	if len(ended) != 2 || ended[0].Name() != "S3.PutObject" || ended[1].Status().Code != codes.Error {
 		t.Errorf("spans: %v", ended)
 	}
+	if got, want := exemplars(t, registry), ended[0].SpanContext().TraceID().String(); !slices.Contains(got, want) {
+		t.Errorf("the trace %s of a call is not among the exemplars %q", want, got)
+	}
 	if _, err := driverkit.NewBackendCalls(driverkit.BackendCallsOptions{DriverName: "driver.example.com", Registerer: registry}); err == nil || !strings.Contains(err.Error(), "register the metric") {
 		t.Errorf("registered twice: %v", err)
 	}
+}
+
+// exemplars are the traces that histograms name.
+func exemplars(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, bucket := range m.GetHistogram().GetBucket() {
+				for _, label := range bucket.GetExemplar().GetLabel() {
+					found = append(found, label.GetValue())
+				}
+			}
+		}
+	}
+	return found
 }

@@ -186,12 +186,13 @@ func awaitBackend(t *testing.T, client *drivertest.Client) {
 	}
 }
 
-func get(t *testing.T, url string) (code int, body string) {
+func get(t *testing.T, url string, accept ...string) (code int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header["Accept"] = accept
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 )
@@ -52,6 +53,18 @@ func (m *metrics) intercept(
 	defer running.Dec()
 	start := time.Now()
 	reply, err := handle(ctx, request)
-	m.duration.WithLabelValues(info.FullMethod, status.Code(err).String()).Observe(time.Since(start).Seconds())
+	observe(ctx, m.duration.WithLabelValues(info.FullMethod, status.Code(err).String()), time.Since(start))
 	return reply, err
+}
+
+// observe notes how long a call took, and, if its trace is kept, which that is: as an exemplar, which
+// those who scrape OpenMetrics get.
+func observe(ctx context.Context, duration prometheus.Observer, took time.Duration) {
+	span := trace.SpanContextFromContext(ctx)
+	exemplars, ok := duration.(prometheus.ExemplarObserver)
+	if !ok || !span.IsSampled() {
+		duration.Observe(took.Seconds())
+		return
+	}
+	exemplars.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": span.TraceID().String()})
 }

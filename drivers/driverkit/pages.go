@@ -29,7 +29,7 @@ func servePages(ctx context.Context, options Options, healthy *health.Server) (p
 	var made pages
 	if options.MetricsAddress != "" {
 		mux := http.NewServeMux()
-		mux.Handle("/metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{}))
+		mux.Handle("/metrics", promhttp.HandlerFor(options.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 		if err := made.serve(ctx, "metrics", options.MetricsAddress, mux, options); err != nil {
 			return made, err
 		}

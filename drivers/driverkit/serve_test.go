@@ -101,6 +101,7 @@ func TestHealthMetricsAndStop(t *testing.T) {
 	go func() {
 		served <- driverkit.Serve(ctx, driver, driverkit.Options{
 			Endpoint: endpoint, Registry: registry, MetricsAddress: address, Logger: slog.New(slog.DiscardHandler),
+			TracerProvider: sdktrace.NewTracerProvider(),
 		})
 	}()
 	client := drivertest.Dial(t, endpoint)
@@ -114,6 +115,10 @@ func TestHealthMetricsAndStop(t *testing.T) {
 		`method="/sigs.k8s.io.cosi.v1alpha2.Provisioner/DriverGetBucket"} 1`
 	if _, got := get(t, "http://"+address+"/metrics"); !strings.Contains(got, want) {
 		t.Errorf("the metrics lack %s:\n%s", want, got)
+	}
+
+	if _, got := get(t, "http://"+address+"/metrics", "application/openmetrics-text;version=1.0.0"); !strings.Contains(got, ` # {trace_id="`) {
+		t.Errorf("no metric names a trace:\n%s", got)
 	}
 
 	running := make(chan error, 1)

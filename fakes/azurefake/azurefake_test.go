@@ -196,6 +196,7 @@ func TestStoredPoliciesAreEvaluatedLive(t *testing.T) {
 		six = append(six, identifier(id, "r", later))
 	}
 	wantCode(t, "six policies", setPolicy(t, c, six...), "InvalidXmlDocument")
+	wantCode(t, "a policy with a long name", setPolicy(t, c, identifier(strings.Repeat("p", 65), "r", later)), "InvalidXmlDocument")
 	wantCode(t, "five policies", setPolicy(t, c, six[:5]...), "")
 }
 

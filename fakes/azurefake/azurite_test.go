@@ -85,11 +85,12 @@ func TestBehaviourOnAzurite(t *testing.T) {
 	fulltest.Only(t, "the same table on azurefake")
 	s := startAzurite(t)
 	var got []string
-	for name, row := range behaviours() {
-		if differences := row.try(t, s); len(differences) > 0 {
+	table := behaviours()
+	for _, name := range slices.Sorted(maps.Keys(table)) { // the properties of the service are one for all rows
+		if differences := table[name].try(t, s); len(differences) > 0 {
 			got = append(got, name+": "+strings.Join(differences, ", "))
 		}
 	}
 	compareListed(t, "azurite-behaviour.txt", got)
-	t.Logf("%d of %d rows differ", len(got), len(behaviours()))
+	t.Logf("%d of %d rows differ", len(got), len(table))
 }

@@ -76,6 +76,7 @@ func behaviours() map[string]behaviour {
 	out := map[string]behaviour{}
 	for _, group := range []map[string]behaviour{
 		leaseRows(), leasedRows(), conditionRows(), listRows(), findRows(), rangeRows(), blobRows(), blockRows(), appendRows(), copyRows(), propertyRows(), containerRows(), accountRows(), tagConditionRows(), refusedRows(), laterRows(),
+		archiveRows(), sealRows(), secondaryRows(), serviceRows(), unreadRows(),
 	} {
 		maps.Copy(out, group)
 	}
@@ -300,7 +301,9 @@ func listRows() map[string]behaviour {
 		"list: names that XML has to escape":  {before: []request{put("a%26b", "1")}, call: list(""), status: 200, has: named("a&amp;b")},
 		"list: types and sizes":               {before: tree, call: list("&prefix=a"), status: 200, has: []string{"<BlobType>BlockBlob</BlobType>", "<Content-Length>1</Content-Length>"}},
 		"list: a page ends among snapshots":   {before: twice, call: list("&include=snapshots&maxresults=2"), status: 200, has: append(named("a"), "<NextMarker>"), hasNot: named("dir/b")},
-		"list: versions and a delimiter":      {before: tree, call: list("&include=versions&delimiter=/"), status: 400, code: "InvalidQueryParameterValue"},
+		"list: versions and a delimiter":      {before: tree, call: list("&include=versions&delimiter=/"), status: 200, has: append(named("a", "e"), "<BlobPrefix><Name>dir/</Name></BlobPrefix>"), hasNot: named("dir/b")},
+		"list: the same, in an older version": {before: tree, call: request{method: "GET", query: ofType + "&" + comp + "list&include=versions&delimiter=/", headers: headers{"X-Ms-Version": "2020-10-02"}}, status: 400, code: "InvalidQueryParameterValue"},
+		"list: deleted ones and a delimiter":  {before: tree, call: list("&include=deletedwithversions&delimiter=/"), status: 400, code: "InvalidQueryParameterValue"},
 		"list: snapshots and a delimiter":     {before: tree, call: list("&include=snapshots&delimiter=/"), status: 400, code: "InvalidQueryParameterValue"},
 		"list: names that XML cannot hold":    {before: []request{put("a%01b+", "1")}, call: list(""), status: 200, has: []string{`<Name Encoded="true">a%01b%2B</Name>`}},
 		"list: of a container that is absent": {before: []request{{method: "DELETE", query: ofType}}, call: list(""), status: 404},

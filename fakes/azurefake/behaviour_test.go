@@ -24,6 +24,8 @@ type request struct {
 	method, blob, query string
 	headers             map[string]string
 	body                string
+	// secondary sends it to the secondary location.
+	secondary bool
 }
 
 // behaviour is what the service does with a request after others. Texts in braces stand for what earlier responses said:
@@ -84,11 +86,15 @@ func (c *conversation) fill(text string) string {
 
 func (c *conversation) send(t *testing.T, call request) response {
 	t.Helper()
-	path := c.service.url + "/" + c.container
+	account := c.service.url
+	if call.secondary {
+		account += "-secondary"
+	}
+	path := account + "/" + c.container
 	switch call.blob {
 	case "":
 	case "/":
-		path = c.service.url
+		path = account
 	default:
 		path += "/" + call.blob
 	}
@@ -103,7 +109,7 @@ func (c *conversation) send(t *testing.T, call request) response {
 	for name, value := range call.headers {
 		value = c.fill(value)
 		if name == "X-Ms-Copy-Source" {
-			value += "?" + c.signature
+			value += map[bool]string{true: "&", false: "?"}[strings.Contains(value, "?")] + c.signature
 		}
 		// The service keeps the case of metadata's names, which Set would change.
 		req.Header[strings.ToLower(name)] = []string{value}

@@ -27,7 +27,7 @@ import (
 // (Create an account SAS) of the reference; each of several letters is enough alone.
 type operation struct {
 	method, query string
-	// blob is the name below the container: "" for the container itself.
+	// blob is the name below the container: "" for the container itself, and "/" for the account.
 	blob    string
 	headers map[string]string
 	body    string
@@ -158,7 +158,11 @@ func (s blobService) filled(t *testing.T) string {
 func (s blobService) ask(t *testing.T, o operation, name, signature string) (int, string) {
 	t.Helper()
 	path := s.url + "/" + name
-	if o.blob != "" {
+	switch o.blob {
+	case "":
+	case "/":
+		path = s.url
+	default:
 		path += "/" + o.blob
 	}
 	query := strings.Trim(o.query+"&"+signature, "&")
@@ -270,7 +274,32 @@ func rows() []row {
 		}
 		add("nothing", nobody, func(*testing.T, blobService, string) string { return "" })
 	}
-	return append(out, limits(all["Get Blob"])...)
+	return append(append(out, limits(all["Get Blob"])...), accountWide()...)
+}
+
+// accountWide are the operations of the account, which no signature for a container allows.
+func accountWide() []row {
+	const service = "restype=service&"
+	var out []row
+	for _, one := range []struct {
+		name   string
+		call   operation
+		letter string
+	}{
+		{"List Containers", operation{method: "GET", blob: "/", query: comp + "list", status: 200}, "l"},
+		{"Get Blob Service Properties", operation{method: "GET", blob: "/", query: service + comp + "properties", status: 200}, "r"},
+		{"Set Blob Service Properties", operation{method: "PUT", blob: "/", query: service + comp + "properties", body: "<StorageServiceProperties></StorageServiceProperties>", status: 202}, "w"},
+		{"Get Blob Service Stats, of the primary", operation{method: "GET", blob: "/", query: service + comp + "stats", status: 400}, "r"},
+	} {
+		out = append(out,
+			row{one.name + ": account SAS with " + one.letter + " alone", one.call, ofAccount(one.letter, "s"), ""},
+			row{one.name + ": account SAS with everything else", one.call, ofAccount(without(one.letter), "sco"), notPermitted},
+			row{one.name + ": account SAS for other resource types", one.call, ofAccount(letters, "co"), notThisType},
+			row{one.name + ": service SAS", one.call, ofService(letters), notAuthenticated},
+			row{one.name + ": nothing", one.call, func(*testing.T, blobService, string) string { return "" }, nobody},
+		)
+	}
+	return out
 }
 
 // limits are the fields of a signature that narrow it, tried on one operation.

@@ -12,7 +12,8 @@
 // Options.TLS for them (SelfSigned).
 //
 // All methods may be called concurrently. Nothing is eventually consistent, so that keys, policies and role assignments
-// count at once, unless a fault rule makes reads stale (Options.Past). A call that the service has and the fake lacks returns 501 NotImplemented and does nothing.
+// count at once, unless a fault rule makes reads stale (Options.Past). A call, a header or
+// a parameter that the service has and the fake lacks is refused: 400, with a message that names it.
 package azurefake
 
 import (

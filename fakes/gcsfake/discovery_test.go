@@ -3,6 +3,7 @@
 package gcsfake_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -17,73 +18,102 @@ import (
 
 // discoveryResource is a part of a discovery document.
 type discoveryResource struct {
-	Methods map[string]struct {
-		ID         string `json:"id"`
-		HTTPMethod string `json:"httpMethod"`
-		Path       string `json:"path"`
-		FlatPath   string `json:"flatPath"`
-	} `json:"methods"`
+	Methods   map[string]discoveryMethod   `json:"methods"`
 	Resources map[string]discoveryResource `json:"resources"`
 }
 
-// methods adds the requests of all methods by their IDs: with a bucket and an account that exist.
-func (d discoveryResource) methods(servicePath string, into map[string]operation) {
+type discoveryMethod struct {
+	ID         string `json:"id"`
+	HTTPMethod string `json:"httpMethod"`
+	Path       string `json:"path"`
+	FlatPath   string `json:"flatPath"`
+	Parameters map[string]struct {
+		Location string `json:"location"`
+	} `json:"parameters"`
+	Request schema `json:"request"`
+
+	// operation is its request, with a bucket and an account that exist.
+	operation operation
+	// document is what describes it.
+	document *discoveryDocument
+}
+
+// schema describes a document or a field of one.
+type schema struct {
+	Ref        string            `json:"$ref"`
+	Properties map[string]schema `json:"properties"`
+	Items      *schema           `json:"items"`
+}
+
+type discoveryDocument struct {
+	discoveryResource
+
+	ServicePath string `json:"servicePath"`
+	// Parameters are those that every method has.
+	Parameters map[string]json.RawMessage `json:"parameters"`
+	Schemas    map[string]schema          `json:"schemas"`
+}
+
+// methods adds all methods of a part by their IDs.
+func (d *discoveryDocument) methods(r discoveryResource, into map[string]discoveryMethod) {
 	fill := strings.NewReplacer("{bucket}", "docs", "{destinationBucket}", "docs", "{sourceBucket}", "docs", "{object}", "o", "{sourceObject}", "o", "{destinationObject}", "x",
-		"{projectId}", "cooper-fake", "{projectsId}", "cooper-fake", "{serviceAccountsId}", "target@cooper-fake.iam.gserviceaccount.com", "{accessId}", "{hmac}")
-	for _, m := range d.Methods {
-		path := m.FlatPath
-		if path == "" {
-			path = m.Path
-		}
-		path = fill.Replace("/" + servicePath + path)
+		"{projectId}", "cooper-fake", "{projectsId}", "cooper-fake", "{resource}", "cooper-fake", "{serviceAccountsId}", "target@cooper-fake.iam.gserviceaccount.com", "{accessId}", "{hmac}")
+	for _, m := range r.Methods {
+		path := fill.Replace("/" + d.ServicePath + cmp.Or(m.FlatPath, m.Path))
 		path = strings.ReplaceAll(regexp.MustCompile(`\{\+?[a-zA-Z]+\}`).ReplaceAllString(path, "x"), "hmacKeys/x", "hmacKeys/{hmac}")
-		into[m.ID] = operation{method: m.HTTPMethod, path: path}
+		m.operation, m.document = operation{method: m.HTTPMethod, path: path}, d
+		into[m.ID] = m
 	}
-	for _, r := range d.Resources {
-		r.methods(servicePath, into)
+	for _, r := range r.Resources {
+		d.methods(r, into)
 	}
 }
 
-// discovered reads a discovery document of the module that has the clients generated from them.
-func discovered(t *testing.T, file string) map[string]operation {
+// discovered reads the discovery documents of the services that are served, or parts of them, from the module that has the
+// clients generated from them, and returns their methods by ID.
+func discovered(t *testing.T) map[string]discoveryMethod {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/api").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), file))
-	if err != nil {
-		t.Fatal(err)
+	out := map[string]discoveryMethod{}
+	for file, wanted := range map[string][]string{
+		"storage/v1/storage-api.json":                           {"storage."},
+		"iam/v1/iam-api.json":                                   {"iam.projects.serviceAccounts.", "iam.projects.roles.", "iam.roles.", "iam.permissions."},
+		"iamcredentials/v1/iamcredentials-api.json":             {"iamcredentials."},
+		"cloudresourcemanager/v1/cloudresourcemanager-api.json": {"cloudresourcemanager.projects."},
+		"sts/v1/sts-api.json":                                   {"sts."},
+	} {
+		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d discoveryDocument
+		if err := json.Unmarshal(raw, &d); err != nil {
+			t.Fatal(err)
+		}
+		methods := map[string]discoveryMethod{}
+		d.methods(d.discoveryResource, methods)
+		for id, m := range methods {
+			if slices.ContainsFunc(wanted, func(prefix string) bool { return strings.HasPrefix(id, prefix) }) {
+				out[id] = m
+			}
+		}
 	}
-	var doc struct {
-		discoveryResource
-
-		ServicePath string `json:"servicePath"`
-	}
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]operation{}
-	doc.methods(doc.ServicePath, out)
 	return out
 }
 
-// TestEveryMethodIsServedOrSaysThatItIsNot sends a request of every method of the discovery documents of Cloud Storage,
-// of service accounts and of their credentials. None may look as if it did not exist.
+// TestEveryMethodIsServedOrSaysThatItIsNot sends a request of every method of the discovery documents. None may look as if
+// it did not exist.
 func TestEveryMethodIsServedOrSaysThatItIsNot(t *testing.T) {
 	t.Parallel()
-	all := discovered(t, "storage/v1/storage-api.json")
-	for name, op := range discovered(t, "iam/v1/iam-api.json") {
-		if strings.HasPrefix(name, "iam.projects.serviceAccounts.") || strings.HasPrefix(name, "iam.projects.roles.") {
-			all[name] = op
-		}
-	}
-	maps.Copy(all, discovered(t, "iamcredentials/v1/iamcredentials-api.json"))
+	all := discovered(t)
 	var served, unserved []string
 	w := newWorld(t)
 	defer func() { w.close(t) }() // the last one that is made below
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		op := all[name]
+		op := all[name].operation
 		w.ForgetCalls()
 		got := w.send(t, w.admin, op)
 		calls := w.Calls()

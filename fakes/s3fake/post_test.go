@@ -126,6 +126,22 @@ func TestPostObject(t *testing.T) {
 	}
 }
 
+// TestPostLocation finds the object where the response says that it is: in an absolute, escaped URL (POST Object in the Amazon
+// S3 API Reference).
+func TestPostLocation(t *testing.T) {
+	t.Parallel()
+	w, writer, _ := postWorld(t)
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, form(t, writer, `["starts-with","$key",""],{"success_action_status":"201"}`, map[string]string{"key": "up/a b+c?", "success_action_status": "201"}, "hello"))
+	location := rec.Header().Get("Location")
+	if !strings.HasPrefix(location, "http://") || !strings.HasSuffix(location, "/up/a%20b%2Bc%3F") || !strings.Contains(rec.Body.String(), "<Location>"+location+"</Location>") {
+		t.Errorf("the object is said to be at %q: %d %s", location, rec.Code, rec.Body)
+	}
+	if rec.Header().Get("X-Amz-Version-Id") == "" {
+		t.Error("a form into a bucket with versions is not told its version")
+	}
+}
+
 // TestPostPolicy tries every kind of condition ("Creating a POST policy" in the Amazon S3 API Reference), every field
 // that a form must have, and every field that says what to do.
 func TestPostPolicy(t *testing.T) {

@@ -42,27 +42,32 @@ func TestResponses(t *testing.T) {
 		header string
 		says   string
 	}{
-		"304 has the ETag":                        {nil, get("/docs/k", strings.Replace(known, "If-Match", "If-None-Match", 1)), 304, `Etag: "a9f0e61a137d86aa9db53465e0801612"`, ""},
-		"304 has the date":                        {nil, get("/docs/k", "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT\nIf-None-Match: *"), 304, "Last-Modified: *", ""},
-		"412 is no 304":                           {nil, get("/docs/k", "If-Match: other"), 412, "!Etag", "<Condition>If-Match</Condition>"},
-		"a range of what has not changed":         {nil, get("/docs/k", "Range: bytes=0-0\nIf-Range: \"a9f0e61a137d86aa9db53465e0801612\""), 206, "Content-Length: 1", "s"},
-		"a range of what has changed":             {nil, get("/docs/k", "Range: bytes=0-0\nIf-Range: \"other\""), 200, "Content-Length: 6", "second"},
-		"an archived object names its class":      {nil, get("/docs/frozen", ""), 403, "", "<StorageClass>GLACIER</StorageClass>"},
-		"a rule without an ID gets one":           {[]operation{rules}, get("/docs?lifecycle", ""), 200, "", `<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><ID>`},
-		"the expiration of a new object":          {[]operation{rules}, put("/docs/old/k", "X-Amz-Tagging: a=b", "x"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
-		"the expiration of an object":             {[]operation{rules, put("/docs/old/k", "X-Amz-Tagging: a=b", "x")}, head("/docs/old/k"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
-		"no expiration without the tag":           {[]operation{rules}, put("/docs/old/k", "", "x"), 200, "!X-Amz-Expiration", ""},
-		"no expiration elsewhere":                 {[]operation{rules}, put("/docs/new", "X-Amz-Tagging: a=b", "x"), 200, "!X-Amz-Expiration", ""},
-		"the end of an upload":                    {[]operation{rules}, operation{method: http.MethodPost, path: "/docs/new?uploads"}, 200, "X-Amz-Abort-Rule-Id: stale parts", ""},
-		"the encryption of a copied part":         {nil, put("/docs/sealed?partNumber=2&uploadId={sealed}", copied, ""), 200, "X-Amz-Server-Side-Encryption: aws:kms", ""},
-		"a wrong digest, in base64":               {nil, put("/docs/new", "Content-Md5: 1B2M2Y8AsgTpgAmY7PhCfg==", "x"), 400, "", "<ExpectedDigest>1B2M2Y8AsgTpgAmY7PhCfg==</ExpectedDigest><CalculatedDigest>ndTkYSaMgDT1yFZOFVxnpg==</CalculatedDigest>"},
-		"the versions of a key":                   {nil, get("/docs/k?versions", ""), 400, "", "<Code>InvalidRequest</Code><Message>There is no such thing as the ?versions sub-resource for a key</Message>"},
-		"the uploads of a key":                    {nil, get("/docs/k?uploads", ""), 400, "", "<Code>InvalidRequest</Code><Message>Key is not expected for the GET method ?uploads subresource</Message>"},
-		"a key that is not UTF-8":                 {nil, put("/docs/%ff", "", "x"), 400, "", "<Code>InvalidURI</Code>"},
-		"a source that is not UTF-8":              {nil, put("/docs/new", "X-Amz-Copy-Source: docs/%ff", ""), 400, "", "<Code>InvalidArgument</Code>"},
-		"an empty version of a source":            {nil, put("/docs/new", copied+"?versionId=", ""), 400, "", "Version id cannot be the empty string"},
-		"the null version of a new object":        {[]operation{suspended}, put("/empty/k", "", "x"), 200, "!X-Amz-Version-Id", ""},
-		"the null version of a copy":              {[]operation{suspended}, put("/empty/k", copied, ""), 200, "!X-Amz-Version-Id", ""},
+		"304 has the ETag":                   {nil, get("/docs/k", strings.Replace(known, "If-Match", "If-None-Match", 1)), 304, `Etag: "a9f0e61a137d86aa9db53465e0801612"`, ""},
+		"304 has the date":                   {nil, get("/docs/k", "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT\nIf-None-Match: *"), 304, "Last-Modified: *", ""},
+		"412 is no 304":                      {nil, get("/docs/k", "If-Match: other"), 412, "!Etag", "<Condition>If-Match</Condition>"},
+		"a range of what has not changed":    {nil, get("/docs/k", "Range: bytes=0-0\nIf-Range: \"a9f0e61a137d86aa9db53465e0801612\""), 206, "Content-Length: 1", "s"},
+		"a range of what has changed":        {nil, get("/docs/k", "Range: bytes=0-0\nIf-Range: \"other\""), 200, "Content-Length: 6", "second"},
+		"an archived object names its class": {nil, get("/docs/frozen", ""), 403, "", "<StorageClass>GLACIER</StorageClass>"},
+		"a rule without an ID gets one":      {[]operation{rules}, get("/docs?lifecycle", ""), 200, "", `<LifecycleConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Rule><ID>`},
+		"the expiration of a new object":     {[]operation{rules}, put("/docs/old/k", "X-Amz-Tagging: a=b", "x"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
+		"the expiration of an object":        {[]operation{rules, put("/docs/old/k", "X-Amz-Tagging: a=b", "x")}, head("/docs/old/k"), 200, `X-Amz-Expiration: expiry-date="*`, ""},
+		"no expiration without the tag":      {[]operation{rules}, put("/docs/old/k", "", "x"), 200, "!X-Amz-Expiration", ""},
+		"no expiration elsewhere":            {[]operation{rules}, put("/docs/new", "X-Amz-Tagging: a=b", "x"), 200, "!X-Amz-Expiration", ""},
+		"the end of an upload":               {[]operation{rules}, operation{method: http.MethodPost, path: "/docs/new?uploads"}, 200, "X-Amz-Abort-Rule-Id: stale parts", ""},
+		"the encryption of a copied part":    {nil, put("/docs/sealed?partNumber=2&uploadId={sealed}", copied, ""), 200, "X-Amz-Server-Side-Encryption: aws:kms", ""},
+		"a wrong digest, in base64":          {nil, put("/docs/new", "Content-Md5: 1B2M2Y8AsgTpgAmY7PhCfg==", "x"), 400, "", "<ExpectedDigest>1B2M2Y8AsgTpgAmY7PhCfg==</ExpectedDigest><CalculatedDigest>ndTkYSaMgDT1yFZOFVxnpg==</CalculatedDigest>"},
+		"the versions of a key":              {nil, get("/docs/k?versions", ""), 400, "", "<Code>InvalidRequest</Code><Message>There is no such thing as the ?versions sub-resource for a key</Message>"},
+		"the uploads of a key":               {nil, get("/docs/k?uploads", ""), 400, "", "<Code>InvalidRequest</Code><Message>Key is not expected for the GET method ?uploads subresource</Message>"},
+		"a key that is not UTF-8":            {nil, put("/docs/%ff", "", "x"), 400, "", "<Code>InvalidURI</Code>"},
+		"a source that is not UTF-8":         {nil, put("/docs/new", "X-Amz-Copy-Source: docs/%ff", ""), 400, "", "<Code>InvalidArgument</Code>"},
+		"an empty version of a source":       {nil, put("/docs/new", copied+"?versionId=", ""), 400, "", "Version id cannot be the empty string"},
+		"the null version of a new object":   {[]operation{suspended}, put("/empty/k", "", "x"), 200, "!X-Amz-Version-Id", ""},
+		"the null version of a copy":         {[]operation{suspended}, put("/empty/k", copied, ""), 200, "!X-Amz-Version-Id", ""},
+		"the null version of an upload in parts": {
+			[]operation{suspended, {method: http.MethodPost, path: "/empty/k?uploads"}, put("/empty/k?partNumber=1&uploadId={upload}", "", "part")},
+			operation{method: http.MethodPost, path: "/empty/k?uploadId={upload}", body: parts}, 200, "!X-Amz-Version-Id", "",
+		},
+		"the null version of a delete marker":     {[]operation{suspended, put("/empty/k", "", "x")}, operation{method: http.MethodDelete, path: "/empty/k"}, 204, "X-Amz-Version-Id: null", ""},
 		"the version of a copy":                   {nil, put("/docs/new", copied, ""), 200, "X-Amz-Version-Id: *", ""},
 		"metadata in UTF-8, taken for ISO 8859-1": {[]operation{put("/docs/new", "X-Amz-Meta-A: \u00c4", "x")}, head("/docs/new"), 200, "x-amz-meta-a: =?UTF-8?B?w4PChA==?=", ""},
 		"metadata by RFC 2047":                    {[]operation{put("/docs/new", "X-Amz-Meta-A: =?UTF-8?Q?=C3=84?=", "x")}, head("/docs/new"), 200, "x-amz-meta-a: =?UTF-8?B?w4Q=?=", ""},
@@ -75,6 +80,8 @@ func TestResponses(t *testing.T) {
 			for _, op := range tc.before {
 				if got := w.send(t, w.Root(), op); got.Code != http.StatusOK {
 					t.Fatalf("%s %s: %d %s", op.method, op.path, got.Code, got.Body)
+				} else {
+					w.learn(op, got)
 				}
 			}
 			got := w.send(t, w.Root(), tc.op)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 //go:generate go run . -root ../..
@@ -30,6 +31,8 @@ func copies() [][2]string {
 		{"rbac/*.yaml", "charts/cosi-controller/files/rbac"},
 		{"policies/drivers.yaml", "charts/cosi-controller/files/policies"},
 		{"policies/protection.yaml", "charts/cosi-controller/files/policies"},
+		{"monitoring/dashboard.json", "charts/cosi-controller/files/monitoring"},
+		{"monitoring/rules.yaml", "charts/cosi-controller/files/monitoring"},
 		{"charts/cosi-controller/templates/_pods.tpl", "charts/cosi-driver/templates"},
 	}
 }
@@ -42,6 +45,9 @@ func run(deploy string) error {
 		if err := copyFiles(filepath.Join(deploy, c[0]), filepath.Join(deploy, c[1])); err != nil {
 			return err
 		}
+	}
+	if err := wrapRules(filepath.Join(deploy, "monitoring")); err != nil {
+		return err
 	}
 	charts, err := glob(filepath.Join(deploy, "charts", "*", "Chart.yaml"))
 	if err != nil {
@@ -83,6 +89,35 @@ func copyFiles(pattern, directory string) error {
 		if err := os.WriteFile(filepath.Join(directory, filepath.Base(file)), content, 0o600); err != nil {
 			return fmt.Errorf("copy: %w", err)
 		}
+	}
+	return nil
+}
+
+// ruleHead is what makes an object for the Prometheus operator of rules for Prometheus.
+const ruleHead = `# Generated from rules.yaml by go generate ./hack/charts; do not edit.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: cosi-controller
+  namespace: cosi-system
+spec:
+`
+
+// wrapRules writes the rules of a directory once more, as an object.
+func wrapRules(directory string) error {
+	rules, err := os.ReadFile(filepath.Join(directory, "rules.yaml"))
+	if err != nil {
+		return fmt.Errorf("read the rules: %w", err)
+	}
+	object := ruleHead
+	for line := range strings.Lines(string(rules)) {
+		if line != "\n" {
+			line = "  " + line
+		}
+		object += line
+	}
+	if err := os.WriteFile(filepath.Join(directory, "prometheusrule.yaml"), []byte(object), 0o600); err != nil {
+		return fmt.Errorf("write the rules: %w", err)
 	}
 	return nil
 }

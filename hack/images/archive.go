@@ -36,8 +36,10 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 	}
 	defer os.RemoveAll(dir)
 	files := filepath.Join(dir, "files")
-	if err := i.layOut(ctx, files, o.arch); err != nil {
-		return err
+	for _, arch := range o.architectures() {
+		if err := i.layOut(ctx, filepath.Join(files, arch), arch, o.progress); err != nil {
+			return err
+		}
 	}
 	archive := filepath.Join(dir, "image.tar")
 	if o.archives != "" {
@@ -46,7 +48,7 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 		}
 		archive = filepath.Join(o.archives, i.name+".tar")
 	}
-	if err := i.write(archive, files, name, o.arch, common); err != nil || o.archives != "" {
+	if err := i.write(archive, files, name, o.architectures(), common); err != nil || o.archives != "" {
 		return err
 	}
 	before, err := imageIDs(ctx, name)
@@ -61,7 +63,7 @@ func (i image) build(ctx context.Context, o options, name string, common map[str
 		return err
 	}
 	if _, err := docker(ctx, "image", "rm", before[0]); err != nil {
-		progress(fmt.Sprintf("the image that was called %s before stays: %v", name, err))
+		o.progress.Say("the image that was called %s before stays: %v", name, err)
 	}
 	return nil
 }
@@ -82,8 +84,8 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// write writes the archive of an image to a file, from the files of its only layer.
-func (i image) write(archive, files, name, arch string, common map[string]string) error {
+// write writes the archive of an image to a file, from the files of its only layer for each architecture.
+func (i image) write(archive, files, name string, architectures []string, common map[string]string) error {
 	config := i.config
 	config.User = fmt.Sprintf("%d:%[1]d", user)
 	config.Labels = map[string]string{titled + "title": i.name}
@@ -92,8 +94,12 @@ func (i image) write(archive, files, name, arch string, common map[string]string
 			config.Labels[titled+key] = value
 		}
 	}
-	return imagefile.Write(archive, imagefile.Image{
-		Name: name, Architecture: arch, Config: config,
-		Trees: []imagefile.Tree{{Dir: filepath.Join(files, "root")}, {Dir: filepath.Join(files, "state"), Owner: user}},
-	})
+	var images []imagefile.Image
+	for _, arch := range architectures {
+		images = append(images, imagefile.Image{
+			Architecture: arch, Config: config,
+			Trees: []imagefile.Tree{{Dir: filepath.Join(files, arch, "root")}, {Dir: filepath.Join(files, arch, "state"), Owner: user}},
+		})
+	}
+	return imagefile.Write(archive, name, images...)
 }

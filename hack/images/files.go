@@ -13,11 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 )
 
 // layOut makes the directory of an image again: root/ for what belongs to root,
 // state/ for what belongs to the user that the image runs as.
-func (i image) layOut(ctx context.Context, dir, arch string) error {
+func (i image) layOut(ctx context.Context, dir, arch string, progress *gobuild.Progress) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clear what was built before: %w", err)
 	}
@@ -34,7 +36,7 @@ func (i image) layOut(ctx context.Context, dir, arch string) error {
 	if err := os.Chmod(tmp, 0o777|fs.ModeSticky); err != nil {
 		return fmt.Errorf("lay out the image: %w", err)
 	}
-	return i.lay(ctx, filepath.Join(dir, "root"), arch)
+	return i.lay(ctx, place{root: filepath.Join(dir, "root"), arch: arch, progress: progress})
 }
 
 func makeDir(dir string) error {
@@ -111,7 +113,8 @@ require("/app/node_modules/azurite/dist/src/blob/main.js");
 `
 
 // layAzurite puts Node, the libraries that it is linked with, and Azurite together.
-func layAzurite(ctx context.Context, root, _ string) error {
+func layAzurite(ctx context.Context, to place) error {
+	root := to.root
 	install := exec.CommandContext(ctx, "bash", "hack/npm.sh", "azurite")
 	install.Stderr = os.Stderr
 	if err := install.Run(); err != nil {

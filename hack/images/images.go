@@ -4,13 +4,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
@@ -20,8 +19,8 @@ type image struct {
 	name string
 	// variable is the one by which tests and compose.yaml are told an image of a store.
 	variable string
-	// lay puts the files of the image below root.
-	lay func(ctx context.Context, root, arch string) error
+	// lay puts the files of the image where they belong.
+	lay func(ctx context.Context, to place) error
 	// native means that its programs are this machine's.
 	native bool
 	// state are directories that belong to the user the image runs as. An empty
@@ -32,6 +31,12 @@ type image struct {
 	// labels are those of this image alone; an image whose version Docker has
 	// already is not built again.
 	labels map[string]string
+}
+
+// place is where the files of an image go, for which architecture, and who is told how far that is.
+type place struct {
+	root, arch string
+	progress   *gobuild.Progress
 }
 
 // ours returns the images of Cooper. The Dockerfile has the same ones.
@@ -61,7 +66,7 @@ func ours() []image {
 func command(name string, state ...string) image {
 	return image{
 		name: name, state: state, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
-		lay: func(ctx context.Context, root, arch string) error { return compile(ctx, name, root, arch) },
+		lay: func(ctx context.Context, to place) error { return to.compile(ctx, "./cmd/"+name) },
 	}
 }
 
@@ -73,36 +78,28 @@ func clients() []image {
 func client(name string) image {
 	return image{
 		name: name, config: ocispec.ImageConfig{Entrypoint: []string{"/" + name}},
-		lay: func(ctx context.Context, root, arch string) error {
-			return compileIn(ctx, "./e2e/cluster", name, root, arch)
-		},
+		lay: func(ctx context.Context, to place) error { return to.compile(ctx, "./e2e/cluster/"+name) },
 	}
 }
 
-// compile builds a command of ours, static and without traces of this machine.
-func compile(ctx context.Context, program, root, arch string) error {
-	return compileIn(ctx, "./cmd", program, root, arch)
+// compile builds a program of ours.
+func (p place) compile(ctx context.Context, program string) error {
+	name := path.Base(program)
+	return gobuild.Command{
+		Name: "image of " + name, Packages: []string{program}, Output: filepath.Join(p.root, name), LinkFlags: "-buildid=", Platform: "linux/" + p.arch,
+	}.Run(ctx, p.progress)
 }
 
-func compileIn(ctx context.Context, dir, program, root, arch string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w -buildid=", "-o", filepath.Join(root, program), dir+"/"+program)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
-}
-
-func layControlPlane(ctx context.Context, root, arch string) error {
-	if err := compile(ctx, "cooper", root, arch); err != nil {
+func layControlPlane(ctx context.Context, to place) error {
+	if err := to.compile(ctx, "./cmd/cooper"); err != nil {
 		return err
 	}
-	b, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: os.Stderr})
+	b, err := binaries.Find(ctx, binaries.Options{Own: true, Progress: to.progress})
 	if err != nil {
 		return err
 	}
 	for _, program := range []string{b.APIServer, b.Etcd, b.ControllerManager, b.Kubectl} {
-		if err := copyProgram(ctx, program, root, filepath.Join("usr", "local", "bin", filepath.Base(program))); err != nil {
+		if err := copyProgram(ctx, program, to.root, filepath.Join("usr", "local", "bin", filepath.Base(program))); err != nil {
 			return err
 		}
 	}
@@ -133,16 +130,14 @@ func fromModule(name, variable string, store stores.Store, listens string, state
 		name: name, variable: variable, state: state, native: true,
 		config: ocispec.ImageConfig{Entrypoint: []string{"/" + store.Name()}, ExposedPorts: port(listens)},
 		labels: map[string]string{"version": store.Version, "source": "https://pkg.go.dev/" + store.Package},
-		lay: func(ctx context.Context, root, _ string) error {
-			program, err := store.Build(ctx, progress)
+		lay: func(ctx context.Context, to place) error {
+			program, err := store.Build(ctx, to.progress)
 			if err != nil {
 				return err
 			}
-			return copyProgram(ctx, program, root, store.Name())
+			return copyProgram(ctx, program, to.root, store.Name())
 		},
 	}
 }
 
 func port(number string) map[string]struct{} { return map[string]struct{}{number + "/tcp": {}} }
-
-func progress(line string) { fmt.Fprintln(os.Stderr, line) }

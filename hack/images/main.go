@@ -23,20 +23,23 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 )
 
-// options are what the flags came to.
+// options are what the flags came to, and who is told how far it is.
 type options struct {
 	repository, tag, arch, only, archives string
 	stores, client, stage                 bool
+	progress                              *gobuild.Progress
 }
 
 func main() {
-	var o options
+	o := options{progress: gobuild.NewProgress(os.Stderr)}
 	flag.BoolVar(&o.stores, "stores", false, "build the images of stores that others make")
 	flag.StringVar(&o.repository, "repository", "", `what the names of the images begin with (default "cooper", "cooper-stores" of stores)`)
 	flag.StringVar(&o.tag, "tag", "dev", "tag of the images")
-	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it; only our own programs are built for another than this machine's")
+	flag.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture, as Go calls it, or with -archives several, separated by commas, for which all images of our own programs alone are built")
 	flag.StringVar(&o.only, "only", "", "images to build, separated by commas; empty means all")
 	flag.StringVar(&o.archives, "archives", "", "directory that gets a file of each image, in place of Docker")
 	flag.BoolVar(&o.client, "client", false, "build also the images by which tests on clusters use buckets")
@@ -58,7 +61,7 @@ func (o options) run(ctx context.Context) error {
 	}
 	if o.stage {
 		for _, i := range wanted {
-			if err := i.layOut(ctx, filepath.Join("dist", "images", i.name), o.arch); err != nil {
+			if err := i.layOut(ctx, filepath.Join("dist", "images", i.name), o.arch, o.progress); err != nil {
 				return fmt.Errorf("image %s: %w", i.name, err)
 			}
 		}
@@ -95,6 +98,12 @@ func (o options) wanted() ([]image, error) {
 		all = append(all, clients()...)
 	}
 	found := all
+	if len(o.architectures()) > 1 {
+		if o.archives == "" {
+			return nil, errors.New("images of several architectures are files: say with -archives where")
+		}
+		found = slices.DeleteFunc(slices.Clone(all), func(i image) bool { return i.native })
+	}
 	if o.only != "" {
 		found = nil
 		for name := range strings.SplitSeq(o.only, ",") {
@@ -110,6 +119,8 @@ func (o options) wanted() ([]image, error) {
 	}
 	return found, nil
 }
+
+func (o options) architectures() []string { return strings.Split(o.arch, ",") }
 
 // commonLabels describe where images of ours come from.
 func commonLabels(ctx context.Context) (map[string]string, error) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
@@ -46,46 +47,103 @@ func TestDockerfileBuildsTheSameImages(t *testing.T) {
 	}
 }
 
-// TestArchive writes an image twice, and looks into what docker image load is given.
+// TestArchive writes an image twice, and looks into what docker image load and registries are given.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	made := image{
 		name: "made", state: []string{"var/data"}, config: ocispec.ImageConfig{Entrypoint: []string{"/program"}},
-		lay: func(_ context.Context, root, arch string) error {
-			return errors.Join(os.WriteFile(filepath.Join(root, "program"), []byte(arch), 0o600), os.Symlink("program", filepath.Join(root, "link")))
+		lay: func(_ context.Context, to place) error {
+			return errors.Join(os.WriteFile(filepath.Join(to.root, "program"), []byte(to.arch), 0o600), os.Symlink("program", filepath.Join(to.root, "link")))
 		},
 	}
-	write := func() []byte {
-		dir := t.TempDir()
-		files := filepath.Join(dir, "files")
-		if err := made.layOut(t.Context(), files, "arm64"); err != nil {
-			t.Fatal(err)
+	for name, architectures := range map[string][]string{"of one architecture": {"arm64"}, "of two": {"amd64", "arm64"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			write := func() map[string]string {
+				dir := t.TempDir()
+				files, archive := filepath.Join(dir, "files"), filepath.Join(dir, "made.tar")
+				for _, arch := range architectures {
+					if err := made.layOut(t.Context(), filepath.Join(files, arch), arch, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := made.write(archive, files, "repository/made:dev", architectures, map[string]string{"vendor": "us"}); err != nil {
+					t.Fatal(err)
+				}
+				content, err := os.ReadFile(archive)
+				if err != nil {
+					t.Fatal(err)
+				}
+				contents, _ := untar(t, content)
+				return contents
+			}
+			archive := write()
+			if diff := cmp.Diff(archive, write()); diff != "" {
+				t.Errorf("the same files give another image (-first +second):\n%s", diff)
+			}
+			inspect(t, archive, architectures)
+		})
+	}
+}
+
+// inspect reads an archive as who knows the layout of OCI does, and as Docker does.
+func inspect(t *testing.T, archive map[string]string, architectures []string) {
+	t.Helper()
+	var index ocispec.Index
+	decode(t, archive["index.json"], &index)
+	if got := index.Manifests[0].Annotations; got["io.containerd.image.name"] != "docker.io/repository/made:dev" || got[ocispec.AnnotationRefName] != "dev" {
+		t.Errorf("names: %v", got)
+	}
+	if len(architectures) > 1 {
+		decode(t, blob(t, archive, index.Manifests[0]), &index)
+	}
+	var found []string
+	for _, described := range index.Manifests {
+		var manifest ocispec.Manifest
+		decode(t, blob(t, archive, described), &manifest)
+		var config ocispec.Image
+		decode(t, blob(t, archive, manifest.Config), &config)
+		found = append(found, described.Platform.Architecture)
+		if got := config.Config; config.Architecture != described.Platform.Architecture || got.User != "65532:65532" || got.Labels[titled+"vendor"] != "us" || got.Labels[titled+"title"] != "made" {
+			t.Errorf("configuration: %+v", config)
 		}
-		archive := filepath.Join(dir, "made.tar")
-		if err := made.write(archive, files, "repository/made:dev", "arm64", map[string]string{"vendor": "us"}); err != nil {
-			t.Fatal(err)
+		files, owners := untar(t, []byte(blob(t, archive, manifest.Layers[0])))
+		if diff := cmp.Diff(map[string]int{"link": 0, "program": 0, "tmp": 0, "var": user, "var/data": user}, owners); diff != "" {
+			t.Errorf("owners (-want +got):\n%s", diff)
 		}
-		content, err := os.ReadFile(archive)
-		if err != nil {
-			t.Fatal(err)
+		if files["program"] != config.Architecture {
+			t.Errorf("on %s there is the program for %s", config.Architecture, files["program"])
 		}
-		return content
+		var docker []struct {
+			Config           string   `json:"Config"`
+			RepoTags, Layers []string //nolint:tagliatelle // Docker's names
+		}
+		if len(architectures) == 1 {
+			decode(t, archive["manifest.json"], &docker)
+			if archive[docker[0].Config] != blob(t, archive, manifest.Config) || archive[docker[0].Layers[0]] != blob(t, archive, manifest.Layers[0]) || docker[0].RepoTags[0] != "repository/made:dev" {
+				t.Errorf("Docker finds another image: %+v", docker)
+			}
+		}
 	}
-	first, _ := untar(t, write())
-	second, _ := untar(t, write())
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("the same files give another image (-first +second):\n%s", diff)
+	if diff := cmp.Diff(architectures, found); diff != "" {
+		t.Errorf("architectures (-want +got):\n%s", diff)
 	}
-	var config ocispec.Image
-	if err := json.Unmarshal([]byte(first["config.json"]), &config); err != nil {
-		t.Fatal(err)
+}
+
+// blob returns what a descriptor describes, after a look at its digest.
+func blob(t *testing.T, archive map[string]string, d ocispec.Descriptor) string {
+	t.Helper()
+	content := archive["blobs/sha256/"+d.Digest.Encoded()]
+	if digest.FromString(content) != d.Digest || int64(len(content)) != d.Size {
+		t.Fatalf("%+v is not what is there, of %d bytes", d, len(content))
 	}
-	if got := config.Config; config.Architecture != "arm64" || got.User != "65532:65532" || got.Labels[titled+"vendor"] != "us" || got.Labels[titled+"title"] != "made" {
-		t.Errorf("configuration: %+v", config)
-	}
-	_, owners := untar(t, []byte(first["layer.tar"]))
-	if diff := cmp.Diff(map[string]int{"link": 0, "program": 0, "tmp": 0, "var": user, "var/data": user}, owners); diff != "" {
-		t.Errorf("owners (-want +got):\n%s", diff)
+	return content
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v in %q", err, text)
 	}
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command reference writes docs/reference/commands.md, what each program prints for --help, docs/reference/metrics.md, the
-// metrics that the sources define, docs/reference/sanity.md, the fields of cosi-sanity's configuration, and
-// docs/reference/rules.md, what the documents demand and what proves it.
+// metrics that the sources define, docs/reference/sanity.md, the fields of cosi-sanity's configuration,
+// docs/reference/rules.md, what the documents demand and what proves it, and docs/reference/reasons.md, what users read
+// on their objects.
 package main
 
 import (
@@ -48,7 +49,11 @@ func run(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"commands.md": commands, "metrics.md": metrics, "sanity.md": settings, "rules.md": rules} {
+	explained, err := reasonsPage(root)
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"commands.md": commands, "metrics.md": metrics, "sanity.md": settings, "rules.md": rules, "reasons.md": explained} {
 		if err := os.WriteFile(filepath.Join(root, "docs", "reference", name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("write the page: %w", err)
 		}
@@ -77,9 +82,18 @@ func programs() [][]string {
 		{"cooper", "check"},
 		{"cooper", "control-plane"},
 		{"cooper", "migrate"},
+		{"cooper", "new", "driver"},
 		{"cooper", "fakes", "s3"},
 		{"cooper", "fakes", "azure"},
 		{"cooper", "fakes", "gcs"},
+		{"kubectl-cosi", "status"},
+		{"kubectl-cosi", "env"},
+		{"kubectl-cosi", "test"},
+		{"kubectl-cosi", "rotate"},
+		{"kubectl-cosi", "adopt"},
+		{"kubectl-cosi", "drivers"},
+		{"kubectl-cosi", "doctor"},
+		{"kubectl-cosi", "explain"},
 	}
 }
 

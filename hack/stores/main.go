@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -57,6 +58,7 @@ func runCeph(ctx context.Context, options stores.CephOptions) error {
 }
 
 func run(ctx context.Context, foundOnly bool) error {
+	progress := gobuild.NewProgress(os.Stderr)
 	for _, store := range stores.All() {
 		path, err := store.Find()
 		switch {
@@ -66,7 +68,7 @@ func run(ctx context.Context, foundOnly bool) error {
 		case foundOnly:
 			return err
 		default:
-			if path, err = store.Build(ctx, func(line string) { fmt.Fprintln(os.Stderr, line) }); err != nil {
+			if path, err = store.Build(ctx, progress); err != nil {
 				return err
 			}
 		}

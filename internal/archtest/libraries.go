@@ -28,6 +28,7 @@ func libraries() []library {
 		{dir: "fakes/driverfake", cooper: []string{"proto"}},
 		{dir: "fakes/fault"},
 		{dir: "fakes/faketest"},
+		{dir: "fakes/fakecontainer"},
 		{dir: "drivers/driverkit", cooper: []string{"proto", "internal"}},
 		{dir: "sanity", cooper: []string{"proto", "internal"}},
 	}

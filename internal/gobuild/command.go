@@ -4,12 +4,14 @@ package gobuild
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -45,6 +47,8 @@ type Command struct {
 	LinkFlags string
 	// Tags are build tags, separated by commas.
 	Tags string
+	// Platform is what to build for, such as linux/arm64; empty means this machine.
+	Platform string
 	// Path is searched for the go command; empty means the PATH of this process.
 	Path string
 }
@@ -57,7 +61,31 @@ func (c Command) Run(ctx context.Context, progress *Progress) error {
 		return fmt.Errorf("cannot build %s: %w", c.Name, err)
 	}
 	b := &build{command: c, goCommand: goCommand, began: time.Now(), task: progress.start(c.Name)}
-	if err := b.run(ctx); err != nil {
+	return b.finish(b.run(ctx))
+}
+
+// Install builds the main package of a published module at a version into a directory, with the versions that this module
+// asks for, and shows how many packages were compiled. The end of ctx ends it.
+func Install(ctx context.Context, dir, main, version string, progress *Progress) error {
+	goCommand, err := findGo("")
+	if err != nil {
+		return fmt.Errorf("cannot build %s: %w", main, err)
+	}
+	c := Command{Name: path.Base(main) + " " + version, Packages: []string{main + "@" + version}}
+	b := &build{command: c, goCommand: goCommand, began: time.Now(), task: progress.start(c.Name), env: []string{"GOBIN=" + dir}}
+	_, err = b.exec(ctx, []string{"install", "-v", "-ldflags", "-s -w"}, func(line string) bool {
+		compiled := !strings.ContainsAny(line, " :") // a package, and no message
+		if compiled {
+			b.done++
+		}
+		return compiled
+	})
+	return b.finish(err)
+}
+
+// finish says what has become of the build.
+func (b *build) finish(err error) error {
+	if err != nil {
 		b.task.end("failed")
 		return err
 	}
@@ -79,6 +107,7 @@ type build struct {
 	total     int             // how many those are
 	done      int
 	downloads int
+	env       []string // variables of the go command beside those of buildEnv
 }
 
 func (b *build) run(ctx context.Context) error {
@@ -91,9 +120,9 @@ func (b *build) run(ctx context.Context) error {
 	}
 	b.stale = map[string]bool{}
 	for line := range strings.Lines(list) {
-		path, stale, _ := strings.Cut(strings.TrimSpace(line), " ")
-		b.stale[path] = stale == "true"
-		if b.stale[path] {
+		name, stale, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b.stale[name] = stale == "true"
+		if b.stale[name] {
 			b.total++
 		}
 	}
@@ -117,6 +146,8 @@ func (b *build) show() {
 	switch {
 	case b.total > 0:
 		b.task.set("%d of %d packages, %s", b.done, b.total, b.elapsed())
+	case b.done > 0:
+		b.task.set("%d packages, %s", b.done, b.elapsed())
 	case b.downloads > 0:
 		b.task.set("%d modules downloaded, %s", b.downloads, b.elapsed())
 	}
@@ -130,7 +161,7 @@ func (b *build) exec(ctx context.Context, args []string, taken func(line string)
 		args = append(args, "-gcflags", b.command.CompileFlags)
 	}
 	cmd := exec.CommandContext(ctx, b.goCommand, append(args, b.command.Packages...)...)
-	cmd.Dir, cmd.Env = b.command.Dir, buildEnv(os.Environ())
+	cmd.Dir, cmd.Env = b.command.Dir, append(buildEnv(os.Environ(), b.command.Platform), b.env...)
 	// The go command starts compilers; a group of their own lets all of them be ended together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
@@ -183,21 +214,22 @@ func (b *build) follow(from io.Reader, taken func(line string) bool) []string {
 	}
 }
 
-func findGo(path string) (string, error) {
-	if path == "" {
-		path = os.Getenv("PATH")
+func findGo(search string) (string, error) {
+	if search == "" {
+		search = os.Getenv("PATH")
 	}
-	for _, dir := range filepath.SplitList(path) {
+	for _, dir := range filepath.SplitList(search) {
 		candidate := filepath.Join(dir, "go")
 		if info, err := os.Stat(candidate); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return filepath.Abs(candidate)
 		}
 	}
-	return "", fmt.Errorf("%w in PATH %q; install Go (https://go.dev/dl) or add its bin directory to PATH", ErrNoGo, path)
+	return "", fmt.Errorf("%w in PATH %q; install Go (https://go.dev/dl) or add its bin directory to PATH", ErrNoGo, search)
 }
 
 // buildEnv is env without what would make the result depend on the caller's own module or platform settings.
-func buildEnv(env []string) []string {
+func buildEnv(env []string, platform string) []string {
+	system, arch, _ := strings.Cut(cmp.Or(platform, runtime.GOOS+"/"+runtime.GOARCH), "/")
 	const ours = " GOFLAGS GOWORK GO111MODULE GOOS GOARCH CGO_ENABLED GOEXPERIMENT "
 	kept := make([]string, 0, len(env))
 	for _, e := range env {
@@ -207,5 +239,5 @@ func buildEnv(env []string) []string {
 		}
 	}
 	return append(kept, "GOFLAGS=", "GOWORK=off", "GO111MODULE=on", "CGO_ENABLED=0",
-		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+		"GOOS="+system, "GOARCH="+arch)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imagefile writes archives of container images, as docker image save does, from files of this machine. It must
+// Package imagefile writes archives of container images from files of this machine: in the layout of OCI, which
+// containerd and the clients of registries read, and an image of one architecture also as every Docker reads it. It must
 // not know what is in them, nor who loads them.
 package imagefile
 
@@ -16,14 +17,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/distribution/reference"
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An Image is described by what is in its only layer.
+// An Image is what a name stands for on machines of one architecture, and is described by what is in its only layer.
 type Image struct {
-	// Name is the one under which it is loaded, with a tag.
-	Name string
 	// Architecture is that of its programs, as Go calls it; the system is Linux.
 	Architecture string
 	// Config is how it is run.
@@ -38,48 +39,131 @@ type Tree struct {
 	Owner int
 }
 
-// Write writes the archive of an image to a file. Of the same files it is the same.
-func Write(archive string, i Image) (err error) {
+// Write writes the archive of the images of a name, which has a tag, to a file. Of the same files it is the same. Several
+// images, each for another architecture, are under one index.
+func Write(archive, name string, images ...Image) (err error) {
 	parts, err := os.MkdirTemp("", "image-")
 	if err != nil {
-		return fmt.Errorf("image %s: %w", i.Name, err)
+		return fmt.Errorf("image %s: %w", name, err)
 	}
 	defer os.RemoveAll(parts)
-	if err := i.write(archive, parts); err != nil {
-		return fmt.Errorf("image %s: %w", i.Name, err)
+	if err := (layout{dir: parts}).write(name, images); err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	if err := writeTar(archive, io.Discard, func(w *tar.Writer) error { return addTree(w, parts, 0) }); err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
 	}
 	return nil
 }
 
-func (i Image) write(archive, parts string) error {
-	hash := sha256.New()
-	if err := writeTar(filepath.Join(parts, "layer.tar"), hash, func(w *tar.Writer) error {
-		for _, tree := range i.Trees {
+// layout is a directory in the layout of OCI.
+type layout struct{ dir string }
+
+func (l layout) write(name string, images []Image) error {
+	full, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return fmt.Errorf("its name: %w", err)
+	}
+	tagged, ok := full.(reference.Tagged)
+	if !ok {
+		return errors.New("its name has no tag")
+	}
+	if err := os.MkdirAll(filepath.Join(l.dir, ocispec.ImageBlobsDir, string(digest.SHA256)), 0o755); err != nil { //nolint:gosec // as the rest of an image
+		return err
+	}
+	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
+	for _, i := range images {
+		manifest, err := l.image(i, name, len(images) == 1)
+		if err != nil {
+			return err
+		}
+		index.Manifests = append(index.Manifests, manifest)
+	}
+	if len(images) > 1 {
+		nested, err := l.blob(index.MediaType, index)
+		if err != nil {
+			return err
+		}
+		index.Manifests = []ocispec.Descriptor{nested}
+	}
+	// The first is what containerd calls the image, the second what others do who know the repository.
+	index.Manifests[0].Annotations = map[string]string{"io.containerd.image.name": full.String(), ocispec.AnnotationRefName: tagged.Tag()}
+	return errors.Join(
+		l.file(ocispec.ImageIndexFile, index),
+		l.file(ocispec.ImageLayoutFile, ocispec.ImageLayout{Version: ocispec.ImageLayoutVersion}))
+}
+
+// image writes what an image consists of, and with a description for Docker, which reads no index, the latter too.
+func (l layout) image(i Image, name string, forDocker bool) (ocispec.Descriptor, error) {
+	layer, err := l.layer(i.Trees)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	epoch, platform := time.Unix(0, 0).UTC(), ocispec.Platform{Architecture: i.Architecture, OS: "linux"}
+	config, err := l.blob(ocispec.MediaTypeImageConfig, ocispec.Image{
+		Created: &epoch, Platform: platform, Config: i.Config,
+		RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{layer.Digest}},
+	})
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	if forDocker {
+		if err := l.file("manifest.json", []map[string]any{
+			{"Config": blobPath(config.Digest), "RepoTags": []string{name}, "Layers": []string{blobPath(layer.Digest)}},
+		}); err != nil {
+			return ocispec.Descriptor{}, err
+		}
+	}
+	manifest, err := l.blob(ocispec.MediaTypeImageManifest, ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		Config: config, Layers: []ocispec.Descriptor{layer},
+	})
+	manifest.Platform = &platform
+	return manifest, err
+}
+
+// layer writes the only layer of an image.
+func (l layout) layer(trees []Tree) (ocispec.Descriptor, error) {
+	hash, written := sha256.New(), filepath.Join(l.dir, "layer")
+	if err := writeTar(written, hash, func(w *tar.Writer) error {
+		for _, tree := range trees {
 			if err := addTree(w, tree.Dir, tree.Owner); err != nil {
 				return err
 			}
 		}
 		return nil
 	}); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	info, err := os.Stat(written)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	d := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayer, Digest: digest.NewDigest(digest.SHA256, hash), Size: info.Size()}
+	return d, os.Rename(written, filepath.Join(l.dir, blobPath(d.Digest)))
+}
+
+// blob writes a document under its digest.
+func (l layout) blob(mediaType string, document any) (ocispec.Descriptor, error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	return d, os.WriteFile(filepath.Join(l.dir, blobPath(d.Digest)), text, 0o600)
+}
+
+// file writes a document under a name.
+func (l layout) file(name string, document any) error {
+	text, err := json.Marshal(document)
+	if err != nil {
 		return err
 	}
-	epoch := time.Unix(0, 0).UTC()
-	for file, content := range map[string]any{
-		"config.json": ocispec.Image{
-			Created: &epoch, Platform: ocispec.Platform{Architecture: i.Architecture, OS: "linux"}, Config: i.Config,
-			RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.NewDigest(digest.SHA256, hash)}},
-		},
-		"manifest.json": []map[string]any{{"Config": "config.json", "RepoTags": []string{i.Name}, "Layers": []string{"layer.tar"}}},
-	} {
-		text, err := json.Marshal(content)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(parts, file), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return writeTar(archive, io.Discard, func(w *tar.Writer) error { return addTree(w, parts, 0) })
+	return os.WriteFile(filepath.Join(l.dir, name), text, 0o600)
+}
+
+func blobPath(d digest.Digest) string {
+	return filepath.Join(ocispec.ImageBlobsDir, d.Algorithm().String(), d.Encoded())
 }
 
 // writeTar writes an archive to a file, and also to another writer.

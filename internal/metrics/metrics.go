@@ -127,11 +127,15 @@ func NewSidecar(r prometheus.Registerer) (*Sidecar, error) {
 
 // NameTaken reports whether the driver name belongs to another deployment.
 func (s *Sidecar) NameTaken(driverName string, taken bool) {
-	value := 0.0
-	if taken {
-		value = 1
+	s.taken.WithLabelValues(driver(driverName)).Set(flag(taken))
+}
+
+// flag is the value of what is so or is not.
+func flag(so bool) float64 {
+	if so {
+		return 1
 	}
-	s.taken.WithLabelValues(driver(driverName)).Set(value)
+	return 0
 }
 
 // Called observes one RPC. method is its bare name, such as

@@ -3,6 +3,7 @@
 package secretkeys_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -126,6 +127,14 @@ func TestData(t *testing.T) {
 			}
 			if diff := cmp.Diff(cosi.SecretsIn(tc.credential), secretkeys.Secrets(data)); diff != "" {
 				t.Errorf("what is secret of it (-want, +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(data, secretkeys.Data(secretkeys.Read(data))); diff != "" {
+				t.Errorf("read and rendered again (-want, +got):\n%s", diff)
+			}
+			for key := range data {
+				if !slices.Contains(secretkeys.Keys(tc.protocol), key) {
+					t.Errorf("%s is not among the keys of %s", key, tc.protocol)
+				}
 			}
 		})
 	}

@@ -63,8 +63,8 @@ func (n *Node) LoadProgram(ctx context.Context, name, program string) error {
 	if err := os.WriteFile(filepath.Join(files, "main"), content, 0o755); err != nil {
 		return fmt.Errorf("image %s: %w", name, err)
 	}
-	if err := imagefile.Write(archive, imagefile.Image{
-		Name: name, Architecture: runtime.GOARCH, Config: ocispec.ImageConfig{Entrypoint: []string{"/main"}},
+	if err := imagefile.Write(archive, name, imagefile.Image{
+		Architecture: runtime.GOARCH, Config: ocispec.ImageConfig{Entrypoint: []string{"/main"}},
 		Trees: []imagefile.Tree{{Dir: files}},
 	}); err != nil {
 		return err

@@ -8,19 +8,15 @@
 package stores
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
-	"strings"
-	"syscall"
-	"time"
+
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 )
 
 // Store is a program that comes from a Go module.
@@ -87,9 +83,9 @@ func (s Store) path() (string, error) {
 	return filepath.Join(cache, "cooper", "stores", s.Version, s.Name()), nil
 }
 
-// Build returns what Find finds, building it first if it is not there; progress is told so in one sentence. An unfinished
+// Build returns what Find finds, building it first if it is not there; progress shows how far that is. An unfinished
 // build leaves nothing that a later Find would take for an executable.
-func (s Store) Build(ctx context.Context, progress func(string)) (string, error) {
+func (s Store) Build(ctx context.Context, progress *gobuild.Progress) (string, error) {
 	found, err := s.Find()
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || os.Getenv(s.Variable) != "" {
 		return found, err
@@ -106,28 +102,12 @@ func (s Store) Build(ctx context.Context, progress func(string)) (string, error)
 		return "", fmt.Errorf("cannot build %s: %w", s.Name(), err)
 	}
 	defer os.RemoveAll(tmp)
-	progress(fmt.Sprintf("building %s %s from source, once for this machine", s.Name(), s.Version))
-	if err := s.install(ctx, tmp); err != nil {
+	progress.Say("building %s %s from source, once for this machine", s.Name(), s.Version)
+	if err := gobuild.Install(ctx, tmp, s.Package, s.Version, progress); err != nil {
 		return "", err
 	}
 	if err := os.Rename(filepath.Join(tmp, s.Name()), target); err != nil {
 		return "", fmt.Errorf("cannot finish the build of %s: %w", s.Name(), err)
 	}
 	return target, nil
-}
-
-func (s Store) install(ctx context.Context, dir string) error {
-	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags=-s -w", s.Package+"@"+s.Version)
-	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
-	// The go command starts compilers; a group of their own lets all of them be ended together.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Run(); err != nil {
-		lines := strings.Split(strings.TrimSpace(output.String()), "\n")
-		return fmt.Errorf("cannot build %s %s: %w; its last words:\n%s", s.Name(), s.Version, err, strings.Join(lines[max(0, len(lines)-15):], "\n"))
-	}
-	return nil
 }

@@ -3,6 +3,7 @@
 package stores_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cooper-cosi/cooper/internal/gobuild"
 	"github.com/cooper-cosi/cooper/testenv/stores"
 )
 
@@ -49,9 +51,10 @@ func TestWithoutTheVariableTheUsersCacheIsLookedAt(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		got, err := store.Build(t.Context(), func(string) { t.Errorf("%s is built again", store.Name()) })
-		if err != nil || got != file {
-			t.Errorf("%q, %v; want %q", got, err, file)
+		var said bytes.Buffer
+		got, err := store.Build(t.Context(), gobuild.NewProgress(&said))
+		if err != nil || got != file || said.Len() > 0 {
+			t.Errorf("%q, %v, said %q; want %q and no word", got, err, &said, file)
 		}
 	}
 }
@@ -62,7 +65,7 @@ func TestAFailedBuildLeavesNothing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())
 	store := stores.Store{Variable: "NO_SUCH_STORE", Package: "example.com/store", Version: "v1.0.0"}
-	got, err := store.Build(t.Context(), func(string) {})
+	got, err := store.Build(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "cannot build store v1.0.0") {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -77,7 +77,7 @@ func applyRoles(ctx context.Context, admin client.Client) error {
 }
 
 func applyManifest(ctx context.Context, admin client.Client, manifest []byte) error {
-	objects, err := parseManifest(manifest)
+	objects, err := ParseManifest(manifest)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func applyManifest(ctx context.Context, admin client.Client, manifest []byte) er
 	return nil
 }
 
-// parseManifest returns the objects of a file with several YAML documents.
-func parseManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
+// ParseManifest returns the objects of a file with several YAML documents.
+func ParseManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), len(manifest))
 	var objects []*unstructured.Unstructured
 	for {

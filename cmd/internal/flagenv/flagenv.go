@@ -28,10 +28,21 @@ func Name(flag *pflag.Flag, variable string) {
 	flag.Annotations[annotation] = []string{variable}
 }
 
+// argument marks the flag whose name need not be given.
+const argument = "argument"
+
+// Argument lets a flag be given as an argument that is no flag, too. It has no variable.
+func Argument(flag *pflag.Flag) {
+	flag.Annotations = map[string][]string{argument: nil}
+}
+
 // Variable is the name of the environment variable of a flag. It is empty for
 // flags that ask a question and end the program, which an environment cannot
 // mean: COOPER_VERSION names a version where images and charts are made.
 func Variable(flag *pflag.Flag) string {
+	if _, isArgument := flag.Annotations[argument]; isArgument {
+		return ""
+	}
 	if named := flag.Annotations[annotation]; len(named) > 0 {
 		return named[0]
 	}
@@ -43,7 +54,7 @@ func Variable(flag *pflag.Flag) string {
 
 // Parse reads the arguments into the flags and then, for each flag that was
 // not given, its environment variable. lookup is os.LookupEnv outside of
-// tests. An argument that is no flag is an error.
+// tests. An argument that is no flag is an error, unless Argument was called for a flag that is not given otherwise.
 func Parse(flags *pflag.FlagSet, args []string, lookup func(string) (string, bool)) error {
 	err := flags.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -52,8 +63,10 @@ func Parse(flags *pflag.FlagSet, args []string, lookup func(string) (string, boo
 	if err != nil {
 		return fmt.Errorf("%w; see --help", err) // pflag names the flag
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
+	for _, arg := range flags.Args() {
+		if err := take(flags, arg); err != nil {
+			return err
+		}
 	}
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -70,6 +83,20 @@ func Parse(flags *pflag.FlagSet, args []string, lookup func(string) (string, boo
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// take sets the flag that is an argument, if there is one and it has no value yet.
+func take(flags *pflag.FlagSet, value string) error {
+	name := ""
+	flags.VisitAll(func(f *pflag.Flag) {
+		if _, isArgument := f.Annotations[argument]; isArgument && !f.Changed {
+			name = f.Name
+		}
+	})
+	if name == "" {
+		return fmt.Errorf("unexpected argument %q; see --help", value)
+	}
+	return flags.Set(name, value)
 }
 
 // Describe adds the environment variable of each flag to its help text.

@@ -59,6 +59,41 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestArgument(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+		err  string
+	}{
+		"it can stand alone":                 {args: []string{"acme"}, want: "acme"},
+		"it can stand behind other flags":    {args: []string{"--dir", "x", "acme"}, want: "acme"},
+		"it can be given as a flag":          {args: []string{"--name=acme"}, want: "acme"},
+		"it cannot be given twice":           {args: []string{"acme", "other"}, err: `unexpected argument "other"`},
+		"it cannot be given in both ways":    {args: []string{"--name=acme", "other"}, err: `unexpected argument "other"`},
+		"it has no variable":                 {want: ""},
+		"behind -- it can begin with a dash": {args: []string{"--", "-x"}, want: "-x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			got := flags.String("name", "", "a name")
+			flags.String("dir", "", "a directory")
+			flagenv.Argument(flags.Lookup("name"))
+			err := flagenv.Parse(flags, tc.args, func(variable string) (string, bool) { return "x", variable == "COOPER_NAME" })
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("error: want %q, got %v", tc.err, err)
+				}
+				return
+			}
+			if err != nil || *got != tc.want {
+				t.Errorf("want %q, got %q and %v", tc.want, *got, err)
+			}
+		})
+	}
+}
+
 func TestDescribeNamesTheVariable(t *testing.T) {
 	t.Parallel()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -5,12 +5,15 @@ package bucketclaim
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
@@ -26,10 +29,25 @@ func (r *Reconciler) Watch(mgr ctrl.Manager, name string) error {
 		Named(name).
 		WithOptions(r.Controller()).
 		For(&cosiapi.BucketClaim{}).
-		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket)).
+		Watches(&cosiapi.Bucket{}, handler.EnqueueRequestsFromMapFunc(r.ofBucket), builder.WithPredicates(bucketChanged())).
 		Watches(&cosiapi.BucketClass{}, handler.EnqueueRequestsFromMapFunc(r.ofClass)).
 		Watches(&cosiapi.BucketAccess{}, handler.EnqueueRequestsFromMapFunc(ofAccess), builder.WithPredicates(inuse.Changed())).
 		Complete(r)
+}
+
+// bucketChanged lets pass the events of a Bucket that tell its claim more than that
+// there is a bucket ID, of which no claim says anything.
+func bucketChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*cosiapi.Bucket)
+		after, also := e.ObjectNew.(*cosiapi.Bucket)
+		if !ok || !also {
+			return true
+		}
+		identified := *before
+		identified.ResourceVersion, identified.Status.BucketID = after.ResourceVersion, after.Status.BucketID
+		return before.Status.BucketID == after.Status.BucketID || !equality.Semantic.DeepEqual(&identified, after)
+	}}
 }
 
 // ofBucket wakes the claim that the Bucket names, and those that want it, which

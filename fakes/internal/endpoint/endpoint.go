@@ -4,6 +4,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -35,6 +36,15 @@ type Options struct {
 	// Malformed is the body of the response to a request that net/http cannot parse, in XML; nil leaves its own. It is not
 	// sent over TLS.
 	Malformed []byte
+	// Patience is how long a client may hold up a request; a minute by default.
+	Patience time.Duration
+}
+
+// NewServer returns a server of the handler, with TLS if it is configured, that ends clients who hold up a request for longer
+// than patience; 0 is a minute.
+func NewServer(handler http.Handler, config *tls.Config, patience time.Duration) *http.Server {
+	patience = cmp.Or(patience, time.Minute)
+	return &http.Server{Handler: impatient(handler, patience), TLSConfig: config, ReadHeaderTimeout: patience}
 }
 
 // Start listens and serves until Close. Errors say what to do about a port that cannot be had.
@@ -48,7 +58,7 @@ func (e *Endpoint) Start(o Options) error {
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: o.Handler, TLSConfig: o.TLS, ReadHeaderTimeout: time.Minute}
+	srv := NewServer(o.Handler, o.TLS, o.Patience)
 	if o.Malformed != nil && o.TLS == nil {
 		l = refusing{l, o.Malformed}
 	}

@@ -124,7 +124,7 @@ func (f *Flags) serve(ctx context.Context, stdout io.Writer, fake Fake, guard Gu
 	if err := ready(url); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	srv := &http.Server{Handler: f.withAdmin(fake, guard), TLSConfig: config, ReadHeaderTimeout: time.Minute}
+	srv := endpoint.NewServer(f.withAdmin(fake, guard), config, 0)
 	done := make(chan error, 1)
 	go func() { done <- endpoint.Serve(srv, listener) }()
 	served := "health"

@@ -70,6 +70,11 @@ type Reconciler struct {
 	SecretPoll time.Duration
 	// Departed holds the accesses that went without us.
 	Departed *Departed
+	// Expiries hold when credentials end, for the metrics.
+	Expiries *Expiries
+	// Regranted counts a grant of an access that was granted before, with one of the Regrant constants of
+	// package metrics.
+	Regranted func(reason string)
 	// InOrder holds the accesses that need no look at their Secrets.
 	InOrder *InOrder
 	// WatchSecrets says that the cache has the metadata of access Secrets.
@@ -92,6 +97,8 @@ type work struct {
 	secrets []*corev1.Secret
 	// warning is what is wrong with an access that goes on to work all the same.
 	warning *conditions.Problem
+	// again is why an access that was granted before is granted again; empty is the first time.
+	again string
 	// wish says that a user may have brought the grant about.
 	wish bool
 	// response is what the driver granted.
@@ -118,6 +125,7 @@ func (r *Reconciler) present(ctx context.Context, req reconcile.Request) (reconc
 			r.Failures.Forget(req)
 			r.Given.Forget(req)
 			r.Schedule.Forget(req)
+			r.Expiries.Forget(req)
 			r.InOrder.Forget(req)
 			r.Shares.Leave(req)
 			return reconcile.Result{}, nil

@@ -30,5 +30,8 @@ func (r *Reconciler) grant(ctx context.Context, w *work) (step.Verdict, error) {
 	if w.wish {
 		r.Schedule.Spend(w.Req, w.Info.Epoch, r.Now())
 	}
+	if w.again != "" {
+		r.Regranted(w.again)
+	}
 	return step.Next(), nil
 }

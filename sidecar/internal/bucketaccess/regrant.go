@@ -15,6 +15,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
@@ -25,15 +26,12 @@ import (
 // driver. They are bookkeeping and hold no credential.
 const (
 	// ownerAnnotation is the UID of the access that the Secret was made for.
-	ownerAnnotation = "cooper.dev/access-uid"
+	ownerAnnotation = cosiapi.AccessUIDAnnotation
 	// grantAnnotation is a digest of what the grant was asked for and of the
 	// driver's revision.
 	grantAnnotation = "cooper.dev/grant"
 	// dataAnnotation is a digest of the data as it was delivered.
 	dataAnnotation = "cooper.dev/data"
-	// deliveredAnnotation is the value of the rotate annotation that the data was
-	// delivered for.
-	deliveredAnnotation = "cooper.dev/delivered-rotation"
 	// renewAnnotation is when a credential that expires is asked for again,
 	// RFC 3339.
 	renewAnnotation = "cooper.dev/renew-at"
@@ -101,7 +99,7 @@ func digest(v any) string {
 // bookkeeping returns the annotations of a Secret that is delivered now.
 func bookkeeping(o order, data map[string][]byte, now time.Time) map[string]string {
 	notes := map[string]string{
-		grantAnnotation: o.digest, dataAnnotation: dataDigest(data), deliveredAnnotation: o.request.GetRotation(), renewAnnotation: "",
+		grantAnnotation: o.digest, dataAnnotation: dataDigest(data), cosiapi.DeliveredRotationAnnotation: o.request.GetRotation(), renewAnnotation: "",
 	}
 	if expiry, ok := secretkeys.Expiry(data); ok {
 		notes[renewAnnotation] = renewal(now, expiry).UTC().Format(time.RFC3339)
@@ -160,8 +158,32 @@ func ungranted(a *cosiapi.BucketAccess) (why string) {
 // clock want it granted again, of all accesses at once.
 func works(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, now time.Time) bool {
 	return ungranted(a) == "" && !slices.ContainsFunc(secrets, func(s *corev1.Secret) bool {
-		return s.Annotations[deliveredAnnotation] != o.request.GetRotation() || stale(s, s.Annotations[grantAnnotation], now) != ""
+		return s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation() || stale(s, s.Annotations[grantAnnotation], now) != ""
 	})
+}
+
+// occasion returns what the metric says of why an access is granted again; it is empty for the first time.
+func occasion(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, why string, now time.Time) string {
+	switch {
+	case !provisioned(a):
+		return ""
+	case why == intervalPassed:
+		return metrics.RegrantInterval
+	case slices.ContainsFunc(secrets, func(s *corev1.Secret) bool { return renewable(s, now) }):
+		return metrics.RegrantExpiry
+	case works(a, secrets, o, now):
+		return metrics.RegrantDriver
+	case slices.ContainsFunc(secrets, func(s *corev1.Secret) bool { return s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation() }):
+		return metrics.RegrantRotation
+	default:
+		return metrics.RegrantRepair
+	}
+}
+
+// renewable reports whether the credential in a Secret is to be renewed by now.
+func renewable(s *corev1.Secret, now time.Time) bool {
+	at, ok := renewalOf(s)
+	return ok && !now.Before(at)
 }
 
 // stale returns why a Secret must be written again; empty means that it need not.

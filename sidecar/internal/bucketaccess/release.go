@@ -18,6 +18,7 @@ import (
 // backend stops honouring what they held.
 func (r *Reconciler) release(ctx context.Context, w *work) (step.Verdict, error) {
 	a := w.access
+	r.Expiries.Forget(w.Req) // nobody renews it
 	for _, claim := range a.Spec.BucketClaims {
 		err := r.Secrets.Release(ctx, a, claim.AccessSecretName)
 		if taken, ok := errors.AsType[*TakenError](err); ok {

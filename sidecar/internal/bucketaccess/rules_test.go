@@ -15,6 +15,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/metrics"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/sidecar/internal/driver"
 )
@@ -94,18 +95,19 @@ func TestDue(t *testing.T) {
 		change   func(*cosiapi.BucketAccess, *corev1.Secret)
 		periodic time.Time
 		why      string
+		again    string
 		next     time.Time
 	}{
 		"everything is in order": {},
 		"the time of the interval is known": {
 			periodic: later, next: later,
 		},
-		"the interval has passed": {periodic: now, why: "interval", next: now},
+		"the interval has passed": {periodic: now, why: "interval", again: metrics.RegrantInterval, next: now},
 		"not provisioned": {
 			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.Conditions = nil }, why: "not provisioned",
 		},
 		"the account ID is lost": {
-			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.AccountID = "" }, why: "not provisioned",
+			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) { a.Status.AccountID = "" }, why: "not provisioned", again: metrics.RegrantRepair,
 		},
 		"the last grant failed": {
 			change: func(a *cosiapi.BucketAccess, _ *corev1.Secret) {
@@ -113,19 +115,25 @@ func TestDue(t *testing.T) {
 					Type: cosiapi.ConditionProvisionFailed, Status: metav1.ConditionTrue, Reason: conditions.Retrying,
 				})
 			},
-			why: "failed",
+			why: "failed", again: metrics.RegrantRepair,
 		},
 		"a value was changed": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: `data of Secret "s1"`,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["AWS_ACCESS_KEY_ID"] = []byte("other") }, why: `data of Secret "s1"`, again: metrics.RegrantRepair,
 		},
 		"a key was added": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: `data of Secret "s1"`,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data["MORE"] = nil }, why: `data of Secret "s1"`, again: metrics.RegrantRepair,
 		},
 		"the Secret is new": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: `data of Secret "s1"`,
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Data, s.Annotations = nil, nil }, why: `data of Secret "s1"`, again: metrics.RegrantRepair,
 		},
 		"another request": {
-			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request",
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) { s.Annotations[grantAnnotation] = "old" }, why: "another request", again: metrics.RegrantDriver,
+		},
+		"another rotation": {
+			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
+				s.Annotations[grantAnnotation], s.Annotations[cosiapi.DeliveredRotationAnnotation] = "old", "once"
+			},
+			why: "another request", again: metrics.RegrantRotation,
 		},
 		"the credential is renewed later": {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
@@ -137,7 +145,7 @@ func TestDue(t *testing.T) {
 			change: func(_ *cosiapi.BucketAccess, s *corev1.Secret) {
 				s.Annotations[renewAnnotation] = now.Format(time.RFC3339)
 			},
-			why: "expires soon",
+			why: "expires soon", again: metrics.RegrantExpiry,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +160,11 @@ func TestDue(t *testing.T) {
 			why, next := due(a, []*corev1.Secret{secret}, "digest", tc.periodic, now)
 			if (why == "") != (tc.why == "") || !strings.Contains(why, tc.why) {
 				t.Errorf("reason: want %q, got %q", tc.why, why)
+			}
+			if why != "" {
+				if got := occasion(a, []*corev1.Secret{secret}, order{digest: "digest"}, why, now); got != tc.again {
+					t.Errorf("what the metric says: want %q, got %q", tc.again, got)
+				}
 			}
 			if !next.Equal(tc.next) {
 				t.Errorf("next: want %v, got %v", tc.next, next)

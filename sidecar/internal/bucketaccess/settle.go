@@ -22,6 +22,7 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 	if w.Info.OnePhase {
 		periodic = time.Time{} // many of their drivers make another key whenever they are asked
 	}
+	r.Expiries.note(w.Req, w.secrets)
 	why, next := due(a, w.secrets, w.order.digest, periodic, now)
 	if why != "" {
 		if name := sealed(w.secrets, w.order.digest, now); name != "" {
@@ -35,6 +36,7 @@ func (r *Reconciler) settle(ctx context.Context, w *work) (step.Verdict, error) 
 		if turn := r.turn(w, now); turn > 0 {
 			return step.WaitAtMost(turn, "its turn among all that are granted again though nobody asked"), nil
 		}
+		w.again = occasion(a, w.secrets, w.order, why, now)
 		log.FromContext(ctx).V(1).Info("Granting access", "reason", why)
 		return r.shareFor(ctx, &w.Turn, a)
 	}

@@ -47,8 +47,8 @@ type Paths struct {
 }
 
 // Options say where the executables come from. The zero value means: those of KUBEBUILDER_ASSETS if that is set,
-// otherwise those that setup-envtest has downloaded and the kubectl of the PATH, as far as they are there and new enough,
-// otherwise our own from the user's cache directory, built there first if needed.
+// otherwise those beside this program, otherwise those that setup-envtest has downloaded and the kubectl of the PATH, as
+// far as they are there and new enough, otherwise our own from the user's cache directory, built there first if needed.
 type Options struct {
 	// Assets is a directory with kube-apiserver, etcd and, if possible, kubectl and kube-controller-manager; it takes
 	// precedence over KUBEBUILDER_ASSETS. What it lacks of the latter two comes from elsewhere.
@@ -108,8 +108,8 @@ func build(ctx context.Context, o Options, progress *gobuild.Progress, found map
 	module.LinkFlags = LinkFlags(module.Version)
 	dir, err := gobuild.Build(ctx, module, gobuild.Options{CacheDir: cache, Progress: progress}, wanted...)
 	if err != nil {
-		return fmt.Errorf("%w\n(instead of building, %s can name a directory with ready kube-apiserver, etcd, "+
-			"kube-controller-manager and kubectl)", err, assetsVariable)
+		return fmt.Errorf("%w\n(instead of building, ready kube-apiserver, etcd, kube-controller-manager and kubectl can be beside this "+
+			"program, or %s can name a directory with them)", err, assetsVariable)
 	}
 	for _, program := range wanted {
 		found[program] = filepath.Join(dir, program)

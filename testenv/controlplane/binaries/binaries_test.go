@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 		"without Go names both ways out": {
 			path:     versions(newer, "kubectl"),
 			wantSaid: []string{"using the kubectl of this machine"},
-			wantErr:  []string{"no go command found", "install Go", "KUBEBUILDER_ASSETS can name a directory"},
+			wantErr:  []string{"no go command found", "install Go", "can be beside this program, or KUBEBUILDER_ASSETS can name a directory"},
 		},
 		"passes over what setup-envtest has if that is too old, and a kubectl that is": {
 			setupEnvtest: versions(older, allPrograms...),

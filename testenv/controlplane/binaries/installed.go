@@ -96,7 +96,8 @@ func addKubectl(ctx context.Context, found map[string]string, progress *gobuild.
 	found[Kubectl] = path
 }
 
-// installations returns the directories where setup-envtest puts its downloads, the newest first.
+// installations returns the directory of this program, with which others may have been shipped, and those where
+// setup-envtest puts its downloads, the newest first.
 func installations() []string {
 	data := os.Getenv("XDG_DATA_HOME")
 	if home, err := os.UserHomeDir(); data == "" && err == nil {
@@ -107,6 +108,9 @@ func installations() []string {
 		found = nil // a home with an odd name, in which nothing can be looked for
 	}
 	slices.SortFunc(found, func(a, b string) int { return compare(parseRelease(filepath.Base(b)), parseRelease(filepath.Base(a))) })
+	if program, err := os.Executable(); err == nil {
+		found = slices.Insert(found, 0, filepath.Dir(program))
+	}
 	return found
 }
 

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 )
 
 // programs are parts of the names of the images by which v1alpha1's controller and sidecars are recognized.

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
 // A Dir is the directory of one system.

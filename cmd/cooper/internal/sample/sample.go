@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"net"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +28,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/conditions"
 )
 
 // fieldOwner is the field manager of what Apply applies.
@@ -196,19 +196,19 @@ func waitFor(ctx context.Context, c client.Client, want *unstructured.Unstructur
 	name := fmt.Sprintf("%s %s/%s", want.GetKind(), want.GetNamespace(), want.GetName())
 	said, failure := "", error(nil)
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-		var conditions []metav1.Condition
+		var list []metav1.Condition
 		err := answered(ctx, func() (err error) {
-			conditions, err = conditionsOf(ctx, c, want)
+			list, err = conditionsOf(ctx, c, want)
 			return err
 		})
 		if err != nil {
 			return false, err
 		}
-		if meta.IsStatusConditionTrue(conditions, cosiapi.ConditionProvisioned) {
+		if meta.IsStatusConditionTrue(list, cosiapi.ConditionProvisioned) {
 			return true, nil
 		}
-		text := Explain(conditions)
-		if failed := meta.FindStatusCondition(conditions, cosiapi.ConditionProvisioned); failed != nil && failed.Status == metav1.ConditionFalse {
+		text := conditions.Explain(list)
+		if failed := meta.FindStatusCondition(list, cosiapi.ConditionProvisioned); failed != nil && failed.Status == metav1.ConditionFalse {
 			failure = fmt.Errorf("%s cannot be provisioned: %s", name, text)
 			return false, failure
 		}
@@ -244,24 +244,4 @@ func conditionsOf(ctx context.Context, c client.Client, want *unstructured.Unstr
 		return nil, fmt.Errorf("BucketAccess %s: %w", key, err)
 	}
 	return access.Status.Conditions, nil
-}
-
-// Explain says in one line why an object with these conditions is not
-// provisioned yet.
-func Explain(conditions []metav1.Condition) string {
-	var reasons []string
-	for _, c := range conditions {
-		bad := metav1.ConditionFalse
-		if c.Type == cosiapi.ConditionProvisionFailed {
-			bad = metav1.ConditionTrue
-		}
-		waiting := c.Status == metav1.ConditionUnknown && c.Reason != cosiapi.ReasonPending
-		if c.Message != "" && (c.Status == bad || waiting) && !slices.Contains(reasons, c.Message) {
-			reasons = append(reasons, c.Message)
-		}
-	}
-	if len(reasons) == 0 {
-		return "Waiting for COSI."
-	}
-	return strings.Join(reasons, " ")
 }

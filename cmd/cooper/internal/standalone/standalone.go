@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 	"github.com/cooper-cosi/cooper/deploy"
 	cosi "github.com/cooper-cosi/cooper/proto"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"

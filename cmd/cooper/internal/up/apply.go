@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
 // ApplyOptions say what to apply to a system that runs elsewhere.

@@ -34,7 +34,7 @@ func startAzure(_ context.Context, o Options, logger *slog.Logger) (*store, erro
 	if err := o.keepPort("azure", server.URL()); err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	driver, err := newAzureDriver(server)
+	driver, err := newAzureDriver(o, server)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("Azure driver: %w", err), server.Close())
 	}
@@ -45,16 +45,16 @@ func startAzure(_ context.Context, o Options, logger *slog.Logger) (*store, erro
 		driver: system.Driver{
 			Name: tutorial.AzureDriverName,
 			Serve: func(ctx context.Context, endpoint string) error {
-				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.AzureDriverName)})
+				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.AzureDriverName), TracerProvider: o.tracer})
 			},
 		},
 	}, nil
 }
 
 // newAzureDriver makes the driver that has the key of the fake's storage account.
-func newAzureDriver(server *azurefake.Server) (*azuredriver.Driver, error) {
+func newAzureDriver(o Options, server *azurefake.Server) (*azuredriver.Driver, error) {
 	key, _ := server.Keys(azurefake.DefaultAccount)
-	return azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
+	return azuredriver.New(azuredriver.Options{TracerProvider: o.tracer, Config: azuredriver.Config{
 		DriverName: tutorial.AzureDriverName,
 		Backends: map[string]azuredriver.BackendConfig{azurefake.DefaultAccount: {
 			Endpoint: server.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},

@@ -23,7 +23,7 @@ import (
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 )
 

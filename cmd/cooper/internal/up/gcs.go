@@ -94,7 +94,7 @@ func startGCS(_ context.Context, o Options, logger *slog.Logger) (*store, error)
 		driver: system.Driver{
 			Name: tutorial.GCSDriverName,
 			Serve: func(ctx context.Context, endpoint string) error {
-				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.GCSDriverName)})
+				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.GCSDriverName), TracerProvider: o.tracer})
 			},
 		},
 	}, nil
@@ -126,7 +126,7 @@ func newGCSDriver(o Options, server *gcsfake.Server) (*gcsdriver.Driver, error) 
 				},
 			},
 		},
-		Credentials: credentials,
+		Credentials: credentials, TracerProvider: o.tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("GCS driver: %w", err)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
 // report prints what runs and how to use it, for a person and for other commands.
@@ -56,6 +56,7 @@ func (r *running) print(documents []sample.Document, variables map[string]string
 		fmt.Fprintf(table, "%s\t%s\n", s.name, s.url)
 		fmt.Fprintf(table, "driver %s\t%s\n", s.driver.Name, r.system.Endpoint(s.driver.Name))
 	}
+	fmt.Fprintf(table, "page\t%s\n", r.pageURL)
 	fmt.Fprintf(table, "logs\t%s\n", r.options.Dir.Log())
 	for _, d := range documents {
 		if kind := d.Object.GetKind(); kind == "BucketClaim" || kind == "BucketAccess" {

@@ -64,7 +64,7 @@ func startS3(_ context.Context, o Options, logger *slog.Logger) (*store, error) 
 		driver: system.Driver{
 			Name: tutorial.DriverName,
 			Serve: func(ctx context.Context, endpoint string) error {
-				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.DriverName)})
+				return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: logger.With("driver", tutorial.DriverName), TracerProvider: o.tracer})
 			},
 		},
 	}, nil
@@ -89,7 +89,7 @@ func newS3Driver(o Options, server *s3fake.Server) (*s3driver.Driver, error) {
 				},
 			}},
 		},
-		Credentials: credentials,
+		Credentials: credentials, TracerProvider: o.tracer,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("S3 driver: %w", err)

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,10 +27,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/rundir"
 	"github.com/cooper-cosi/cooper/cmd/cooper/internal/sample"
 	"github.com/cooper-cosi/cooper/cmd/internal/apiserver"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
+	"github.com/cooper-cosi/cooper/cmd/internal/page"
 	"github.com/cooper-cosi/cooper/testenv/controlplane"
 	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
 	"github.com/cooper-cosi/cooper/testenv/system"
@@ -41,9 +44,9 @@ type Options struct {
 	// Keep keeps the state of the last run in Dir and this one's for the next;
 	// otherwise every run starts empty.
 	Keep bool
-	// APIPort, S3Port, AzurePort and GCSPort are TCP ports on 127.0.0.1; 0 means
-	// free ones.
-	APIPort, S3Port, AzurePort, GCSPort int
+	// APIPort, S3Port, AzurePort, GCSPort and PagePort are TCP ports on 127.0.0.1;
+	// 0 means free ones.
+	APIPort, S3Port, AzurePort, GCSPort, PagePort int
 	// Manifests are the sample: *.yaml in its root. Nil applies none.
 	Manifests fs.FS
 	// Namespace is where objects of the sample go that name no namespace.
@@ -54,6 +57,9 @@ type Options struct {
 	ReplaceCRDs bool
 	// Out gets the report; Progress gets a short line for each thing done.
 	Out, Progress io.Writer
+
+	// tracer gets the spans that the page shows.
+	tracer trace.TracerProvider
 }
 
 // Run starts everything, reports, and runs until ctx ends, which is no error.
@@ -82,9 +88,14 @@ func Run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	r := &running{options: o, lease: lease, began: time.Now()}
+	spans := &page.Spans{}
+	o.tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	r := &running{options: o, lease: lease, began: time.Now(), spans: spans}
 	defer func() { err = errors.Join(err, r.stop()) }()
 	if err := r.start(ctx); err != nil {
+		return r.unlessStopped(ctx, err)
+	}
+	if err := r.startPage(ctx); err != nil {
 		return r.unlessStopped(ctx, err)
 	}
 	if err := r.applySample(ctx, documents); err != nil {
@@ -104,11 +115,14 @@ type running struct {
 	log     *os.File
 	stores  []*store
 	system  *system.System
+	spans   *page.Spans
+	// pageURL is where a person opens the page.
+	pageURL string
 }
 
 // validate finds what can be found before anything is started.
 func (o Options) validate() error {
-	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port, "--azure-port": o.AzurePort, "--gcs-port": o.GCSPort} {
+	for flag, port := range map[string]int{"--api-port": o.APIPort, "--s3-port": o.S3Port, "--azure-port": o.AzurePort, "--gcs-port": o.GCSPort, "--page-port": o.PagePort} {
 		if port < 0 || port > maxPort {
 			return fmt.Errorf("%s %d is no port: give a number from 1 to %d, or 0 for a free one", flag, port, maxPort)
 		}
@@ -161,6 +175,7 @@ func (r *running) start(ctx context.Context) error {
 	}
 	// Whoever deletes an access Secret on a laptop must not wait for the next resync.
 	options.Sidecar.WatchSecrets = true
+	options.Controller.TracerProvider, options.Sidecar.TracerProvider, options.Connect.TracerProvider = r.options.tracer, r.options.tracer, r.options.tracer
 	for _, s := range r.stores {
 		options.Drivers = append(options.Drivers, s.driver)
 	}

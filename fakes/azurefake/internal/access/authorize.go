@@ -15,6 +15,9 @@ import (
 // Target is what a request is about. Blob and Container may be empty.
 type Target struct {
 	Account, Container, Blob string
+	// SignedPath is what a client may sign in place of the request's path, "" for nothing else: in path style, the secondary
+	// location's is not the account's.
+	SignedPath string
 	// Stored returns the container, for its policies and public access.
 	Stored func() (store.Container, error)
 	// Resource is the resource ID of the account, which role assignments name.
@@ -73,6 +76,9 @@ type Caller struct {
 func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 	c := &Caller{Kind: Anonymous, directory: d, target: t, version: r.Header.Get("X-Ms-Version")}
 	account, known := d.Account(t.Account)
+	if c.version == "" {
+		c.version = account.Version
+	}
 	if !known {
 		return c, azerr.New(http.StatusNotFound, "ResourceNotFound", "The specified resource does not exist: there is no such storage account.")
 	}
@@ -80,7 +86,7 @@ func (d *Directory) Authenticate(r *http.Request, t Target) (*Caller, error) {
 	switch {
 	case scheme == "SharedKey":
 		c.Kind, c.Name = SharedKey, account.Name
-		return c, d.sharedKey(r, account, value)
+		return c, d.sharedKey(r, account, t.SignedPath, value)
 	case scheme == "Bearer":
 		c.Kind = Bearer
 		p, err := d.bearer(r, account.Name, value)

@@ -39,6 +39,10 @@ type Account struct {
 	KeepsContainers int `json:"keepsContainers,omitzero"`
 	// DelegationEpoch counts the revocations of user delegation keys. Keys are derived with it.
 	DelegationEpoch int `json:"delegationEpoch,omitzero"`
+	// Service is the document of the properties of the Blob service, "" for those of a new account; Version is the one of the
+	// service that it names for requests without one, "" for none.
+	Service string `json:"service,omitempty"`
+	Version string `json:"version,omitempty"`
 }
 
 // Principal is an application, a managed identity or a person of the directory.

@@ -12,6 +12,9 @@ type Operation string
 
 // The operations.
 const (
+	GetServiceProperties   Operation = "GetBlobServiceProperties"
+	SetServiceProperties   Operation = "SetBlobServiceProperties"
+	GetServiceStats        Operation = "GetBlobServiceStats"
 	ListContainers         Operation = "ListContainers"
 	GetAccountInformation  Operation = "GetAccountInformation"
 	GetUserDelegationKey   Operation = "GetUserDelegationKey"
@@ -64,10 +67,11 @@ type need struct {
 func isData(action string) bool { return strings.HasPrefix(action, actionBlobs) }
 
 const (
-	actionContainers = "Microsoft.Storage/storageAccounts/blobServices/containers/"
+	actionService    = "Microsoft.Storage/storageAccounts/blobServices/"
+	actionContainers = actionService + "containers/"
 	actionBlobs      = actionContainers + "blobs/"
 	actionAdd        = actionBlobs + "add/action"
-	actionDelegation = "Microsoft.Storage/storageAccounts/blobServices/generateUserDelegationKey/action"
+	actionDelegation = actionService + "generateUserDelegationKey/action"
 )
 
 func needs(op Operation) need { return needed[op] }
@@ -91,6 +95,9 @@ func Operations() []string {
 // needed follows "Create an account SAS", "Create a service SAS" and "Authorize with Microsoft Entra ID" of the
 // storage REST reference.
 var needed = map[Operation]need{
+	GetServiceProperties:   {"s", "r", "", actionService + "read"},
+	SetServiceProperties:   {"s", "w", "", actionService + "write"},
+	GetServiceStats:        {"s", "r", "", actionService + "read"},
 	ListContainers:         {"s", "l", "", actionContainers + "read"},
 	GetAccountInformation:  {"sco", "racwdlup", "racwdl", actionContainers + "read"},
 	GetUserDelegationKey:   {"", "", "", actionDelegation},

@@ -34,8 +34,8 @@ func signedBy(keys []string, signature, text string) bool {
 	return slices.ContainsFunc(keys, func(k string) bool { return hmac.Equal([]byte(Sign(k, text)), []byte(signature)) })
 }
 
-// sharedKey checks the Authorization header of the SharedKey scheme.
-func (d *Directory) sharedKey(r *http.Request, account Account, value string) error {
+// sharedKey checks the Authorization header of the SharedKey scheme; other may be signed in place of the path, "" for nothing.
+func (d *Directory) sharedKey(r *http.Request, account Account, other, value string) error {
 	name, signature, ok := strings.Cut(value, ":")
 	if !ok || name != account.Name {
 		return azerr.AuthenticationFailed("The account that is accessed is not the one in the Authorization header.")
@@ -54,16 +54,22 @@ func (d *Directory) sharedKey(r *http.Request, account Account, value string) er
 	if skew := d.now().Sub(at).Abs(); skew > maxSkew {
 		return azerr.AuthenticationFailed("Request date header too old: '%s'", date)
 	}
-	for _, order := range []func(a, b string) int{byWeight, strings.Compare} {
-		if signedBy(account.Keys[:], signature, stringToSign(r, account.Name, order)) {
-			return nil
+	paths := []string{r.URL.EscapedPath()}
+	if other != "" {
+		paths = append(paths, other)
+	}
+	for _, path := range paths {
+		for _, order := range []func(a, b string) int{byWeight, strings.Compare} {
+			if signedBy(account.Keys[:], signature, stringToSign(r, account.Name, path, order)) {
+				return nil
+			}
 		}
 	}
 	return azerr.AuthenticationFailed("The MAC signature found in the HTTP request '%s' is not the same as any computed signature.", signature)
 }
 
 // stringToSign is the text that a client signs, as "Authorize with Shared Key" defines it for the Blob service.
-func stringToSign(r *http.Request, account string, order func(a, b string) int) string {
+func stringToSign(r *http.Request, account, path string, order func(a, b string) int) string {
 	length := ""
 	if r.ContentLength > 0 {
 		length = strconv.FormatInt(r.ContentLength, 10)
@@ -77,7 +83,7 @@ func stringToSign(r *http.Request, account string, order func(a, b string) int) 
 		r.Method, h("Content-Encoding"), h("Content-Language"), length, h("Content-Md5"), h("Content-Type"), date,
 		h("If-Modified-Since"), h("If-Match"), h("If-None-Match"), h("If-Unmodified-Since"), h("Range"),
 	}
-	return strings.Join(lines, "\n") + "\n" + canonicalHeaders(r.Header, order) + canonicalResource(r, account)
+	return strings.Join(lines, "\n") + "\n" + canonicalHeaders(r.Header, order) + canonicalResource(r, account, path)
 }
 
 func canonicalHeaders(header http.Header, order func(a, b string) int) string {
@@ -99,8 +105,7 @@ func canonicalHeaders(header http.Header, order func(a, b string) int) string {
 }
 
 // canonicalResource is the account and the path as the client wrote it, which in path style names the account again.
-func canonicalResource(r *http.Request, account string) string {
-	path := r.URL.EscapedPath()
+func canonicalResource(r *http.Request, account, path string) string {
 	if path == "" {
 		path = "/"
 	}

@@ -55,10 +55,9 @@ var (
 	InvalidBlobType        = New(http.StatusConflict, "InvalidBlobType", "The blob type is invalid for this operation.")
 )
 
-// NotServed refuses what the service has and this fake has not: an operation, a header or a parameter. No client of Azure
-// repeats 501.
+// NotServed refuses what the service has and this fake has not, in a way that no client of Azure repeats.
 func NotServed(what string) *Error {
-	return New(http.StatusNotImplemented, "NotImplemented", "This fake of the service does not serve "+what+".")
+	return New(http.StatusBadRequest, "NotImplemented", "This fake of the service does not serve "+what+".")
 }
 
 // AuthenticationFailed is a refusal with its reason.

@@ -14,7 +14,7 @@ import (
 
 func (c *Call) accountInformation(w http.ResponseWriter) error {
 	h := w.Header()
-	h.Set("X-Ms-Sku-Name", "Standard_LRS")
+	h.Set("X-Ms-Sku-Name", "Standard_RAGRS")
 	h.Set("X-Ms-Account-Kind", "StorageV2")
 	h.Set("X-Ms-Is-Hns-Enabled", "false")
 	w.WriteHeader(http.StatusOK)

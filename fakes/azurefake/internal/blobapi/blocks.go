@@ -37,6 +37,9 @@ func (c *Call) putBlock(w http.ResponseWriter) error {
 	if err := checkBlobName(c.Target.Blob); err != nil {
 		return err
 	}
+	if err := c.scope(&store.Blob{Scope: c.r.Header.Get("X-Ms-Encryption-Scope")}); err != nil {
+		return err
+	}
 	if err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error { return c.mayStage(e, id) }); err != nil {
 		return err
 	}
@@ -69,6 +72,9 @@ func (c *Call) mayStage(e *store.Entry, id string) error {
 		return azerr.InvalidBlobType
 	}
 	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
+		return err
+	}
+	if err := online(e.Current); err != nil {
 		return err
 	}
 	waiting, one := e.CountUncommitted()
@@ -214,6 +220,12 @@ func (c *Call) getBlockList(w http.ResponseWriter) error {
 	err := c.api.Store.View(c.ref(), func(_ store.Container, e *store.Entry) error {
 		b, err := c.pick(e)
 		if err != nil && !e.HasUncommitted() {
+			return err
+		}
+		if err := c.fulfilled(stateOf(b), true); err != nil {
+			return err
+		}
+		if err := online(b); err != nil {
 			return err
 		}
 		if err := e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now()); err != nil {

@@ -6,6 +6,7 @@ package blobapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -45,11 +46,13 @@ type API struct {
 
 	// The operations by what a request is about. They are made once: there is a look-up in every call.
 	accounts, containers, blobs map[string]route
+	// parameters are those that operations read, made once, too.
+	parameters map[string]parameters
 }
 
 // New returns the interface.
 func New(o Options) *API {
-	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes()}
+	return &API{Options: o, accounts: accountRoutes(), containers: containerRoutes(), blobs: blobRoutes(), parameters: served()}
 }
 
 // Call is one request whose target and operation are known.
@@ -63,30 +66,41 @@ type Call struct {
 	r         *http.Request
 	requestID string
 	handler   func(*Call, http.ResponseWriter) error
+	// secondary says that the request is to the secondary location.
+	secondary bool
 }
 
 // Prepare finds out what a request is about. It verifies nothing.
 func (a *API) Prepare(r *http.Request, requestID string) *Call {
-	c := &Call{api: a, r: r, requestID: requestID, Target: a.target(r)}
+	c := &Call{api: a, r: r, requestID: requestID}
+	c.Target, c.secondary = a.target(r)
 	c.Operation, c.handler = c.route()
 	return c
 }
 
-// target splits a path-style or host-style address.
-func (a *API) target(r *http.Request) access.Target {
+// secondarySuffix is what the name of a secondary location has after that of its account, which cannot have such an end.
+const secondarySuffix = "-secondary"
+
+// target splits a path-style or host-style address, and reports whether it is of a secondary location.
+func (a *API) target(r *http.Request) (t access.Target, secondary bool) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
-	account := a.hostAccount(r.Host)
-	if account == "" {
-		account, path, _ = strings.Cut(path, "/")
+	location := a.hostAccount(r.Host)
+	pathStyle := location == ""
+	if pathStyle {
+		location, path, _ = strings.Cut(path, "/")
 	}
+	account, secondary := strings.CutSuffix(location, secondarySuffix)
 	container, name, _ := strings.Cut(path, "/")
-	t := access.Target{Account: account, Container: container, Blob: name}
+	t = access.Target{Account: account, Container: container, Blob: name}
+	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/"+location); ok && pathStyle && secondary {
+		t.SignedPath = "/" + account + rest
+	}
 	if q := r.URL.Query(); name == "" && container != "" && q.Get("restype") == "" && q.Get("comp") != "list" {
 		t.Container, t.Blob = "$root", container
 	}
 	t.Resource = a.Resource(account)
 	t.Stored = func() (store.Container, error) { return a.Store.Container(account, t.Container) }
-	return t
+	return t, secondary
 }
 
 func (a *API) hostAccount(host string) string {
@@ -140,6 +154,9 @@ func (c *Call) variant() string {
 
 func accountRoutes() map[string]route {
 	return map[string]route{
+		"GET service properties":         {access.GetServiceProperties, (*Call).serviceProperties},
+		"PUT service properties":         {access.SetServiceProperties, (*Call).setServiceProperties},
+		"GET service stats":              {access.GetServiceStats, (*Call).serviceStats},
 		"GET  list":                      {access.ListContainers, (*Call).listContainers},
 		"GET  blobs":                     {access.FindBlobs, (*Call).findBlobs},
 		"GET account properties":         {access.GetAccountInformation, (*Call).accountInformation},
@@ -224,7 +241,8 @@ func (c *Call) common(w http.ResponseWriter) {
 	h := w.Header()
 	version := c.r.Header.Get("X-Ms-Version")
 	if version == "" {
-		version = Version
+		account, _ := c.api.Directory.Account(c.Target.Account)
+		version = cmp.Or(account.Version, Version)
 	}
 	h.Set("X-Ms-Version", version)
 	if id := c.r.Header.Get("X-Ms-Client-Request-Id"); id != "" && len(id) <= 1024 {
@@ -235,13 +253,19 @@ func (c *Call) common(w http.ResponseWriter) {
 // versionForm is what versions of the service look like.
 var versionForm = regexp.MustCompile(`^20\d{2}-\d{2}-\d{2}$`)
 
+// isVersion reports whether a text is a version of the service that is known here.
+func isVersion(text string) bool { return versionForm.MatchString(text) && text <= newest }
+
 func (c *Call) perform(w http.ResponseWriter) error {
-	if version := c.r.Header.Get("X-Ms-Version"); version != "" && (!versionForm.MatchString(version) || version > newest) {
+	if version := c.r.Header.Get("X-Ms-Version"); version != "" && !isVersion(version) {
 		return azerr.InvalidHeaderValue
 	}
 	var err error
 	if c.Caller, err = c.api.Directory.Authenticate(c.r, c.Target); err != nil {
 		return err
+	}
+	if c.secondary && c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
+		return azerr.New(http.StatusForbidden, "InsufficientAccountPermissions", "Write operations to the secondary location are not allowed.")
 	}
 	if c.handler == nil {
 		if c.Caller.Kind == access.Anonymous {
@@ -256,26 +280,13 @@ func (c *Call) perform(w http.ResponseWriter) error {
 	if err := authorize(c.Operation); err != nil {
 		return err
 	}
-	if c.changesPast() || !c.namesState() {
+	if err := c.checkParameters(); err != nil {
+		return err
+	}
+	if !c.namesState() {
 		return azerr.InvalidQueryValue
 	}
-	for _, name := range unsupportedHeaders {
-		if c.r.Header.Get(name) != "" {
-			return azerr.NotServed("the header " + name)
-		}
-	}
 	return c.handler(c, w)
-}
-
-// unsupportedHeaders change what a call means, so that it would be wrong to ignore them.
-var unsupportedHeaders = []string{"X-Ms-Encryption-Key", "X-Ms-Structured-Body", "X-Ms-Immutability-Policy-Until-Date", "X-Ms-Legal-Hold"}
-
-// changesPast reports whether the call would change a snapshot or version in a way that these have not.
-func (c *Call) changesPast() bool {
-	if c.r.Method != http.MethodPut || c.Target.Blob == "" || !c.namesPast() {
-		return false
-	}
-	return c.Operation != access.SetBlobTier && (c.Operation != access.SetBlobTags || c.r.URL.Query().Has("snapshot"))
 }
 
 // namesPast reports whether the query names a snapshot or a version.
@@ -298,17 +309,17 @@ func (c *Call) namesState() bool {
 // unknown words the refusal of a request that is no operation that is served.
 func (c *Call) unknown() error {
 	comp := c.r.URL.Query().Get("comp")
-	later := map[string]bool{
-		"batch": true, "undelete": true, "page": true, "pagelist": true, "incrementalcopy": true,
-		"query": true, "immutabilityPolicies": true, "legalhold": true, "properties": true, "stats": true, "rename": true,
+	later := map[string]string{
+		"batch": "batches", "undelete": "restoring what was deleted", "page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
+		"query": "queries of contents", "immutabilityPolicies": "immutability policies", "legalhold": "legal holds", "rename": "renaming containers",
 	}
 	switch q := c.r.URL.Query(); {
 	case comp == "expiry":
 		// "Set Blob Expiry" is for accounts with a hierarchical namespace. Which code the Blob service has for others is not
 		// documented: this one is of the Data Lake Storage API.
 		return azerr.New(http.StatusBadRequest, "HierarchicalNamespaceNotEnabled", "Hierarchical namespace is not enabled for this account.")
-	case later[comp]:
-		return azerr.NotServed("comp=" + comp)
+	case later[comp] != "":
+		return azerr.NotServed(later[comp] + ": comp=" + comp)
 	case q.Get("restype") == "container" && c.Target.Container == "":
 		return azerr.InvalidQueryValue
 	}

@@ -158,6 +158,15 @@ func (c conditions) creating(s state) error {
 	return c.check(s, false)
 }
 
+// committing is creating for the first list of a blob's blocks, since which nothing can have been modified: azblob's
+// TestBlobPutBlockListIfModifiedSinceFalse is a record of what the service did.
+func (c conditions) committing(e *store.Entry) error {
+	if e.Current == nil && c.hasModifiedSince {
+		return azerr.ConditionNotMet
+	}
+	return c.creating(stateOf(e.Current))
+}
+
 func listed(header, etag string) bool {
 	if strings.TrimSpace(header) == "*" {
 		return true

@@ -114,9 +114,6 @@ func stateOfContainer(found store.Container) state {
 
 // containerCondition applies the conditions and the lease of a change of a container.
 func (c *Call) containerCondition(found store.Container, leaseRequired bool) error {
-	if c.r.Header.Get("If-Match") != "" || c.r.Header.Get("If-None-Match") != "" {
-		return azerr.New(http.StatusBadRequest, "UnsupportedHeader", "One of the HTTP headers specified in the request is not supported.")
-	}
 	if err := c.fulfilled(stateOfContainer(found), false); err != nil {
 		return err
 	}
@@ -129,9 +126,6 @@ func (c *Call) setContainerMetadata(w http.ResponseWriter) error {
 		return err
 	}
 	return c.changeContainer(w, func(found *store.Container) error {
-		if c.r.Header.Get("If-Unmodified-Since") != "" {
-			return azerr.New(http.StatusBadRequest, "UnsupportedHeader", "One of the HTTP headers specified in the request is not supported.")
-		}
 		found.Metadata = meta
 		return nil
 	})

@@ -52,6 +52,9 @@ func (c *Call) source() (*Call, error) {
 	if err := from.Caller.Authorize(access.GetBlob); err != nil {
 		return nil, c.unverified(err)
 	}
+	if err := from.checkParameters(); err != nil {
+		return nil, c.unverified(err)
+	}
 	return from, nil
 }
 
@@ -108,8 +111,8 @@ func (c *Call) copyBlob(w http.ResponseWriter) error {
 		if e.Lease.Locked(c.api.Now()) && e.Lease.Duration != store.Infinite && !c.fromURL() {
 			return azerr.New(http.StatusPreconditionFailed, "InfiniteLeaseDurationRequired", "The lease ID matched, but the specified lease must be an infinite-duration lease.")
 		}
-		if err := over(e.Current, next); err != nil && !c.fromURL() {
-			return err
+		if e.Current != nil && e.Current.Type != next.Type && !c.fromURL() {
+			return azerr.InvalidBlobType
 		}
 		e.ClearBlocks()
 		c.replace(e, next)
@@ -162,27 +165,17 @@ func (c *Call) putFromURL(src, next *store.Blob) error {
 			next.Headers[name] = value
 		}
 	}
-	next.Headers["Content-Md5"] = got.md5
-	return nil
-}
-
-// over prepares a copy for the place of another blob, whose type it must have and whose tier it inherits.
-func over(old, next *store.Blob) error {
-	switch {
-	case old == nil:
-	case old.Type != next.Type:
-		return azerr.InvalidBlobType
-	case old.Tier == archive:
-		return errArchived
-	case next.Tier == "":
-		next.Tier, next.TierChanged = old.Tier, old.TierChanged
+	if declared := c.r.Header.Get("X-Ms-Blob-Content-Md5"); declared != "" && declared != got.md5 {
+		c.api.Store.Discard(got.id)
+		return errMD5
 	}
+	next.Headers["Content-Md5"] = got.md5
 	return nil
 }
 
 // later reports whether the service may make the copy after its response, as Copy Blob does and the two others do not.
 func (c *Call) later() bool {
-	return c.r.Header.Get("X-Ms-Requires-Sync") != "true" && !c.fromURL()
+	return c.r.Header.Get("X-Ms-Requires-Sync") == "" && !c.fromURL()
 }
 
 // copied reads the source and makes the new state with bodies of its own.
@@ -194,10 +187,19 @@ func (c *Call) copied(from *Call) (*store.Blob, error) {
 	defer unpin()
 	next := *src
 	next.Snapshot, next.Version, next.Created = "", "", c.api.Now().Truncate(0)
-	// Neither comes along.
-	next.Sealed, next.Tier, next.TierChanged = c.r.Header.Get("X-Ms-Seal-Blob") == "true" && src.Type == store.AppendBlob, "", time.Time{}
+	next.Tier, next.TierChanged, next.Rehydration = "", time.Time{}, nil // they do not come along
+	if seal := c.r.Header.Get("X-Ms-Seal-Blob"); seal != "" {
+		if src.Type != store.AppendBlob { // "valid for append blobs only"
+			return nil, azerr.InvalidHeaderValue
+		}
+		// The seal comes along unless the request says otherwise: azblob's TestCopySealedBlob is a record of what the service did.
+		next.Sealed = seal == "true"
+	}
 	if err := c.copyAttributes(from, &next); err != nil {
 		return nil, err
+	}
+	if src.Tier == store.Archive {
+		next.Rehydration, next.Tier = c.rehydration(next.Tier), store.Archive
 	}
 	if c.fromURL() {
 		return &next, c.putFromURL(src, &next)
@@ -246,8 +248,8 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 		if cond.check(stateOf(b), false) != nil {
 			return azerr.New(http.StatusPreconditionFailed, "SourceConditionNotMet", "The source condition specified using HTTP conditional header(s) is not met.")
 		}
-		if b.Tier == archive && c.r.Header.Get("X-Ms-Access-Tier") == "" {
-			return errArchived
+		if err := c.copyable(from, b); err != nil {
+			return err
 		}
 		src, unpin = b, c.api.Store.Pin(b)
 		return nil
@@ -256,6 +258,17 @@ func (c *Call) sourceState(from *Call) (src *store.Blob, unpin func(), err error
 		err = errSource
 	}
 	return src, unpin, err
+}
+
+// copyable refuses an archived source, but for a copy in an online tier, which is archived at first and comes back ("Copying
+// an archived blob" of Copy Blob). An earlier state cannot come back in its own place.
+func (c *Call) copyable(from *Call, b *store.Blob) error {
+	tier := c.r.Header.Get("X-Ms-Access-Tier")
+	isCopy := c.Operation == access.CopyBlob && !c.fromURL() && from.ref() != c.ref()
+	if isCopy && tier != "" && tier != store.Archive && b.Rehydration == nil {
+		return nil
+	}
+	return online(b)
 }
 
 // receivePart is receive for a piece of a blob, which may come from another blob: Put Block From URL and Append Block

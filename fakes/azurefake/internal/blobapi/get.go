@@ -114,8 +114,8 @@ func (c *Call) getBlob(w http.ResponseWriter) error {
 			found = b
 			return nil
 		}
-		if b.Tier == archive {
-			return errArchived
+		if err := online(b); err != nil {
+			return err
 		}
 		var err error
 		if part, err = rangeOf(c.r.Header, b.Size); err != nil {
@@ -263,6 +263,10 @@ func (c *Call) setTierHeaders(w http.ResponseWriter, b *store.Blob) {
 		return
 	}
 	h.Set("X-Ms-Access-Tier", b.Tier)
+	if b.Rehydration != nil {
+		h.Set("X-Ms-Archive-Status", archiveStatus(b.Rehydration))
+		h.Set("X-Ms-Rehydrate-Priority", b.Rehydration.Priority)
+	}
 	h.Set("X-Ms-Access-Tier-Change-Time", httpTime(b.TierChanged))
 }
 

@@ -141,6 +141,9 @@ func (c *Call) leaseBlob(w http.ResponseWriter) error {
 		}
 		current = e.Current
 		err := c.fulfilled(stateOf(current), false)
+		if err == nil {
+			err = online(current)
+		}
 		if err != nil {
 			return err
 		}

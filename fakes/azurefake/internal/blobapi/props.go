@@ -47,15 +47,6 @@ func (c *Call) setProperties(w http.ResponseWriter) error {
 	})
 }
 
-// archive is the tier whose blobs cannot be read.
-const archive = "Archive"
-
-var errArchived = azerr.New(http.StatusConflict, "BlobArchived", "This operation is not permitted on an archived blob.")
-
-func knownTier(tier string) bool {
-	return slices.Contains([]string{"Hot", "Cool", "Cold", archive}, tier)
-}
-
 func (c *Call) setTier(w http.ResponseWriter) error {
 	tier := c.r.Header.Get("X-Ms-Access-Tier")
 	if tier == "" {
@@ -64,6 +55,7 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 	if !knownTier(tier) {
 		return azerr.InvalidHeaderValue
 	}
+	var next store.Blob
 	err := c.api.Store.Change(c.ref(), func(e *store.Change) error {
 		found, err := c.pick(&e.Entry)
 		if err != nil {
@@ -78,15 +70,21 @@ func (c *Call) setTier(w http.ResponseWriter) error {
 		if err := e.Lease.Guard(c.leaseID(), "Blob", found == e.Current, c.api.Now()); err != nil {
 			return err
 		}
-		next := *found
-		next.Tier, next.TierChanged = tier, c.api.Now()
+		next = *found
+		if err := c.moveTier(&next, tier, found == e.Current); err != nil {
+			return err
+		}
 		swap(e, found, &next)
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case next.Rehydration != nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		w.WriteHeader(http.StatusOK)
 	}
-	w.WriteHeader(http.StatusOK)
 	return nil
 }
 

@@ -139,15 +139,26 @@ func (c *Call) mayWrite(e *store.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := cond.creating(stateOf(e.Current)); err != nil {
+	check := cond.creating(stateOf(e.Current))
+	if c.Operation == access.PutBlockList {
+		check = cond.committing(e)
+	}
+	if check != nil {
+		return check
+	}
+	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
 		return err
 	}
-	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
+	return online(e.Current)
 }
 
-// replace makes next the current state; with versioning the one before is kept.
+// replace makes next the current state, which has the tier of the one before unless it is given another; with versioning
+// the one before is kept.
 func (c *Call) replace(e *store.Change, next *store.Blob) {
 	now := c.api.Now()
+	if old := e.Current; old != nil && next.Tier == "" && next.Type == store.BlockBlob {
+		next.Tier, next.TierChanged = old.Tier, old.TierChanged
+	}
 	next.ETag, next.Modified = store.NewETag(), now
 	if next.Created.IsZero() {
 		next.Created = now
@@ -410,7 +421,21 @@ func (c *Call) unchanged(e *store.Entry) error {
 	if err := c.fulfilled(stateOf(e.Current), false); err != nil {
 		return err
 	}
-	return e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now())
+	if err := e.Lease.Guard(c.leaseID(), "Blob", true, c.api.Now()); err != nil {
+		return err
+	}
+	if err := c.sameScope(e.Current); err != nil {
+		return err
+	}
+	return online(e.Current)
+}
+
+// sameScope refuses an encryption scope that is not the blob's.
+func (c *Call) sameScope(b *store.Blob) error {
+	if asked := c.r.Header.Get("X-Ms-Encryption-Scope"); asked != "" && asked != b.Scope {
+		return azerr.New(http.StatusConflict, "BlobCustomerSpecifiedEncryptionMismatch", "The given customer specified encryption does not match the encryption used to encrypt the blob.")
+	}
+	return nil
 }
 
 // seal is Append Blob Seal, which leaves ETag and time as they are.

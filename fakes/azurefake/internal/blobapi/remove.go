@@ -25,6 +25,12 @@ func (c *Call) snapshot(w http.ResponseWriter) error {
 		if err == nil {
 			err = e.Lease.Guard(c.leaseID(), "Blob", false, c.api.Now())
 		}
+		if err == nil {
+			err = c.sameScope(e.Current)
+		}
+		if err == nil {
+			err = online(e.Current)
+		}
 		if err != nil {
 			return err
 		}
@@ -156,7 +162,9 @@ func (c *Call) remove(e *store.Change, found *store.Blob, mode string) error {
 	}
 	e.Snapshots = nil
 	if c.api.Versioning && e.Current.Version != "" {
-		e.Versions = append(e.Versions, e.Current)
+		kept := *e.Current
+		kept.Rehydration = nil // "delete of root blob when in rehydrate pending will result in cancellation" (Set Blob Tier)
+		e.Versions = append(e.Versions, &kept)
 	}
 	e.Current, e.Lease = nil, store.Lease{}
 	e.ClearBlocks()

@@ -47,7 +47,7 @@ func (s *Store) View(ref Ref, view func(Container, *Entry) error) error {
 	if e == nil {
 		e = &Entry{Name: ref.Name}
 	}
-	return view(h.Container, e)
+	return view(h.Container, e.at(s.options.Now()))
 }
 
 // Change lets change edit an entry and keeps the result unless that fails. Bodies that nothing refers to any more are
@@ -63,7 +63,7 @@ func (s *Store) Change(ref Ref, change func(*Change) error) error {
 	if before == nil {
 		before = &Entry{Name: ref.Name}
 	}
-	c := &Change{Entry: *before, Container: h.Container}
+	c := &Change{Entry: *before.at(s.options.Now()), Container: h.Container}
 	c.Versions, c.Snapshots = slices.Clone(before.Versions), slices.Clone(before.Snapshots)
 	if err := change(c); err != nil {
 		return err
@@ -158,8 +158,9 @@ func (s *Store) Walk(account, container, prefix, from string, show func(*Entry) 
 	if err != nil {
 		return Container{}, err
 	}
+	now := s.options.Now()
 	h.entries.AscendGreaterOrEqual(&Entry{Name: max(prefix, from)}, func(e *Entry) bool {
-		return strings.HasPrefix(e.Name, prefix) && show(e)
+		return strings.HasPrefix(e.Name, prefix) && show(e.at(now))
 	})
 	return h.Container, nil
 }

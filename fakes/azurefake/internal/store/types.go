@@ -61,6 +61,18 @@ type Copy struct {
 	Bytes     int64     `json:"bytes"`
 }
 
+// Rehydration brings an archived blob to another tier, which takes hours.
+type Rehydration struct {
+	// Tier is where it goes to; Priority is Standard or High.
+	Tier     string `json:"tier"`
+	Priority string `json:"priority"`
+	// Ends is when the blob has that tier.
+	Ends time.Time `json:"ends"`
+}
+
+// Archive is the tier whose blobs cannot be read.
+const Archive = "Archive"
+
 // Blob is one state of a blob: the current one, an earlier version or a snapshot. Values are immutable: a change
 // replaces the whole.
 type Blob struct {
@@ -79,11 +91,13 @@ type Blob struct {
 	// Tier is Hot, Cool, Cold or Archive; "" for a blob without one.
 	Tier        string    `json:"tier,omitempty"`
 	TierChanged time.Time `json:"tierChanged,omitzero"`
-	Scope       string    `json:"scope,omitempty"`
-	Blocks      []Block   `json:"blocks,omitempty"`
-	Size        int64     `json:"size"`
-	Sealed      bool      `json:"sealed,omitempty"`
-	Copy        *Copy     `json:"copy,omitempty"`
+	// Rehydration is how an archived blob comes back, nil unless that was asked for. Only the current state can have one.
+	Rehydration *Rehydration `json:"rehydration,omitempty"`
+	Scope       string       `json:"scope,omitempty"`
+	Blocks      []Block      `json:"blocks,omitempty"`
+	Size        int64        `json:"size"`
+	Sealed      bool         `json:"sealed,omitempty"`
+	Copy        *Copy        `json:"copy,omitempty"`
 }
 
 // Entry is everything under one name of a container.
@@ -98,6 +112,17 @@ type Entry struct {
 
 	// uncommitted blocks are kept apart in the journal, since there may be many.
 	uncommitted map[string]Block
+}
+
+// at is the entry as it is at a time: what was rehydrated by then has its new tier.
+func (e *Entry) at(now time.Time) *Entry {
+	if e.Current == nil || e.Current.Rehydration == nil || now.Before(e.Current.Rehydration.Ends) {
+		return e
+	}
+	next, current := *e, *e.Current
+	current.Tier, current.TierChanged, current.Rehydration = current.Rehydration.Tier, current.Rehydration.Ends, nil
+	next.Current = &current
+	return &next
 }
 
 // Uncommitted returns an uncommitted block.

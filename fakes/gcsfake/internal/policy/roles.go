@@ -66,17 +66,18 @@ var predefined = sets(map[string][]string{
 	"roles/iam.roleAdmin":            roleAdmin,
 	"roles/iam.roleViewer":           {"iam.roles.get", "iam.roles.list"},
 
-	"roles/resourcemanager.projectIamAdmin": projectPolicy,
-	"roles/browser":                         {"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy"},
+	"roles/resourcemanager.projectIamAdmin":   projectPolicy,
+	"roles/serviceusage.serviceUsageConsumer": {"serviceusage.services.use"},
+	"roles/browser": {"resourcemanager.projects.get", "resourcemanager.projects.getIamPolicy"},
 
 	// The basic roles reach objects only through the bindings that every new bucket has for projectOwner and the others.
 	"roles/viewer": {
 		"storage.buckets.list", "resourcemanager.projects.get", "iam.serviceAccounts.get", "iam.serviceAccounts.list",
 		"iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list", "iam.roles.get", "iam.roles.list",
 	},
-	"roles/editor": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "resourcemanager.projects.get", "iam.roles.get", "iam.roles.list"},
+	"roles/editor": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "resourcemanager.projects.get", "iam.roles.get", "iam.roles.list", "serviceusage.services.use"},
 		hmacKeys, accounts, accountKeys),
-	"roles/owner": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list"}, hmacKeys, accounts, accountPolicy, accountKeys, roleAdmin, projectPolicy),
+	"roles/owner": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "serviceusage.services.use"}, hmacKeys, accounts, accountPolicy, accountKeys, roleAdmin, projectPolicy),
 })
 
 func sets(lists map[string][]string) map[string]map[string]bool {

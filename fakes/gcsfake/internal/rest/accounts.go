@@ -4,6 +4,7 @@ package rest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,35 +80,49 @@ func (c *Call) listAccounts(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	size, _, err := c.number("pageSize")
+	const most, usual = 100, 20
+	page, next, err := pageOf(c, c.api.dir.Accounts(p.ID), func(a identity.Account) string { return a.Email }, usual, most)
 	if err != nil {
 		return err
+	}
+	items := []any{}
+	for _, a := range page {
+		items = append(items, showAccount(a))
+	}
+	return respond(w, listing("accounts", items, next))
+}
+
+// pageOf returns the part of a list, which is in the order of names, that a call asks for, and the token for the next one.
+func pageOf[T any](c *Call, all []T, name func(T) string, usual, most int) (page []T, next string, err error) {
+	size, _, err := c.number("pageSize")
+	if err != nil {
+		return nil, "", err
 	}
 	after, err := c.pageToken()
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	const most, usual = 100, 20
 	if size <= 0 {
-		size = usual
+		size = int64(usual)
 	}
-	size = min(size, most)
-	items, next := []any{}, ""
-	for _, a := range c.api.dir.Accounts(p.ID) {
-		if a.Email <= after {
-			continue
-		}
-		if int64(len(items)) == size {
-			next = newPageToken(items[size-1].(map[string]any)["email"].(string), 0)
-			break
-		}
-		items = append(items, showAccount(a))
+	first := slices.IndexFunc(all, func(one T) bool { return name(one) > after })
+	if first < 0 {
+		return nil, "", nil
 	}
-	out := map[string]any{"accounts": items}
+	page = all[first:]
+	if n := int(min(size, int64(most))); len(page) > n {
+		page, next = page[:n], newPageToken(name(page[n-1]), 0)
+	}
+	return page, next, nil
+}
+
+// listing is the response with a page of a list.
+func listing(name string, items any, next string) map[string]any {
+	out := map[string]any{name: items}
 	if next != "" {
 		out["nextPageToken"] = next
 	}
-	return respond(w, out)
+	return out
 }
 
 func (c *Call) getAccount(w http.ResponseWriter) error {
@@ -191,6 +206,9 @@ func (c *Call) getAccountPolicy(w http.ResponseWriter) error {
 		return err
 	}
 	version, _, err := c.number("options.requestedPolicyVersion")
+	if err == nil {
+		err = requestedVersion(version)
+	}
 	if err != nil {
 		return err
 	}

@@ -268,6 +268,9 @@ func (c *Call) getBucket(w http.ResponseWriter) error {
 	if err := c.metaCondition(b.Metageneration, true); err != nil {
 		return err
 	}
+	if err := c.etagConditions(bucketETag(b)); err != nil {
+		return err
+	}
 	return c.respondBucket(w, b)
 }
 

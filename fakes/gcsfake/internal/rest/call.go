@@ -40,13 +40,13 @@ type API struct {
 	issuers *http.Client
 	now     func() time.Time
 	routes  map[int][]route
+	// parameters are those of Parameters.
+	parameters map[string]map[string]Taken
 }
 
 // New returns an API.
 func New(o Options) *API {
-	a := &API{store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now}
-	a.routes = routes()
-	return a
+	return &API{store: o.Store, dir: o.Directory, issuers: o.Issuers, now: o.Now, routes: routes(), parameters: Parameters()}
 }
 
 // flavour is how errors are written.
@@ -160,6 +160,9 @@ func (c *Call) Serve(w http.ResponseWriter) *gcserr.Error {
 	err := c.authenticate()
 	if err == nil && !c.caller.InScope(c.level) && c.flavour != inOAuth {
 		err = gcserr.Scope
+	}
+	if err == nil {
+		err = c.checkParameters()
 	}
 	if err == nil && c.flavour == inJSON {
 		err = c.checkProjection()
@@ -336,7 +339,7 @@ func (c *Call) readJSON(v any) error {
 	case len(raw) == 0:
 		return nil
 	}
-	return parseJSON(raw, v)
+	return errors.Join(c.checkFields(raw), parseJSON(raw, v))
 }
 
 func parseJSON(raw []byte, v any) error {

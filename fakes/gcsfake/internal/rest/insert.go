@@ -52,6 +52,9 @@ func (c *Call) describe(b *store.Bucket, raw []byte, contentType string) (*inser
 	in := &insertion{object: store.Object{Bucket: b.Name}}
 	present := map[string]json.RawMessage{}
 	if len(raw) > 0 {
+		if err := c.checkFields(raw); err != nil {
+			return nil, err
+		}
 		if err := parseJSON(raw, &in.fields); err != nil {
 			return nil, err
 		}

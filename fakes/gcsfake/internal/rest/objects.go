@@ -136,6 +136,9 @@ func (c *Call) getObject(w http.ResponseWriter) error {
 	if err := c.objectConditions(o, true); err != nil {
 		return err
 	}
+	if err := c.etagConditions(o.ETag()); err != nil {
+		return err
+	}
 	if c.query.Get("alt") == "media" {
 		if err := c.opened(o); err != nil {
 			return err
@@ -216,7 +219,7 @@ func (c *Call) objectChange() (f objectFields, present map[string]json.RawMessag
 	if len(raw) == 0 {
 		return f, map[string]json.RawMessage{}, nil
 	}
-	if err := parseJSON(raw, &f); err != nil {
+	if err := errors.Join(c.checkFields(raw), parseJSON(raw, &f)); err != nil {
 		return f, nil, err
 	}
 	return f, present, parseJSON(raw, &present)

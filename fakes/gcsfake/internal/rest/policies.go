@@ -5,6 +5,7 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -333,7 +334,7 @@ func (c *Call) getProjectPolicy(w http.ResponseWriter) error {
 		return err
 	}
 	var req policyRequest
-	if err := c.readJSON(&req); err != nil {
+	if err := errors.Join(c.readJSON(&req), requestedVersion(req.Options.RequestedPolicyVersion)); err != nil {
 		return err
 	}
 	return respond(w, c.api.show(p.Policy, req.Options.RequestedPolicyVersion))

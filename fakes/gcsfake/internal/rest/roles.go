@@ -4,6 +4,7 @@ package rest
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
@@ -15,13 +16,29 @@ import (
 func (c *Call) listPredefinedRoles(w http.ResponseWriter) error {
 	roles := []identity.Role{}
 	for _, name := range policy.PredefinedRoles() {
-		r := identity.Role{Name: name, Title: name, Stage: "GA"}
-		if c.query.Get("view") == "FULL" {
-			r.Permissions = policy.PermissionsOf(name)
-		}
-		roles = append(roles, r)
+		roles = append(roles, identity.Role{Name: name, Title: name, Stage: "GA", Permissions: policy.PermissionsOf(name)})
 	}
-	return respond(w, map[string]any{"roles": roles})
+	return c.respondRoles(w, roles)
+}
+
+// respondRoles lists roles, with their permissions in the FULL view.
+func (c *Call) respondRoles(w http.ResponseWriter, all []identity.Role) error {
+	const most, usual = 1000, 300
+	page, next, err := pageOf(c, all, func(r identity.Role) string { return r.Name }, usual, most)
+	if err != nil {
+		return err
+	}
+	switch view := c.query.Get("view"); view {
+	case "FULL":
+	case "", "BASIC":
+		page = append([]identity.Role{}, page...) // the permissions are shared
+		for i := range page {
+			page[i].Permissions = nil
+		}
+	default:
+		return gcserr.Invalid.Say("Invalid value at 'view' (type.googleapis.com/google.iam.admin.v1.RoleView), %q", view)
+	}
+	return respond(w, listing("roles", page, next))
 }
 
 func (c *Call) getPredefinedRole(w http.ResponseWriter) error {
@@ -57,7 +74,7 @@ func (c *Call) listRoles(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, map[string]any{"roles": c.api.dir.Roles(p.ID)})
+	return c.respondRoles(w, c.api.dir.Roles(p.ID))
 }
 
 // role returns the name of the call's role after asking for a permission.
@@ -87,13 +104,40 @@ func (c *Call) patchRole(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if err := c.readJSON(&r); err != nil {
+	changed := r
+	if err := c.readJSON(&changed); err != nil {
+		return err
+	}
+	if err := masked(&r, changed, c.query.Get("updateMask")); err != nil {
 		return err
 	}
 	if r, err = c.api.dir.PutRole(project, c.vars["role"], r, false); err != nil {
 		return err
 	}
 	return respond(w, r)
+}
+
+// masked makes the changes of a role that an update mask has, all without one.
+func masked(r *identity.Role, changed identity.Role, mask string) error {
+	if mask == "" {
+		*r = changed
+		return nil
+	}
+	for field := range strings.SplitSeq(mask, ",") {
+		switch strings.TrimSpace(field) {
+		case "title":
+			r.Title = changed.Title
+		case "description":
+			r.Description = changed.Description
+		case "stage":
+			r.Stage = changed.Stage
+		case "includedPermissions", "included_permissions":
+			r.Permissions = changed.Permissions
+		default:
+			return gcserr.Invalid.Say("The field %q cannot be changed.", field)
+		}
+	}
+	return nil
 }
 
 func (c *Call) deleteRole(w http.ResponseWriter) error {

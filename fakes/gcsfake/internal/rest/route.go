@@ -185,10 +185,10 @@ func (c *Call) route() {
 	c.Operation, c.level = "unknown", identity.Read
 	c.handler = func(*Call, http.ResponseWriter) error {
 		switch {
+		case c.flavour == inRPC: // the document has more than is listed
+			return gcserr.Unimplemented.Say("This fake does not serve %s %s.", c.r.Method, c.r.URL.Path)
 		case known:
 			return gcserr.Method
-		case c.flavour == inRPC:
-			return gcserr.Unimplemented.Say("This fake does not serve %s %s.", c.r.Method, c.r.URL.Path)
 		}
 		return gcserr.NotFound
 	}

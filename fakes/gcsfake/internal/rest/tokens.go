@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -93,6 +94,11 @@ func (c *Call) exchangeToken(w http.ResponseWriter) error {
 		return gcserr.InvalidTokenRequest.Say("The parameters \"audience\" and \"subject_token\" are required.")
 	case form["scope"] == "":
 		return &gcserr.Error{Status: http.StatusBadRequest, Reason: "invalid_scope", Message: "The parameter \"scope\" is required."}
+	}
+	for name, v := range form {
+		if v != "" && !slices.ContainsFunc(slices.Collect(maps.Keys(c.api.parameters[c.Operation])), func(p string) bool { return snake(p) == "."+name }) {
+			return gcserr.InvalidTokenRequest.Say("This fake does not serve the parameter %s of %s.", name, c.Operation)
+		}
 	}
 	token, err := c.api.dir.ExchangeFederated(c.r.Context(), c.api.issuers, form["audience"], form["subject_token"], form["scope"])
 	if err != nil {

@@ -85,21 +85,22 @@ func unservedOperation(method, scope, sub string) *operation {
 	return &operation{name: name, permissions: nothing, creates: true, signedOnly: true, run: refuse(notImplemented(sub, name+" is not served by this fake."))}
 }
 
-// parameters are the query parameters without a value that may come with an operation and select nothing.
+// parameters are the query parameters that may come with an operation and select nothing.
 var parameters = []string{
 	"prefix", "delimiter", "marker", "key-marker", "version-id-marker", "upload-id-marker", "start-after", "continuation-token", "max-keys", "max-uploads",
 	"max-parts", "part-number-marker", "encoding-type", "fetch-owner", "list-type", "versionId", "partNumber", "x-id", "max-buckets", "bucket-region",
+	"AWSAccessKeyId", "Expires", "Signature", // of Signature Version 2, which is refused by name
 }
 
-// strange finds a parameter without a value that nobody knows: the name of a sub-resource that is newer than this
-// fake. Served as if it were not there, a PUT would overwrite the object itself. Readers of objects use such
+// strange finds a parameter that nobody knows: the name of a sub-resource, or a parameter of an operation, that is newer
+// than this fake. Served as if it were not there, a PUT would overwrite the object itself. Readers of objects use such
 // parameters to get past caches.
 func (q *request) strange(scope string) string {
 	if scope == "object" && (q.r.Method == http.MethodGet || q.r.Method == http.MethodHead) {
 		return ""
 	}
-	for name, values := range q.query {
-		if values[0] == "" && name != "" && !slices.Contains(parameters, name) && !strings.HasPrefix(strings.ToLower(name), "x-amz-") && !strings.HasPrefix(name, "response-") {
+	for name := range q.query {
+		if name != "" && !slices.Contains(parameters, name) && !slices.Contains(subresources, name) && !strings.HasPrefix(strings.ToLower(name), "x-amz-") && !strings.HasPrefix(name, "response-") {
 			return name
 		}
 	}
@@ -137,7 +138,7 @@ func (q *request) elsewhere(scope, sub string) *operation {
 		return unservedOperation(m, scope, q.bucket)
 	case q.bucket == "v20180820":
 		return unservedOperation(m, "s3", "Control")
-	case sub == "" && q.strange(scope) != "":
+	case q.strange(scope) != "" && !q.unserved(scope, sub):
 		return unservedOperation(m, scope, q.strange(scope))
 	}
 	return nil

@@ -264,7 +264,7 @@ func parseXML(raw []byte, into any) error {
 	for {
 		t, err := dec.Token()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return checkElements(raw, into)
 		}
 		if err != nil {
 			return errMalformedXML

@@ -17,14 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/crds"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
 // upstream returns the upstream project's CRDs, by kind.
 func upstream(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	text, err := os.ReadFile("../../../../testenv/testdata/upstream-v1alpha2.yaml")
+	text, err := os.ReadFile("../../../testenv/testdata/upstream-v1alpha2.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cooper-cosi/cooper/cmd/cooper/internal/shellenv"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
 )
 
 func TestWriteIsReadBackByAShell(t *testing.T) {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package newdriver writes the skeleton of a COSI driver, whose tests pass before anything is changed. It must not
+// build or run it.
+package newdriver
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// module is where a driver gets its SDK from.
+const module = "github.com/cooper-cosi/cooper"
+
+// maxName is how long the name of a driver may be in a class.
+const maxName = 63
+
+//go:embed template
+var embedded embed.FS
+
+// Options say what driver it is to be.
+type Options struct {
+	// Driver is the DNS name by which classes will choose it.
+	Driver string
+	// Module is the path of its Go module; empty makes one of the name.
+	Module string
+	// Dir is the directory to make; empty makes one of the name, in the working directory.
+	Dir string
+	// Version is that of Cooper which the driver is built with.
+	Version string
+	// Checkout is a directory with the sources of Cooper to build with in place of a published version; empty is none.
+	Checkout string
+	// Out is told what to do next.
+	Out io.Writer
+}
+
+// skeleton is what the templates are filled with.
+type skeleton struct {
+	Driver, Program, Name, Module, Version, Checkout string
+}
+
+// Make writes the skeleton into a directory that does not exist yet. It is there whole or, after an error, not at all.
+func Make(o Options) error {
+	s, err := o.skeleton()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(cmp.Or(o.Dir, s.Program))
+	if err != nil {
+		return fmt.Errorf("--dir %s: %w", o.Dir, err)
+	}
+	_, err = os.Lstat(dir)
+	if err == nil {
+		return fmt.Errorf("%s exists, and nothing is overwritten: name another directory with --dir", dir)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for what is in the way: %w", err)
+	}
+	if err := write(embedded, s, dir); err != nil {
+		return fmt.Errorf("no driver was made: %w", err)
+	}
+	_, err = fmt.Fprintf(o.Out, "%s is in %s. It passes its tests:\n\n  cd %[2]s\n  go mod tidy\n  go test .\n\nIts README.md says how to go on.\n", s.Driver, dir)
+	return err
+}
+
+// modulePath is what a path in go.mod may be made of.
+var modulePath = regexp.MustCompile(`^[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*$`)
+
+// release is the version of a Cooper that was published, and no one between two.
+var release = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z]+(\.\d+)?)?$`)
+
+func (o Options) skeleton() (skeleton, error) {
+	if problems := validation.IsDNS1123Subdomain(o.Driver); len(problems) > 0 || len(o.Driver) > maxName {
+		return skeleton{}, fmt.Errorf("%q cannot be the name of a driver: use a DNS name of at most %d bytes such as acme.example.com", o.Driver, maxName)
+	}
+	label, _, _ := strings.Cut(o.Driver, ".")
+	s := skeleton{Driver: o.Driver, Program: "cosi-driver-" + label, Name: label, Version: o.Version}
+	if s.Module = cmp.Or(o.Module, "example.com/"+s.Program); !modulePath.MatchString(s.Module) {
+		return skeleton{}, fmt.Errorf("--module %q cannot be the path of a Go module: use one such as example.com/%s", s.Module, s.Program)
+	}
+	if o.Checkout == "" {
+		if !release.MatchString(o.Version) {
+			return skeleton{}, fmt.Errorf("this cooper, %q, is no release that go mod tidy could find: "+
+				"name a directory with the sources of Cooper with --checkout", o.Version)
+		}
+		return s, nil
+	}
+	var err error
+	if s.Checkout, err = filepath.Abs(o.Checkout); err != nil {
+		return skeleton{}, fmt.Errorf("--checkout %s: %w", o.Checkout, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.Checkout, "go.mod")); err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
+		return skeleton{}, errors.Join(fmt.Errorf("--checkout %s: these are not the sources of Cooper", s.Checkout), err)
+	}
+	s.Version = "v0.0.0"
+	return s, nil
+}
+
+// write makes dir of templates, by way of one beside it that is removed if anything fails.
+func write(templates fs.FS, s skeleton, dir string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // sources, as others' tools make them
+		return err
+	}
+	unfinished, err := os.MkdirTemp(filepath.Dir(dir), ".unfinished-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(unfinished))
+		}
+	}()
+	files, err := template.New("").Option("missingkey=error").ParseFS(templates, "template/*")
+	if err != nil {
+		return err
+	}
+	for _, file := range files.Templates() {
+		if err := fill(filepath.Join(unfinished, strings.TrimSuffix(file.Name(), ".txt")), file, s); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(unfinished, 0o755); err != nil { //nolint:gosec // as above
+		return err
+	}
+	return os.Rename(unfinished, dir)
+}
+
+func fill(path string, file *template.Template, s skeleton) error {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Execute(out, s), out.Close())
+}

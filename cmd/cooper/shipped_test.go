@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/testenv/controlplane/binaries"
+)
+
+// TestShipped runs a cooper beside a control plane, as they are shipped together, on a machine that has neither Go nor
+// what an earlier cooper built there.
+func TestShipped(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "a control plane")
+	built, err := binaries.Find(t.Context(), binaries.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text, err := os.ReadFile(program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cooper := filepath.Join(dir, "cooper")
+	if err := os.WriteFile(cooper, text, 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	for _, path := range []string{built.APIServer, built.Etcd, built.ControllerManager, built.Kubectl} {
+		if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up := startUpOf(t, cooper, []string{"PATH=" + t.TempDir(), "HOME=" + t.TempDir()}, newData(t))
+	if want := "using the kube-apiserver and etcd of " + dir; !strings.Contains(up.stderr.String(), want) {
+		t.Errorf("it does not say %q:\n%s", want, up.stderr)
+	}
+	if kubectl, err := os.Readlink(filepath.Join(up.data, "bin", "kubectl")); err != nil || kubectl != filepath.Join(dir, "kubectl") {
+		t.Errorf("kubectl is %q (%v), want the one beside cooper", kubectl, err)
+	}
+	up.interrupt(t)
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+)
+
+const (
+	// mostTrees and mostEvents bound what one page shows.
+	mostTrees  = 50
+	mostEvents = 30
+	// KindStore is the kind of the node that stands for where buckets are.
+	KindStore = "Store"
+)
+
+// A View is what the template shows.
+type View struct {
+	Namespace string
+	Selection Selection
+	// Problem says why nothing can be shown, or not all.
+	Problem string
+	// Good, Waiting and Failed count claims and accesses.
+	Good, Waiting, Failed int
+	Map                   Map
+	// More is how many trees are not on the map.
+	More   int
+	Events []Event
+	// Selected is nil if nothing is selected.
+	Selected *Selected
+}
+
+// Selected is what the page shows of one object.
+type Selected struct {
+	Node     *tree.Node
+	Timeline *Timeline
+	// CanList says that the objects of its bucket can be shown.
+	CanList bool
+	// Objects are those of its bucket, if they were asked for; Problem says why not.
+	Objects []string
+	Listed  bool
+	Problem string
+}
+
+// view reads the cluster, or takes the last reading, and selects.
+func (p *Page) view(ctx context.Context, selection Selection) View {
+	found := p.cluster.read(ctx)
+	v := View{Namespace: p.options.Namespace, Selection: selection}
+	if found.err != nil {
+		v.Problem = found.err.Error()
+	}
+	if found.objects == nil {
+		return v
+	}
+	roots := tree.Build(found.objects)
+	addStores(roots, found.objects)
+	v.count(found.objects)
+	selected, around := find(roots, selection.without())
+	if len(roots) > mostTrees {
+		v.More = len(roots) - mostTrees
+		roots = shownOf(roots, around)
+	}
+	v.Map = layout(roots, selection.without())
+	v.Events = eventsOf(found.events, selected)
+	if selected != nil {
+		v.Selected = p.selected(ctx, found.objects, selected, around, selection.Objects)
+	}
+	return v
+}
+
+// shownOf are the first trees, and that of the selection.
+func shownOf(roots []*tree.Node, around *tree.Node) []*tree.Node {
+	shown := roots[:mostTrees]
+	if around != nil && !slices.Contains(shown, around) {
+		shown = append(slices.Clone(shown[:mostTrees-1]), around)
+	}
+	return shown
+}
+
+func (v *View) count(objects *tree.Objects) {
+	add := func(n *tree.Node) {
+		switch n.State {
+		case tree.Good:
+			v.Good++
+		case tree.Failed:
+			v.Failed++
+		default:
+			v.Waiting++
+		}
+	}
+	for key := range objects.Claims {
+		add(tree.Build(objects, tree.Root{Kind: tree.KindClaim, Namespace: key.Namespace, Name: key.Name})[0])
+	}
+	for key := range objects.Accesses {
+		add(tree.Build(objects, tree.Root{Kind: tree.KindAccess, Namespace: key.Namespace, Name: key.Name})[0])
+	}
+}
+
+// addStores hangs on each driver below a Bucket the endpoint that its status names.
+func addStores(nodes []*tree.Node, objects *tree.Objects) {
+	for _, n := range nodes {
+		if bucket := objects.Buckets[n.Name]; n.Kind == tree.KindBucket && bucket != nil {
+			for _, child := range n.Children {
+				if endpoint := endpointOf(bucket); child.Kind == tree.KindDriver && endpoint != "" {
+					child.Children = append(child.Children, &tree.Node{Kind: KindStore, Name: endpoint, State: n.State, Status: string(bucket.Status.BucketID)})
+				}
+			}
+		}
+		addStores(n.Children, objects)
+	}
+}
+
+// endpointOf is where the bucket is, by the first of its protocols that says so.
+func endpointOf(bucket *cosiapi.Bucket) string {
+	info := bucket.Status.BucketInfo
+	return cmp.Or(info[secretkeys.S3Endpoint], info[secretkeys.AzureStorageAccount], info[secretkeys.GCSProjectID])
+}
+
+// find returns the selected node, and the tree that it is in.
+func find(roots []*tree.Node, selection Selection) (selected, root *tree.Node) {
+	for _, root := range roots {
+		for _, n := range all(root) {
+			if selectionFor(n) == selection {
+				return n, root
+			}
+		}
+	}
+	return nil, nil
+}
+
+// all are a node and those that hang on it.
+func all(n *tree.Node) []*tree.Node {
+	nodes := []*tree.Node{n}
+	for _, child := range n.Children {
+		nodes = append(nodes, all(child)...)
+	}
+	return nodes
+}
+
+// eventsOf are the latest of the selected object, or of all.
+func eventsOf(events []Event, selected *tree.Node) []Event {
+	var shown []Event
+	for _, e := range events {
+		if (selected == nil || e.Of == selectionFor(selected)) && len(shown) < mostEvents {
+			shown = append(shown, e)
+		}
+	}
+	return shown
+}
+
+func (p *Page) selected(ctx context.Context, objects *tree.Objects, n, around *tree.Node, list bool) *Selected {
+	s := &Selected{Node: n}
+	of := map[Selection]bool{}
+	for _, part := range all(around) {
+		of[selectionFor(part)] = true
+	}
+	if n != around { // the timeline of a claim has all that is done for it, that of another object its own
+		of = map[Selection]bool{selectionFor(n): true}
+	}
+	if p.options.Spans != nil {
+		s.Timeline = draw(p.options.Spans.bars(of), true)
+	}
+	if s.Timeline == nil {
+		nodes := slices.DeleteFunc(all(around), func(part *tree.Node) bool { return !of[selectionFor(part)] })
+		s.Timeline = draw(facts(nodes), false)
+	}
+	grant := grantOf(objects, n)
+	s.CanList = p.options.Probers != nil && grant != nil && n.State == tree.Good
+	s.Listed = s.CanList && list
+	if !s.Listed {
+		return s
+	}
+	var err error
+	if s.Objects, err = p.options.objects(ctx, n, *grant); err != nil {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+// WithObjects is the address that asks for the objects, too.
+func (s *Selected) WithObjects() string { return selectionFor(s.Node).WithObjects().Address() }

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/deploy"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// A printed is what a run of the program came to.
+type printed struct {
+	code        int
+	out, errOut string
+}
+
+// cosi runs `kubectl cosi` with a kubeconfig.
+func cosi(t *testing.T, kubeconfig string, args ...string) printed {
+	t.Helper()
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	code := run(t.Context(), append([]string{"--kubeconfig", kubeconfig}, args...), streams)
+	return printed{code: code, out: out.String(), errOut: errOut.String()}
+}
+
+// expect fails unless the program ended with a code and printed all the words.
+func (p printed) expect(t *testing.T, code int, words ...string) {
+	t.Helper()
+	if p.code != code {
+		t.Errorf("exit code: want %d, got %d", code, p.code)
+	}
+	all := p.out + p.errOut
+	for _, word := range words {
+		if !strings.Contains(strings.Join(strings.Fields(all), " "), word) {
+			t.Errorf("it does not say %q", word)
+		}
+	}
+	if t.Failed() {
+		t.Logf("it printed\n%s", all)
+	}
+}
+
+// sample is a system with classes of its driver.
+type sample struct {
+	*systemtest.System
+
+	driver string
+	// admin and tenant are kubeconfigs: the tenant has the role edit in the namespace.
+	admin, tenant string
+}
+
+func newSample(t *testing.T, env *testenv.Env) sample {
+	t.Helper()
+	driver, part := systemtest.NewDriver(t, driverfake.Options{})
+	s := sample{System: systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{part}}), driver: driver.Name()}
+	s.Create(
+		&cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Spec: cosiapi.BucketClassSpec{DriverName: s.driver, DeletionPolicy: cosiapi.DeletionPolicyDelete}},
+		&cosiapi.BucketAccessClass{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Spec: cosiapi.BucketAccessClassSpec{DriverName: s.driver}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "anna"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+			Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "anna-" + s.Namespace}},
+		})
+	anna := env.User("anna-" + s.Namespace)
+	s.admin, s.tenant = env.Kubeconfig(env.Config(), s.Namespace), env.Kubeconfig(anna, s.Namespace)
+	env.Eventually("the role edit counts", func(ctx context.Context) error {
+		c := env.ClientFor(anna)
+		return errors.Join(c.List(ctx, &cosiapi.BucketClaimList{}, client.InNamespace(s.Namespace)), c.List(ctx, &cosiapi.BucketAccessList{}, client.InNamespace(s.Namespace)))
+	})
+	return s
+}
+
+func (s sample) claim(name, class string) *cosiapi.BucketClaim {
+	return &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: class, Protocols: []cosiapi.Protocol{cosiapi.ProtocolS3}},
+	}
+}
+
+func (s sample) access(name, secret string) *cosiapi.BucketAccess {
+	return &cosiapi.BucketAccess{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
+		Spec: cosiapi.BucketAccessSpec{BucketAccessClassName: s.Namespace, Protocol: cosiapi.ProtocolS3, BucketClaims: []cosiapi.BucketClaimAccess{{
+			BucketClaimName: "photos", AccessSecretName: secret, AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+		}}},
+	}
+}
+
+// provision makes a claim and an access that are well.
+func (s sample) provision() *cosiapi.BucketClaim {
+	claim, access := s.claim("photos", s.Namespace), s.access("photos", "photos-secret")
+	s.Create(claim, access)
+	s.WaitCondition(claim, cosiapi.ConditionProvisioned)
+	s.WaitCondition(access, cosiapi.ConditionProvisioned)
+	return claim
+}
+
+// TestWhatIsProvisioned also sees that a tenant, who may read neither Buckets nor Leases, is told so, and that no value
+// of a Secret is in any output.
+func TestWhatIsProvisioned(t *testing.T) {
+	t.Parallel()
+	s := newSample(t, testenv.Start(t, testenv.Options{}))
+	claim := s.provision()
+	cosi(t, s.tenant, "status").expect(t, 0,
+		"BucketClaim/photos Provisioned", "BucketAccess/photos Provisioned", "Secret/photos-secret Filled", "Unreadable", "You may not read Buckets")
+	cosi(t, s.tenant, "status", "access/photos", "claim/photos").expect(t, 0, "Driver/"+s.driver+" Unreadable", "You may not read its Lease")
+	all := cosi(t, s.admin, "status", "-A")
+	all.expect(t, all.code, s.Namespace+"/photos Provisioned", "Bucket/"+claim.Status.BoundBucketName+" Provisioned", "NoLease")
+	cosi(t, s.admin, "status", "bucket/"+claim.Status.BoundBucketName, "-n", "default").expect(t, 0, "BucketClaim/photos Provisioned", "Secret/photos-secret")
+	cosi(t, s.tenant, "status", "-A").expect(t, 1, "forbidden")
+	cosi(t, s.tenant, "status", "-n", "default").expect(t, 1, "forbidden")
+	cosi(t, s.tenant, "status", "bucket/"+claim.Status.BoundBucketName).expect(t, 1, "Unreadable")
+	cosi(t, s.tenant, "__complete", "status", "claim/").expect(t, 0, "claim/photos")
+
+	secret := &corev1.Secret{}
+	if err := s.Client().Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "photos-secret"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	const long = 12 // what is shorter is a name or a word, and may be elsewhere
+	seen := 0
+	for _, format := range []string{"", "wide", "json", "yaml", "dot"} {
+		got := cosi(t, s.tenant, "status", "-o", format)
+		got.expect(t, 0, "photos-secret")
+		for key, value := range secret.Data {
+			if (strings.Contains(key, "KEY") || strings.Contains(key, "SECRET")) && len(value) >= long {
+				seen++
+				if strings.Contains(got.out, string(value)) {
+					t.Errorf("-o %s shows the value of %s", format, key)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no value of the Secret was looked for")
+	}
+}
+
+// TestWhatIsWrong makes what users and administrators do wrong, and sees that they are told.
+func TestWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	s := newSample(t, testenv.Start(t, testenv.Options{}))
+	s.provision()
+	nobody := "nobody-" + s.Namespace + ".example.com"
+	s.Create(
+		&cosiapi.BucketClass{ObjectMeta: metav1.ObjectMeta{Name: "nobody-" + s.Namespace}, Spec: cosiapi.BucketClassSpec{DriverName: nobody, DeletionPolicy: cosiapi.DeletionPolicyDelete}},
+		s.claim("nobody", "nobody-"+s.Namespace), s.claim("classless", "no-such-class"),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "password"}, StringData: map[string]string{"password": "of-somebody"}},
+		s.access("taken", "password"))
+	reason := func(name, reason string) {
+		t.Helper()
+		s.Env.Eventually(name+" has the reason "+reason, func(context.Context) error {
+			if got := cosi(t, s.tenant, "status", name); !strings.Contains(got.out, reason) {
+				return fmt.Errorf("it printed\n%s%s", got.out, got.errOut)
+			}
+			return nil
+		})
+	}
+	for _, tc := range []struct {
+		name, reason string
+		code         int
+		words        []string
+	}{
+		{"claim/classless", "WaitingForClass", 3, []string{`Waiting for BucketClass "no-such-class" to exist.`, "→ Compare the name with kubectl get bucketclasses"}},
+		{"claim/nobody", "WaitingForBucket", 3, []string{nobody}},
+		{"access/taken", "SecretTaken", 4, []string{"belongs to somebody else", "→ Delete that Secret if nobody needs it", "Secret/password Taken"}},
+		{"claim/absent", "NotFound", 4, []string{"It does not exist.", "→ Create it"}},
+	} {
+		reason(tc.name, tc.reason)
+		cosi(t, s.tenant, "status", tc.name).expect(t, tc.code, tc.words...)
+	}
+	cosi(t, s.admin, "status", "claim/nobody").expect(t, 3, "Driver/"+nobody+" NotInstalled", "It does not exist, so nothing has run yet")
+	cosi(t, s.admin, "drivers").expect(t, 0, nobody+" NotInstalled - - BucketClass/nobody-"+s.Namespace)
+	cosi(t, s.tenant, "drivers").expect(t, 0, s.driver+" Unreadable")
+	cosi(t, s.admin, "doctor").expect(t, 1, `FAIL Driver "`+nobody+`" of BucketClass/nobody-`+s.Namespace, "An administrator must install the driver", "look Objects:")
+	cosi(t, s.tenant, "doctor").expect(t, 0, "you may not get, list bucketclasses", "ClusterRole cosi-view-classes", "Whose it is, only an administrator may see", "you may not read it")
+	cosi(t, s.tenant, "status", "pod/a").expect(t, 2, `"pod/a" is none of claim/NAME`)
+	cosi(t, s.tenant, "status", "-o", "xml").expect(t, 2, "is not one of wide, json, yaml, dot")
+}
+
+// TestDoctor has a control plane of its own, on which all is well, and then is not.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "a control plane of its own; TestWhatIsWrong runs doctor, too")
+	env := testenv.Start(t, testenv.Options{Private: true})
+	s := newSample(t, env)
+	s.provision()
+	hold := func(name string, age time.Duration) {
+		t.Helper()
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: deploy.SystemNamespace, Name: name}}
+		if err := client.IgnoreAlreadyExists(s.Client().Create(t.Context(), lease.DeepCopy())); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Change(env, lease, func(l *coordinationv1.Lease) {
+			l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = ptr.To("somebody"), ptr.To[int32](15)
+			l.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-age)))
+		})
+	}
+	// In this process nobody elects a leader.
+	cosi(t, s.admin, "doctor").expect(t, 0, "look Controller: it has worked, and nobody holds its Lease", "look Driver", "Its sidecar has worked, and nobody holds its Lease")
+	hold(cosiapi.ControllerLeaseName, 0)
+	hold(cosiapi.LeaseNameFor(s.driver), 0)
+	cosi(t, s.admin, "doctor").expect(t, 0,
+		"ok CustomResourceDefinitions: 5 of v1alpha2 are served, and they are Cooper's.", "ok Clocks", "ok Your rights",
+		`ok Controller: "somebody" holds its Lease.`, "its sidecar runs", "ok Driver names", "ok Deletions", "ok Objects: none of 3 failed.")
+	cosi(t, s.admin, "drivers").expect(t, 0, s.driver+" Running somebody")
+
+	hold(cosiapi.ControllerLeaseName, time.Hour)
+	hold(cosiapi.LeaseNameFor(s.driver), -time.Hour)
+	clash := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: deploy.SystemNamespace, Name: "clash"}, Reason: "DriverNameTaken", Message: "The driver name is taken.",
+		InvolvedObject: corev1.ObjectReference{Kind: "Lease", Namespace: deploy.SystemNamespace, Name: "cosi-driver-a"},
+	}
+	s.Create(clash)
+	cosi(t, s.admin, "doctor").expect(t, 1,
+		"FAIL Controller: Lease", "has not renewed it since", "is 1h0m0s ahead", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
+}
+
+// TestWatch shows a claim as it comes.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	s := newSample(t, testenv.Start(t, testenv.Options{}))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	out := &shared{}
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"--kubeconfig", s.tenant, "status", "--watch"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: io.Discard})
+	}()
+	says := func(word string) {
+		t.Helper()
+		s.Env.Eventually("it says "+word, func(context.Context) error {
+			if !strings.Contains(out.String(), word) {
+				return fmt.Errorf("it printed\n%s", out)
+			}
+			return nil
+		})
+	}
+	says("There are no BucketClaims")
+	s.provision()
+	says("Filled")
+	if n := strings.Count(out.String(), "There are no"); n != 1 {
+		t.Errorf("it says %d times that there is nothing", n)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code after the end: %d", code)
+	}
+}
+
+// shared is a buffer that is read while it is written.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}

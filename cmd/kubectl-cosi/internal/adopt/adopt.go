@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package adopt is the subcommand that writes the manifests for a bucket that exists. It must not apply them, nor ask a
+// cluster.
+package adopt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+)
+
+const examples = `  # What hands the bucket photos of the S3 driver to the namespace team-a
+  kubectl cosi adopt photos --claim team-a/photos --driver s3.cooper.dev --protocol S3 > photos.yaml
+
+  # The same with an access that may read it
+  kubectl cosi adopt photos --claim team-a/photos --driver s3.cooper.dev --protocol S3 --access-class sample --access-mode ReadOnly |
+    kubectl apply -f -`
+
+// options are what the user says of the bucket.
+type options struct {
+	id, claim, driver, accessClass, accessMode string
+	protocols                                  []string
+}
+
+// New returns the subcommand.
+func New(p *plugin.Plugin) *cobra.Command {
+	o := options{}
+	command := &cobra.Command{
+		Use:   "adopt BUCKET-ID",
+		Short: "Write the manifests that hand an existing bucket to a BucketClaim",
+		Long: `Write the manifests that hand an existing bucket to a BucketClaim. BUCKET-ID is the driver's ID of the bucket: for the S3
+driver its name, behind "BACKEND." unless it is in the default backend. Nothing is applied, and COSI never deletes such a
+bucket. An administrator applies the Bucket, a user of the namespace what follows it.`,
+		Example: examples,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.id = args[0]
+			objects, err := manifests(o)
+			if err != nil {
+				return plugin.Usagef("%w", err)
+			}
+			for i, object := range objects {
+				text, err := yaml.Marshal(object)
+				if err != nil {
+					return fmt.Errorf("write the manifests: %w", err)
+				}
+				if i > 0 {
+					fmt.Fprintln(p.Out, "---")
+				}
+				fmt.Fprint(p.Out, string(text))
+			}
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.claim, "claim", "", "namespace and name of the BucketClaim that gets the bucket, as NAMESPACE/NAME")
+	flags.StringVar(&o.driver, "driver", "", "name of the driver that serves the bucket")
+	flags.StringSliceVar(&o.protocols, "protocol", nil, "S3, Azure or GCS; repeat it for several")
+	flags.StringVar(&o.accessClass, "access-class", "", "the BucketAccessClass of a BucketAccess to write, too")
+	flags.StringVar(&o.accessMode, "access-mode", "", "what that access may do with the objects: ReadWrite, ReadOnly or WriteOnly")
+	for _, required := range []string{"claim", "driver", "protocol"} {
+		_ = command.MarkFlagRequired(required) // it is defined above
+	}
+	command.MarkFlagsRequiredTogether("access-class", "access-mode")
+	return command
+}
+
+// manifests returns the objects in the order in which they are applied.
+func manifests(o options) ([]any, error) {
+	namespace, name, _ := strings.Cut(o.claim, "/")
+	bucket := namespace + "." + name
+	if err := errors.Join(
+		valid("--claim", o.claim, len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0, "NAMESPACE/NAME"),
+		valid("--driver", o.driver, len(o.driver) <= 63 && len(validation.IsDNS1123Subdomain(o.driver)) == 0, "a DNS name of at most 63 characters"),
+		valid("--access-class", o.accessClass, o.accessClass == "" || len(validation.IsDNS1123Subdomain(o.accessClass)) == 0, "the name of an object"),
+		valid("the bucket ID", o.id, o.id != "" && strings.Trim(o.id, idCharacters) == "", "letters, digits, dots, dashes, underscores and slashes"),
+		valid("the name of the Bucket", bucket, len(bucket) <= 253, "at most 253 characters long; take a shorter name for the claim"),
+	); err != nil {
+		return nil, err
+	}
+	var protocols []cosiapi.Protocol
+	for _, text := range o.protocols {
+		protocol := cosiapi.Protocol(text)
+		if err := valid("--protocol", text, slices.Contains([]cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure, cosiapi.ProtocolGCS}, protocol), "S3, Azure or GCS"); err != nil {
+			return nil, err
+		}
+		protocols = append(protocols, protocol)
+	}
+	types := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{APIVersion: cosiapi.GroupVersion().String(), Kind: kind}
+	}
+	objects := []any{
+		&cosiapi.Bucket{
+			TypeMeta: types("Bucket"), ObjectMeta: metav1.ObjectMeta{Name: bucket},
+			Spec: cosiapi.BucketSpec{
+				DriverName: o.driver, DeletionPolicy: cosiapi.DeletionPolicyRetain, Protocols: protocols, ExistingBucketID: o.id,
+				BucketClaimRef: cosiapi.BucketClaimReference{Namespace: namespace, Name: name},
+			},
+		},
+		&cosiapi.BucketClaim{
+			TypeMeta: types("BucketClaim"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: cosiapi.BucketClaimSpec{ExistingBucketName: bucket, Protocols: protocols},
+		},
+	}
+	if o.accessClass == "" {
+		return objects, nil
+	}
+	mode := cosiapi.BucketAccessMode(o.accessMode)
+	modes := []cosiapi.BucketAccessMode{cosiapi.BucketAccessModeReadWrite, cosiapi.BucketAccessModeReadOnly, cosiapi.BucketAccessModeWriteOnly}
+	if err := valid("--access-mode", o.accessMode, slices.Contains(modes, mode), "ReadWrite, ReadOnly or WriteOnly"); err != nil {
+		return nil, err
+	}
+	return append(objects, &cosiapi.BucketAccess{
+		TypeMeta: types("BucketAccess"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: cosiapi.BucketAccessSpec{
+			BucketAccessClassName: o.accessClass, Protocol: protocols[0],
+			BucketClaims: []cosiapi.BucketClaimAccess{{
+				BucketClaimName: name, AccessSecretName: name, AccessModes: cosiapi.BucketAccessModes{ObjectData: mode},
+			}},
+		},
+	}), nil
+}
+
+// idCharacters are those that an ID of a bucket may have.
+const idCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-"
+
+// valid is the error of a value that is not as it should be.
+func valid(what, value string, ok bool, want string) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not %s", what, value, want)
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+)
+
+// doInstall is what to do about CRDs that are not there.
+const doInstall = "An administrator must install the CustomResourceDefinitions in deploy/crds: docs/howto/deploy.md says how."
+
+// crds looks whose CustomResourceDefinitions there are, and which versions are served.
+func (e *examination) crds(ctx context.Context) []finding {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return []finding{{state: tree.Failed, what: err.Error()}}
+	}
+	c, err := client.New(e.config, client.Options{Scheme: scheme})
+	if err != nil {
+		return []finding{{state: tree.Failed, what: fmt.Sprintf("CustomResourceDefinitions: %v.", err)}}
+	}
+	ours, err := crds.Ours()
+	if err != nil {
+		return []finding{{state: tree.Failed, what: err.Error()}}
+	}
+	var found []finding
+	for _, crd := range ours {
+		there := &apiextensionsv1.CustomResourceDefinition{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(crd), there)
+		switch {
+		case apierrors.IsForbidden(err):
+			return e.versions()
+		case apierrors.IsNotFound(err):
+			found = append(found, finding{state: tree.Failed, what: fmt.Sprintf("CustomResourceDefinition %q: it does not exist.", crd.Name), do: doInstall})
+		case err != nil:
+			return []finding{{state: tree.Failed, what: fmt.Sprintf("CustomResourceDefinition %q: %v.", crd.Name, err)}}
+		default:
+			found = append(found, judge(there)...)
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, good("CustomResourceDefinitions: %d of %s are served, and they are Cooper's.", len(ours), cosiapi.Version))
+	}
+	return found
+}
+
+// judge says what is wrong with a CustomResourceDefinition.
+func judge(crd *apiextensionsv1.CustomResourceDefinition) []finding {
+	what := fmt.Sprintf("CustomResourceDefinition %q: ", crd.Name)
+	if generation := crds.Of(crd); generation != crds.Cooper {
+		return []finding{{
+			state: tree.Failed, what: what + "it is " + string(generation) + ".",
+			do: "An administrator must decide who serves it. cooper check says what differs, and docs/howto/migrate-from-v1alpha1.md how to move what there is.",
+		}}
+	}
+	var found []finding
+	for _, version := range crd.Spec.Versions {
+		if version.Name == cosiapi.Version && !version.Served {
+			found = append(found, finding{state: tree.Failed, what: what + cosiapi.Version + " is not served.", do: doInstall})
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(crd.Status.StoredVersions), func(v string) bool { return v == cosiapi.Version })
+	if len(others) > 0 {
+		found = append(found, finding{
+			state: tree.Failed, what: what + "there may be objects that are stored as " + strings.Join(others, ", ") + ".",
+			do: "An administrator must migrate them: docs/howto/migrate-from-v1alpha1.md says how.",
+		})
+	}
+	established := func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	}
+	if !slices.ContainsFunc(crd.Status.Conditions, established) {
+		found = append(found, finding{state: tree.Failed, what: what + "it is not established.", do: "An administrator must read its conditions."})
+	}
+	return found
+}
+
+// versions is crds for who may not read CustomResourceDefinitions: everybody may ask
+// which versions are served.
+func (e *examination) versions() []finding {
+	d, err := discovery.NewDiscoveryClientForConfig(e.config)
+	if err != nil {
+		return []finding{{state: tree.Failed, what: fmt.Sprintf("Versions of the API: %v.", err)}}
+	}
+	groups, err := d.ServerGroups()
+	if err != nil {
+		return []finding{{state: tree.Failed, what: fmt.Sprintf("Versions of the API: %v.", err)}}
+	}
+	var served []string
+	for _, group := range groups.Groups {
+		if group.Name == cosiapi.GroupName {
+			for _, version := range group.Versions {
+				served = append(served, version.Version)
+			}
+		}
+	}
+	all := strings.Join(served, ", ")
+	switch {
+	case !slices.Contains(served, cosiapi.Version) && len(served) > 0:
+		return []finding{{
+			state: tree.Failed, what: fmt.Sprintf("%s: %s is served, and not %s.", cosiapi.GroupName, all, cosiapi.Version), do: doInstall,
+		}}
+	case len(served) == 0:
+		return []finding{{state: tree.Failed, what: fmt.Sprintf("%s: it is not served.", cosiapi.GroupName), do: doInstall}}
+	default:
+		return []finding{good("%s: %s is served. Whose it is, only an administrator may see.", cosiapi.GroupName, all)}
+	}
+}
+
+// A need is a right, and whether nothing works without it.
+type need struct {
+	group, resource string
+	verbs           []string
+	clusterWide     bool
+	must            bool
+	// do is what to do without it.
+	do string
+}
+
+func needs() []need {
+	const edit = "Ask an administrator for the role edit in the namespace, if you are to make claims and accesses."
+	const view = "Ask an administrator for the role view or edit in the namespace."
+	const classes = "Ask an administrator for the ClusterRole cosi-view-classes: without it you must be told the names of classes."
+	return []need{
+		{group: cosiapi.GroupName, resource: "bucketclaims", verbs: []string{"get", "list", "watch"}, must: true, do: view},
+		{group: cosiapi.GroupName, resource: "bucketaccesses", verbs: []string{"get", "list", "watch"}, must: true, do: view},
+		{group: cosiapi.GroupName, resource: "bucketclaims", verbs: []string{"create", "delete"}, do: edit},
+		{group: cosiapi.GroupName, resource: "bucketaccesses", verbs: []string{"create", "delete"}, do: edit},
+		{resource: "secrets", verbs: []string{"get"}, do: edit},
+		{group: cosiapi.GroupName, resource: "bucketclasses", verbs: []string{"get", "list"}, clusterWide: true, do: classes},
+		{group: cosiapi.GroupName, resource: "bucketaccessclasses", verbs: []string{"get", "list"}, clusterWide: true, do: classes},
+	}
+}
+
+// rights asks the API server for the rights that a user of COSI needs.
+func (e *examination) rights(ctx context.Context) []finding {
+	var found []finding
+	for _, n := range needs() {
+		missing, err := e.missing(ctx, n)
+		if err != nil {
+			return []finding{{state: tree.Failed, what: fmt.Sprintf("Your rights: %v.", err)}}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		where := fmt.Sprintf("in namespace %q", e.namespace)
+		if n.clusterWide {
+			where = "in the cluster"
+		} else if e.namespace == "" {
+			where = "in all namespaces"
+		}
+		f := finding{state: tree.Waiting, what: fmt.Sprintf("Your rights: you may not %s %s %s.", strings.Join(missing, ", "), n.resource, where), do: n.do}
+		if n.must {
+			f.state = tree.Failed
+		}
+		found = append(found, f)
+	}
+	if len(found) == 0 {
+		found = append(found, good("Your rights: you may make and read claims and accesses, and read their Secrets and the classes."))
+	}
+	return found
+}
+
+func (e *examination) missing(ctx context.Context, n need) ([]string, error) {
+	var missing []string
+	for _, verb := range n.verbs {
+		review := &authorizationv1.SelfSubjectAccessReview{}
+		review.Spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Group: n.group, Resource: n.resource, Verb: verb}
+		if !n.clusterWide {
+			review.Spec.ResourceAttributes.Namespace = e.namespace
+		}
+		if err := e.client.Create(ctx, review); err != nil {
+			return nil, fmt.Errorf("ask the API server for your rights: %w", err)
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, verb)
+		}
+	}
+	return missing, nil
+}

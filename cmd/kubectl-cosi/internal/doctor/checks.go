@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+	"github.com/cooper-cosi/cooper/internal/events"
+)
+
+const (
+	// skewLook is a difference of clocks that is not the network's, skewFail one at which
+	// stores refuse signatures.
+	skewLook, skewFail = 10 * time.Second, 5 * time.Minute
+	// patience is how long a deletion may take.
+	patience = time.Minute
+)
+
+// clocks compares this machine's with the API server's, and those of the nodes of
+// the components with it.
+func (e *examination) clocks(context.Context) []finding {
+	skew := e.there.Sub(e.here).Abs().Round(time.Second)
+	f := good("Clocks: this machine's and the API server's agree.")
+	if skew > skewLook {
+		f = finding{
+			state: tree.Waiting, what: fmt.Sprintf("Clocks: this machine's and the API server's differ by %s.", skew),
+			do: "Set the clock that is wrong, best by NTP. Stores refuse requests whose time is wrong by minutes.",
+		}
+	}
+	if skew > skewFail {
+		f.state = tree.Failed
+	}
+	return []finding{f}
+}
+
+// held is what a Lease in the system namespace says, nil with the finding that says
+// why it cannot be told.
+func (e *examination) held(ctx context.Context, name string) (*tree.Hold, *finding) {
+	lease := &coordinationv1.Lease{}
+	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.system, Name: name}, lease)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, &finding{state: tree.Unknown, what: fmt.Sprintf("Lease %q: you may not read it.", e.system+"/"+name)}
+	case apierrors.IsNotFound(err):
+		lease = nil
+	case err != nil:
+		return nil, &finding{state: tree.Failed, what: fmt.Sprintf("Lease %q: %v.", e.system+"/"+name, err)}
+	}
+	h := tree.Holder(lease, e.there)
+	return &h, nil
+}
+
+func (e *examination) controller(ctx context.Context) []finding {
+	h, unknown := e.held(ctx, cosiapi.ControllerLeaseName)
+	switch {
+	case unknown != nil:
+		unknown.what = "Controller: " + unknown.what
+		return []finding{*unknown}
+	case h.State == tree.Good:
+		return append([]finding{good("Controller: %q holds its Lease.", h.By)}, e.ahead("the controller", h)...)
+	case h.Never && e.controllerHasSeen():
+		return []finding{{state: tree.Waiting, what: "Controller: it has worked, and nobody holds its Lease: it runs with --leader-elect=false, which is for development, or it was removed."}}
+	default:
+		return []finding{{
+			state: tree.Failed, what: fmt.Sprintf("Controller: Lease %q: %s", e.system+"/"+cosiapi.ControllerLeaseName, h.Message),
+			do: "An administrator must install the controller, or see why its Pods do not run.",
+		}}
+	}
+}
+
+// ahead says of a component whose clock is ahead of the API server's.
+func (e *examination) ahead(who string, h *tree.Hold) []finding {
+	if ahead := h.Renewed.Sub(e.there); ahead > skewLook {
+		return []finding{{
+			state: tree.Waiting, what: fmt.Sprintf("Clocks: the node of %s is %s ahead of the API server.", who, ahead.Round(time.Second)),
+			do: "An administrator must set the clock of that node.",
+		}}
+	}
+	return nil
+}
+
+// controllerHasSeen reports whether the controller has said anything of an object.
+func (e *examination) controllerHasSeen() bool {
+	if e.objects == nil {
+		return false
+	}
+	said := func(list []metav1.Condition) bool {
+		return slices.ContainsFunc(list, func(c metav1.Condition) bool { return conditions.Reason(c.Reason).Owner() == conditions.Controller })
+	}
+	for _, claim := range e.objects.Claims {
+		if said(claim.Status.Conditions) {
+			return true
+		}
+	}
+	for _, access := range e.objects.Accesses {
+		if said(access.Status.Conditions) {
+			return true
+		}
+	}
+	return false
+}
+
+// drivers looks at each driver that a class or an object names.
+func (e *examination) drivers(context.Context) []finding {
+	if e.objects == nil {
+		return nil
+	}
+	if e.objects.Unread["BucketClass"] != "" {
+		return []finding{{state: tree.Unknown, what: "Drivers: you may not read classes, which name them."}}
+	}
+	var found []finding
+	for _, d := range tree.Drivers(e.objects) {
+		name := fmt.Sprintf("Driver %q", d.Node.Name)
+		if len(d.Classes) > 0 {
+			name += " of " + strings.Join(d.Classes, ", ")
+		}
+		f := finding{state: d.Node.State, what: name + ": " + d.Node.Message, do: d.Node.Do}
+		if d.Node.State == tree.Good {
+			f = good("%s: its sidecar runs.", name)
+		}
+		if d.Node.State == tree.Unknown && d.Hold.Never {
+			f.state = tree.Waiting
+		}
+		found = append(found, f)
+		found = append(found, e.ahead("the sidecar of "+name, &d.Hold)...)
+	}
+	if len(found) == 0 {
+		found = append(found, finding{
+			state: tree.Waiting, what: "Drivers: no class names one.",
+			do: "An administrator must install a driver, and create a BucketClass and a BucketAccessClass that name it.",
+		})
+	}
+	return found
+}
+
+// clashes looks for sidecars that are passive since their driver's name is taken.
+func (e *examination) clashes(ctx context.Context) []finding {
+	list := &corev1.EventList{}
+	err := e.client.List(ctx, list, client.InNamespace(e.system), client.MatchingFields{"reason": string(events.DriverNameTaken)})
+	switch {
+	case apierrors.IsForbidden(err):
+		return []finding{{state: tree.Unknown, what: fmt.Sprintf("Driver names: you may not read Events in namespace %q, which tell of clashes.", e.system)}}
+	case err != nil:
+		return []finding{{state: tree.Failed, what: fmt.Sprintf("Driver names: %v.", err)}}
+	case len(list.Items) == 0:
+		return []finding{good("Driver names: no clash was reported within the last hour.")}
+	}
+	var found []finding
+	for i := range list.Items {
+		found = append(found, finding{state: tree.Failed, what: fmt.Sprintf("Lease %q: %s", e.system+"/"+list.Items[i].InvolvedObject.Name, list.Items[i].Message)})
+	}
+	return found
+}
+
+// deletions looks for objects that do not go, and says what holds them.
+func (e *examination) deletions(context.Context) []finding {
+	if e.objects == nil {
+		return nil
+	}
+	var found []finding
+	for _, n := range e.nodes() {
+		if n.Deleted == nil || e.there.Sub(n.Deleted.Time) < patience {
+			continue
+		}
+		f := finding{
+			state: tree.Failed, what: fmt.Sprintf("%s: it is being deleted since %s. %s", title(n), n.Deleted.UTC().Format(time.RFC3339), n.Message),
+			do: n.Do,
+		}
+		if n.Message == "" {
+			f.what += "Nobody has said why: the controller or the sidecar of its driver does not do its part."
+			f.do = "An administrator must see why they do not run: the findings above say which."
+		}
+		found = append(found, f)
+	}
+	if len(found) == 0 {
+		return []finding{good("Deletions: none takes long.")}
+	}
+	return found
+}
+
+// nodes are all objects of COSI that can be read.
+func (e *examination) nodes() []*tree.Node {
+	roots := []tree.Root{}
+	for name := range e.objects.Buckets {
+		roots = append(roots, tree.Root{Kind: tree.KindBucket, Name: name})
+	}
+	slices.SortFunc(roots, func(a, b tree.Root) int { return cmp.Compare(a.Name, b.Name) })
+	trees := tree.Build(e.objects)
+	if len(roots) > 0 { // those without a claim, too
+		trees = append(trees, tree.Build(e.objects, roots...)...)
+	}
+	var nodes []*tree.Node
+	tree.Walk(trees, func(n *tree.Node) {
+		if n.Kind != tree.KindDriver && n.Kind != tree.KindSecret {
+			nodes = append(nodes, n)
+		}
+	})
+	return nodes
+}
+
+// states counts what is not as it should be, which is for status to show.
+func (e *examination) states(context.Context) []finding {
+	if e.objects == nil {
+		return nil
+	}
+	all, failed := 0, []string{}
+	for _, n := range e.nodes() {
+		if n.State != tree.Unknown {
+			all++
+		}
+		if n.State == tree.Failed && n.Deleted == nil {
+			failed = append(failed, title(n))
+		}
+	}
+	if len(failed) > 0 {
+		return []finding{{
+			state: tree.Waiting, what: fmt.Sprintf("Objects: %d of %d failed, such as %s.", len(failed), all, failed[0]),
+			do: "Run kubectl cosi status, which says why and what to do.",
+		}}
+	}
+	return []finding{good("Objects: none of %d failed.", all)}
+}
+
+// title names an object as conditions do.
+func title(n *tree.Node) string {
+	name := n.Name
+	if n.Namespace != "" {
+		name = n.Namespace + "/" + name
+	}
+	return conditions.Names(n.Kind, name)
+}

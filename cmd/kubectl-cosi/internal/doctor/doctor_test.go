@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/internal/crds"
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// expect fails unless the findings are of the states, and say the words.
+func expect(t *testing.T, found []finding, states []tree.State, words ...string) {
+	t.Helper()
+	var text strings.Builder
+	for i, f := range found {
+		text.WriteString(string(f.state) + " " + f.what + " " + f.do + "\n")
+		if i < len(states) && f.state != states[i] {
+			t.Errorf("finding %d: want %s, got %s", i, states[i], f.state)
+		}
+	}
+	if len(found) != len(states) {
+		t.Errorf("want %d findings, got %d", len(states), len(found))
+	}
+	for _, word := range words {
+		if !strings.Contains(text.String(), word) {
+			t.Errorf("no finding says %q", word)
+		}
+	}
+	if t.Failed() {
+		t.Log(text.String())
+	}
+}
+
+// definition is Cooper's CRD of buckets, as a cluster has it.
+func definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	all, err := crds.Ours()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range all {
+		if crd.Spec.Names.Kind == "Bucket" {
+			crd.Status.StoredVersions = []string{cosiapi.Version}
+			crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
+			return crd
+		}
+	}
+	t.Fatal("there is no CRD of Bucket")
+	return nil
+}
+
+// foreign is the upstream project's CRD of buckets.
+func foreign(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	text, err := os.ReadFile("../../../../testenv/testdata/upstream-v1alpha2.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal([]byte(document), crd); err != nil {
+			t.Fatal(err)
+		}
+		if crd.Spec.Names.Kind == "Bucket" {
+			return crd
+		}
+	}
+	t.Fatal("the upstream project has no Bucket")
+	return nil
+}
+
+func TestJudgeOfDefinitions(t *testing.T) {
+	t.Parallel()
+	unserved, old, older, starting := definition(t), definition(t), definition(t), definition(t)
+	unserved.Spec.Versions[0].Served = false
+	old.Status.StoredVersions = []string{"v1alpha1", cosiapi.Version}
+	older.Spec.Versions[0].Name = "v1alpha1"
+	starting.Status.Conditions = nil
+	wrong := []tree.State{tree.Failed}
+	for name, tc := range map[string]struct {
+		crd    *apiextensionsv1.CustomResourceDefinition
+		states []tree.State
+		words  string
+	}{
+		"Cooper's":                          {definition(t), nil, ""},
+		"upstream's v1alpha2":               {foreign(t), wrong, "it is the upstream project's v1alpha2. An administrator must decide"},
+		"v1alpha1":                          {older, wrong, "it is v1alpha1."},
+		"Cooper's, not served":              {unserved, wrong, "v1alpha2 is not served"},
+		"Cooper's, with objects of earlier": {old, wrong, "stored as v1alpha1"},
+		"Cooper's, not established":         {starting, wrong, "it is not established"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expect(t, judge(tc.crd), tc.states, tc.words)
+		})
+	}
+}
+
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		ahead time.Duration
+		want  tree.State
+	}{
+		"they agree":                  {time.Second, tree.Good},
+		"this one is ahead":           {30 * time.Second, tree.Waiting},
+		"this one is behind":          {-30 * time.Second, tree.Waiting},
+		"signatures would be refused": {-time.Hour, tree.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := &examination{here: now.Add(tc.ahead), there: now}
+			expect(t, e.clocks(t.Context()), []tree.State{tc.want})
+		})
+	}
+}
+
+// TestDeletions looks at one claim that goes.
+func TestDeletions(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		ago        time.Duration
+		conditions []metav1.Condition
+		finalizers []string
+		want       tree.State
+		words      string
+	}{
+		"it has just begun": {time.Second, nil, nil, tree.Good, "none takes long"},
+		"it waits for an access": {
+			time.Hour, []metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
+			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`,
+		},
+		"another's finalizer holds it": {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup."},
+		"nobody says why":              {time.Hour, nil, []string{cosiapi.ProtectionFinalizer}, tree.Failed, "Nobody has said why"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claim := &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", Finalizers: tc.finalizers, DeletionTimestamp: ptr.To(metav1.NewTime(now.Add(-tc.ago)))}}
+			claim.Status.Conditions = tc.conditions
+			e := &examination{there: now, objects: &tree.Objects{Claims: map[client.ObjectKey]*cosiapi.BucketClaim{client.ObjectKeyFromObject(claim): claim}}}
+			expect(t, e.deletions(t.Context()), []tree.State{tc.want}, tc.words)
+		})
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package env is the subcommand that prints what an access was granted, for a shell or a storage tool. It must not
+// know the formats.
+package env
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/formats"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+)
+
+const examples = `  # Variables for this shell, as a Pod has them
+  eval "$(kubectl cosi env access/sample)"
+
+  # The same without what is secret
+  kubectl cosi env access/sample
+
+  # A configuration for rclone with a remote for each bucket of the access
+  kubectl cosi env access/sample -o rclone > rclone.conf
+
+  # An alias for mc, of one of the buckets
+  kubectl cosi env access/sample --claim photos -o mc | mc alias import photos`
+
+// New returns the subcommand.
+func New(p *plugin.Plugin) *cobra.Command {
+	var format, claim string
+	var reveal bool
+	o := formats.Options{}
+	command := &cobra.Command{
+		Use:   "env access/NAME",
+		Short: "Print the credential of a BucketAccess for a shell or a storage tool",
+		Long: `Print the credential of a BucketAccess for a shell or a storage tool.
+
+What is secret is printed if standard output is no terminal, or with --reveal. Values that the format cannot hold as they
+are, are refused.`,
+		Example: examples,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, access, err := grants.Find(cmd.Context(), p, args[0])
+			if err != nil {
+				return err
+			}
+			granted, err := grants.Read(cmd.Context(), c, access, claim)
+			if err != nil {
+				return err
+			}
+			o.Redact = printers.IsTerminal(p.Out) && !reveal
+			if err := formats.Write(p.Out, format, granted, o); err != nil {
+				return err
+			}
+			if o.Redact {
+				fmt.Fprintln(p.ErrOut, "What is secret is [redacted] on a terminal: --reveal shows it, and eval or a file get it.")
+			}
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&format, "output", "o", "shell", "one of "+strings.Join(formats.Names(), ", "))
+	flags.StringVar(&claim, "claim", "", "the BucketClaim, if the access has several and the format has room for one")
+	flags.BoolVar(&reveal, "reveal", false, "print what is secret on a terminal, too")
+	GCSEndpoint(command, &o.GCSEndpoint)
+	return command
+}
+
+// GCSEndpoint defines the flag that says where Google Cloud Storage is.
+func GCSEndpoint(command *cobra.Command, value *string) {
+	command.Flags().StringVar(value, "gcs-endpoint", "", "where Google Cloud Storage is, which no Secret says; empty means Google's own")
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package explain is the subcommand that explains the reasons of conditions and
+// Events. It only prints what package reasons has, and asks no cluster.
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/internal/reasons"
+)
+
+// New returns the subcommand.
+func New(p *plugin.Plugin) *cobra.Command {
+	return &cobra.Command{
+		Use:               "explain REASON ...",
+		Short:             "Explain the reason of a condition or Event, or a code of a driver",
+		Example:           "  # What is it that status says?\n  kubectl cosi explain SecretTaken",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(names(), cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(_ *cobra.Command, args []string) error {
+			for i, arg := range args {
+				texts := reasons.Find(arg)
+				if len(texts) == 0 {
+					return plugin.Usagef("%q is no reason of COSI: docs/reference/reasons.md lists all", tree.Plain(arg))
+				}
+				for j, text := range texts {
+					if i+j > 0 {
+						fmt.Fprintln(p.Out)
+					}
+					show(p, text)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func show(p *plugin.Plugin, text reasons.Text) {
+	terminal := p.Terminal()
+	fmt.Fprintf(p.Out, "%s (%s)\n", text.Reason, text.Kind)
+	for _, part := range []struct{ title, words string }{
+		{"What happened", text.Happened}, {"Why", text.Why}, {"What to do", text.Do},
+	} {
+		fmt.Fprint(p.Out, terminal.Indented("  ", part.title+": "+part.words))
+	}
+}
+
+func names() []string {
+	var all []string
+	for _, text := range reasons.All() {
+		all = append(all, text.Reason)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

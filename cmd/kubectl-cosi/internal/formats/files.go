@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+)
+
+// googleEndpoint is where S3 clients find Google Cloud Storage.
+const googleEndpoint = "https://storage.googleapis.com"
+
+// s3 is how an S3 client reaches a bucket.
+type s3 struct {
+	bucket, region, id, secret string
+	endpoint                   *url.URL
+	path                       bool
+	// google says that it is Google that speaks S3, and knows no checksums of AWS's.
+	google bool
+}
+
+// s3Of returns how S3 clients use a bucket: of S3, or of Google with an HMAC key.
+func s3Of(b bucket, o Options) (s3, error) {
+	v := b.values
+	c := s3{
+		bucket: v[secretkeys.S3BucketName], region: v[secretkeys.S3Region], id: v[secretkeys.S3AccessKeyID], secret: v[secretkeys.S3AccessSecretKey],
+		path: v[secretkeys.S3AddressingStyle] == "path",
+	}
+	address := v[secretkeys.S3Endpoint]
+	switch b.protocol {
+	case cosiapi.ProtocolS3:
+	case cosiapi.ProtocolGCS:
+		if v[secretkeys.GCSHMACAccessID] == "" && v[secretkeys.GCSPrivateKey] != "" {
+			return s3{}, fmt.Errorf("Secret %q holds a service account key and no HMAC key, which an S3 client needs: take gcloud or rclone", b.secret)
+		}
+		c = s3{bucket: v[secretkeys.GCSBucketName], region: "auto", id: v[secretkeys.GCSHMACAccessID], secret: v[secretkeys.GCSHMACSecret], path: true, google: true}
+		address = cmp.Or(o.GCSEndpoint, googleEndpoint)
+	default:
+		return s3{}, b.other("it is for S3")
+	}
+	if c.id == "" || c.secret == "" {
+		return s3{}, withoutCredential(b)
+	}
+	var err error
+	if c.endpoint, err = url.Parse(address); err != nil || c.endpoint.Host == "" {
+		return s3{}, fmt.Errorf("Secret %q: the value of %s is no URL", b.secret, secretkeys.S3Endpoint)
+	}
+	return c, nil
+}
+
+// entry is a line of a section.
+type entry struct {
+	key, value string
+	// ours says that the value is none of the Secret's.
+	ours bool
+}
+
+// section writes a section of an INI file, with a comment before it that says how to use it. Such files have no quotes
+// that all programs read in the same way: values that any of them would change are refused.
+func section(w *bytes.Buffer, comment, name string, entries ...entry) error {
+	fmt.Fprintf(w, "# %s\n[%s]\n", comment, name)
+	for _, e := range entries {
+		if e.value == "" {
+			continue
+		}
+		if !e.ours && (strings.ContainsAny(e.value, " '\"`\\#;") || strings.Contains(e.value, "%(")) {
+			return fmt.Errorf("the value of %s holds a character that programs read as something else in such a file: take shell or json", e.key)
+		}
+		fmt.Fprintf(w, "%s = %s\n", e.key, e.value)
+	}
+	return nil
+}
+
+// aws writes a profile for each bucket, for AWS_CONFIG_FILE.
+func aws(w *bytes.Buffer, buckets []bucket, o Options) error {
+	for _, b := range buckets {
+		c, err := s3Of(b, o)
+		if err != nil {
+			return err
+		}
+		entries := []entry{
+			{key: "aws_access_key_id", value: c.id}, {key: "aws_secret_access_key", value: c.secret}, {key: "region", value: c.region}, {key: "endpoint_url", value: c.endpoint.String()},
+		}
+		if c.google {
+			entries = append(entries, entry{key: "request_checksum_calculation", value: "when_required"}, entry{key: "response_checksum_validation", value: "when_required"})
+		}
+		if err := section(w, "aws --profile "+b.claim+" s3 ls "+shellenv.Quote("s3://"+c.bucket), "profile "+b.claim, entries...); err != nil {
+			return err
+		}
+		if c.path {
+			w.WriteString("s3 =\n  addressing_style = path\n")
+		}
+	}
+	return nil
+}
+
+// rclone writes a remote for each bucket.
+func rclone(w *bytes.Buffer, buckets []bucket, o Options) error {
+	for _, b := range buckets {
+		var err error
+		switch {
+		case b.protocol == cosiapi.ProtocolAzure:
+			err = rcloneAzure(w, b)
+		case b.protocol == cosiapi.ProtocolGCS && b.values[secretkeys.GCSHMACAccessID] == "":
+			err = rcloneGoogle(w, b, o)
+		default:
+			err = rcloneS3(w, b, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rcloneS3(w *bytes.Buffer, b bucket, o Options) error {
+	c, err := s3Of(b, o)
+	if err != nil {
+		return err
+	}
+	provider := "Other"
+	if c.google {
+		provider = "GCS"
+	}
+	return section(w, rcloneUse(b, c.bucket), b.claim,
+		entry{key: "type", value: "s3"}, entry{key: "provider", value: provider}, entry{key: "access_key_id", value: c.id}, entry{key: "secret_access_key", value: c.secret},
+		entry{key: "region", value: c.region}, entry{key: "endpoint", value: c.endpoint.String()}, entry{key: "force_path_style", value: strconv.FormatBool(c.path)},
+		entry{key: "no_check_bucket", value: "true"}, // whether it may be made: it is there
+	)
+}
+
+func rcloneAzure(w *bytes.Buffer, b bucket) error {
+	a, err := azureOf(b)
+	if err != nil {
+		return err
+	}
+	if a.container == "" {
+		return fmt.Errorf("Secret %q: the value of %s does not say which container: take shell or json", b.secret, secretkeys.AzureAccessToken)
+	}
+	return section(w, rcloneUse(b, a.container), b.claim, entry{key: "type", value: "azureblob"}, entry{key: "sas_url", value: b.values[secretkeys.AzureAccessToken]})
+}
+
+// rcloneGoogle writes the key file into one line, which is JSON and not checked as other values are: it has no line but
+// this one, and begins with no quote.
+func rcloneGoogle(w *bytes.Buffer, b bucket, o Options) error {
+	key, err := googleKey(b, o)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(key)
+	if err != nil || strings.Contains(string(text), "%(") {
+		return errors.New("the key of the service account cannot be written into one line: take gcloud")
+	}
+	return section(w, rcloneUse(b, b.values[secretkeys.GCSBucketName]), b.claim,
+		entry{key: "type", value: "google cloud storage", ours: true}, entry{key: "bucket_policy_only", value: "true"},
+		entry{key: "endpoint", value: o.GCSEndpoint}, entry{key: "service_account_credentials", value: string(text), ours: true})
+}
+
+// rcloneUse is how to list what is in a bucket of that name.
+func rcloneUse(b bucket, name string) string {
+	return "rclone lsf " + shellenv.Quote(b.claim+":"+name)
+}
+
+// s3cmd writes a file for s3cmd --config.
+func s3cmd(w *bytes.Buffer, buckets []bucket, o Options) error {
+	c, err := s3Of(buckets[0], o)
+	if err != nil {
+		return err
+	}
+	if strings.Trim(c.endpoint.Path, "/") != "" {
+		return fmt.Errorf("s3cmd knows no endpoint with a path, such as %s", c.endpoint)
+	}
+	secure, host := "False", c.endpoint.Host
+	if c.endpoint.Scheme == "https" {
+		secure = "True"
+	}
+	if !c.path {
+		host = "%(bucket)s." + host
+	}
+	return section(w, "s3cmd --config FILE ls "+shellenv.Quote("s3://"+c.bucket), "default",
+		entry{key: "access_key", value: c.id}, entry{key: "secret_key", value: c.secret}, entry{key: "bucket_location", value: c.region},
+		entry{key: "host_base", value: c.endpoint.Host}, entry{key: "host_bucket", value: host, ours: true}, entry{key: "use_https", value: secure})
+}
+
+// mc writes what mc alias import reads.
+func mc(w *bytes.Buffer, buckets []bucket, o Options) error {
+	c, err := s3Of(buckets[0], o)
+	if err != nil {
+		return err
+	}
+	lookup := "auto"
+	if c.path {
+		lookup = "on"
+	}
+	return writeJSON(w, struct {
+		URL       string `json:"url"`
+		AccessKey string `json:"accessKey"`
+		SecretKey string `json:"secretKey"`
+		API       string `json:"api"`
+		Path      string `json:"path"`
+	}{c.endpoint.String(), c.id, c.secret, "s3v4", lookup})
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package formats
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+)
+
+// shell writes the Secret's keys as variables, as a Pod has them.
+func shell(w *bytes.Buffer, buckets []bucket, _ Options) error {
+	return shellenv.Write(w, buckets[0].values)
+}
+
+// dotenv writes the same for programs that read .env files. They agree on nothing but words without quotes and text
+// between single quotes without quotes or backslashes in it.
+func dotenv(w *bytes.Buffer, buckets []bucket, _ Options) error {
+	b := buckets[0]
+	for _, key := range b.present() {
+		value := b.values[key]
+		switch {
+		case strings.ContainsAny(value, `'\`):
+			return unfit(b, key)
+		case shellenv.Quote(value) != value:
+			value = "'" + value + "'"
+		}
+		fmt.Fprintf(w, "%s=%s\n", key, value)
+	}
+	return nil
+}
+
+// unfit is the refusal of a value that a format cannot hold as it is.
+func unfit(b bucket, key string) error {
+	return fmt.Errorf("Secret %q: the value of %s holds a character that other programs read as something else: take shell or json", b.secret, key)
+}
+
+// azure is how Azure's clients reach a container.
+type azure struct{ container, endpoint, signature string }
+
+// azureOf reads the token, which is the URL of the container with the signature as its query, or the signature alone.
+func azureOf(b bucket) (azure, error) {
+	token := b.values[secretkeys.AzureAccessToken]
+	if b.protocol != cosiapi.ProtocolAzure {
+		return azure{}, b.other("it is for Azure")
+	}
+	if token == "" {
+		return azure{}, withoutCredential(b)
+	}
+	address, signature, signed := strings.Cut(token, "?")
+	if !strings.Contains(address, "://") {
+		return azure{
+			endpoint:  "https://" + b.values[secretkeys.AzureStorageAccount] + ".blob.core.windows.net",
+			signature: strings.TrimPrefix(token, "?"),
+		}, nil
+	}
+	at, err := url.Parse(address)
+	if err != nil || !signed || at.Host == "" {
+		return azure{}, fmt.Errorf("Secret %q: the value of %s is no URL with a signature", b.secret, secretkeys.AzureAccessToken)
+	}
+	a := azure{container: path.Base(at.Path), signature: signature}
+	at.Path = path.Dir(at.Path)
+	a.endpoint = strings.TrimSuffix(at.String(), "/")
+	return a, nil
+}
+
+func withoutCredential(b bucket) error {
+	return fmt.Errorf("Secret %q holds no credential: if its access authenticates by ServiceAccount, use it in a Pod of that service account", b.secret)
+}
+
+// az writes variables of the az CLI.
+func az(w *bytes.Buffer, buckets []bucket, _ Options) error {
+	a, err := azureOf(buckets[0])
+	if err != nil {
+		return err
+	}
+	if strings.ContainsRune(a.endpoint+a.container+a.signature, ';') {
+		return unfit(buckets[0], secretkeys.AzureAccessToken)
+	}
+	if a.container != "" {
+		fmt.Fprintf(w, "# az storage blob list --container-name %s\n", shellenv.Quote(a.container))
+	}
+	return shellenv.Write(w, map[string]string{
+		"AZURE_STORAGE_CONNECTION_STRING": "BlobEndpoint=" + a.endpoint + ";SharedAccessSignature=" + a.signature,
+	})
+}
+
+// keyFile is Google's file for a service account.
+type keyFile struct {
+	Type         string `json:"type"`
+	ProjectID    string `json:"project_id"`
+	PrivateKeyID string `json:"private_key_id"`
+	PrivateKey   string `json:"private_key"`
+	ClientEmail  string `json:"client_email"`
+	ClientID     string `json:"client_id"`
+	TokenURI     string `json:"token_uri"`
+}
+
+// googleKey returns the key file of a bucket.
+func googleKey(b bucket, o Options) (keyFile, error) {
+	switch {
+	case b.protocol != cosiapi.ProtocolGCS:
+		return keyFile{}, b.other("it is for Google Cloud Storage")
+	case b.values[secretkeys.GCSPrivateKey] == "" && b.values[secretkeys.GCSHMACAccessID] == "":
+		return keyFile{}, withoutCredential(b)
+	case b.values[secretkeys.GCSPrivateKey] == "":
+		return keyFile{}, fmt.Errorf("Secret %q holds an HMAC key, which Google's own clients do not take: take aws, rclone, s3cmd or mc", b.secret)
+	}
+	issuer := "https://oauth2.googleapis.com"
+	if o.GCSEndpoint != "" {
+		issuer = strings.TrimSuffix(o.GCSEndpoint, "/")
+	}
+	return keyFile{
+		Type: "service_account", ProjectID: b.values[secretkeys.GCSProjectID], TokenURI: issuer + "/token",
+		PrivateKeyID: b.values[secretkeys.GCSPrivateKeyID], PrivateKey: b.values[secretkeys.GCSPrivateKey],
+		ClientEmail: b.values[secretkeys.GCSClientEmail], ClientID: b.values[secretkeys.GCSClientID],
+	}, nil
+}
+
+// gcloud writes the file for gcloud auth activate-service-account --key-file and GOOGLE_APPLICATION_CREDENTIALS.
+func gcloud(w *bytes.Buffer, buckets []bucket, o Options) error {
+	key, err := googleKey(buckets[0], o)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, key)
+}
+
+// asJSON writes all Secrets as they are, for programs.
+func asJSON(w *bytes.Buffer, buckets []bucket, _ Options) error {
+	type secret struct {
+		Claim  string            `json:"claim"`
+		Secret string            `json:"secret"`
+		Values map[string]string `json:"values"`
+	}
+	secrets := make([]secret, len(buckets))
+	for i, b := range buckets {
+		secrets[i] = secret{b.claim, b.secret, b.values}
+	}
+	return writeJSON(w, map[string]any{"secrets": secrets})
+}
+
+func writeJSON(w *bytes.Buffer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return errors.New("what the Secret holds cannot be written as JSON")
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package grants reads what an access was granted: its Secrets, one for each claim. It changes nothing, and what it
+// returns does not print.
+package grants
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/internal/accessmode"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// Grant is what an access was granted for the bucket of one claim.
+type Grant struct {
+	// Claim and Secret are names in the namespace of the access.
+	Claim, Secret string
+	// BucketID is the driver's ID of the bucket.
+	BucketID string
+	// Modes are what the credential may do with the bucket. Claims of one bucket have their modes together.
+	Modes cosiapi.BucketAccessModes
+	// Data is that of the Secret.
+	Data map[string][]byte
+}
+
+// Format implements fmt.Formatter for every verb: the credential does not print.
+func (g Grant) Format(state fmt.State, _ rune) {
+	_, _ = io.WriteString(state, "Secret "+g.Secret+" [redacted]") // what cannot be printed is nobody's to know
+}
+
+// Find reads the access that an argument names, access/NAME, bucketaccess/NAME or NAME, with the client that it returns.
+func Find(ctx context.Context, p *plugin.Plugin, argument string) (client.Client, *cosiapi.BucketAccess, error) {
+	kind, name, ok := strings.Cut(argument, "/")
+	if !ok {
+		kind, name = "access", argument
+	}
+	if !slices.Contains([]string{"access", "bucketaccess", "bucketaccesses"}, kind) || name == "" {
+		return nil, nil, plugin.Usagef("%q names no access: say access/NAME", argument)
+	}
+	namespace, err := p.Namespace()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	access := &cosiapi.BucketAccess{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, access); err != nil {
+		return nil, nil, fmt.Errorf("read BucketAccess %q in namespace %q: %w", name, namespace, err)
+	}
+	return c, access, nil
+}
+
+// Read returns the grants of a provisioned access in the order of its claims, or only that of one claim if it is named.
+func Read(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, claim string) ([]Grant, error) {
+	if !apimeta.IsStatusConditionTrue(access.Status.Conditions, cosiapi.ConditionProvisioned) {
+		return nil, fmt.Errorf("BucketAccess %q is not provisioned: %s", access.Name, conditions.Explain(access.Status.Conditions))
+	}
+	var found []Grant
+	var claims []string
+	for _, wanted := range access.Spec.BucketClaims {
+		claims = append(claims, wanted.BucketClaimName)
+		if claim != "" && wanted.BucketClaimName != claim {
+			continue
+		}
+		grant := Grant{Claim: wanted.BucketClaimName, Secret: wanted.AccessSecretName}
+		grant.BucketID, grant.Modes = bucketOf(access, wanted.BucketClaimName)
+		var err error
+		if grant.Data, err = dataOf(ctx, c, access, wanted.AccessSecretName); err != nil {
+			return nil, err
+		}
+		found = append(found, grant)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("BucketAccess %q has no claim %q: it has %s", access.Name, claim, strings.Join(claims, ", "))
+	}
+	return found, nil
+}
+
+// bucketOf returns the bucket of a claim, and what all claims of that bucket ask for.
+func bucketOf(access *cosiapi.BucketAccess, claim string) (id string, modes cosiapi.BucketAccessModes) {
+	ids := map[string]string{}
+	for _, bucket := range access.Status.AccessedBuckets {
+		ids[bucket.BucketClaimName] = bucket.BucketID
+	}
+	id = ids[claim]
+	for _, wanted := range access.Spec.BucketClaims {
+		if ids[wanted.BucketClaimName] == id {
+			modes = accessmode.Merge(modes, wanted.AccessModes)
+		}
+	}
+	return id, modes
+}
+
+func dataOf(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, name string) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: access.Namespace, Name: name}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("Secret %q of BucketAccess %q does not exist: COSI writes it again within minutes", name, access.Name)
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("Secret %q may not be read: the right to get Secrets in namespace %q is needed, and nothing else: %w", name, access.Namespace, err)
+	case err != nil:
+		return nil, fmt.Errorf("read Secret %q: %w", name, err)
+	case len(secret.Data) == 0:
+		return nil, fmt.Errorf("Secret %q of BucketAccess %q holds nothing: COSI fills it again within minutes", name, access.Name)
+	}
+	return secret.Data, nil
+}

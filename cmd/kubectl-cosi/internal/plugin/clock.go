@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// ServerTime is the time of the API server's clock, to the second, by the header of
+// a response that everybody may get.
+func (p *Plugin) ServerTime(ctx context.Context) (time.Time, error) {
+	config, err := p.Config()
+	if err != nil {
+		return time.Time{}, err
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reach the API server: %w", err)
+	}
+	address, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("address of the API server: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.JoinPath("version").String(), http.NoBody)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
+	}
+	response, err := httpClient.Do(request)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("ask the API server for its time: %w", err)
+	}
+	defer response.Body.Close()
+	now, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("the API server does not tell its time: %w", err)
+	}
+	return now, nil
+}
+
+// Now is the time in the cluster or, if the API server does not tell it, here.
+func (p *Plugin) Now(ctx context.Context) time.Time {
+	now, err := p.ServerTime(ctx)
+	if err != nil {
+		return time.Now()
+	}
+	return now
+}

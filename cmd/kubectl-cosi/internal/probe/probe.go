@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package probe is the subcommand test: it tries what an access was granted, with the prober of the conformance suite.
+// It must touch no object but its own.
+package probe
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/env"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// New returns the subcommand.
+func New(p *plugin.Plugin) *cobra.Command {
+	var claim string
+	var timeout time.Duration
+	o := sanity.ProberOptions{}
+	command := &cobra.Command{
+		Use:   "test access/NAME",
+		Short: "Put, get, list and delete an object with the credential of a BucketAccess",
+		Long: `Put, get, list and delete an object with the credential of a BucketAccess, as far as its access modes go, and see that
+the store refuses what they leave out. The object is one of its own: cosi-test-... The requests go from here to the store.`,
+		Example: `  # All buckets of the access
+  kubectl cosi test access/sample`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, access, err := grants.Find(cmd.Context(), p, args[0])
+			if err != nil {
+				return err
+			}
+			if access.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount {
+				return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount %q: its bucket can be tried in a Pod of that service account alone",
+					access.Name, access.Spec.ServiceAccountName)
+			}
+			granted, err := grants.Read(cmd.Context(), c, access, claim)
+			if err != nil {
+				return err
+			}
+			t := trial{probers: sanity.Probers(o), timeout: timeout, out: tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)}
+			return t.all(cmd.Context(), granted)
+		},
+	}
+	command.Flags().StringVar(&claim, "claim", "", "only the bucket of this BucketClaim")
+	command.Flags().DurationVar(&timeout, "timeout", 20*time.Second, "how long the store may take to respond to one request")
+	env.GCSEndpoint(command, &o.GCSEndpoint)
+	return command
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sanity"
+)
+
+// trial tries credentials and prints a line for each request.
+type trial struct {
+	probers map[cosi.ObjectProtocol_Type]sanity.Prober
+	timeout time.Duration
+	out     *tabwriter.Writer
+	// problems are what is wrong, with what to do.
+	problems []string
+}
+
+func (t *trial) all(ctx context.Context, granted []grants.Grant) error {
+	fmt.Fprintln(t.out, "CLAIM\tREQUEST\tRESULT")
+	for _, grant := range granted {
+		t.one(ctx, grant)
+	}
+	_ = t.out.Flush() // to a terminal or a pipe, where nobody could be told
+	if len(t.problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(t.problems, "\n"))
+}
+
+// wish is what the access modes say of an action.
+type wish int
+
+const (
+	may wish = iota // whatever the store says
+	must
+	mustNot
+)
+
+// wishes say what a mode of object data makes of putting and of reading objects.
+func wishes(mode cosiapi.BucketAccessMode) (put, read wish) {
+	switch mode {
+	case cosiapi.BucketAccessModeReadWrite:
+		return must, must
+	case cosiapi.BucketAccessModeReadOnly:
+		return mustNot, must
+	case cosiapi.BucketAccessModeWriteOnly:
+		return must, mustNot
+	default:
+		return may, may
+	}
+}
+
+// one tries the bucket of one claim.
+func (t *trial) one(ctx context.Context, grant grants.Grant) {
+	protocol, info, credential := secretkeys.Read(grant.Data)
+	attempt := sanity.Attempt{
+		BucketID: grant.BucketID, Info: info, Credentials: credential, Key: "cosi-test-" + strings.ToLower(rand.Text()), Body: []byte("kubectl cosi test\n"),
+	}
+	prober := t.probers[protocolOf(protocol)]
+	if prober == nil || credential.GetS3() == nil && credential.GetAzure() == nil && credential.GetGcs() == nil {
+		t.problem(grant, "", "Secret %q holds no credential", grant.Secret)
+		return
+	}
+	put, read := wishes(grant.Modes.ObjectData)
+	there := false // whether the object is
+	for _, step := range []struct {
+		action sanity.Action
+		name   string
+		wish   wish
+	}{{sanity.PutObject, "put", put}, {sanity.GetObject, "get", read}, {sanity.ListObjects, "list", read}, {sanity.DeleteObject, "delete", may}} {
+		if step.action == sanity.ListObjects && step.wish == mustNot {
+			step.wish = may // whoever only writes may know the names
+		}
+		within := ctx
+		if step.action == sanity.DeleteObject {
+			if !there {
+				continue
+			}
+			within = context.WithoutCancel(ctx) // whoever gave up must not leave the object
+		}
+		attempt.Action = step.action
+		outcome, err := t.try(within, prober, attempt)
+		if err != nil {
+			t.problem(grant, step.name, "%s", err.Error())
+			if !there {
+				return
+			}
+			continue
+		}
+		there = there || step.action == sanity.PutObject && outcome.Verdict == sanity.Allowed
+		t.judge(grant, step.name, step.wish, attempt, outcome, there)
+	}
+}
+
+func (t *trial) try(ctx context.Context, prober sanity.Prober, attempt sanity.Attempt) (sanity.Outcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	return prober.Try(ctx, attempt)
+}
+
+// judge prints what came of a request, and notes what should not have come.
+func (t *trial) judge(grant grants.Grant, name string, wanted wish, attempt sanity.Attempt, outcome sanity.Outcome, there bool) {
+	refused := outcome.Verdict == sanity.Refused
+	switch problem := wrong(grant, wanted, attempt, outcome, there); {
+	case problem != "":
+		t.problem(grant, name, "%s", problem)
+	case refused && wanted == mustNot:
+		t.line(grant, name, "ok: refused, since the access has objectData: "+string(grant.Modes.ObjectData))
+	case refused && attempt.Action == sanity.DeleteObject:
+		t.line(grant, name, fmt.Sprintf("refused, as a class may have it; the object %s stays", attempt.Key))
+	case refused:
+		t.line(grant, name, "refused")
+	default:
+		t.line(grant, name, "ok")
+	}
+}
+
+// wrong says what is wrong about an outcome; there says that the object was put.
+func wrong(grant grants.Grant, wanted wish, attempt sanity.Attempt, outcome sanity.Outcome, there bool) string {
+	detail := outcome.Detail
+	allowed := outcome.Verdict == sanity.Allowed
+	switch {
+	case outcome.Verdict == sanity.Missing && (there || attempt.Action != sanity.GetObject || bucketless(detail)):
+		return "the bucket or the object is not there: " + detail
+	case outcome.Verdict == sanity.Refused && wanted == must:
+		return "the store refuses it: " + detail
+	case outcome.Verdict != sanity.Refused && wanted == mustNot:
+		return "the store allows it, although the access has objectData: " + string(grant.Modes.ObjectData)
+	case attempt.Action == sanity.GetObject && allowed && !bytes.Equal(outcome.Body, attempt.Body):
+		return "the object is not what was put"
+	case attempt.Action == sanity.ListObjects && allowed && there && len(outcome.Keys) < page && !slices.Contains(outcome.Keys, attempt.Key):
+		return "the object that was put is not in the list"
+	default:
+		return ""
+	}
+}
+
+// page is how many objects a store lists at once.
+const page = 1000
+
+// bucketless reports whether it is the bucket that is missing: whoever may read is told so of an object that was never put.
+func bucketless(detail string) bool {
+	return strings.Contains(detail, "NoSuchBucket") || strings.Contains(detail, "ContainerNotFound")
+}
+
+func (t *trial) line(grant grants.Grant, name, result string) {
+	fmt.Fprintf(t.out, "%s\t%s\t%s\n", grant.Claim, name, result)
+}
+
+// problem prints a failed request, and keeps what to do for the end.
+func (t *trial) problem(grant grants.Grant, name, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	t.line(grant, name, "FAILED")
+	what := fmt.Sprintf("claim %q: %s: %s", grant.Claim, name, text)
+	if name == "" {
+		what = fmt.Sprintf("claim %q: %s", grant.Claim, text)
+	}
+	t.problems = append(t.problems, what+". "+advice(text))
+}
+
+// advice says what to do about a failure.
+func advice(text string) string {
+	for _, known := range []struct{ word, advice string }{
+		{"no such host", "The address may be one of the cluster: try in a Pod."},
+		{"connection refused", "Nothing listens there: is the store up, and can it be reached from here?"},
+		{"deadline exceeded", "The store does not respond: can it be reached from here?"},
+		{"i/o timeout", "The store does not respond: can it be reached from here?"},
+		{"certificate", "The store's certificate is not trusted: an administrator must give the driver its authority, which comes as COSI_CERTIFICATE_AUTHORITY."},
+		{"RequestTimeTooSkewed", "The clocks of this machine and of the store differ."},
+		{"InvalidAccessKeyId", "The store does not know the key: kubectl cosi rotate asks for a new one."},
+		{"SignatureDoesNotMatch", "The secret does not fit the key: somebody has changed the Secret, or a proxy changes requests."},
+		{"AuthenticationFailed", "The signature has expired or was revoked: kubectl cosi rotate asks for a new one."},
+		{"NoSuchBucket", "An administrator must see what became of the bucket in the store."},
+		{"ContainerNotFound", "An administrator must see what became of the container in the store."},
+		{"although the access", "An administrator must see what the store allows everybody, or others by the same account."},
+		{"refuses it", "A new credential may need a minute to work everywhere; after that, an administrator must see which policies of the store deny it."},
+	} {
+		if strings.Contains(text, known.word) {
+			return known.advice
+		}
+	}
+	return "kubectl cosi status says what COSI knows."
+}
+
+func protocolOf(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
+	return map[cosiapi.Protocol]cosi.ObjectProtocol_Type{
+		cosiapi.ProtocolS3: cosi.ObjectProtocol_S3, cosiapi.ProtocolAzure: cosi.ObjectProtocol_AZURE, cosiapi.ProtocolGCS: cosi.ObjectProtocol_GCS,
+	}[protocol]
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rotate is the subcommand that asks for a new credential of an access. It must not read the credential.
+package rotate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/grants"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+	"github.com/cooper-cosi/cooper/internal/conditions"
+)
+
+// poll is how often --wait looks.
+const poll = 500 * time.Millisecond
+
+// New returns the subcommand.
+func New(p *plugin.Plugin) *cobra.Command {
+	var awaits bool
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "rotate access/NAME",
+		Short: "Ask for a new credential of a BucketAccess",
+		Long: `Ask for a new credential of a BucketAccess. The one before it works until the next rotation, so that two of them end a
+credential that leaked.`,
+		Example: `  # A new credential, when it is there
+  kubectl cosi rotate access/sample --wait`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, access, err := grants.Find(cmd.Context(), p, args[0])
+			if err != nil {
+				return err
+			}
+			value := time.Now().UTC().Format(time.RFC3339Nano)
+			if err := ask(cmd.Context(), c, access, value); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Out, "bucketaccess/%s: a new credential is asked for\n", access.Name)
+			if !awaits {
+				return nil
+			}
+			if err := await(cmd.Context(), c, access, value, timeout); err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Out, "bucketaccess/%s: the new credential is in its Secrets. Pods that have it as variables must be restarted.\n", access.Name)
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&awaits, "wait", false, "wait until the new credential is in the Secrets")
+	command.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long --wait waits")
+	return command
+}
+
+// ask writes the request onto the access.
+func ask(ctx context.Context, c client.Client, access *cosiapi.BucketAccess, value string) error {
+	switch {
+	case access.DeletionTimestamp != nil:
+		return fmt.Errorf("BucketAccess %q is being deleted, and its credentials go with it", access.Name)
+	case access.Status.AuthenticationType == cosiapi.AuthenticationTypeServiceAccount:
+		return fmt.Errorf("BucketAccess %q authenticates by ServiceAccount: it has no credential to replace", access.Name)
+	}
+	before := access.DeepCopy()
+	cosiapi.SetAnnotation(access, cosiapi.RotateAnnotation, value)
+	if err := c.Patch(ctx, access, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("ask for a new credential of BucketAccess %q: %w", access.Name, err)
+	}
+	return nil
+}
+
+// await waits until all Secrets of the access have the credential that was asked for.
+func await(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, value string, timeout time.Duration) error {
+	key, said := client.ObjectKeyFromObject(access), "Waiting for COSI."
+	err := wait.PollUntilContextTimeout(ctx, poll, timeout, true, func(context.Context) (bool, error) {
+		// Not with the context of the poll: at its end, the requests would say so in words of their own.
+		if err := c.Get(ctx, key, access); err != nil {
+			return false, err //nolint:wrapcheck // it is, below
+		}
+		if asked := access.Annotations[cosiapi.RotateAnnotation]; asked != value {
+			return false, errors.New("somebody asked for another one in the meantime: kubectl cosi status says how that goes")
+		}
+		said = conditions.Explain(access.Status.Conditions)
+		if failed := apimeta.IsStatusConditionFalse(access.Status.Conditions, cosiapi.ConditionProvisioned); failed {
+			return false, errors.New(said)
+		}
+		return delivered(ctx, c, access, value)
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("BucketAccess %q has no new credential yet: %s More than ten rotations in a row are answered once a minute (%w)", access.Name, said, err)
+	}
+	if err != nil {
+		return fmt.Errorf("wait for the new credential of BucketAccess %q: %w", access.Name, err)
+	}
+	return nil
+}
+
+// delivered reports whether all Secrets were made for the request. Only their metadata are read.
+func delivered(ctx context.Context, c client.Reader, access *cosiapi.BucketAccess, value string) (bool, error) {
+	for _, wanted := range access.Spec.BucketClaims {
+		secret := &metav1.PartialObjectMetadata{}
+		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+		err := c.Get(ctx, client.ObjectKey{Namespace: access.Namespace, Name: wanted.AccessSecretName}, secret)
+		if err != nil || secret.Annotations[cosiapi.DeliveredRotationAnnotation] != value {
+			return false, client.IgnoreNotFound(err)
+		}
+	}
+	return true, nil
+}

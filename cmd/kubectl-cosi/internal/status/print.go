@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cooper-cosi/cooper/cmd/internal/tree"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
+)
+
+// A view is where and when trees are shown.
+type view struct {
+	plugin.Terminal
+
+	now time.Time
+	// namespaces says that the roots name theirs.
+	namespaces bool
+}
+
+// A row is one line of the table: an object, or words about the one above.
+type row struct {
+	guide string // drawn before the object, or before the words
+	name  string
+	node  *tree.Node
+	words string
+	state tree.State // of the words
+}
+
+// gap is between two columns.
+const gap = "  "
+
+// table writes the trees for people. What is wrong and what to do is below its object.
+func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
+	if len(nodes) == 0 {
+		_, err := fmt.Fprintln(w, "There are no BucketClaims and BucketAccesses here.")
+		return err //nolint:wrapcheck // standard output's own
+	}
+	rows := []row{}
+	for _, n := range nodes {
+		rows = v.rows(rows, n, lines{}, "", wide)
+	}
+	widths := columnWidths{len("OBJECT"), len("STATUS"), len("REASON"), len("AGE")}
+	for _, r := range rows {
+		if r.node != nil {
+			widths.fit(length(r.guide)+length(r.name), length(r.node.Status), length(r.node.Reason), length(v.age(r.node)))
+		}
+	}
+	if v.Width > 0 {
+		widths[0] = min(widths[0], max(minimumName, v.Width-widths[1]-widths[2]-widths[3]-3*len(gap)))
+	}
+	var text strings.Builder
+	line(&text, pad("OBJECT", widths[0]), pad("STATUS", widths[1]), pad("REASON", widths[2]), "AGE")
+	for _, r := range rows {
+		if r.node == nil {
+			v.wrapped(&text, r)
+			continue
+		}
+		n := r.node
+		status := v.Paint(n.State, n.Status) + strings.Repeat(" ", widths[1]-length(n.Status))
+		line(&text, pad(cut(r.guide+tree.Plain(r.name), widths[0]), widths[0]), status, pad(tree.Plain(n.Reason), widths[2]), v.age(n))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err //nolint:wrapcheck // standard output's own
+}
+
+// minimumName is the least that is left of names on a narrow terminal.
+const minimumName = 12
+
+type columnWidths [4]int
+
+func (c *columnWidths) fit(lengths ...int) {
+	for i, n := range lengths {
+		c[i] = max(c[i], n)
+	}
+}
+
+// line writes columns, without spaces at the end. The last column may be empty.
+func line(text *strings.Builder, columns ...string) {
+	text.WriteString(strings.TrimRight(strings.Join(columns, gap), " ") + "\n")
+}
+
+// lines are drawn before a node, and before all below it.
+type lines struct{ first, rest string }
+
+// rows adds the rows of a node and of what hangs on it. What was said of the object
+// that it hangs on is not said again: a claim repeats what its Bucket says.
+func (v view) rows(rows []row, n *tree.Node, l lines, said string, wide bool) []row {
+	name := n.Kind + "/" + n.Name
+	if v.namespaces && l.first == "" && n.Namespace != "" {
+		name = n.Kind + " " + n.Namespace + "/" + n.Name
+	}
+	rows = append(rows, row{guide: l.first, name: name, node: n})
+	guide := l.rest + "   "
+	if len(n.Children) > 0 {
+		guide = l.rest + "│  "
+	}
+	if n.Message != "" && n.Message != said {
+		rows = append(rows, row{guide: guide, words: n.Message, state: n.State})
+		if n.Do != "" {
+			rows = append(rows, row{guide: guide, words: "→ " + n.Do})
+		}
+	}
+	if wide {
+		for _, d := range n.Details {
+			rows = append(rows, row{guide: guide, words: d.Name + ": " + d.Value})
+		}
+		for _, c := range n.Conditions {
+			rows = append(rows, row{guide: guide, words: fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)})
+		}
+	}
+	for i, child := range n.Children {
+		if i == len(n.Children)-1 {
+			rows = v.rows(rows, child, lines{first: l.rest + "└─ ", rest: l.rest + "   "}, n.Message, wide)
+		} else {
+			rows = v.rows(rows, child, lines{first: l.rest + "├─ ", rest: l.rest + "│  "}, n.Message, wide)
+		}
+	}
+	return rows
+}
+
+// wrapped writes words below their object, in as many lines as the terminal needs.
+func (v view) wrapped(text *strings.Builder, r row) {
+	width := 0
+	if v.Width > 0 {
+		width = max(minimumName, v.Width-length(r.guide))
+	}
+	for _, line := range plugin.Wrap(r.words, width) {
+		if r.state != "" && r.state != tree.Good {
+			line = v.Paint(r.state, line)
+		}
+		text.WriteString(r.guide + line + "\n")
+	}
+}
+
+func length(text string) int { return utf8.RuneCountInString(text) }
+
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-length(text)))
+}
+
+// cut shortens a text to width characters.
+func cut(text string, width int) string {
+	if length(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+func (v view) age(n *tree.Node) string {
+	if n.Created == nil || n.Created.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(max(0, v.now.Sub(n.Created.Time)))
+}
+
+// A document is what programs read.
+type document struct {
+	State tree.State   `json:"state"`
+	Trees []*tree.Node `json:"trees"`
+}
+
+func asJSON(w io.Writer, _ view, nodes []*tree.Node) error {
+	text, err := json.MarshalIndent(document{State: tree.Worst(nodes), Trees: nodes}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err //nolint:wrapcheck // standard output's own
+}
+
+func asYAML(w io.Writer, _ view, nodes []*tree.Node) error {
+	text, err := yaml.Marshal(document{State: tree.Worst(nodes), Trees: nodes})
+	if err != nil {
+		return fmt.Errorf("write YAML: %w", err)
+	}
+	_, err = w.Write(text)
+	return err //nolint:wrapcheck // standard output's own
+}
+
+// asDot writes a graph for Graphviz. An object that is in several trees is one node.
+func asDot(w io.Writer, _ view, nodes []*tree.Node) error {
+	d := dot{seen: map[string]bool{}}
+	d.text.WriteString("digraph cosi {\n  rankdir=LR\n  node [shape=box, style=filled, fontname=\"sans-serif\"]\n")
+	for _, n := range nodes {
+		d.add(n)
+	}
+	d.text.WriteString("}\n")
+	_, err := io.WriteString(w, d.text.String())
+	return err //nolint:wrapcheck // standard output's own
+}
+
+type dot struct {
+	text strings.Builder
+	seen map[string]bool
+}
+
+// once reports whether a line is new.
+func (d *dot) once(line string) {
+	if !d.seen[line] {
+		d.seen[line] = true
+		d.text.WriteString(line)
+	}
+}
+
+func (d *dot) add(n *tree.Node) string {
+	id := quoted(cmp.Or(n.Namespace, "-") + "/" + n.Kind + "/" + n.Name)
+	colour := map[tree.State]string{tree.Good: "palegreen", tree.Waiting: "khaki", tree.Failed: "lightcoral", tree.Unknown: "lightgrey"}[n.State]
+	label := quoted(n.Kind + "\n" + n.Name + "\n" + strings.TrimSpace(n.Status+" "+n.Reason))
+	d.once(fmt.Sprintf("  %s [label=%s, fillcolor=%s]\n", id, label, colour))
+	for _, child := range n.Children {
+		d.once(fmt.Sprintf("  %s -> %s\n", id, d.add(child)))
+	}
+	return id
+}
+
+// quoted is a string of the language dot, of lines.
+func quoted(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		line = strconv.Quote(tree.Plain(line)) // escapes quotes and backslashes
+		lines[i] = line[1 : len(line)-1]
+	}
+	return `"` + strings.Join(lines, `\n`) + `"`
+}

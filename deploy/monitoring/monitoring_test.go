@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package monitoring_test tries the alerts and the dashboard: by promtool, and on a system that Prometheus scrapes
+// while it has the faults that they are for.
+package monitoring_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/codes"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/driverfake"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/backoff"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/scope"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/sidecar"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
+)
+
+// A world is a system with two drivers, one that does as it is told and one of a store, and the Prometheus that
+// scrapes it.
+type world struct {
+	*systemtest.System
+	*scraper
+
+	t *testing.T
+	// fake is the driver that does as it is told, and store the name of the other.
+	fake  *driverfake.Driver
+	store string
+	// down says that the store does not respond.
+	down atomic.Bool
+	// driver are the metrics of the driver of the store, and second those of a second sidecar.
+	driver, second atomic.Pointer[prometheus.Registry]
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t}
+	w.second.Store(prometheus.NewRegistry())
+	var told system.Driver
+	w.fake, told = systemtest.NewDriver(t, driverfake.Options{
+		Revision: "first", Protocols: []cosi.ObjectProtocol_Type{cosi.ObjectProtocol_S3, cosi.ObjectProtocol_AZURE},
+	})
+	w.store = "store-" + w.fake.Name()
+	s3 := faketest.Start(t, s3fake.New, s3fake.Options{})
+	w.System = systemtest.Start(t, system.Options{
+		Drivers: []system.Driver{told, {Name: w.store, Serve: w.serve(s3)}},
+		Sidecar: sidecar.Options{WatchSecrets: true, RegrantRate: 100, Backoff: backoff.Options{Base: 100 * time.Millisecond, Max: time.Second}},
+		Connect: sidecar.ConnectOptions{InfoInterval: 100 * time.Millisecond},
+	})
+	w.scraper = startPrometheus(t, w.Env, w.targets())
+	return w
+}
+
+// serve serves the driver of a store as a process of its own would, whose metrics begin anew with each start.
+func (w *world) serve(store *s3fake.Server) func(context.Context, string) error {
+	credentials, root := credstore.NewMemory(), store.Root()
+	return func(ctx context.Context, endpoint string) error {
+		registry := prometheus.NewRegistry()
+		driver, err := s3driver.New(s3driver.Options{
+			Config: s3driver.Config{Cluster: "test", DriverName: w.store, DefaultBackend: "main", Backends: map[string]s3driver.BackendConfig{"main": {
+				Type: s3driver.TypeAWS, Endpoint: store.URL(),
+				Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
+			}}},
+			Credentials: credentials, Registerer: registry, WrapTransport: w.breakable,
+		})
+		if err != nil {
+			return err
+		}
+		w.driver.Store(registry)
+		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Registry: registry, Logger: slog.New(slog.DiscardHandler)})
+	}
+}
+
+// roundTrip is a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// breakable is a transport that fails while the store is down.
+func (w *world) breakable(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if w.down.Load() {
+			return nil, errors.New("the store is down")
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// targets serves the metrics of each component as its program does, those of controller-runtime among them.
+func (w *world) targets() map[string]string {
+	manager := func(of func() prometheus.Gatherer) func() prometheus.Gatherer {
+		return func() prometheus.Gatherer { return prometheus.Gatherers{ctrlmetrics.Registry, of()} }
+	}
+	addresses := map[string]string{}
+	for job, of := range map[string]func() prometheus.Gatherer{
+		"controller":     manager(func() prometheus.Gatherer { return w.Controller().Gather() }),
+		"sidecar":        manager(func() prometheus.Gatherer { return w.Sidecar(w.fake.Name()).Gather() }),
+		"store-sidecar":  manager(func() prometheus.Gatherer { return w.Sidecar(w.store).Gather() }),
+		"second-sidecar": func() prometheus.Gatherer { return w.second.Load() },
+		"store-driver":   func() prometheus.Gatherer { return w.driver.Load() },
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			promhttp.HandlerFor(of(), promhttp.HandlerOpts{}).ServeHTTP(rw, r)
+		}))
+		w.t.Cleanup(server.Close)
+		addresses[job] = strings.TrimPrefix(server.URL, "http://")
+	}
+	return addresses
+}
+
+// TestMonitoring scrapes a system by a real Prometheus. Each alert fires under the fault that it is for, and no other
+// does; and all that queries name is there in the end.
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "promtool has tried the rules: here they see a system")
+	installed(t, "prometheus")
+	w := newWorld(t)
+	fake := w.fake.Name()
+	w.provision(fake)
+	w.provision(w.store)
+	expiring := w.expiring(24 * time.Hour)
+	w.fires("all is well")
+
+	unavailable := func(rpc driverfake.RPC) func() {
+		return w.fake.Script(driverfake.Fault{RPC: rpc, Code: codes.Unavailable, Times: driverfake.Always})
+	}
+	heal := unavailable(driverfake.GrantAccess)
+	failing := w.access("failing", fake)
+	w.Create(failing)
+	w.fires("grants fail", "CosiProvisioningFailing "+fake+" BucketAccess")
+	heal()
+	w.fires("grants succeed")
+
+	heal = unavailable(driverfake.RevokeAccess)
+	if err := w.Client().Delete(t.Context(), failing); err != nil {
+		t.Fatal(err)
+	}
+	w.fires("revocations fail", "CosiDeletionStuck "+fake+" BucketAccess")
+	heal()
+	w.fires("revocations succeed")
+
+	renewed := w.hangRenewalOf(expiring)
+	w.fires("the renewal of a credential hangs", "CosiCredentialNearExpiry "+fake)
+	renewed()
+	w.fires("the credential is renewed")
+
+	w.down.Store(true)
+	w.Restart(w.Driver(w.store))
+	w.fires("the store is down", "CosiBackendDown "+w.store+" main")
+	w.down.Store(false)
+	w.Restart(w.Driver(w.store))
+	w.fires("the store is up")
+
+	w.StopComponent(w.Driver(fake))
+	w.fires("a driver is gone and its sidecar is not", "CosiDriverGone "+fake)
+	w.StartComponent(w.Driver(fake))
+	w.StopComponent(w.Sidecar(w.store))
+	w.fires("a sidecar is gone", "CosiDriverGone "+w.store)
+	w.StartComponent(w.Sidecar(w.store))
+	w.fires("sidecars and drivers are back")
+
+	w.StopComponent(w.Controller())
+	w.fires("the controller is gone", "CosiControllerGone")
+	w.StartComponent(w.Controller())
+	w.fires("the controller is back")
+
+	given := w.secondSidecar()
+	w.fires("a second deployment has the name of the driver", "CosiDriverNameTaken "+fake)
+	given()
+	w.fires("the name is the second deployment's")
+
+	w.storm()
+	w.fires("the driver changes its mind again and again", "CosiRegrantsStorming "+fake)
+
+	for who, q := range queries(t) {
+		w.knows(who, q)
+	}
+}
+
+// provision makes classes, a claim and an access of a driver, and waits until they are ready.
+func (w *world) provision(driver string) {
+	w.t.Helper()
+	about := metav1.ObjectMeta{Name: driver}
+	claim := w.claim("claim-"+driver, driver, cosiapi.ProtocolS3)
+	access := w.access("access-"+driver, driver)
+	w.Create(
+		&cosiapi.BucketClass{ObjectMeta: about, Spec: cosiapi.BucketClassSpec{DriverName: driver, DeletionPolicy: cosiapi.DeletionPolicyDelete}},
+		&cosiapi.BucketAccessClass{ObjectMeta: about, Spec: cosiapi.BucketAccessClassSpec{DriverName: driver, AuthenticationType: cosiapi.AuthenticationTypeKey}},
+		claim, access,
+	)
+	w.WaitCondition(access, cosiapi.ConditionProvisioned)
+	passing := w.claim("passing-"+driver, driver, cosiapi.ProtocolS3)
+	w.Create(passing)
+	w.WaitCondition(passing, cosiapi.ConditionProvisioned)
+	w.Delete(passing)
+}
+
+func (w *world) claim(name, driver string, protocol cosiapi.Protocol) *cosiapi.BucketClaim {
+	return &cosiapi.BucketClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
+		Spec:       cosiapi.BucketClaimSpec{BucketClassName: driver, Protocols: []cosiapi.Protocol{protocol}},
+	}
+}
+
+// access is an access to the claim of a driver.
+func (w *world) access(name, driver string) *cosiapi.BucketAccess {
+	return &cosiapi.BucketAccess{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name},
+		Spec: cosiapi.BucketAccessSpec{
+			BucketAccessClassName: driver, Protocol: cosiapi.ProtocolS3,
+			BucketClaims: []cosiapi.BucketClaimAccess{{
+				BucketClaimName: "claim-" + driver, AccessSecretName: name,
+				AccessModes: cosiapi.BucketAccessModes{ObjectData: cosiapi.BucketAccessModeReadWrite},
+			}},
+		},
+	}
+}
+
+// expiring makes an access whose credential expires after a while, and returns its Secret.
+func (w *world) expiring(after time.Duration) *corev1.Secret {
+	w.t.Helper()
+	fake := w.fake.Name()
+	claim := w.claim("expiring", fake, cosiapi.ProtocolAzure)
+	w.Create(claim)
+	w.WaitCondition(claim, cosiapi.ConditionProvisioned)
+	access := w.access("expiring", fake)
+	access.Spec.Protocol, access.Spec.BucketClaims[0].BucketClaimName = cosiapi.ProtocolAzure, claim.Name
+	w.fake.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Answer: w.grant(claim, after)})
+	w.Create(access)
+	w.WaitCondition(access, cosiapi.ConditionProvisioned)
+	return &corev1.Secret{ObjectMeta: access.ObjectMeta}
+}
+
+// grant is a response with a credential that expires.
+func (w *world) grant(claim *cosiapi.BucketClaim, after time.Duration) *cosi.DriverGrantBucketAccessResponse {
+	bucket := testenv.Get(w.Env, &cosiapi.Bucket{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.BoundBucketName}})
+	return &cosi.DriverGrantBucketAccessResponse{
+		Buckets: []*cosi.DriverGrantBucketAccessResponse_BucketInfo{{
+			BucketId: bucket.Status.BucketID, BucketInfo: &cosi.ObjectProtocolAndBucketInfo{Azure: &cosi.AzureBucketInfo{StorageAccount: "account"}},
+		}},
+		Credentials: &cosi.CredentialInfo{Azure: &cosi.AzureCredentialInfo{
+			AccessToken: "https://account.example.com/c?sig=" + after.String(), ExpiryTimestamp: time.Now().Add(after).UTC().Format(time.RFC3339),
+		}},
+	}
+}
+
+// hangRenewalOf makes the renewal of a credential due, as time would, and its grant hang until what it returns is called.
+func (w *world) hangRenewalOf(secret *corev1.Secret) (end func()) {
+	w.t.Helper()
+	claim := testenv.Get(w.Env, &cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "expiring"}})
+	hold := make(chan struct{})
+	w.fake.Script(driverfake.Fault{RPC: driverfake.GrantAccess, Hold: hold, Answer: w.grant(claim, 48*time.Hour)})
+	due := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)
+	testenv.Change(w.Env, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}, func(s *corev1.Secret) {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, "cooper.dev/renew-at", due)
+	})
+	return func() { close(hold) }
+}
+
+// secondSidecar starts a sidecar of another deployment while the name of the driver belongs to a third. What it returns
+// gives it the name.
+func (w *world) secondSidecar() (give func()) {
+	w.t.Helper()
+	held := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.Namespace, Name: sidecar.LeaseName(w.fake.Name()), Annotations: map[string]string{sidecar.OwnerAnnotation: "elsewhere/driver"},
+		},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("gone"), LeaseDurationSeconds: ptr.To[int32](1)},
+	}
+	w.Create(held)
+	driver, err := sidecar.Connect(w.t.Context(), sidecar.ConnectOptions{Address: w.Endpoint(w.fake.Name())})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	manager, err := sidecar.NewManager(w.ControlPlane().Config(), sidecar.ManagerOptions{
+		Sidecar: sidecar.Options{Driver: driver, Registerer: registry, Name: "second", Scope: scope.Scope{Namespaces: []string{"elsewhere"}}},
+		Owner:   "second/driver", LeaderNamespace: w.Namespace,
+		Lease: sidecar.LeaseTimes{Duration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 200 * time.Millisecond},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			w.t.Errorf("the second sidecar: %v", err)
+		}
+		driver.Close()
+	})
+	w.second.Store(registry)
+	return func() {
+		testenv.Change(w.Env, held, func(l *coordinationv1.Lease) { l.Annotations = nil })
+	}
+}
+
+// storm has the driver say so often that it has another configuration that its accesses are granted again and again.
+func (w *world) storm() {
+	w.t.Helper()
+	for revision := range 6 {
+		before := len(w.fake.Calls(driverfake.GrantAccess))
+		w.fake.SetInfo(func(info *cosi.DriverGetInfoResponse) { info.Revision = fmt.Sprint(revision) })
+		w.Env.Eventually("both accesses are granted again", func(context.Context) error {
+			if n := len(w.fake.Calls(driverfake.GrantAccess)) - before; n < 2 {
+				return fmt.Errorf("%d are", n)
+			}
+			return nil
+		})
+	}
+}

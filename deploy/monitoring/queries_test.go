@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/VictoriaMetrics/metricsql"
+	"sigs.k8s.io/yaml"
+)
+
+// rules are what rules.yaml has that tests look at.
+type rules struct {
+	Groups []struct {
+		Rules []struct {
+			Alert       string
+			Expr        string
+			Annotations map[string]string
+		}
+	}
+}
+
+func readRules(t *testing.T) rules {
+	t.Helper()
+	content, err := os.ReadFile("rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read rules
+	if err := yaml.Unmarshal(content, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// dashboard is what dashboard.json has that tests look at.
+type dashboard struct {
+	Panels []struct {
+		Title   string
+		Targets []struct{ Expr, LegendFormat string }
+	}
+	Templating struct {
+		List []struct {
+			Name  string
+			Query any
+		}
+	}
+}
+
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	content, err := os.ReadFile("dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read dashboard
+	if err := json.Unmarshal(content, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// A query is what an alert or a panel asks Prometheus.
+type query struct {
+	// text is the query, with values in place of Grafana's variables.
+	text string
+	// shown are texts with the names of labels in double braces.
+	shown []string
+}
+
+// queries are all that are asked, by who asks.
+func queries(t *testing.T) map[string]query {
+	t.Helper()
+	found := map[string]query{}
+	for _, group := range readRules(t).Groups {
+		for _, rule := range group.Rules {
+			found["alert "+rule.Alert] = query{rule.Expr, slices.Collect(maps.Values(rule.Annotations))}
+		}
+	}
+	board := readDashboard(t)
+	variables := strings.NewReplacer("$__rate_interval", "1m", "$driver", ".*")
+	for _, panel := range board.Panels {
+		for _, target := range panel.Targets {
+			found["panel "+panel.Title+": "+target.Expr] = query{variables.Replace(target.Expr), []string{target.LegendFormat}}
+		}
+	}
+	for _, variable := range board.Templating.List {
+		about, ok := variable.Query.(map[string]any)
+		if !ok {
+			continue // the choice of a data source
+		}
+		text, _ := about["query"].(string)
+		parts := regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`).FindStringSubmatch(text)
+		if parts == nil {
+			t.Fatalf("the variable %s asks for %q", variable.Name, text)
+		}
+		found["variable "+variable.Name] = query{"count by (" + parts[2] + ") (" + parts[1] + ")", nil}
+	}
+	return found
+}
+
+// named are the selectors in an expression, and the names of labels, of each of which some series of some selectors
+// must have one.
+type named struct {
+	selectors []string
+	labels    []labelled
+}
+
+// labelled is a label that an expression names, and the selectors below.
+type labelled struct {
+	label     string
+	selectors []string
+}
+
+var placeholder = regexp.MustCompile(`\{\{ *(?:\$labels\.)?(\w+) *\}\}`)
+
+// namesIn parses a query.
+func namesIn(t *testing.T, q query) named {
+	t.Helper()
+	expression, err := metricsql.Parse(q.text)
+	if err != nil {
+		t.Fatalf("%v in %s", err, q.text)
+	}
+	all := named{selectors: selectorsIn(expression)}
+	name := func(below metricsql.Expr, labels []string) {
+		for _, label := range labels {
+			all.labels = append(all.labels, labelled{label, selectorsIn(below)})
+		}
+	}
+	metricsql.VisitAll(expression, func(e metricsql.Expr) {
+		switch e := e.(type) {
+		case *metricsql.AggrFuncExpr:
+			name(e, e.Modifier.Args)
+		case *metricsql.BinaryOpExpr:
+			name(e.Left, e.GroupModifier.Args)
+			name(e.Right, e.GroupModifier.Args)
+		}
+	})
+	for _, text := range q.shown {
+		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
+			name(expression, match[1:])
+		}
+	}
+	return all
+}
+
+func selectorsIn(expression metricsql.Expr) []string {
+	var found []string
+	metricsql.VisitAll(expression, func(e metricsql.Expr) {
+		if selector, ok := e.(*metricsql.MetricExpr); ok {
+			found = append(found, string(selector.AppendString(nil)))
+		}
+	})
+	return found
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blobapi
+
+import (
+	"encoding/xml"
+	"fmt"
+	"net/http"
+
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
+	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
+)
+
+// serviceXML are the properties of the Blob service. A root element that a request leaves out stays as it is.
+type serviceXML struct {
+	XMLName       xml.Name      `xml:"StorageServiceProperties"`
+	Logging       *loggingXML   `xml:",omitempty"`
+	HourMetrics   *metricsXML   `xml:",omitempty"`
+	MinuteMetrics *metricsXML   `xml:",omitempty"`
+	CORS          *corsXML      `xml:"Cors"`
+	Version       string        `xml:"DefaultServiceVersion,omitempty"`
+	Deletion      *retentionXML `xml:"DeleteRetentionPolicy"`
+	Website       *websiteXML   `xml:"StaticWebsite"`
+	Unknown       []elementXML  `xml:",any"`
+}
+
+type retentionXML struct {
+	Enabled *bool
+	Days    *int `xml:",omitempty"`
+}
+
+type loggingXML struct {
+	Version         string
+	Delete          *bool
+	Read            *bool
+	Write           *bool
+	RetentionPolicy *retentionXML
+}
+
+type metricsXML struct {
+	Version         string
+	Enabled         *bool
+	IncludeAPIs     *bool `xml:",omitempty"`
+	RetentionPolicy *retentionXML
+}
+
+type corsXML struct {
+	Rules []elementXML `xml:"CorsRule"`
+}
+
+type websiteXML struct {
+	Enabled *bool
+	Others  []elementXML `xml:",any"`
+}
+
+// elementXML is an element whose name alone counts.
+type elementXML struct{ XMLName xml.Name }
+
+// newService are the properties of a new account, of which "Get Blob Service Properties" shows the form.
+const newService = `<StorageServiceProperties>
+<Logging><Version>1.0</Version><Delete>false</Delete><Read>false</Read><Write>false</Write><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging>
+<HourMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></HourMetrics>
+<MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></MinuteMetrics>
+<Cors></Cors>
+<DeleteRetentionPolicy><Enabled>false</Enabled></DeleteRetentionPolicy>
+<StaticWebsite><Enabled>false</Enabled></StaticWebsite>
+</StorageServiceProperties>`
+
+// storedService reads the properties of an account.
+func storedService(a access.Account) (serviceXML, error) {
+	var out serviceXML
+	text := a.Service
+	if text == "" {
+		text = newService
+	}
+	if err := xml.Unmarshal([]byte(text), &out); err != nil {
+		return out, fmt.Errorf("read the properties of account %s: %w", a.Name, err)
+	}
+	return out, nil
+}
+
+func (c *Call) serviceProperties(w http.ResponseWriter) error {
+	account, _ := c.api.Directory.Account(c.Target.Account)
+	found, err := storedService(account)
+	if err != nil {
+		return err
+	}
+	return writeXML(w, http.StatusOK, found)
+}
+
+func (c *Call) setServiceProperties(w http.ResponseWriter) error {
+	var asked serviceXML
+	if err := c.readXML(&asked); err != nil {
+		return err
+	}
+	if err := asked.check(); err != nil {
+		return err
+	}
+	var failed error
+	_, err := c.api.Directory.ChangeAccount(c.Target.Account, func(a *access.Account) {
+		next, err := storedService(*a)
+		if err == nil {
+			next.merge(asked)
+			a.Version = next.Version
+			var raw []byte
+			raw, err = xml.Marshal(next)
+			a.Service = string(raw)
+		}
+		failed = err
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func (s *serviceXML) merge(asked serviceXML) {
+	if asked.Logging != nil {
+		s.Logging = asked.Logging
+	}
+	if asked.HourMetrics != nil {
+		s.HourMetrics = asked.HourMetrics
+	}
+	if asked.MinuteMetrics != nil {
+		s.MinuteMetrics = asked.MinuteMetrics
+	}
+	if asked.Version != "" {
+		s.Version = asked.Version
+	}
+}
+
+var (
+	missingNode     = azerr.New(http.StatusBadRequest, "MissingRequiredXmlNode", "A required XML node was not specified in the request body.")
+	unsupportedNode = azerr.New(http.StatusBadRequest, "UnsupportedXmlNode", "One of the XML nodes specified in the request body is not supported.")
+)
+
+// check applies "Set Blob Service Properties", and refuses what would change what this fake does and does not.
+func (s serviceXML) check() error {
+	switch {
+	case len(s.Unknown) > 0:
+		return unsupportedNode
+	case s.CORS != nil && len(s.CORS.Rules) > 0:
+		return azerr.NotServed("CORS rules: Cors")
+	case s.Website != nil && s.Website.Enabled == nil, s.Deletion != nil && s.Deletion.Enabled == nil:
+		return missingNode
+	case s.Website != nil && *s.Website.Enabled:
+		return azerr.NotServed("static websites: StaticWebsite")
+	case s.Deletion != nil && *s.Deletion.Enabled:
+		return azerr.NotServed("soft delete: DeleteRetentionPolicy")
+	case s.Version != "" && !isVersion(s.Version):
+		return invalidNode
+	}
+	if err := s.Logging.check(); err != nil {
+		return err
+	}
+	if err := s.HourMetrics.check(); err != nil {
+		return err
+	}
+	return s.MinuteMetrics.check()
+}
+
+func (l *loggingXML) check() error {
+	if l == nil {
+		return nil
+	}
+	if l.Version == "" || l.Delete == nil || l.Read == nil || l.Write == nil {
+		return missingNode
+	}
+	return l.RetentionPolicy.check()
+}
+
+func (m *metricsXML) check() error {
+	if m == nil {
+		return nil
+	}
+	if m.Version == "" || m.Enabled == nil || *m.Enabled && m.IncludeAPIs == nil {
+		return missingNode
+	}
+	return m.RetentionPolicy.check()
+}
+
+func (r *retentionXML) check() error {
+	switch {
+	case r == nil || r.Enabled == nil || *r.Enabled && r.Days == nil:
+		return missingNode
+	case r.Days != nil && (*r.Days < 1 || *r.Days > 365):
+		return invalidNode
+	}
+	return nil
+}
+
+// serviceStats is Get Blob Service Stats, which the secondary location alone has.
+func (c *Call) serviceStats(w http.ResponseWriter) error {
+	if !c.secondary {
+		return azerr.InvalidQueryValue
+	}
+	var doc struct {
+		XMLName xml.Name `xml:"StorageServiceStats"`
+		Geo     struct {
+			Status       string
+			LastSyncTime string
+		} `xml:"GeoReplication"`
+	}
+	// There is one copy of everything, so that nothing is behind.
+	doc.Geo.Status, doc.Geo.LastSyncTime = "live", httpTime(c.api.Now())
+	return writeXML(w, http.StatusOK, doc)
+}

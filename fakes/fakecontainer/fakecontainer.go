@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakecontainer runs the fakes of S3, Azure Blob Storage and Google Cloud Storage in containers, in the manner of the
+// modules of testcontainers-go: Run functions take an image and customizers, and what they return is a
+// testcontainers.Container that knows how clients reach the fake. It compiles nothing of the fakes and no client.
+package fakecontainer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/wait"
+)
+
+// S3 is a fake S3 with IAM and STS.
+type S3 struct {
+	testcontainers.Container
+
+	// URL is the endpoint for clients outside of Docker.
+	URL string
+	// Region is the one that is served.
+	Region string
+	// AccessKeyID and SecretAccessKey are the root credentials, and the administrator's below /_cooper/.
+	AccessKeyID, SecretAccessKey string
+}
+
+// Azure is a fake Blob Storage.
+type Azure struct {
+	testcontainers.Container
+
+	// URL is the endpoint of the account for clients outside of Docker.
+	URL string
+	// Account and Key are the storage account and its key1, and the administrator's below /_cooper/.
+	Account, Key string
+}
+
+// GCS is a fake Cloud Storage with IAM.
+type GCS struct {
+	testcontainers.Container
+
+	// URL is the endpoint for clients outside of Docker.
+	URL string
+	// ProjectID is the project that exists.
+	ProjectID string
+	// AdminKey is the JSON key file of a service account that may do everything.
+	AdminKey []byte
+}
+
+// The names that the fakes have by default, and credentials that protect nothing.
+const (
+	region    = "us-east-1"
+	rootKey   = "AKIACOOPERCONTAINERS"
+	rootValue = "only-for-tests-on-this-machine"
+	account   = "devstoreaccount1"
+	key1      = "b25seSBmb3IgdGVzdHMgb24gdGhpcyBtYWNoaW5l"
+	project   = "cooper-fake"
+	keyFile   = "/keys/admin.json"
+	// inside is where the fake of Google says that it is, before anybody knows its port outside.
+	inside = "http://fake-gcs"
+)
+
+// RunS3 starts a fake S3 and waits until it serves. Like the others it may return a container with an error: end it with
+// testcontainers.CleanupContainer before the error is looked at.
+func RunS3(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*S3, error) {
+	c, url, err := run(ctx, image, "9000", []string{"s3", "--root-access-key-id=" + rootKey, "--root-secret-access-key=" + rootValue}, options)
+	if c == nil {
+		return nil, err
+	}
+	return &S3{Container: c, URL: url, Region: region, AccessKeyID: rootKey, SecretAccessKey: rootValue}, err
+}
+
+// RunAzure starts a fake Blob Storage and waits until it serves.
+func RunAzure(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*Azure, error) {
+	c, url, err := run(ctx, image, "10000", []string{"azure", "--key=" + key1}, options)
+	if c == nil {
+		return nil, err
+	}
+	return &Azure{Container: c, URL: url + "/" + account, Account: account, Key: key1}, err
+}
+
+// RunGCS starts a fake Cloud Storage and waits until it serves.
+func RunGCS(ctx context.Context, image string, options ...testcontainers.ContainerCustomizer) (*GCS, error) {
+	c, url, err := run(ctx, image, "9002", []string{"gcs", "--key-file=" + keyFile, "--url=" + inside}, options)
+	if c == nil {
+		return nil, err
+	}
+	fake := &GCS{Container: c, URL: url, ProjectID: project}
+	if err == nil {
+		fake.AdminKey, err = fake.adminKey(ctx)
+	}
+	return fake, err
+}
+
+// run starts a container. Commands of customizers are added to the fake's.
+func run(ctx context.Context, image, port string, command []string, options []testcontainers.ContainerCustomizer) (c *testcontainers.DockerContainer, url string, err error) {
+	all := append([]testcontainers.ContainerCustomizer{
+		testcontainers.WithCmd(append(append([]string{"fakes"}, command...), "--listen=0.0.0.0:"+port, "--admin")...),
+		testcontainers.WithExposedPorts(port + "/tcp"),
+		testcontainers.WithTmpfs(map[string]string{"/tmp": "mode=1777"}),
+		testcontainers.WithWaitStrategy(wait.ForHTTP("/_cooper/health").WithPort(port + "/tcp")),
+	}, options...)
+	c, err = testcontainers.Run(ctx, image, all...)
+	if err != nil {
+		return c, "", fmt.Errorf("run cooper fakes %s: %w", command[0], err)
+	}
+	if url, err = c.PortEndpoint(ctx, port+"/tcp", "http"); err != nil {
+		return c, "", fmt.Errorf("the address of cooper fakes %s: %w", command[0], err)
+	}
+	return c, url, nil
+}
+
+// adminKey reads the administrator's key, with the address at which the fake is reached from here.
+func (g *GCS) adminKey(ctx context.Context) ([]byte, error) {
+	file, err := g.CopyFileFromContainer(ctx, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("the administrator's key: %w", err)
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("the administrator's key: %w", err)
+	}
+	return bytes.ReplaceAll(raw, []byte(inside), []byte(g.URL)), nil
+}

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
+)
+
+// listed are the query parameters and, after a dot, the fields of the body that each operation takes. What is not listed
+// is refused by name: to ignore it would be to do something else than what was asked for. Behind a name, "~" says that it
+// does something else than at Google, "!" that the operation refuses it in the words of the feature, and "-" that it is the
+// service's to say: it is taken and ignored, as Google does, so that clients can send back what they have read. @NAME is
+// another line. A field stands for all below it unless fields below it are listed.
+const listed = `
+	@rest   alt~ fields prettyPrint~ quotaUser~
+	@cloud  alt~ fields prettyPrint~ quotaUser~
+	@every  @rest userIp~ userProject
+	@match  ifMetagenerationMatch ifMetagenerationNotMatch
+	@gens   @match ifGenerationMatch ifGenerationNotMatch
+	@source ifSourceGenerationMatch ifSourceGenerationNotMatch ifSourceMetagenerationMatch ifSourceMetagenerationNotMatch
+
+	storage.buckets.insert              @every enableObjectRetention predefinedAcl! predefinedDefaultObjectAcl! project projection~ @Bucket .name
+	storage.buckets.list                @every maxResults pageToken prefix project projection~ returnPartialSuccess~
+	storage.buckets.get                 @every @match projection~
+	storage.buckets.patch               @every @match predefinedAcl! predefinedDefaultObjectAcl! projection~ @Bucket
+	storage.buckets.update              @every @match predefinedAcl! predefinedDefaultObjectAcl! projection~ @Bucket
+	storage.buckets.delete              @every @match
+	storage.buckets.lockRetentionPolicy @every ifMetagenerationMatch
+	storage.buckets.getIamPolicy        @every optionsRequestedPolicyVersion
+	storage.buckets.setIamPolicy        @every .kind- .resourceId- @Policy
+	storage.buckets.testIamPermissions  @every permissions
+	storage.buckets.getStorageLayout    @every prefix
+	storage.managedFolders.list         @every pageSize~ pageToken~ prefix~
+
+	storage.objects.insert  @every @gens contentEncoding kmsKeyName name predefinedAcl! projection~ uploadType upload_id @Object .crc32c .md5Hash .name
+	storage.objects.list    @every delimiter endOffset filter! includeFoldersAsPrefixes~ includeTrailingDelimiter matchGlob maxResults pageToken prefix projection~ softDeleted startOffset
+		versions
+	storage.objects.get     @every @gens generation projection~ softDeleted
+	storage.objects.patch   @every @gens generation overrideUnlockedRetention predefinedAcl! projection~ @Object
+	storage.objects.update  @every @gens generation overrideUnlockedRetention predefinedAcl! projection~ @Object
+	storage.objects.delete  @every @gens generation
+	storage.objects.restore @every @gens copySourceAcl! generation projection~
+	storage.objects.move    @every @gens @source projection~
+	storage.objects.copy    @every @gens @source destinationKmsKeyName destinationPredefinedAcl! projection~ sourceGeneration @Object
+	storage.objects.rewrite @every @gens @source destinationKmsKeyName destinationPredefinedAcl! maxBytesRewrittenPerCall projection~ rewriteToken sourceGeneration @Object
+	storage.objects.compose @every destinationPredefinedAcl! ifGenerationMatch ifMetagenerationMatch kmsKeyName .deleteSourceObjects .destination.@Object .kind- .sourceObjects.generation
+		.sourceObjects.name .sourceObjects.objectPreconditions.ifGenerationMatch
+
+	storage.projects.serviceAccount.get @every
+	storage.projects.hmacKeys.create    @every serviceAccountEmail
+	storage.projects.hmacKeys.list      @every maxResults pageToken serviceAccountEmail showDeletedKeys
+	storage.projects.hmacKeys.get       @every
+	storage.projects.hmacKeys.update    @every .etag .state .accessId- .id- .kind- .projectId- .selfLink- .serviceAccountEmail- .timeCreated- .updated-
+	storage.projects.hmacKeys.delete    @every
+
+	cloudresourcemanager.projects.get                @cloud
+	cloudresourcemanager.projects.getIamPolicy       @cloud .options.requestedPolicyVersion
+	cloudresourcemanager.projects.setIamPolicy       @cloud .policy.@Policy
+	cloudresourcemanager.projects.testIamPermissions @cloud .permissions
+
+	iam.projects.serviceAccounts.create             @cloud .accountId .serviceAccount.@Account
+	iam.projects.serviceAccounts.list               @cloud pageSize pageToken
+	iam.projects.serviceAccounts.get                @cloud
+	iam.projects.serviceAccounts.patch              @cloud .serviceAccount.@Account .updateMask
+	iam.projects.serviceAccounts.delete             @cloud
+	iam.projects.serviceAccounts.disable            @cloud
+	iam.projects.serviceAccounts.enable             @cloud
+	iam.projects.serviceAccounts.undelete           @cloud
+	iam.projects.serviceAccounts.getIamPolicy       @cloud options.requestedPolicyVersion
+	iam.projects.serviceAccounts.setIamPolicy       @cloud .policy.@Policy
+	iam.projects.serviceAccounts.testIamPermissions @cloud .permissions
+	iam.projects.serviceAccounts.keys.create        @cloud .keyAlgorithm .privateKeyType
+	iam.projects.serviceAccounts.keys.upload        @cloud .publicKeyData
+	iam.projects.serviceAccounts.keys.list          @cloud keyTypes
+	iam.projects.serviceAccounts.keys.get           @cloud
+	iam.projects.serviceAccounts.keys.delete        @cloud
+	iam.projects.serviceAccounts.keys.disable       @cloud
+	iam.projects.serviceAccounts.keys.enable        @cloud
+	iam.projects.roles.create                       @cloud .roleId .role.@Role
+	iam.projects.roles.list                         @cloud pageSize pageToken view
+	iam.projects.roles.get                          @cloud
+	iam.projects.roles.patch                        @cloud updateMask @Role
+	iam.projects.roles.delete                       @cloud
+	iam.roles.list                                  @cloud pageSize pageToken view
+	iam.roles.get                                   @cloud
+
+	iamcredentials.projects.serviceAccounts.generateAccessToken @cloud .lifetime .scope
+	iamcredentials.projects.serviceAccounts.signBlob            @cloud .bytesToSign! .payload
+	iamcredentials.projects.serviceAccounts.signJwt             @cloud .payload
+
+	sts.token .audience .grantType .requestedTokenType .scope .subjectToken .subjectTokenType
+
+	@Account .description .displayName .disabled- .email- .etag- .name- .oauth2ClientId- .projectId- .uniqueId-
+	@Policy  .bindings .etag .version
+	@Role    .description .includedPermissions .name- .stage .title
+
+	@Bucket .acl! .defaultObjectAcl! .autoclass.enabled~ .autoclass.terminalStorageClass~ .autoclass.terminalStorageClassUpdateTime- .autoclass.toggleTime- .cors~ .customPlacementConfig~
+		.defaultEventBasedHold .encryption.defaultKmsKeyName~ .etag- .generation- .hardDeleteTime- .iamConfiguration .id- .kind- .labels .lifecycle~ .location~ .locationType- .logging~
+		.metageneration- .name-
+		.objectRetention- .owner- .projectNumber- .retentionPolicy .rpo~ .satisfiesPZI- .satisfiesPZS- .selfLink- .softDeletePolicy.effectiveTime- .softDeletePolicy.retentionDurationSeconds
+		.softDeleteTime-
+		.storageClass~ .timeCreated- .updated- .versioning.enabled .website~
+	@Object .acl! .bucket- .cacheControl .componentCount- .contentDisposition .contentEncoding .contentLanguage .contentType .contexts! .crc32c- .customTime .customerEncryption- .etag-
+		.eventBasedHold .generation-
+		.hardDeleteTime- .id- .kind- .kmsKeyName~ .md5Hash- .mediaLink- .metadata .metageneration- .name- .owner- .retention.mode .retention.retainUntilTime .retentionExpirationTime-
+		.selfLink- .size- .softDeleteTime-
+		.storageClass~ .temporaryHold .timeCreated- .timeDeleted- .timeFinalized- .timeStorageClassUpdated- .updated-
+`
+
+// Taken says how an operation takes a parameter or, when its name begins with a dot, a field of the body.
+type Taken int
+
+const (
+	// Served does what it does at Google.
+	Served Taken = iota + 1
+	// Different does something else than at Google.
+	Different
+	// Refused is refused by the operation, in the words of the feature.
+	Refused
+	// OfTheService is ignored, here as at Google.
+	OfTheService
+	// holds is a field below which others are listed.
+	holds
+)
+
+// Parameters returns what each operation that is served takes, by its name; it refuses all else.
+func Parameters() map[string]map[string]Taken {
+	marks := map[byte]Taken{'~': Different, '!': Refused, '-': OfTheService}
+	lines := map[string][]string{}
+	name := ""
+	for line := range strings.Lines(listed) {
+		words := strings.Fields(line)
+		if len(words) > 0 && !strings.HasPrefix(line, "\t\t") {
+			name, words = words[0], words[1:]
+		}
+		lines[name] = append(lines[name], words...)
+	}
+	var add func(into map[string]Taken, prefix string, words []string)
+	add = func(into map[string]Taken, prefix string, words []string) {
+		for _, w := range words {
+			if before, other, ok := strings.Cut(w, "@"); ok {
+				add(into, prefix+strings.TrimSuffix(before, "."), lines["@"+other])
+				continue
+			}
+			taken := Served
+			if mark, ok := marks[w[len(w)-1]]; ok {
+				w, taken = w[:len(w)-1], mark
+			}
+			w = prefix + w
+			into[w] = taken
+			for strings.HasPrefix(w, ".") && strings.LastIndexByte(w, '.') > 0 {
+				w = w[:strings.LastIndexByte(w, '.')]
+				into[w] = holds
+			}
+		}
+	}
+	out := map[string]map[string]Taken{}
+	for name, words := range lines {
+		if strings.HasPrefix(name, "@") || name == "" {
+			continue
+		}
+		out[name] = map[string]Taken{}
+		add(out[name], "", words)
+	}
+	return out
+}
+
+// checkParameters refuses query parameters and headers that the operation does not take, and asks for what it needs to let
+// another project be billed.
+func (c *Call) checkParameters() error {
+	switch c.flavour {
+	case inOAuth:
+		return nil
+	case inXML:
+		if err := c.checkXMLParameters(); err != nil {
+			return err
+		}
+	default:
+		takes := c.api.parameters[c.Operation]
+		for name, values := range c.query {
+			if takes != nil && takes[name] == 0 && values[0] != "false" {
+				return c.unserved("parameter", name)
+			}
+		}
+		if alt := c.query.Get("alt"); alt != "" && alt != "json" && (alt != "media" || c.Operation != "storage.objects.get") {
+			return c.unserved("parameter", "alt="+alt)
+		}
+	}
+	if err := c.checkHeaders(); err != nil {
+		return err
+	}
+	return c.checkUserProject()
+}
+
+// unserved refuses what the operation does not take.
+func (c *Call) unserved(kind, name string) error {
+	return gcserr.Unimplemented.Say("This fake does not serve the %s %s of %s.", kind, name, c.Operation)
+}
+
+// checkXMLParameters is checkParameters for the XML API. Readers of objects use parameters that mean nothing to get past
+// caches.
+func (c *Call) checkXMLParameters() error {
+	if c.Operation == "unknown" || c.Operation == "xml.GetObject" || c.Operation == "xml.HeadObject" {
+		return nil
+	}
+	for name := range c.r.URL.Query() {
+		lower := strings.ToLower(name)
+		if !strings.HasPrefix(lower, "x-goog-") && !strings.HasPrefix(lower, "x-amz-") && !slices.Contains(subresources, name) &&
+			!slices.Contains(xmlParameters[""], name) && !slices.Contains(xmlParameters[c.Operation], name) {
+			return c.unserved("parameter", name)
+		}
+	}
+	return nil
+}
+
+// checkFields refuses fields of a JSON body that the operation does not take.
+func (c *Call) checkFields(raw []byte) error {
+	takes := c.api.parameters[c.Operation]
+	if takes == nil || isEmpty(raw) {
+		return nil
+	}
+	var body map[string]any
+	if err := parseJSON(raw, &body); err != nil {
+		return err
+	}
+	return c.checkBelow(takes, "", body)
+}
+
+// checkBelow refuses fields below one that are not listed, where others are.
+func (c *Call) checkBelow(takes map[string]Taken, path string, v any) error {
+	switch v := v.(type) {
+	case []any:
+		for _, element := range v {
+			if err := c.checkBelow(takes, path, element); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, value := range v {
+			field := path + "." + name
+			switch {
+			case takes[field] == holds:
+				if err := c.checkBelow(takes, field, value); err != nil {
+					return err
+				}
+			case takes[field] == 0 && !asksForNothing(value):
+				return c.unserved("field", field[1:])
+			}
+		}
+	}
+	return nil
+}
+
+// asksForNothing reports whether a field has the value that it has when it is not sent.
+func asksForNothing(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, below := range v {
+			if !asksForNothing(below) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// checkUserProject lets whoever may use a project name it as the one that is billed ("Requester Pays"). Nobody is billed.
+func (c *Call) checkUserProject() error {
+	project := cmp.Or(c.query.Get("userProject"), c.r.Header.Get("X-Goog-User-Project"))
+	if project == "" {
+		return nil
+	}
+	_, err := c.needProject("serviceusage.services.use", project)
+	return err
+}
+
+// servedHeaders are the headers of Google's, and of S3's in the XML API, that are served or mean nothing to the operation.
+// Those that end in "-" are beginnings.
+var servedHeaders = map[flavour][]string{
+	inJSON: strings.Fields(`
+		x-goog-api-client x-goog-request-params x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project
+		x-goog-encryption-algorithm x-goog-encryption-key x-goog-encryption-key-sha256
+		x-goog-copy-source-encryption-algorithm x-goog-copy-source-encryption-key x-goog-copy-source-encryption-key-sha256 x-goog-hash`),
+	inRPC: strings.Fields(`x-goog-api-client x-goog-request-params x-goog-request-reason x-goog-user-project`),
+	inXML: strings.Fields(`
+		x-goog-api-client x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project x-goog-project-id x-goog-date
+		x-goog-content-sha256 x-goog-acl x-goog-hash x-goog-meta- x-goog-metadata-directive x-goog-storage-class x-goog-custom-time x-goog-resumable
+		x-goog-if-generation-match x-goog-if-generation-not-match x-goog-if-metageneration-match x-goog-if-metageneration-not-match
+		x-goog-copy-source x-goog-copy-source-generation x-goog-copy-source-if-
+		x-goog-encryption-algorithm x-goog-encryption-key x-goog-encryption-key-sha256 x-goog-encryption-kms-key-name
+		x-goog-copy-source-encryption-algorithm x-goog-copy-source-encryption-key x-goog-copy-source-encryption-key-sha256
+		x-amz-date x-amz-content-sha256 x-amz-decoded-content-length x-amz-trailer x-amz-user-agent x-amz-security-token x-amz-project-id x-amz-acl
+		x-amz-meta- x-amz-metadata-directive x-amz-storage-class x-amz-copy-source x-amz-copy-source-if- x-amz-sdk-checksum-algorithm
+		x-amz-checksum- x-amz-server-side-encryption-customer-algorithm x-amz-server-side-encryption-customer-key x-amz-server-side-encryption-customer-key-md5`),
+}
+
+// conditional are the headers of HTTP that make a request conditional.
+var conditional = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
+
+// checkHeaders refuses headers of Google's and of S3's that are not served, and conditions that the operation does not have.
+func (c *Call) checkHeaders() error {
+	for name := range c.r.Header {
+		name = strings.ToLower(name)
+		if (strings.HasPrefix(name, "x-goog-") || strings.HasPrefix(name, "x-amz-") || name == "x-http-method-override") &&
+			!slices.ContainsFunc(servedHeaders[c.flavour], func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }) {
+			return c.unserved("header", name)
+		}
+	}
+	for _, name := range conditional {
+		if c.r.Header.Get(name) != "" && !slices.Contains(c.conditions(), name) {
+			return c.unserved("header", name)
+		}
+	}
+	return nil
+}
+
+// conditions are the conditional headers that the operation judges.
+func (c *Call) conditions() []string {
+	switch c.Operation {
+	case "xml.GetObject", "xml.HeadObject":
+		return conditional[:4]
+	case "storage.buckets.get", "storage.objects.get":
+		return conditional[:2]
+	}
+	return nil
+}
+
+// etagConditions judges If-Match and If-None-Match of the JSON API.
+func (c *Call) etagConditions(etag string) error {
+	has := func(header string) bool {
+		return slices.ContainsFunc(strings.Split(header, ","), func(v string) bool {
+			v = strings.TrimSpace(v)
+			return v == "*" || strings.Trim(strings.TrimPrefix(v, "W/"), `"`) == etag
+		})
+	}
+	if v := c.r.Header.Get("If-Match"); v != "" && !has(v) {
+		return gcserr.Precondition
+	}
+	if v := c.r.Header.Get("If-None-Match"); v != "" && has(v) {
+		return gcserr.NotModified
+	}
+	return nil
+}
+
+// xmlParameters are those of the XML API's operations beside what selects and signs them.
+var xmlParameters = map[string][]string{
+	"":                         strings.Fields("x-id userProject GoogleAccessId AWSAccessKeyId Expires Signature"),
+	"xml.DeleteObject":         {"generation"},
+	"xml.GetBucket":            strings.Fields("list-type prefix delimiter marker max-keys encoding-type continuation-token start-after fetch-owner"),
+	"xml.ListMultipartUploads": strings.Fields("prefix delimiter key-marker upload-id-marker max-uploads"),
+	"xml.ListParts":            strings.Fields("part-number-marker max-parts"),
+	"xml.UploadPart":           {"partNumber"},
+}

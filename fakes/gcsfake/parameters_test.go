@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gcsfake_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/fakes/gcsfake"
+	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/rest"
+)
+
+// takes returns the query parameters of a method, and the fields of its body as far as the list tells them apart, each of
+// them with a dot before it.
+func (m discoveryMethod) takes(listed map[string]rest.Taken) []string {
+	var out []string
+	if m.ID != "sts.token" { // a form alone
+		out = slices.Collect(maps.Keys(m.document.Parameters))
+	}
+	for name, p := range m.Parameters {
+		if p.Location == "query" {
+			out = append(out, name)
+		}
+	}
+	var walk func(s schema, path string)
+	walk = func(s schema, path string) {
+		if s.Ref != "" {
+			s = m.document.Schemas[s.Ref]
+		}
+		if s.Items != nil {
+			walk(*s.Items, path)
+		}
+		for name, below := range s.Properties {
+			field := path + "." + name
+			if slices.ContainsFunc(slices.Collect(maps.Keys(listed)), func(other string) bool { return strings.HasPrefix(other, field+".") }) {
+				walk(below, field)
+				continue
+			}
+			out = append(out, field)
+		}
+	}
+	walk(m.Request, "")
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// undescribed are parameters that the fake takes and the documents do not have.
+var undescribed = map[string]string{
+	"upload_id":   "the session of a resumable upload",
+	"userProject": "a parameter of every request (HTTP headers and common query string parameters for JSON)",
+	"bytesToSign": "the field of the former method on the same path",
+}
+
+// TestTheListHasWhatIsDescribed finds what the list of parameters has and the discovery documents do not have any more.
+func TestTheListHasWhatIsDescribed(t *testing.T) {
+	t.Parallel()
+	all := discovered(t)
+	for name, listed := range rest.Parameters() {
+		m, ok := all[name]
+		if !ok {
+			t.Errorf("there is no method %s", name)
+			continue
+		}
+		described := m.takes(listed)
+		for p, taken := range listed {
+			if taken <= rest.OfTheService && !slices.Contains(described, p) && undescribed[strings.TrimPrefix(p, ".")] == "" {
+				t.Errorf("%s has no %s", name, p)
+			}
+		}
+	}
+	served := rest.Parameters()
+	for _, name := range gcsfake.Operations() {
+		if served[name] == nil && !strings.HasPrefix(name, "xml.") && name != "oauth2.token" {
+			t.Errorf("%s is served and is not in the list of parameters", name)
+		}
+	}
+}
+
+// probes are the requests that parameters are tried with, where operations has none that fits: whatever is tried of them, they
+// overwrite what is there.
+func probes() map[string]operation {
+	out := operations()
+	out["storage.buckets.testIamPermissions"] = operation{method: "GET", path: b + "/iam/testPermissions?permissions=storage.objects.get"}
+	out["cloudresourcemanager.projects.testIamPermissions"] = operation{method: "POST", path: "/v1/projects/cooper-fake:testIamPermissions", body: `{}`}
+	out["iam.projects.serviceAccounts.testIamPermissions"] = operation{method: "POST", path: sa + ":testIamPermissions", body: `{}`}
+	out["iam.projects.serviceAccounts.keys.create"] = operation{method: "POST", path: sa + "/keys", body: `{}`}
+	out["iam.roles.list"] = operation{method: "GET", path: "/v1/roles"}
+	out["iam.roles.get"] = operation{method: "GET", path: "/v1/roles/storage.admin"}
+	out["sts.token"] = operation{
+		method: "POST", path: "/v1/token", headers: "Content-Type: application/json",
+		body: `{"grantType":"urn:ietf:params:oauth:grant-type:token-exchange","audience":"a","scope":"s","requestedTokenType":"urn:ietf:params:oauth:token-type:access_token","subjectToken":"t","subjectTokenType":"urn:ietf:params:oauth:token-type:jwt"}`,
+	}
+	const other = b + "/o/dir%2Fa"
+	out["storage.objects.insert"] = operation{method: "POST", path: up + "?uploadType=media&name=o", body: "x"}
+	out["storage.objects.copy"] = operation{method: "POST", path: other + "/copyTo/b/docs/o/o"}
+	out["storage.objects.rewrite"] = operation{method: "POST", path: other + "/rewriteTo/b/docs/o/o"}
+	out["storage.objects.compose"] = operation{method: "POST", path: o + "/compose", body: `{"sourceObjects":[{"name":"dir/a"}]}`}
+	out["storage.objects.move"] = operation{method: "POST", path: other + "/moveTo/o/o"}
+	out["storage.objects.restore"] = operation{method: "POST", path: "/storage/v1/b/bin/o/again/restore?generation={over}"}
+	out["storage.buckets.delete"] = operation{method: "DELETE", path: "/storage/v1/b/empty"}
+	return out
+}
+
+// TestParametersThatAreNotServed sends every parameter and every field of the discovery documents that the list does not
+// have or says is refused. Each is refused so that Google's client gives up, in words that name it.
+func TestParametersThatAreNotServed(t *testing.T) {
+	t.Parallel()
+	all, requests, sent := discovered(t), probes(), 0
+	w := newWorld(t)
+	defer w.close(t)
+	for name, listed := range rest.Parameters() {
+		for _, p := range all[name].takes(listed) {
+			if taken := listed[p]; taken != 0 && taken != rest.Refused {
+				continue
+			}
+			value := "true"
+			if strings.HasPrefix(p, ".") {
+				value = "x"
+			}
+			op := requests[name].with(t, name, p, value)
+			got := w.send(t, w.admin, op)
+			sent++
+			says := got.Body.String()
+			named := strings.Contains(strings.ReplaceAll(says, "_", ""), strings.TrimPrefix(p, ".")) || strings.Contains(strings.ToLower(strings.ReplaceAll(says, "_", "")), strings.ToLower(p[1:])) || strings.Contains(says, p) || strings.Contains(says, "access control lists") || strings.Contains(says, "uniform bucket-level access") ||
+				strings.Contains(says, "contexts") || strings.Contains(says, "Service Account Credentials API only")
+			if got.Code != http.StatusBadRequest || !named {
+				t.Errorf("%s with %s: %d %s", name, p, got.Code, says)
+			}
+		}
+	}
+	t.Logf("%d parameters and fields are refused", sent)
+	if sent < 200 {
+		t.Errorf("%d parameters and fields are refused: are they still found?", sent)
+	}
+}
+
+// with returns the request with a parameter, or with a field of the body.
+func (op operation) with(t *testing.T, name, parameter, value string) operation {
+	t.Helper()
+	field, isField := strings.CutPrefix(parameter, ".")
+	if !isField {
+		path, query, _ := strings.Cut(op.path, "?")
+		q, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Set(parameter, value)
+		op.path = path + "?" + q.Encode()
+		op.path = strings.NewReplacer("%7B", "{", "%7D", "}").Replace(op.path)
+		return op
+	}
+	if name == "storage.objects.insert" {
+		op = emptyObject
+	}
+	body := map[string]any{}
+	if op.body != "" {
+		if err := json.Unmarshal([]byte(op.body), &body); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	var v any
+	if json.Unmarshal([]byte(value), &v) != nil {
+		v = value
+	}
+	at, names := body, strings.Split(field, ".")
+	for _, n := range names[:len(names)-1] {
+		if list, ok := at[n].([]any); ok {
+			at = list[0].(map[string]any)
+			continue
+		}
+		if at[n] == nil {
+			at[n] = map[string]any{}
+		}
+		at = at[n].(map[string]any)
+	}
+	at[names[len(names)-1]] = v
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op.body = string(raw)
+	return op
+}
+
+// acts are values that change the response, by the name of a parameter or of a method and a parameter. {current} stands for
+// the generation that the method overwrites or reads, {source} for the one that it copies, {metageneration} for the bucket's.
+var acts = map[string]string{
+	"fields": "(", "userProject": "nowhere", "project": "other-project", "prefix": "zzz", "pageToken": "!", "maxResults": "x", "pageSize": "x", "view": "x", "updateMask": "x",
+	"ifGenerationMatch": "77", "ifGenerationNotMatch": "{current}", "ifMetagenerationMatch": "77", "ifMetagenerationNotMatch": "1",
+	"ifSourceGenerationMatch": "77", "ifSourceGenerationNotMatch": "{source}", "ifSourceMetagenerationMatch": "77", "ifSourceMetagenerationNotMatch": "1",
+	"generation": "77", "sourceGeneration": "77", "softDeleted": "true", "versions": "true", "delimiter": "/", "includeTrailingDelimiter": "true", "startOffset": "zzz", "endOffset": "a", "matchGlob": "zzz",
+	"enableObjectRetention": "true", "overrideUnlockedRetention": "true", "kmsKeyName": aKey, "destinationKmsKeyName": aKey, "name": "other", "contentEncoding": "gzip",
+	"uploadType": "x", "upload_id": "none", "optionsRequestedPolicyVersion": "2", "options.requestedPolicyVersion": "2", "permissions": "storage.buckets.get",
+	"serviceAccountEmail": "none@cooper-fake.iam.gserviceaccount.com", "showDeletedKeys": "true", "keyTypes": "SYSTEM_MANAGED", "maxBytesRewrittenPerCall": "1", "rewriteToken": "x",
+
+	".defaultEventBasedHold": "true", ".iamConfiguration": `{"publicAccessPrevention":"enforced"}`, ".labels": `{"p":"q"}`, ".retentionPolicy": `{"retentionPeriod":"60"}`,
+	".softDeletePolicy.retentionDurationSeconds": "0", ".versioning.enabled": "true", "storage.buckets.update .versioning.enabled": "false", "storage.objects.update .contentType": "text/css", ".name": "other",
+	".cacheControl": "no-store", ".contentDisposition": "inline", ".contentEncoding": "gzip", ".contentLanguage": "en", ".contentType": "text/html", ".customTime": "2030-01-01T00:00:00Z",
+	".eventBasedHold": "true", ".temporaryHold": "true", ".metadata": `{"p":"q"}`, ".retention.mode": "Locked", ".retention.retainUntilTime": "2099-01-01T00:00:00Z",
+	".deleteSourceObjects": "true", ".sourceObjects.generation": `"77"`, ".sourceObjects.name": "none", ".sourceObjects.objectPreconditions.ifGenerationMatch": `"77"`,
+	".bindings": `[{"role":"roles/storage.objectViewer","members":["allAuthenticatedUsers"]}]`, ".etag": "x", ".version": "2", ".state": "DELETED",
+	".policy.bindings": `[{"role":"roles/none","members":["allUsers"]}]`, ".policy.etag": "x", ".policy.version": "2", ".permissions": `["storage.buckets.get","iam.serviceAccounts.get"]`,
+	".accountId": "other-account", ".serviceAccount.description": "d", ".serviceAccount.displayName": "d", ".updateMask": "email", ".keyAlgorithm": "x", ".privateKeyType": "x", ".publicKeyData": "eA==",
+	"iam.projects.serviceAccounts.patch .serviceAccount.description": "other",
+	".roleId": "other", ".role.description": "d", ".role.includedPermissions": "[]", ".role.stage": "GA", ".role.title": "d", ".description": "d", ".includedPermissions": "[]", ".stage": "GA", ".title": "d",
+	".lifetime": "7200s", ".scope": "[]", ".payload": "",
+}
+
+const aKey = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
+
+// seenElsewhere are parameters whose effect another test sees.
+var seenElsewhere = map[string]string{
+	"storage.buckets.getStorageLayout prefix":                                    "what conditions see",
+	"storage.objects.compose .deleteSourceObjects":                               "TestBehaviour",
+	"storage.objects.insert .crc32c":                                             "TestRefusals",
+	"storage.objects.insert .md5Hash":                                            "TestRefusals",
+	"cloudresourcemanager.projects.getIamPolicy .options.requestedPolicyVersion": "TestConditionsInBothVersions",
+	"iam.projects.serviceAccounts.patch .serviceAccount.displayName":             "the mask of the request has another field",
+}
+
+// TestParametersAct sends each parameter and field that is served with a value that makes a difference: a response that is
+// the same as without it has ignored it.
+func TestParametersAct(t *testing.T) {
+	t.Parallel()
+	requests := probes()
+	for name, listed := range rest.Parameters() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for p, taken := range listed {
+				if taken != rest.Served || seenElsewhere[name+" "+p] != "" || name == "sts.token" { // TestWorkloadIdentity
+					continue
+				}
+				op := requests[name]
+				if strings.HasPrefix(p, ".") && name == "storage.objects.insert" {
+					op = emptyObject
+				}
+				value, ok := acts[name+" "+p]
+				if !ok {
+					value, ok = acts[strings.Replace(p, ".destination.", ".", 1)]
+				}
+				if !ok {
+					t.Errorf("nothing says how %s of %s is seen to act", p, name)
+					continue
+				}
+				op = base(op, name, p)
+				without, with := actsIn(t, op), actsIn(t, op.with(t, name, p, value))
+				if without.Code >= 300 && p != "overrideUnlockedRetention" {
+					t.Errorf("%s without %s: %d %s", name, p, without.Code, without.Body)
+				}
+				if without.Code == with.Code && without.Body.String() == with.Body.String() && without.Header().Get("Location") == with.Header().Get("Location") {
+					t.Errorf("%s ignores %s=%s: %d %s", name, p, value, with.Code, with.Body)
+				}
+			}
+		})
+	}
+}
+
+// emptyObject makes an object without a body: of the ways to insert one, that whose request is a document alone.
+var emptyObject = operation{method: "POST", path: b + "/o", body: `{"name":"o"}`}
+
+// base is the request with what a parameter needs beside it.
+func base(op operation, name, parameter string) operation {
+	switch parameter {
+	case "softDeleted":
+		if name == "storage.objects.list" {
+			op.path = "/storage/v1/b/bin/o"
+		}
+	case "versions":
+		op.path = "/storage/v1/b/versioned/o"
+	case "includeTrailingDelimiter":
+		op.path += "?delimiter=/"
+	case "overrideUnlockedRetention":
+		op.path, op.body = "/storage/v1/b/locked/o/o", `{"retention":{"mode":"Unlocked","retainUntilTime":"2098-01-01T00:00:00Z"}}`
+	}
+	return op
+}
+
+// actsIn sends a request in a world of its own, in which little depends on chance.
+func actsIn(t *testing.T, op operation) *httptest.ResponseRecorder {
+	t.Helper()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	w := worldOf(t, gcsfake.Options{Now: func() time.Time { return now }})
+	defer w.close(t)
+	for _, step := range []operation{
+		{method: "POST", path: up + "?uploadType=media&name=dir/", body: "folder"},
+		{method: "POST", path: "/storage/v1/b?project=cooper-fake", body: `{"name":"versioned","versioning":{"enabled":true}}`},
+		{method: "POST", path: "/upload/storage/v1/b/versioned/o?uploadType=media&name=o", body: "old"},
+		{method: "POST", path: "/upload/storage/v1/b/versioned/o?uploadType=media&name=o", body: "new"},
+		{method: "PATCH", path: "/storage/v1/b/locked/o/o", body: `{"retention":{"mode":"Unlocked","retainUntilTime":"2099-01-01T00:00:00Z"}}`},
+	} {
+		w.must(t, step)
+	}
+	for name, path := range map[string]string{"{current}": o, "{source}": b + "/o/dir%2Fa"} {
+		if strings.Contains(op.path, "/b/bin/") {
+			path = "/storage/v1/b/bin/o/again"
+		}
+		var doc struct{ Generation string }
+		if err := json.Unmarshal(w.send(t, w.admin, operation{method: "GET", path: path}).Body.Bytes(), &doc); err != nil {
+			t.Fatal(err)
+		}
+		w.known[name] = doc.Generation
+	}
+	return w.send(t, w.admin, op)
+}
+
+// says is what the page says of what is different, by the name of the parameter or field.
+var says = map[string]string{
+	"alt":                      "`json`, and `media` of `storage.objects.get`; others are refused",
+	"prettyPrint":              "responses are never indented",
+	"quotaUser":                "there are no quotas of users",
+	"userIp":                   "there are no quotas of users",
+	"projection":               "`full` adds no access control lists",
+	"returnPartialSuccess":     "nothing is ever unreachable",
+	"includeFoldersAsPrefixes": "there are no folders",
+	"pageSize":                 "there are none to list",
+	"pageToken":                "there are none to list",
+	"prefix":                   "there are none to list",
+	".autoclass.enabled":       "kept and returned; no object changes its class",
+
+	".autoclass.terminalStorageClass": "kept and returned; no object changes its class",
+	".cors":                           "kept and returned; browsers get no headers",
+	".customPlacementConfig":          "kept and returned; nothing is placed",
+	".encryption.defaultKmsKeyName":   "kept and shown with new objects; nothing is encrypted",
+	".kmsKeyName":                     "set by the parameter, not by the body",
+	".lifecycle":                      "validated, kept and returned; never executed",
+	".location":                       "kept and returned; nothing is placed",
+	".logging":                        "kept and returned; nothing is logged",
+	".rpo":                            "kept and returned",
+	".storageClass":                   "kept and returned; it costs nothing",
+	".website":                        "kept and returned; no pages are served",
+}
+
+const page = "../../docs/reference/gcsfake.md"
+
+// TestThePageListsEveryParameter compares the page with the discovery documents and the list. COOPER_UPDATE=1 writes it.
+func TestThePageListsEveryParameter(t *testing.T) {
+	t.Parallel()
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const heading = "\n## Every method, parameter and field\n"
+	before, _, ok := strings.Cut(string(was), heading)
+	if !ok {
+		t.Fatalf("%s has no heading %q", page, heading)
+	}
+	want := before + heading + list(t)
+	if os.Getenv("COOPER_UPDATE") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		was = []byte(want)
+	}
+	if diff := gocmp.Diff(want, string(was)); diff != "" {
+		t.Errorf("COOPER_UPDATE=1 go test ./fakes/gcsfake -run %s writes %s (-want +got):\n%s", t.Name(), page, diff)
+	}
+}
+
+// list is the generated part of the page.
+func list(t *testing.T) string {
+	t.Helper()
+	all, served := discovered(t), rest.Parameters()
+	counts := map[rest.Taken]int{}
+	different := map[string]bool{}
+	var rows, unserved []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		listed := served[name]
+		if strings.HasPrefix(name, "iam.") && served["iamcredentials"+strings.TrimPrefix(name, "iam")] != nil {
+			continue // switched off; its path is that of its successor
+		}
+		if listed == nil {
+			unserved = append(unserved, "`"+name+"`")
+			continue
+		}
+		cells := map[rest.Taken][]string{}
+		for _, p := range all[name].takes(listed) {
+			taken := listed[p]
+			if taken == 0 {
+				taken = rest.Refused
+			}
+			if taken == rest.Different {
+				field := strings.Replace(p, ".destination.", ".", 1)
+				if says[field] == "" {
+					t.Errorf("nothing says what is different with %s", field)
+				}
+				different[field] = true
+			}
+			counts[taken]++
+			cells[taken] = append(cells[taken], "`"+p+"`")
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, cell(cells[rest.Served]), cell(cells[rest.Different]), cell(cells[rest.Refused])))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `
+From the discovery documents of google.golang.org/api by
+
+    COOPER_UPDATE=1 go test ./fakes/gcsfake -run TestThePageListsEveryParameter
+
+Names with a dot before them are fields of the body; a field stands for all below it. %d parameters and fields are served, %d are
+different, %d are refused with 400 and a message that names them, and %d, which are the service's to say, are taken and ignored, as
+Google does. A parameter or field that no row has is refused, too, and so are headers of Google's and of S3's that nothing uses, and
+conditional headers on operations that do not judge them. TestParametersAct sees each that is served change a response, and
+TestParametersThatAreNotServed each refusal. What asks for nothing (false, null, "" or empty) is taken.
+
+| method | served | different | refused |
+|---|---|---|---|
+%s
+
+What is different:
+
+| parameter or field | |
+|---|---|
+`, counts[rest.Served], counts[rest.Different], counts[rest.Refused], counts[rest.OfTheService], strings.Join(rows, "\n"))
+	for _, p := range slices.Sorted(maps.Keys(different)) {
+		fmt.Fprintf(&out, "| `%s` | %s |\n", p, says[p])
+	}
+	fmt.Fprintf(&out, "\nRefused as a whole, %d methods: %s.\n", len(unserved), strings.Join(unserved, ", "))
+	return out.String()
+}
+
+func cell(names []string) string { return cmp.Or(strings.Join(names, " "), "–") }

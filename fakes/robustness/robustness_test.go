@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package robustness_test sends the fakes what no client should: requests that make no sense, uploads that end too early,
+// and clients that are too slow. None of it may break a fake, hold it up or stay behind in it. That nothing acknowledged is
+// lost when a process is killed is tested where the processes are: TestNothingAcknowledgedIsLost in the directory of each
+// command.
+package robustness_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/fakes/internal/endpoint"
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// running is a fake that listens.
+type running struct {
+	*fake
+	*caller
+
+	// busy is how many requests are being handled.
+	busy atomic.Int64
+}
+
+// run starts each fake and lets check do its work with it. Afterwards no request, no goroutine and no file is left.
+func run(t *testing.T, patience time.Duration, check func(t *testing.T, f *running)) {
+	t.Helper()
+	for name, open := range clouds() {
+		t.Run(name, func(t *testing.T) {
+			temporary := t.TempDir()
+			t.Setenv("TMPDIR", temporary)
+			before := runtime.NumGoroutine()
+			f := &running{fake: open(t)}
+			var e endpoint.Endpoint
+			if err := e.Start(endpoint.Options{Name: name, Address: "127.0.0.1:0", Handler: f.watched(t), Patience: patience}); err != nil {
+				t.Fatal(err)
+			}
+			transport := &http.Transport{MaxIdleConnsPerHost: workers}
+			f.caller = &caller{
+				t: t, url: e.URL(), sign: f.fake.sign,
+				Client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+			}
+			f.prepare(f.setup)
+			check(t, f)
+			f.wait(t)
+			transport.CloseIdleConnections()
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			eventually(t, func() bool { return runtime.NumGoroutine() <= before }, func() string {
+				stacks := make([]byte, 1<<20)
+				return fmt.Sprintf("%d goroutines are left:\n%s", runtime.NumGoroutine()-before, stacks[:runtime.Stack(stacks, true)])
+			})
+			if left := files(t, temporary); len(left) > 0 {
+				t.Errorf("files are left: %v", left)
+			}
+		})
+	}
+}
+
+// watched counts requests, and fails the test when one panics.
+func (f *running) watched(t *testing.T) http.Handler {
+	t.Helper()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.busy.Add(1)
+		defer f.busy.Add(-1)
+		defer func() {
+			p := recover()
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(p) // the client is gone, and there is no response
+			}
+			if p != nil {
+				t.Errorf("%s %s panics: %v\n%s", r.Method, r.URL, p, debug.Stack())
+			}
+		}()
+		f.ServeHTTP(w, r)
+	})
+}
+
+// wait waits until no request is being handled.
+func (f *running) wait(t *testing.T) {
+	t.Helper()
+	eventually(t, func() bool { return f.busy.Load() == 0 }, func() string { return fmt.Sprintf("%d requests do not end", f.busy.Load()) })
+}
+
+// eventually waits for what must become so.
+func eventually(t *testing.T, so func() bool, otherwise func() string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(30 * time.Second); !so(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal(otherwise())
+		}
+	}
+}
+
+// files are the files below a directory, with their sizes.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			out = append(out, fmt.Sprint(path, " ", info.Size()))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// holds is all that the fake has, and its files.
+func (f *running) holds(t *testing.T) string {
+	t.Helper()
+	raw, err := json.MarshalIndent(f.inventory(), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw) + "\n" + strings.Join(files(t, os.TempDir()), "\n")
+}
+
+// TestAbortedUploads gives up uploads of every kind in the middle: nothing of them is to be seen, and nothing is on the disk.
+func TestAbortedUploads(t *testing.T) { //nolint:paralleltest // it counts goroutines, and its temporary directory is its own
+	run(t, 0, func(t *testing.T, f *running) {
+		t.Helper()
+		before := f.holds(t)
+		for _, upload := range f.uploads {
+			for _, sent := range []int64{0, 1, 100 << 10, 900 << 10} {
+				if resp, body, err := f.send(upload, &stream{size: 1 << 20, most: sent}); err == nil {
+					t.Errorf("%s %s got a response to %d bytes: %d %s", upload.method, upload.path, sent, resp.StatusCode, body)
+				}
+			}
+			// A request may begin after its client is gone.
+			eventually(t, func() bool { return f.busy.Load() == 0 && f.holds(t) == before }, func() string {
+				return fmt.Sprintf("%s %s leaves something behind (-before +after):\n%s", upload.method, upload.path, cmp.Diff(before, f.holds(t)))
+			})
+		}
+	})
+}
+
+// TestControlCharacters sends what would make headers that no client can read.
+func TestControlCharacters(t *testing.T) { //nolint:paralleltest // see TestAbortedUploads
+	run(t, 0, func(t *testing.T, f *running) {
+		t.Helper()
+		for _, r := range f.controls {
+			if _, _, err := f.send(r, nil); err != nil {
+				t.Errorf("%s %s: %v", r.method, r.path, err)
+			}
+		}
+	})
+}
+
+// TestSlowClients has clients that send a byte now and then, and clients that do not read: each is ended, and nobody else
+// waits for them.
+func TestSlowClients(t *testing.T) { //nolint:paralleltest // see TestAbortedUploads
+	fulltest.Only(t, "it takes seconds until a client is too slow")
+	run(t, 2*time.Second, func(t *testing.T, f *running) {
+		t.Helper()
+		const size = 32 << 20
+		if resp, body, err := f.send(f.object, &stream{size: size, most: size}); err != nil || resp.StatusCode >= http.StatusMultipleChoices {
+			t.Fatalf("the large object: %v %v %s", err, resp, body)
+		}
+		before := f.holds(t)
+		get := f.object
+		get.method, get.headers = http.MethodGet, strings.Split(f.object.headers, "\n")[0]
+		var slow sync.WaitGroup
+		for _, upload := range f.uploads {
+			slow.Go(func() { f.trickle(t, upload) })
+		}
+		slow.Go(func() { f.ignore(t, get) })
+		ended := make(chan struct{})
+		go func() { slow.Wait(); close(ended) }()
+		for others := 0; ; others++ {
+			select {
+			case <-ended:
+				if t.Logf("%d requests of others meanwhile", others); others == 0 {
+					t.Error("nobody else was served meanwhile")
+				}
+				f.wait(t)
+				if diff := cmp.Diff(before, f.holds(t)); diff != "" {
+					t.Errorf("slow clients left something behind (-before +after):\n%s", diff)
+				}
+				return
+			default:
+				read := get
+				read.headers += "\nRange: bytes=0-9"
+				if resp, body, err := f.send(read, nil); err != nil || resp.StatusCode >= http.StatusMultipleChoices {
+					t.Fatalf("somebody else: %v %v %s", err, resp, body)
+				}
+			}
+		}
+	})
+}
+
+// dial opens a connection and writes the head of a request on it, which says that size bytes come.
+func (f *running) dial(t *testing.T, r request, size int64) net.Conn {
+	t.Helper()
+	req, err := f.build(r, &stream{}, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", req.URL.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n", req.Method, req.URL.RequestURI(), req.URL.Host, size)
+	_ = req.Header.Write(&head) // a builder never fails
+	if _, err := conn.Write([]byte(head.String() + "\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// trickle sends a byte of an upload now and then until the server ends it.
+func (f *running) trickle(t *testing.T, upload request) {
+	t.Helper()
+	conn := f.dial(t, upload, 1<<20)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for sent := 0; ; sent++ {
+		if _, err := conn.Write([]byte("x")); err != nil {
+			if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+				t.Errorf("%s %s takes a byte now and then for ever", upload.method, upload.path)
+			}
+			return
+		}
+		if sent > 1000 {
+			t.Errorf("%s %s still takes a byte now and then", upload.method, upload.path)
+			return
+		}
+		<-tick.C
+	}
+}
+
+// ignore asks for an object and does not read it until the server gives up.
+func (f *running) ignore(t *testing.T, get request) {
+	t.Helper()
+	conn := f.dial(t, get, 0)
+	first := make([]byte, 1)
+	if _, err := conn.Read(first); err != nil {
+		t.Errorf("%s %s: %v", get.method, get.path, err)
+		return
+	}
+	// Between the requests of others nothing is handled, once the slow ones are ended.
+	eventually(t, func() bool { return f.busy.Load() == 0 }, func() string { return "a client that does not read is served for ever" })
+}

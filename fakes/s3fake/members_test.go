@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package s3fake_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// sent are the headers and query parameters that the input of an operation becomes.
+type sent struct{ headers, parameters []string }
+
+var (
+	bindings  = regexp.MustCompile(`(?s)\nfunc awsRestxml_serializeOpHttpBindings(\w+)Input\(.*?\n}\n`)
+	header    = regexp.MustCompile(`(?:encoder\.(?:SetHeader|AddHeader)\(|locationName := |encoder\.Headers\()"([^"]+)"`)
+	parameter = regexp.MustCompile(`encoder\.(?:SetQuery|AddQuery)\("([^"]+)"\)`)
+)
+
+// members reads from the SDK's serializers what it sends, by operation.
+func members(t *testing.T) map[string]sent {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/s3").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "serializers.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(pattern *regexp.Regexp, code []byte) []string {
+		var out []string
+		for _, m := range pattern.FindAllSubmatch(code, -1) {
+			out = append(out, string(m[1]))
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	out := map[string]sent{}
+	for _, m := range bindings.FindAllSubmatch(raw, -1) {
+		out[string(m[1])] = sent{headers: names(header, m[0]), parameters: names(parameter, m[0])}
+	}
+	if len(out) < 100 {
+		t.Fatalf("%d operations: are they still found?", len(out))
+	}
+	return out
+}
+
+const noGrants = "refused: in S3's words where a bucket has no ACLs, which is the default, as not served where it has"
+
+// different are members that do something else than at AWS. Others either act or are refused.
+var different = map[string]string{
+	"X-Amz-Grant-Full-Control": noGrants, "X-Amz-Grant-Read": noGrants, "X-Amz-Grant-Read-Acp": noGrants, "X-Amz-Grant-Write": noGrants, "X-Amz-Grant-Write-Acp": noGrants,
+	"X-Amz-Request-Payer":                         "nobody pays, and buckets cannot ask for it",
+	"X-Amz-Optional-Object-Attributes":            "`RestoreStatus` alone, which no object has, as none is restored",
+	"X-Amz-Sdk-Checksum-Algorithm":                "the checksum itself is compared",
+	"X-Amz-Website-Redirect-Location":             "kept and returned; no pages are served",
+	"X-Amz-Storage-Class":                         "kept and returned; GLACIER and DEEP_ARCHIVE cannot be read, others cost nothing",
+	"X-Amz-Server-Side-Encryption":                "`aws:kms` asks for permissions on the key; nothing is encrypted; `aws:kms:dsse` is refused",
+	"X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "see X-Amz-Server-Side-Encryption",
+	"X-Amz-Acl":              "`private` alone, others are refused",
+	"X-Amz-Bucket-Namespace": "`global` alone, others are refused",
+}
+
+// refusedMember reports whether the fake refuses an operation because it has this member.
+func (w *world) refusedMember(t *testing.T, op operation, name string, isHeader bool) bool {
+	t.Helper()
+	if isHeader {
+		op.headers += "\n" + name + ": " + cmp.Or(map[string]string{"X-Amz-Bucket-Namespace": "global"}[name], "x")
+	} else {
+		op.path += map[bool]string{true: "&", false: "?"}[strings.Contains(op.path, "?")] + name + "=x"
+	}
+	op.headers = strings.TrimPrefix(op.headers, "\n")
+	if op.method == http.MethodHead { // a refusal without words
+		return w.send(t, w.Root(), op).Code == http.StatusNotImplemented
+	}
+	got := w.send(t, w.Root(), op)
+	if errorCode(got.Body.Bytes()) != "NotImplemented" {
+		return false
+	}
+	if body := got.Body.String(); !strings.Contains(strings.ToLower(body), strings.ToLower(name)) && !strings.Contains(body, "ACL") {
+		t.Errorf("%s %s is refused without a word of %s: %s", op.method, op.path, name, got.Body)
+	}
+	return true
+}
+
+// TestTheMemberListIsComplete writes, with COOPER_UPDATE=1, or compares what the page says of every operation of the SDK's
+// S3, IAM, STS and EKS, and of every header and query parameter of S3's. Whether one is refused is seen by sending it.
+func TestTheMemberListIsComplete(t *testing.T) {
+	t.Parallel()
+	const page, heading = "../../docs/reference/s3fake.md", "\n## Every operation and member\n"
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, ok := strings.Cut(string(was), heading)
+	if !ok {
+		t.Fatalf("%s has no heading %q", page, heading)
+	}
+	want := before + heading + memberList(t)
+	if os.Getenv("COOPER_UPDATE") != "" {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		was = []byte(want)
+	}
+	if diff := gocmp.Diff(want, string(was)); diff != "" {
+		t.Errorf("COOPER_UPDATE=1 go test ./fakes/s3fake -run %s writes %s (-want +got):\n%s", t.Name(), page, diff)
+	}
+}
+
+func memberList(t *testing.T) string {
+	t.Helper()
+	all, requests := members(t), operations()
+	served := newWorld(t).Operations()
+	var rows, unserved []string
+	counts := map[string]int{}
+	used := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !slices.Contains(served, name) {
+			unserved = append(unserved, "`"+name+"`")
+			continue
+		}
+		op, ok := requests[name]
+		if !ok {
+			t.Errorf("no row of the table is %s", name)
+		}
+		w, cells := newWorld(t), map[string][]string{}
+		note := func(member string, isHeader bool) {
+			kind := "served"
+			switch {
+			case w.refusedMember(t, op, member, isHeader):
+				kind = "refused"
+			case different[member] != "":
+				kind, used[member] = "different", true
+			}
+			counts[kind]++
+			cells[kind] = append(cells[kind], "`"+member+"`")
+		}
+		for _, member := range all[name].headers {
+			note(member, true)
+		}
+		for _, member := range all[name].parameters {
+			note(member, false)
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, listed(cells["served"]), listed(cells["different"]), listed(cells["refused"])))
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, `
+From the serializers of the AWS SDK for Go by
+
+    COOPER_UPDATE=1 go test ./fakes/s3fake -run TestTheMemberListIsComplete
+
+which sends every header and every query parameter. %d are served, %d are different and %d are refused with 501 NotImplemented and a
+message that names them. An element of an XML document that is not served, and a parameter or an x-amz- header that nobody knows, are
+refused in the same way. %d operations of S3:
+
+| operation | served | different | refused |
+|---|---|---|---|
+%s
+
+What is different:
+
+| member | |
+|---|---|
+`, counts["served"], counts["different"], counts["refused"], len(rows), strings.Join(rows, "\n"))
+	for _, member := range slices.Sorted(maps.Keys(different)) {
+		if !used[member] {
+			t.Errorf("%s is on no operation", member)
+		}
+		fmt.Fprintf(&out, "| `%s` | %s |\n", member, different[member])
+	}
+	fmt.Fprintf(&out, "\n%d operations of S3 are refused: %s.\n", len(unserved), strings.Join(unserved, ", "))
+	for _, s := range []struct {
+		name   string
+		client reflect.Type
+	}{{"iam", reflect.TypeFor[*iam.Client]()}, {"sts", reflect.TypeFor[*sts.Client]()}, {"eks", reflect.TypeFor[*eks.Client]()}} {
+		writeService(&out, s.name, s.client, served)
+	}
+	return out.String()
+}
+
+// writeService lists the operations of a service that are served and refused.
+func writeService(out *strings.Builder, service string, client reflect.Type, served []string) {
+	var yes, no []string
+	for i := range client.NumMethod() {
+		m := client.Method(i)
+		switch {
+		case m.Type.NumIn() != 4 || m.Type.NumOut() != 2:
+		case slices.Contains(served, service+":"+m.Name):
+			yes = append(yes, "`"+m.Name+"`")
+		default:
+			no = append(no, "`"+m.Name+"`")
+		}
+	}
+	fmt.Fprintf(out, "\n%s: %d operations are served: %s. %d are refused: %s.\n", strings.ToUpper(service), len(yes), strings.Join(yes, ", "), len(no), strings.Join(no, ", "))
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "–"
+	}
+	return strings.Join(names, " ")
+}
+
+// TestElementsThatAreNotServed sends documents with an element that asks for what is not served.
+func TestElementsThatAreNotServed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.Inventory()
+	for element, op := range map[string]operation{
+		"Bucket":          {method: "PUT", path: "/fresh", body: `<CreateBucketConfiguration><Bucket><Type>Directory</Type></Bucket></CreateBucketConfiguration>`},
+		"Aspect":          {method: "PUT", path: "/docs?versioning", body: `<VersioningConfiguration><Status>Enabled</Status><Aspect/></VersioningConfiguration>`},
+		"Retain":          {method: "PUT", path: "/docs?lifecycle", body: `<LifecycleConfiguration><Rule><ID>x</ID><Status>Enabled</Status><Filter><Prefix>p</Prefix></Filter><Expiration><Days>1</Days><Retain>1</Retain></Expiration></Rule></LifecycleConfiguration>`},
+		"Colour":          {method: "PUT", path: "/docs?tagging", body: `<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value><Colour>c</Colour></Tag></TagSet></Tagging>`},
+		"BypassRetention": {method: "POST", path: "/docs?delete", body: `<Delete><Object><Key>k</Key><BypassRetention>true</BypassRetention></Object></Delete>`},
+	} {
+		got := w.send(t, w.Root(), op)
+		if errorCode(got.Body.Bytes()) != "NotImplemented" || !strings.Contains(got.Body.String(), element) {
+			t.Errorf("%s: %d %s", element, got.Code, got.Body)
+		}
+	}
+	if diff := gocmp.Diff(before, w.Inventory()); diff != "" {
+		t.Errorf("a refused document changed something (-before +after):\n%s", diff)
+	}
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release makes the files of a release from the commit that is checked out: docs/howto/release.md says which, and
+// how they are verified and signed. They are made from a clone of that commit alone, where it has the tag of the version.
+// Of the same commit, by the same Go, they are the same, bit for bit; where there is such a release already, it is compared.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// website is where people find the sources.
+const website = "https://github.com/cooper-cosi/cooper"
+
+// options are what the flags came to.
+type options struct {
+	version string
+	// checkout is any directory of it.
+	checkout string
+	// dist gets a directory for the version.
+	dist string
+	// platforms are those of the programs, such as linux/amd64; images are for those of Linux.
+	platforms []string
+	// only are the names of programs, to make less; empty means all.
+	only []string
+}
+
+// platforms are those of a release.
+func platforms() []string { return []string{"linux/amd64", "linux/arm64", "darwin/arm64"} }
+
+func main() {
+	o := options{checkout: ".", platforms: platforms()}
+	flag.StringVar(&o.version, "version", "", "version to release, such as v0.1.0")
+	flag.StringVar(&o.dist, "dist", "dist", "directory that gets a directory for the version")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// A release is what is being made.
+type release struct {
+	options
+
+	source   source
+	programs []program
+	// images are names, of those that there are for the programs.
+	images []string
+	// work is a directory for what is no part of the release, files the one that becomes it.
+	work, files string
+}
+
+// run makes a release in a directory beside its own, which it becomes when it is whole.
+func run(ctx context.Context, o options) error {
+	before, err := look(ctx, o.checkout, o.version)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.dist, 0o755); err != nil { //nolint:gosec // a release is for everybody
+		return err
+	}
+	dist, err := filepath.Abs(o.dist)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(dist, "."+o.version+"-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	r := &release{options: o, work: work, files: filepath.Join(work, "files")}
+	if err := os.Mkdir(r.files, 0o755); err != nil { //nolint:gosec // as above
+		return err
+	}
+	if r.source, err = before.clone(ctx, filepath.Join(work, "source"), o.version); err != nil {
+		return err
+	}
+	if err := r.make(ctx); err != nil {
+		return err
+	}
+	return publish(r.files, filepath.Join(dist, o.version))
+}
+
+func (r *release) make(ctx context.Context) error {
+	for _, part := range []struct {
+		name string
+		make func(context.Context) error
+	}{
+		{"API changes", r.checkAPI},
+		{"changelog", r.writeChangelog},
+		{"CRDs and manifest", r.writeManifests},
+		{"charts", r.packageCharts},
+		{"programs", r.buildPrograms},
+		{"images", r.buildImages},
+		{"bill of materials", r.writeBill},
+		{"provenance", r.writeProvenance},
+		{"checksums", r.writeSums},
+	} {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", r.version, part.name)
+		if err := part.make(ctx); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// publish gives a release its directory. One that is there already stays, since somebody may have signed it.
+func publish(files, directory string) error {
+	if _, err := os.Stat(directory); errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(files, directory); err != nil {
+			return err
+		}
+		fmt.Println(directory)
+		return nil
+	}
+	there, err := readSums(directory)
+	if err != nil {
+		return fmt.Errorf("%s is there already and is no release: %w", directory, err)
+	}
+	made, err := readSums(files)
+	if err != nil {
+		return err
+	}
+	var different []string
+	for name := range maps.Keys(union(there, made)) {
+		if there[name] != made[name] {
+			different = append(different, name)
+		}
+	}
+	if len(different) > 0 {
+		slices.Sort(different)
+		return fmt.Errorf("%s is there already, from another commit or by another Go, and differs in %s: remove it, or choose another version",
+			directory, strings.Join(different, ", "))
+	}
+	fmt.Printf("%s is there already, and is the same, bit for bit\n", directory)
+	return nil
+}
+
+func union(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// output runs a command in a directory, and returns what it prints.
+func output(ctx context.Context, directory string, environment []string, name string, args ...string) (string, error) {
+	var out, problem strings.Builder
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = directory, &out, &problem
+	cmd.Env = append(os.Environ(), environment...)
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, problem.String())
+	}
+	return strings.TrimSpace(out.String()), nil
+}

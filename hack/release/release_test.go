@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cooper-cosi/cooper/internal/fulltest"
+)
+
+// git runs git in a directory as somebody who has configured nothing.
+func git(t *testing.T, directory string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", args...)
+	cmd.Dir = directory
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com", "GIT_COMMITTER_DATE=2026-01-02T03:04:05+02:00")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// checkout is a checkout of a history with the tags v0.1.0 and v0.2.0-rc.1.
+func checkout(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	git(t, dir, "init", "--quiet", "--initial-branch=main")
+	git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "api: begin")
+	git(t, dir, "tag", "v0.1.0")
+	git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "drivers/s3driver: a <b> and \x1b[31m*")
+	git(t, dir, "tag", "-a", "-m", "candidate", "v0.2.0-rc.1")
+	git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "Say hello: to all")
+	return dir
+}
+
+// TestRefusals asks for what cannot be released, and sees that nothing is left of it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		version string
+		prepare func(t *testing.T, dir string)
+		want    string
+	}{
+		"no version":                     {version: "", want: `VERSION="" is no version: write VERSION=v0.1.0`},
+		"a version without v":            {version: "0.3.0", want: "with a v"},
+		"a version of two numbers":       {version: "v0.3", want: "is no version"},
+		"a version with build metadata":  {version: "v0.3.0+dirty", want: "without build metadata"},
+		"a version that leaves dist":     {version: "v0.3.0/../../x", want: "is no version"},
+		"a version that is a flag":       {version: "--upload-pack=x", want: "is no version"},
+		"a version of another module":    {version: "v2.0.0", want: "from v2 on the module path"},
+		"a tag of another commit":        {version: "v0.1.0", want: "v0.1.0 is the tag of commit"},
+		"a version before its last":      {version: "v0.1.1", want: "v0.2.0-rc.1, which is part of"},
+		"a file that is not committed":   {version: "v0.3.0", prepare: write("new"), want: "?? new"},
+		"no commit":                      {version: "v0.3.0", prepare: func(t *testing.T, dir string) { t.Helper(); remove(t, dir) }, want: "a checkout of git"},
+		"what does not become a release": {version: "v0.3.0", want: "API changes: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, dist := checkout(t), filepath.Join(t.TempDir(), "dist")
+			if tc.prepare != nil {
+				tc.prepare(t, dir)
+			}
+			err := run(t.Context(), options{version: tc.version, checkout: dir, dist: dist})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if left, _ := os.ReadDir(dist); len(left) > 0 {
+				t.Errorf("left is %v", left)
+			}
+		})
+	}
+}
+
+func write(name string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func remove(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChangelog has a commit with what would be markup, or worse.
+func TestChangelog(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{
+		"v0.2.0-rc.2": "2 commits since v0.1.0.\n\n## drivers\n\n- drivers/s3driver: a \\<b\\> and \\[31m\\* (",
+		"v0.2.0":      "2 commits since v0.1.0.\n\n## drivers\n\n- drivers/s3driver: a \\<b\\> and \\[31m\\* (",
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			found, err := look(t.Context(), checkout(t), version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &release{options: options{version: version}, source: found, files: t.TempDir()}
+			if err := r.writeChangelog(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(r.files, "CHANGELOG"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(got), "# "+version+"\n\n"+want) {
+				t.Errorf("got\n%s\nwant it to begin with\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestVersionsAndChangesOfTheAPI has pages of what changed.
+func TestVersionsAndChangesOfTheAPI(t *testing.T) {
+	t.Parallel()
+	const breaks, adds = "What has changed since `v0.1.0` for\n\n## Breaks\n\n- x\n", "What has changed since `v0.1.0` for\n\n## New\n\n- x\n"
+	for name, tc := range map[string]struct{ page, before, version, want string }{
+		"the first version":                      {breaks, "", "v0.1.0", ""},
+		"a patch that breaks nothing":            {adds, "v0.1.0", "v0.1.1", ""},
+		"a patch that breaks":                    {breaks, "v0.1.0", "v0.1.1", "does not begin with v0.1."},
+		"a minor version that breaks":            {breaks, "v0.1.0", "v0.2.0", ""},
+		"a minor version that breaks, after v1":  {strings.ReplaceAll(breaks, "v0.1.0", "v1.2.0"), "v1.2.0", "v1.3.0", "does not begin with v1."},
+		"a major version that breaks":            {strings.ReplaceAll(breaks, "v0.1.0", "v1.2.0"), "v1.2.0", "v2.0.0", ""},
+		"a page that begins at another version":  {adds, "v0.1.1", "v0.1.2", "hack/apidiff/run.sh -since v0.1.1"},
+		"a page that begins at a longer version": {strings.ReplaceAll(adds, "v0.1.0", "v0.1.0-rc.1"), "v0.1.0", "v0.1.1", "-since v0.1.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &release{options: options{version: tc.version}, source: source{directory: t.TempDir(), previous: tc.before}}
+			page := filepath.Join(r.source.directory, apiPage)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(page), 0o700), os.WriteFile(page, []byte(tc.page), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.checkAPI(t.Context()); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// version is one that no tag of ours comes after.
+const version = "v1.1000.0"
+
+// thisTree commits the sources as they are, on no branch, and checks them out.
+func thisTree(t *testing.T) string {
+	t.Helper()
+	const root = "../.."
+	dir := t.TempDir()
+	work, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, root, "clone", "--quiet", "--shared", "--no-checkout", ".", dir)
+	git(t, work, "--git-dir", filepath.Join(dir, ".git"), "--work-tree", work, "add", "--all")
+	git(t, dir, "commit", "--quiet", "--allow-empty", "-m", "all: as it is")
+	git(t, dir, "reset", "--quiet", "--hard")
+	return dir
+}
+
+// TestRelease makes a release twice, in two places, and looks into it.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	fulltest.Only(t, "what is refused, changelog, and archives of images are tested apart")
+	o := options{version: version, checkout: thisTree(t), dist: t.TempDir(), platforms: []string{"linux/" + runtime.GOARCH}, only: []string{"cosi-driver-static"}}
+	if fulltest.Soak() {
+		o.platforms, o.only = platforms(), nil
+	}
+	mustRun(t, o)
+	again := o
+	again.checkout, again.dist = filepath.Join(t.TempDir(), "elsewhere"), t.TempDir()
+	git(t, ".", "clone", "--quiet", o.checkout, again.checkout)
+	git(t, again.checkout, "tag", version)
+	again.checkout = filepath.Join(again.checkout, "docs", "howto")
+	mustRun(t, again)
+	made := filepath.Join(o.dist, version)
+	if out, err := exec.CommandContext(t.Context(), "diff", "--recursive", "--brief", made, filepath.Join(again.dist, version)).CombinedOutput(); err != nil {
+		t.Errorf("the same sources give another release: %v\n%s", err, out)
+	}
+	if err := publish(filepath.Join(again.dist, version), made); err != nil {
+		t.Errorf("over the same release: %v", err)
+	}
+	papers(t, made)
+	programs(t, made, o.platforms)
+	text, err := os.ReadFile(filepath.Join(made, "install.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "image: cooper/cosi-controller:"+version+"\n") || strings.Contains(string(text), ":dev") {
+		t.Error("install.yaml installs another version")
+	}
+	if err := os.WriteFile(filepath.Join(made, sumsFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(filepath.Join(again.dist, version), made); err == nil || !strings.Contains(err.Error(), "differs in CHANGELOG, ") {
+		t.Errorf("over another release: %v", err)
+	}
+}
+
+func mustRun(t *testing.T, o options) {
+	t.Helper()
+	if err := run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(o.dist, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left is %v (%v)", left, err)
+	}
+}
+
+// papers verifies as a user does, and sees that all files are in the sums, in the provenance, and programs in the bill.
+func papers(t *testing.T, made string) {
+	t.Helper()
+	verify := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", sumsFile)
+	verify.Dir = made
+	if out, err := verify.CombinedOutput(); err != nil {
+		t.Errorf("sha256sum: %v\n%s", err, out)
+	}
+	sums, err := readSums(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var statement struct {
+		Subject []struct {
+			Name   string            `json:"name"`
+			Digest map[string]string `json:"digest"`
+		} `json:"subject"`
+	}
+	var found bill
+	for name, into := range map[string]any{"provenance": &statement, "spdx": &found} {
+		text, err := os.ReadFile(filepath.Join(made, "cooper-"+version+"."+name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	attested := map[string]string{sumsFile: "", "cooper-" + version + ".provenance.json": ""}
+	for _, s := range statement.Subject {
+		attested[s.Name] = s.Digest["sha256"]
+	}
+	entries, err := os.ReadDir(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if want, ok := attested[name]; !ok || want != "" && want != sums[name] {
+			t.Errorf("the provenance has %q of %s", want, name)
+		}
+		if program := strings.Contains(name, "-"+version+"-") || strings.HasSuffix(name, ".oci.tar"); program &&
+			!slices.ContainsFunc(found.Packages, func(c component) bool { return c.File == name && c.Checksums[0].Value == sums[name] }) {
+			t.Errorf("%s is not in the bill", name)
+		}
+	}
+}
+
+// programs asks each program that this machine runs for its version, looks for its modules in the bill, and for the
+// program in its image.
+func programs(t *testing.T, made string, platforms []string) {
+	t.Helper()
+	bill, err := os.ReadFile(filepath.Join(made, "cooper-"+version+".spdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	native := "linux-" + runtime.GOARCH
+	found, err := filepath.Glob(filepath.Join(made, "*-"+version+"-*"))
+	if err != nil || len(found)%len(platforms) > 0 || len(found) == 0 {
+		t.Fatalf("there are %v (%v) for %v", found, err, platforms)
+	}
+	for _, file := range found {
+		info, err := buildinfo.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range info.Deps {
+			if !strings.Contains(string(bill), fmt.Sprintf(`"name": %q`, m.Path)) {
+				t.Errorf("%s of %s is not in the bill", m.Path, file)
+			}
+		}
+		name, rest, _ := strings.Cut(filepath.Base(file), "-"+version+"-")
+		if rest != native {
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), file, "--version").CombinedOutput()
+		if diff := cmp.Diff(name+" "+version+"\n", string(out)); diff != "" || err != nil {
+			t.Errorf("%s --version: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reasons explains, to people, the words by which COSI tells them what
+// became of their objects: the reasons of conditions and Events, and the codes of
+// drivers. docs/reference/reasons.md and `kubectl cosi explain` are made of it. It
+// must not decide when a reason is used.
+package reasons
+
+import (
+	"strings"
+
+	"github.com/cooper-cosi/cooper/internal/events"
+)
+
+// A Kind says where a user meets a reason.
+type Kind string
+
+// The kinds, in the order of the documentation.
+const (
+	// Condition is the reason of a condition of a BucketClaim, Bucket or BucketAccess.
+	Condition Kind = "condition"
+	// Event is the reason of an Event.
+	Event Kind = "Event"
+	// Code is what a driver's call failed with, in the message of a condition or Event.
+	Code Kind = "code of a driver"
+)
+
+// A Text explains one reason, in whole sentences.
+type Text struct {
+	Kind   Kind
+	Reason string
+	// Happened is what COSI found or did, Why the usual causes, and Do what whoever
+	// reads it does next. What only an administrator can do says so.
+	Happened, Why, Do string
+}
+
+// All returns the texts of every reason, kind by kind.
+func All() []Text {
+	var all []Text
+	for reason, text := range ofController() {
+		all = append(all, text.of(Condition, string(reason)))
+	}
+	for reason, text := range ofSidecar() {
+		all = append(all, text.of(Condition, string(reason)))
+	}
+	for reason, text := range ofEvents() {
+		all = append(all, text.of(Event, string(reason)))
+	}
+	for code, text := range ofCodes() {
+		all = append(all, text.of(Code, code))
+	}
+	return sorted(all)
+}
+
+// Find returns the texts of a reason, whatever the case of its letters: a condition
+// and an Event may share one.
+func Find(reason string) []Text {
+	var found []Text
+	for _, text := range All() {
+		if strings.EqualFold(text.Reason, reason) {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// OfCondition returns the text of a condition's reason, and an empty one for a
+// reason that is not COSI's.
+func OfCondition(reason string) Text {
+	for _, text := range Find(reason) {
+		if text.Kind == Condition {
+			return text
+		}
+	}
+	return Text{}
+}
+
+// explained is a Text without its name.
+type explained struct{ happened, why, do string }
+
+func (e explained) of(kind Kind, reason string) Text {
+	return Text{Kind: kind, Reason: reason, Happened: e.happened, Why: e.why, Do: e.do}
+}
+
+// What is often to be done.
+const (
+	nothing = "Nothing."
+	doctor  = "Run kubectl cosi doctor."
+	remake  = "The spec cannot change: delete the object and create it again as the message says."
+)
+
+// ofEvents are the texts of the reasons of Events.
+func ofEvents() map[events.Reason]explained {
+	return map[events.Reason]explained{
+		events.FailedCreateBucket: {
+			"A bucket could not be created, or one that is imported could not be verified.",
+			"The driver or its backend refused or could not be reached, or claim, class and Bucket do not fit. The note of the Event says which.",
+			"Read the conditions of the BucketClaim: they say whether COSI tries again. " + doctor,
+		},
+		events.FailedDeleteBucket: {
+			"A bucket, or the claim of one, could not be deleted.",
+			"BucketAccesses still use it, the bucket is not empty, or the backend refused.",
+			"Delete the BucketAccesses that the note names, or empty the bucket. What is left is in the condition DeprovisionFailed.",
+		},
+		events.WaitingForBucket: {
+			"Access cannot be granted before the bucket exists.",
+			"The BucketClaim or its Bucket is not provisioned yet.",
+			"Nothing if it passes within a minute. Otherwise read the status of the BucketClaim, as kubectl cosi status shows it.",
+		},
+		events.FailedGrantAccess: {
+			"Access could not be granted.",
+			"The class forbids what was asked for, the name of the Secret is taken, or the driver or its backend refused.",
+			"Read the conditions of the BucketAccess: they say whether COSI tries again.",
+		},
+		events.FailedRevokeAccess: {
+			"Access could not be revoked, or its Secret could not be deleted.",
+			"The backend refused or could not be reached, or another BucketAccess has the same account.",
+			"Nothing if the driver comes back: COSI tries again. Otherwise an administrator must read the condition DeprovisionFailed.",
+		},
+		events.BucketReleased: {
+			"A BucketClaim that was deleted has released its Bucket.",
+			"That is how claims end. The Bucket is deleted or retained as its deletionPolicy says, which the note repeats.",
+			nothing,
+		},
+		events.BucketHeld: {
+			"The BucketClaim of a Bucket is gone without a trace, so the Bucket is not released.",
+			"The cluster was restored from a backup, or somebody took the claim's finalizer off by hand.",
+			"An administrator must confirm the release by the annotation that the message of the condition ReleaseHeld names, or set deletionPolicy: Retain.",
+		},
+		events.FailedAPICall: {
+			"The Kubernetes API refused a request of COSI again and again.",
+			"A role or an admission policy forbids it, a webhook does not respond, or the API server is overloaded.",
+			"An administrator must mend what the note names, and compare the roles in the cluster with those in deploy/rbac.",
+		},
+		events.DriverNameTaken: {
+			"Two deployments serve a driver of the same name, and the sidecar of one of them stays passive.",
+			"A driver was installed twice, or moved to another namespace or name.",
+			"An administrator must give one driver another name or, if the name is to move, remove the annotation cooper.dev/owner from the Lease that the note names.",
+		},
+	}
+}

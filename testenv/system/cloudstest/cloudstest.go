@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cloudstest makes the drivers of the three clouds parts of a system of a test. It must not start the stores.
+package cloudstest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cooper-cosi/cooper/drivers/azuredriver"
+	"github.com/cooper-cosi/cooper/drivers/driverkit"
+	"github.com/cooper-cosi/cooper/drivers/gcsdriver"
+	"github.com/cooper-cosi/cooper/drivers/s3driver"
+	"github.com/cooper-cosi/cooper/fakes/azurefake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	cosi "github.com/cooper-cosi/cooper/proto"
+	"github.com/cooper-cosi/cooper/testenv/containers"
+	"github.com/cooper-cosi/cooper/testenv/system"
+)
+
+// Served is a driver that is served in this process.
+func Served(name string, driver driverkit.Driver) system.Driver {
+	return system.Driver{Name: name, Serve: func(ctx context.Context, endpoint string) error {
+		return driverkit.Serve(ctx, driver, driverkit.Options{Endpoint: endpoint, Logger: slog.New(slog.DiscardHandler)})
+	}}
+}
+
+// S3 is the driver of S3 on a store, with its credential store.
+func S3(tb testing.TB, store containers.S3, credentials credstore.Store) system.Driver {
+	tb.Helper()
+	root := store.Root()
+	driver, err := s3driver.New(s3driver.Options{
+		Config: s3driver.Config{DriverName: containers.S3DriverName, Backends: map[string]s3driver.BackendConfig{"main": {
+			Type: s3driver.TypeAWS, Endpoint: store.URL(), Region: store.Region(),
+			Credentials: s3driver.CredentialsConfig{AccessKeyID: root.AccessKeyID, SecretAccessKey: cosi.NewSecret(root.SecretAccessKey)},
+		}}},
+		Credentials: credentials,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Served(containers.S3DriverName, driver)
+}
+
+// Azure is the driver of Azure Blob Storage on a store.
+func Azure(tb testing.TB, store containers.Azure) system.Driver {
+	tb.Helper()
+	key, _ := store.Keys(azurefake.DefaultAccount)
+	driver, err := azuredriver.New(azuredriver.Options{Config: azuredriver.Config{
+		DriverName: containers.AzureDriverName,
+		Backends: map[string]azuredriver.BackendConfig{azurefake.DefaultAccount: {
+			Endpoint: store.URL(), Credentials: azuredriver.CredentialsConfig{AccountKey: cosi.NewSecret(key)},
+		}},
+	}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Served(containers.AzureDriverName, driver)
+}
+
+// GCS is the driver of Google Cloud Storage on a store.
+func GCS(tb testing.TB, store containers.GCS) system.Driver {
+	tb.Helper()
+	key, err := store.AdminKey("")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file := filepath.Join(tb.TempDir(), "admin.json")
+	if err := os.WriteFile(file, key, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	driver, err := gcsdriver.New(gcsdriver.Options{
+		Config: gcsdriver.Config{DriverName: containers.GCSDriverName, Backends: map[string]gcsdriver.BackendConfig{
+			"main": {Project: store.ProjectID(), Endpoint: store.URL(), CredentialsFile: file},
+		}},
+		Credentials: credstore.NewMemory(),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Served(containers.GCSDriverName, driver)
+}

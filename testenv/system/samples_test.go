@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package system_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/fakes/faketest"
+	"github.com/cooper-cosi/cooper/fakes/s3fake"
+	"github.com/cooper-cosi/cooper/internal/credstore"
+	"github.com/cooper-cosi/cooper/testenv"
+	"github.com/cooper-cosi/cooper/testenv/system"
+	"github.com/cooper-cosi/cooper/testenv/system/cloudstest"
+	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
+)
+
+// samples are the folders of deploy/samples, without that of the classes.
+func samples(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("../../deploy/samples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() != "classes" {
+			folders = append(folders, entry.Name())
+		}
+	}
+	if len(folders) == 0 {
+		t.Fatal("there are no samples")
+	}
+	return folders
+}
+
+// TestSamples applies each sample to an API server, with COSI at work, as the administrator and the user do: what it
+// asks for is granted, and its Pods, which the Pod Security Standard lets in, find the keys that they name.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	env := testenv.Start(t, testenv.Options{Private: true}) // no other test has these classes and this driver's name
+	s := systemtest.StartOn(t, env, system.Options{Drivers: []system.Driver{cloudstest.S3(t, faketest.Start(t, s3fake.New, s3fake.Options{}), credstore.NewMemory())}})
+	strict := client.WithFieldValidation(s.Client(), metav1.FieldValidationStrict)
+	restrict(t, s)
+	applySample(t, s, strict, "classes")
+	for _, folder := range samples(t) {
+		t.Run(folder, func(t *testing.T) {
+			t.Parallel()
+			secrets, pods := map[string]map[string][]byte{}, []corev1.PodSpec{}
+			for _, object := range applySample(t, s, strict, folder) {
+				switch object.GetKind() {
+				case "BucketClaim":
+					s.WaitCondition(&cosiapi.BucketClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: object.GetName()}}, cosiapi.ConditionProvisioned)
+				case "BucketAccess":
+					maps.Copy(secrets, delivered(t, s, object.GetName()))
+				case "Secret":
+					secrets[object.GetName()] = dataOf(t, s, object.GetName())
+				default:
+					pods = append(pods, podsOf(t, object)...)
+				}
+			}
+			if len(pods) == 0 || len(secrets) == 0 {
+				t.Fatalf("the sample has %d Pods and %d Secrets", len(pods), len(secrets))
+			}
+			for _, pod := range pods {
+				one := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, GenerateName: "sample-"}, Spec: *pod.DeepCopy()}
+				if err := strict.Create(t.Context(), one, client.DryRunAll); err != nil {
+					t.Errorf("the Pod is not let in: %v", err)
+				}
+				seePod(t, pod, secrets)
+			}
+		})
+	}
+}
+
+// restrict makes the namespace one in which the Pod Security Standard "restricted" holds, with the service account that
+// a controller of Kubernetes would make.
+func restrict(t *testing.T, s *systemtest.System) {
+	t.Helper()
+	testenv.Change(s.Env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}, func(n *corev1.Namespace) {
+		n.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+	})
+	err := s.Client().Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "default"}})
+	if client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+}
+
+// applySample creates the objects of a folder.
+func applySample(t *testing.T, s *systemtest.System, c client.Client, folder string) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob("../../deploy/samples/" + folder + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("sample %s: %d manifests, %v", folder, len(files), err)
+	}
+	var all []*unstructured.Unstructured
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := system.ParseManifest(text)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, object := range objects {
+			if folder != "classes" {
+				object.SetNamespace(s.Namespace)
+			}
+			if err := c.Create(t.Context(), object); err != nil {
+				t.Fatalf("%s: %s %q: %v", file, object.GetKind(), object.GetName(), err)
+			}
+		}
+		all = append(all, objects...)
+	}
+	return all
+}
+
+// delivered waits for an access and returns the data of its Secrets.
+func delivered(t *testing.T, s *systemtest.System, name string) map[string]map[string][]byte {
+	t.Helper()
+	access := &cosiapi.BucketAccess{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	s.WaitCondition(access, cosiapi.ConditionProvisioned)
+	secrets := map[string]map[string][]byte{}
+	for _, claim := range access.Spec.BucketClaims {
+		secrets[claim.AccessSecretName] = dataOf(t, s, claim.AccessSecretName)
+	}
+	return secrets
+}
+
+func dataOf(t *testing.T, s *systemtest.System, secret string) map[string][]byte {
+	t.Helper()
+	found := &corev1.Secret{}
+	if err := s.Client().Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: s.Namespace, Name: secret}, found); err != nil {
+		t.Fatal(err)
+	}
+	return found.Data
+}
+
+// podsOf are the Pods that an object is or makes.
+func podsOf(t *testing.T, object *unstructured.Unstructured) []corev1.PodSpec {
+	t.Helper()
+	read := func(into any) {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	switch object.GetKind() {
+	case "Pod":
+		var pod corev1.Pod
+		read(&pod)
+		return []corev1.PodSpec{pod.Spec}
+	case "Job":
+		var job batchv1.Job
+		read(&job)
+		return []corev1.PodSpec{job.Spec.Template.Spec}
+	case "CronJob":
+		var job batchv1.CronJob
+		read(&job)
+		return []corev1.PodSpec{job.Spec.JobTemplate.Spec.Template.Spec}
+	default:
+		return nil
+	}
+}
+
+var (
+	// keyName is a key of an access Secret, wherever it is named.
+	keyName = regexp.MustCompile(`\b(?:(?:AWS|COSI)_[A-Z0-9_]+|BUCKET_NAME)\b`)
+	// expanded is a variable that Kubernetes puts in.
+	expanded = regexp.MustCompile(`\$\(([A-Z][A-Z0-9_]*)\)`)
+	// exact is an image with a version that does not move.
+	exact = regexp.MustCompile(`^[a-z0-9.]+/[a-z0-9./-]+:v?[0-9]+\.[0-9]+\.[0-9]+$`)
+)
+
+// seePod looks for each Secret and each key that a Pod names.
+func seePod(t *testing.T, pod corev1.PodSpec, secrets map[string]map[string][]byte) {
+	t.Helper()
+	mounted := map[string][]byte{}
+	for _, volume := range pod.Volumes {
+		if volume.Secret == nil {
+			continue
+		}
+		maps.Copy(mounted, secretOf(t, secrets, volume.Secret.SecretName))
+	}
+	for _, container := range pod.Containers {
+		if !exact.MatchString(container.Image) {
+			t.Errorf("image %q: want a registry, a name and a version of three numbers", container.Image)
+		}
+		variables := map[string]bool{}
+		for _, from := range container.EnvFrom {
+			for key := range secretOf(t, secrets, from.SecretRef.Name) {
+				variables[key] = true
+			}
+		}
+		var text []string
+		for _, variable := range container.Env {
+			if variable.ValueFrom != nil {
+				from := variable.ValueFrom.SecretKeyRef
+				if _, ok := secretOf(t, secrets, from.Name)[from.Key]; !ok {
+					t.Errorf("Secret %q has no key %s", from.Name, from.Key)
+				}
+			}
+			text = append(text, variable.Value)
+			variables[variable.Name] = true
+		}
+		text = append(append(text, container.Command...), container.Args...)
+		for _, match := range expanded.FindAllStringSubmatch(strings.Join(text, "\n"), -1) {
+			if !variables[match[1]] {
+				t.Errorf("$(%s) is no variable of container %q", match[1], container.Name)
+			}
+		}
+		for _, key := range keyName.FindAllString(strings.Join(text, "\n"), -1) {
+			if _, ok := mounted[key]; !ok && !variables[key] {
+				t.Errorf("container %q names %s, which is neither a variable (%q) nor a file", container.Name, key, slices.Sorted(maps.Keys(variables)))
+			}
+		}
+	}
+}
+
+// secretOf is the data of a Secret that COSI delivered, or that is in the sample.
+func secretOf(t *testing.T, secrets map[string]map[string][]byte, name string) map[string][]byte {
+	t.Helper()
+	data, ok := secrets[name]
+	if !ok || len(data) == 0 {
+		t.Errorf("nobody delivers Secret %q", name)
+	}
+	return data
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command apidiff, which hack/apidiff/run.sh runs, writes docs/reference/api-changes.md: what has changed of the packages that others import since the
+// commit that the page names, and which of it breaks them. With -since the page names another one from then on, such as
+// the tag of a release.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/exp/apidiff"
+)
+
+const (
+	module = "github.com/cooper-cosi/cooper/"
+	page   = "docs/reference/api-changes.md"
+)
+
+// libraries are what modules of others import, with what is below.
+func libraries() []string {
+	return []string{"./proto/...", "./drivers/driverkit/...", "./sanity/...", "./fakes/..."}
+}
+
+// errTooShort says that nothing was compared.
+var errTooShort = errors.New("git fetch --unshallow may change that")
+
+func main() {
+	since := flag.String("since", "", "tag or commit that is compared with; empty means the one that the page names")
+	flag.Parse()
+	if err := run(*since); err != nil {
+		fmt.Fprintln(os.Stderr, "apidiff:", err)
+		if errors.Is(err, errTooShort) {
+			os.Exit(77)
+		}
+		os.Exit(1)
+	}
+}
+
+func run(since string) error {
+	if since == "" {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return err
+		}
+		named := regexp.MustCompile("since `([^`]+)`").FindSubmatch(text)
+		if named == nil {
+			return fmt.Errorf("%s names no commit: say one with -since", page)
+		}
+		since = string(named[1])
+	}
+	if exec.Command("git", "cat-file", "-e", since+"^{commit}").Run() != nil {
+		return fmt.Errorf("the history does not go back to %s: %w", since, errTooShort)
+	}
+	checkout, err := os.MkdirTemp("", "apidiff-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(checkout)
+	for _, args := range [][]string{
+		{"clone", "--quiet", "--shared", "--no-checkout", ".", checkout},
+		{"-C", checkout, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", since},
+	} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	before, err := load(checkout)
+	if err != nil {
+		return fmt.Errorf("%s: %w", since, err)
+	}
+	after, err := load(".")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(describe(since, compare(before, after))), 0o644) //nolint:gosec // for everybody
+}
+
+// load reads what the packages of a checkout export, by import path.
+func load(directory string) (map[string]*types.Package, error) {
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Export,Name,DepOnly"}, libraries()...)...)
+	var problem bytes.Buffer
+	cmd.Dir, cmd.Stderr = directory, &problem
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w\n%s", err, &problem)
+	}
+	exports, wanted := map[string]string{}, []string{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var listed struct {
+			ImportPath string `json:"ImportPath"`
+			Export     string `json:"Export"`
+			Name       string `json:"Name"`
+			DepOnly    bool   `json:"DepOnly"`
+		}
+		err := decoder.Decode(&listed)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		exports[listed.ImportPath] = listed.Export
+		imported := listed.Name != "main" && listed.Export != "" && !strings.Contains(listed.ImportPath+"/", "/internal/") // others have only tests
+		if !listed.DepOnly && imported {
+			wanted = append(wanted, listed.ImportPath)
+		}
+	}
+	read := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	packages := map[string]*types.Package{}
+	for _, path := range wanted {
+		if packages[path], err = read.Import(path); err != nil {
+			return nil, fmt.Errorf("package %s: %w", path, err)
+		}
+	}
+	return packages, nil
+}
+
+// compare returns the changes by what they do to who imports the packages: break them, or nothing.
+func compare(before, after map[string]*types.Package) map[bool][]string {
+	changes := map[bool][]string{}
+	for path := range before {
+		if after[path] == nil {
+			changes[true] = append(changes[true], line(path, "removed"))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(after)) {
+		if before[path] == nil {
+			changes[false] = append(changes[false], line(path, "added"))
+			continue
+		}
+		for _, change := range apidiff.Changes(before[path], after[path]).Changes {
+			changes[!change.Compatible] = append(changes[!change.Compatible], line(path, change.Message))
+		}
+	}
+	for _, list := range changes {
+		slices.Sort(list)
+	}
+	return changes
+}
+
+func line(path, change string) string {
+	return fmt.Sprintf("- `%s`: `%s`\n", strings.TrimPrefix(path, module), strings.ReplaceAll(change, module, ""))
+}
+
+// describe is the page.
+func describe(since string, changes map[bool][]string) string {
+	var names []string
+	for _, library := range libraries() {
+		names = append(names, "`"+filepath.Dir(library)+"`")
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "# API changes\n\n<!-- Written by hack/apidiff/run.sh; do not edit. -->\n\n"+
+		"What has changed since `%s` for who imports packages of\n%s.\n[What is promised](../adr/0047-releases.md).\n",
+		since, strings.Join(names, ", "))
+	for _, section := range []struct {
+		title  string
+		breaks bool
+	}{{"Breaks", true}, {"New", false}} {
+		if list := changes[section.breaks]; len(list) > 0 {
+			fmt.Fprintf(&text, "\n## %s\n\n%s", section.title, strings.Join(list, ""))
+		}
+	}
+	return text.String()
+}
