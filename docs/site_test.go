@@ -96,8 +96,8 @@ func checkLinks(t *testing.T, site map[string]string, name, text string) {
 		target := name
 		if link.Path != "" {
 			target = strings.TrimPrefix(path.Join("/", path.Dir(name), link.Path), "/")
-			if strings.HasPrefix(link.Path, "/") {
-				target = strings.TrimPrefix(link.Path, "/")
+			if absolute, ok := strings.CutPrefix(link.Path, "/"); ok {
+				target = absolute
 			}
 			if target == "" || strings.HasSuffix(link.Path, "/") {
 				target = path.Join(target, "index.html")

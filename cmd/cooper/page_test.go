@@ -45,33 +45,33 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	browser, complaints := browse(t, path)
 
 	claim, access, secret := box("BucketClaim/tutorial/sample"), box("BucketAccess/tutorial/sample"), box("Secret/tutorial/sample-credentials")
-	must(t, browser, chromedp.EmulateViewport(1180, 420), chromedp.Navigate(up.page), chromedp.WaitVisible(claim), chromedp.WaitVisible(access))
-	picture(t, browser, "page.png")
+	must(browser, t, chromedp.EmulateViewport(1180, 420), chromedp.Navigate(up.page), chromedp.WaitVisible(claim), chromedp.WaitVisible(access))
+	picture(browser, t, "page.png")
 
 	t.Log("by the keyboard alone, to the timeline of the claim")
-	must(t, browser, chromedp.Focus(claim), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
-	if focused := ask(t, browser, chromedp.Evaluate[string](`document.querySelector('[aria-current]').id`)); focused != "BucketClaim/tutorial/sample" {
+	must(browser, t, chromedp.Focus(claim), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible(`svg[aria-label="Timeline"]`))
+	if focused := ask(browser, t, chromedp.Evaluate[string](`document.querySelector('[aria-current]').id`)); focused != "BucketClaim/tutorial/sample" {
 		t.Errorf("Enter selected %q", focused)
 	}
-	words := ask(t, browser, chromedp.TextContent(`svg[aria-label="Timeline"]`))
+	words := ask(browser, t, chromedp.TextContent(`svg[aria-label="Timeline"]`))
 	for _, want := range []string{"DriverCreateBucket", "reconcile BucketClaim", "reconcile Bucket", "S3.CreateBucket"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("the timeline lacks %s: %s", want, words)
 		}
 	}
-	picture(t, browser, "page-timeline.png")
+	picture(browser, t, "page-timeline.png")
 
 	t.Log("the objects of the bucket")
 	client := minioClient(t, env)
 	if _, err := client.PutObject(t.Context(), env["BUCKET_NAME"], "hello.txt", strings.NewReader("hello"), 5, minio.PutObjectOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	follow(t, browser, secret, `a[href*="objects"]`)
-	follow(t, browser, `a[href*="objects"]`, "section ul li")
-	if keys := ask(t, browser, chromedp.TextContent("section ul li")); keys != "hello.txt" {
+	follow(browser, t, secret, `a[href*="objects"]`)
+	follow(browser, t, `a[href*="objects"]`, "section ul li")
+	if keys := ask(browser, t, chromedp.TextContent("section ul li")); keys != "hello.txt" {
 		t.Errorf("the page lists %q, want hello.txt", keys)
 	}
-	if whole := ask(t, browser, chromedp.OuterHTML("html")); strings.Contains(whole, env["AWS_SECRET_ACCESS_KEY"]) || strings.Contains(whole, env["AWS_ACCESS_KEY_ID"]) {
+	if whole := ask(browser, t, chromedp.OuterHTML("html")); strings.Contains(whole, env["AWS_SECRET_ACCESS_KEY"]) || strings.Contains(whole, env["AWS_ACCESS_KEY_ID"]) {
 		t.Error("the page shows the credential")
 	}
 	if err := client.RemoveObject(t.Context(), env["BUCKET_NAME"], "hello.txt", minio.RemoveObjectOptions{}); err != nil {
@@ -79,19 +79,19 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	}
 
 	t.Log("what goes")
-	follow(t, browser, `a[href="/"]`, access)
+	follow(browser, t, `a[href="/"]`, access)
 	dark := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}}
 	if _, err := chromedp.Call(browser, emulation.SetEmulatedMedia, dark); err != nil {
 		t.Fatal(err)
 	}
-	picture(t, browser, "page-dark.png")
+	picture(browser, t, "page-dark.png")
 	up.kubectl(t, env, "delete", "bucketaccess", "sample", "--timeout=60s")
-	must(t, browser, chromedp.WaitNotPresent(access))
+	must(browser, t, chromedp.WaitNotPresent(access))
 	up.kubectl(t, env, "delete", "bucketclaim", "sample", "--timeout=60s")
-	must(t, browser, chromedp.WaitNotPresent(claim))
+	must(browser, t, chromedp.WaitNotPresent(claim))
 	complaints.none(t)
 
-	response, err := http.Get(strings.Split(up.page, "?")[0]) //nolint:noctx,gosec // the address of the process that this test has started
+	response, err := http.Get(strings.Split(up.page, "?")[0]) //nolint:gosec // the address of the process that this test has started
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,9 +106,9 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 func box(id string) string { return fmt.Sprintf(`a[id=%q]`, id) }
 
 // follow clicks on something and waits until something else is there.
-func follow(t *testing.T, browser context.Context, what, until string) {
+func follow(browser context.Context, t *testing.T, what, until string) {
 	t.Helper()
-	must(t, browser, chromedp.Click(what), chromedp.WaitVisible(until))
+	must(browser, t, chromedp.Click(what), chromedp.WaitVisible(until))
 }
 
 // complaints are what a browser writes to its console.
@@ -161,13 +161,13 @@ func browse(t *testing.T, path string) (context.Context, *complaints) {
 const patience = 2 * time.Minute
 
 // must takes steps in a browser.
-func must(t *testing.T, browser context.Context, steps ...chromedp.Action[chromedp.Void]) {
+func must(browser context.Context, t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	ask(t, browser, chromedp.Steps(steps...))
+	ask(browser, t, chromedp.Steps(steps...))
 }
 
 // ask returns what an action in a browser does.
-func ask[T any](t *testing.T, browser context.Context, action chromedp.Action[T]) T {
+func ask[T any](browser context.Context, t *testing.T, action chromedp.Action[T]) T {
 	t.Helper()
 	limited, cancel := context.WithTimeout(browser, patience)
 	defer cancel()
@@ -179,19 +179,19 @@ func ask[T any](t *testing.T, browser context.Context, action chromedp.Action[T]
 }
 
 // picture takes one of the page and, with COOPER_UPDATE, keeps it for the docs.
-func picture(t *testing.T, browser context.Context, name string) {
+func picture(browser context.Context, t *testing.T, name string) {
 	t.Helper()
-	png := ask(t, browser, chromedp.FullScreenshot(100))
+	png := ask(browser, t, chromedp.FullScreenshot(100))
 	if !bytes.HasPrefix(png, []byte("\x89PNG")) {
 		t.Fatalf("%s is no picture", name)
 	}
 	if os.Getenv("COOPER_UPDATE") == "" {
 		return
 	}
-	if err := os.MkdirAll(images, 0o755); err != nil { //nolint:gosec // a directory of the repository
+	if err := os.MkdirAll(images, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(images, name), png, 0o644); err != nil { //nolint:gosec // a file of the repository
+	if err := os.WriteFile(filepath.Join(images, name), png, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -27,7 +27,7 @@ func TestShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	cooper := filepath.Join(dir, "cooper")
-	if err := os.WriteFile(cooper, text, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(cooper, text, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{built.APIServer, built.Etcd, built.ControllerManager, built.Kubectl} {

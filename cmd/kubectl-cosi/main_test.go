@@ -45,8 +45,7 @@ func TestRun(t *testing.T) {
 
 func TestEverySubcommandSaysWhatItDoes(t *testing.T) {
 	t.Parallel()
-	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	for _, c := range command(streams).Commands() {
+	for _, c := range command(genericiooptions.NewTestIOStreamsDiscard()).Commands() {
 		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
 			t.Errorf("%s: its short text is %q: one sentence without a full stop", c.Name(), c.Short)
 		}

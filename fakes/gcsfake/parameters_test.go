@@ -400,7 +400,7 @@ func list(t *testing.T) string {
 			counts[taken]++
 			cells[taken] = append(cells[taken], "`"+p+"`")
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, cell(cells[rest.Served]), cell(cells[rest.Different]), cell(cells[rest.Refused])))
+		rows = append(rows, fmt.Sprintf("| %#q | %s | %s | %s |", name, cell(cells[rest.Served]), cell(cells[rest.Different]), cell(cells[rest.Refused])))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, `

@@ -279,6 +279,17 @@ func gcs(t *testing.T) *fake {
 
 var uploadID = regexp.MustCompile(`<UploadId>([^<]+)`)
 
+// caller sends requests to a fake.
+type caller struct {
+	*http.Client
+
+	t    *testing.T
+	url  string
+	sign func(*http.Request, string)
+	// upload and session are what the fake has begun.
+	upload, session string
+}
+
 // prepare sends the setup, and remembers what its responses say.
 func (c *caller) prepare(setup []request) {
 	c.t.Helper()
@@ -294,17 +305,6 @@ func (c *caller) prepare(setup []request) {
 			c.session = session
 		}
 	}
-}
-
-// caller sends requests to a fake.
-type caller struct {
-	*http.Client
-
-	t    *testing.T
-	url  string
-	sign func(*http.Request, string)
-	// upload and session are what the fake has begun.
-	upload, session string
 }
 
 // build makes the request, with another body if that is not nil.

@@ -157,7 +157,7 @@ func memberList(t *testing.T) string {
 		for _, member := range all[name].parameters {
 			note(member, false)
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", name, listed(cells["served"]), listed(cells["different"]), listed(cells["refused"])))
+		rows = append(rows, fmt.Sprintf("| %#q | %s | %s | %s |", name, listed(cells["served"]), listed(cells["different"]), listed(cells["refused"])))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, `
@@ -197,8 +197,7 @@ What is different:
 // writeService lists the operations of a service that are served and refused.
 func writeService(out *strings.Builder, service string, client reflect.Type, served []string) {
 	var yes, no []string
-	for i := range client.NumMethod() {
-		m := client.Method(i)
+	for m := range client.Methods() {
 		switch {
 		case m.Type.NumIn() != 4 || m.Type.NumOut() != 2:
 		case slices.Contains(served, service+":"+m.Name):

@@ -65,7 +65,8 @@ func TestResponses(t *testing.T) {
 		"the null version of a copy":         {[]operation{suspended}, put("/empty/k", copied, ""), 200, "!X-Amz-Version-Id", ""},
 		"the null version of an upload in parts": {
 			[]operation{suspended, {method: http.MethodPost, path: "/empty/k?uploads"}, put("/empty/k?partNumber=1&uploadId={upload}", "", "part")},
-			operation{method: http.MethodPost, path: "/empty/k?uploadId={upload}", body: parts}, 200, "!X-Amz-Version-Id", "",
+			operation{method: http.MethodPost, path: "/empty/k?uploadId={upload}", body: parts},
+			200, "!X-Amz-Version-Id", "",
 		},
 		"the null version of a delete marker":     {[]operation{suspended, put("/empty/k", "", "x")}, operation{method: http.MethodDelete, path: "/empty/k"}, 204, "X-Amz-Version-Id: null", ""},
 		"the version of a copy":                   {nil, put("/docs/new", copied, ""), 200, "X-Amz-Version-Id: *", ""},

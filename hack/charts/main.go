@@ -109,14 +109,15 @@ func wrapRules(directory string) error {
 	if err != nil {
 		return fmt.Errorf("read the rules: %w", err)
 	}
-	object := ruleHead
+	var object strings.Builder
+	object.WriteString(ruleHead)
 	for line := range strings.Lines(string(rules)) {
 		if line != "\n" {
 			line = "  " + line
 		}
-		object += line
+		object.WriteString(line)
 	}
-	if err := os.WriteFile(filepath.Join(directory, "prometheusrule.yaml"), []byte(object), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, "prometheusrule.yaml"), []byte(object.String()), 0o600); err != nil {
 		return fmt.Errorf("write the rules: %w", err)
 	}
 	return nil

@@ -74,7 +74,7 @@ func (s *source) order(ctx context.Context, version string) error {
 		return err
 	}
 	wanted, previous := utilversion.MustParseSemantic(version), utilversion.MustParseSemantic("v0.0.0")
-	for _, tag := range strings.Fields(tags) {
+	for _, tag := range strings.FieldsSeq(tags) {
 		parsed, err := utilversion.ParseSemantic(tag)
 		switch {
 		case tag == version || err != nil:

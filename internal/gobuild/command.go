@@ -83,6 +83,19 @@ func Install(ctx context.Context, dir, main, version string, progress *Progress)
 	return b.finish(err)
 }
 
+// build is a Command while it runs.
+type build struct {
+	command   Command
+	goCommand string
+	began     time.Time
+	task      *task
+	stale     map[string]bool // the packages by path, true for those that must be compiled
+	total     int             // how many those are
+	done      int
+	downloads int
+	env       []string // variables of the go command beside those of buildEnv
+}
+
 // finish says what has become of the build.
 func (b *build) finish(err error) error {
 	if err != nil {
@@ -95,19 +108,6 @@ func (b *build) finish(err error) error {
 	}
 	b.task.end("%d packages in %s", b.done, b.elapsed())
 	return nil
-}
-
-// build is a Command while it runs.
-type build struct {
-	command   Command
-	goCommand string
-	began     time.Time
-	task      *task
-	stale     map[string]bool // the packages by path, true for those that must be compiled
-	total     int             // how many those are
-	done      int
-	downloads int
-	env       []string // variables of the go command beside those of buildEnv
 }
 
 func (b *build) run(ctx context.Context) error {

@@ -183,7 +183,7 @@ var (
 	// expanded is a variable that Kubernetes puts in.
 	expanded = regexp.MustCompile(`\$\(([A-Z][A-Z0-9_]*)\)`)
 	// exact is an image with a version that does not move.
-	exact = regexp.MustCompile(`^[a-z0-9.]+/[a-z0-9./-]+:v?[0-9]+\.[0-9]+\.[0-9]+$`)
+	exact = regexp.MustCompile(`^[a-z0-9.]+/[a-z0-9./-]+:v?\d+\.\d+\.\d+$`)
 )
 
 // seePod looks for each Secret and each key that a Pod names.

@@ -26,7 +26,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
 			return
 		}
-		if _, err := fmt.Fprint(w, event); err != nil || controller.Flush() != nil {
+		if _, err := fmt.Fprint(w, event); err != nil || controller.Flush() != nil { //nolint:gosec // html/template has escaped it
 			return // the browser has gone
 		}
 		if !pause(r.Context(), interval) {

@@ -120,6 +120,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if given := r.URL.Query().Get("token"); p.is(given) {
+		//nolint:gosec // not Secure: the page is plain HTTP on loopback
 		http.SetCookie(w, &http.Cookie{Name: cookie, Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		query := r.URL.Query()
 		query.Del("token")

@@ -108,7 +108,7 @@ func addStores(nodes []*tree.Node, objects *tree.Objects) {
 		if bucket := objects.Buckets[n.Name]; n.Kind == tree.KindBucket && bucket != nil {
 			for _, child := range n.Children {
 				if endpoint := endpointOf(bucket); child.Kind == tree.KindDriver && endpoint != "" {
-					child.Children = append(child.Children, &tree.Node{Kind: KindStore, Name: endpoint, State: n.State, Status: string(bucket.Status.BucketID)})
+					child.Children = append(child.Children, &tree.Node{Kind: KindStore, Name: endpoint, State: n.State, Status: bucket.Status.BucketID})
 				}
 			}
 		}

@@ -25,7 +25,8 @@ func node(kind string, object client.Object, list []metav1.Condition) *Node {
 	n := &Node{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Conditions: plain(list), Created: &created, Deleted: object.GetDeletionTimestamp()}
 	var decides *metav1.Condition
 	if n.Deleted != nil {
-		n.State, n.Status, decides = deletion(list)
+		n.Status = "Deleting"
+		n.State, decides = deletion(list)
 		if others := foreignFinalizers(object); len(others) > 0 && !cosiapi.HasProtection(object) {
 			n.Message = "It is being deleted, and others than COSI hold it with their finalizers: " + strings.Join(others, ", ") + "."
 			n.Do = "Ask whoever put them there why they stay."
@@ -82,17 +83,17 @@ func provisioning(list []metav1.Condition) (State, string, *metav1.Condition) {
 }
 
 // deletion judges an object that is to go.
-func deletion(list []metav1.Condition) (State, string, *metav1.Condition) {
+func deletion(list []metav1.Condition) (State, *metav1.Condition) {
 	failed := meta.FindStatusCondition(list, cosiapi.ConditionDeprovisionFailed)
 	switch {
 	case failed == nil:
-		return Waiting, "Deleting", nil
+		return Waiting, nil
 	case failed.Status == metav1.ConditionTrue:
-		return Failed, "Deleting", failed
+		return Failed, failed
 	case failed.Status == metav1.ConditionFalse:
-		return Waiting, "Deleting", nil
+		return Waiting, nil
 	default:
-		return Waiting, "Deleting", failed
+		return Waiting, failed
 	}
 }
 

@@ -168,7 +168,7 @@ func TestWorst(t *testing.T) {
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ text, want string }{
-		"words of any language":  {"größer, 大きい", "größer, 大きい"},
+		"words of any language":  {"größer, ёжик", "größer, ёжик"},
 		"a colour":               {"\x1b[31mred", "�[31mred"},
 		"a line, a bell, a CSI":  {"a\nb\ac\u009bd\t", "a b�c�d "},
 		"letters that turn back": {"a\u202eb\u200bc", "a�b�c"},

@@ -71,7 +71,10 @@ func Make(o Options) error {
 		return fmt.Errorf("no driver was made: %w", err)
 	}
 	_, err = fmt.Fprintf(o.Out, "%s is in %s. It passes its tests:\n\n  cd %[2]s\n  go mod tidy\n  go test .\n\nIts README.md says how to go on.\n", s.Driver, dir)
-	return err
+	if err != nil {
+		return fmt.Errorf("say what was made: %w", err)
+	}
+	return nil
 }
 
 // modulePath is what a path in go.mod may be made of.
@@ -123,7 +126,7 @@ func write(templates fs.FS, s skeleton, dir string) (err error) {
 	}()
 	files, err := template.New("").Option("missingkey=error").ParseFS(templates, "template/*")
 	if err != nil {
-		return err
+		return fmt.Errorf("templates: %w", err)
 	}
 	for _, file := range files.Templates() {
 		if err := fill(filepath.Join(unfinished, strings.TrimSuffix(file.Name(), ".txt")), file, s); err != nil {

@@ -32,11 +32,13 @@ func TestMake(t *testing.T) {
 		goMod   string
 	}{
 		"of a name with dots, with a published Cooper": {
-			Options{Driver: "acme.example.com", Version: "v1.2.3"}, "acme",
+			Options{Driver: "acme.example.com", Version: "v1.2.3"},
+			"acme",
 			"module example.com/cosi-driver-acme\n\ngo 1.26\n\nrequire github.com/cooper-cosi/cooper v1.2.3\n",
 		},
 		"of a name that YAML would take for a number, with a module": {
-			Options{Driver: "1", Module: "example.org/~me/d", Version: "v1.0.0-rc.1"}, "1",
+			Options{Driver: "1", Module: "example.org/~me/d", Version: "v1.0.0-rc.1"},
+			"1",
 			"module example.org/~me/d\n\ngo 1.26\n\nrequire github.com/cooper-cosi/cooper v1.0.0-rc.1\n",
 		},
 	} {

@@ -32,6 +32,6 @@ func (r *running) startPage(ctx context.Context) error {
 		Client: r.system.Client(), Namespace: metav1.NamespaceAll, System: deploy.SystemNamespace, Spans: r.spans, Probers: sanity.Probers(probers),
 	})
 	r.pageURL = served.URL(listener.Addr())
-	go func() { _ = served.Serve(ctx, listener) }() // a page that ends ends nothing else
+	go func() { _ = served.Serve(ctx, listener) }() // without the page, all else goes on
 	return nil
 }

@@ -141,7 +141,8 @@ func TestDeletions(t *testing.T) {
 	}{
 		"it has just begun": {time.Second, nil, nil, tree.Good, "none takes long"},
 		"it waits for an access": {
-			time.Hour, []metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
+			time.Hour,
+			[]metav1.Condition{{Type: cosiapi.ConditionDeprovisionFailed, Status: metav1.ConditionUnknown, Reason: string(conditions.WaitingForBucketAccess), Message: "Waiting."}},
 			nil, tree.Failed, `BucketClaim "ns/a": it is being deleted since 2026-05-04T02:02:01Z. Waiting. Delete the BucketAccesses that the message names.`,
 		},
 		"another's finalizer holds it": {time.Hour, nil, []string{"example.com/backup"}, tree.Failed, "with their finalizers: example.com/backup."},

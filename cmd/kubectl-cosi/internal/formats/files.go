@@ -157,7 +157,7 @@ func rcloneGoogle(w *bytes.Buffer, b bucket, o Options) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(key)
+	text, err := json.Marshal(key) //nolint:gosec // the user has asked for the key
 	if err != nil || strings.Contains(string(text), "%(") {
 		return errors.New("the key of the service account cannot be written into one line: take gcloud")
 	}

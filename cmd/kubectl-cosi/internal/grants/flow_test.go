@@ -3,6 +3,7 @@
 package grants_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path"
@@ -255,7 +256,7 @@ func (w *world) rotates() {
 		t.Errorf("rotate says:\n%s", out)
 	}
 	for _, name := range []string{"mover-photos", "mover-archive"} {
-		if after := w.secret(name).Data["AWS_ACCESS_KEY_ID"]; string(after) == string(before) {
+		if after := w.secret(name).Data["AWS_ACCESS_KEY_ID"]; bytes.Equal(after, before) {
 			t.Errorf("Secret %s has the old key", name)
 		}
 	}
@@ -324,7 +325,7 @@ func (w *world) saysWhatIsWrong() {
 		}}},
 	}
 	w.Create(waiting)
-	testenv.Until(w.Env, waiting, "it says what it waits for", func(a *cosiapi.BucketAccess) error {
+	testenv.Until(w.Env, waiting, "it says what it waits for", func(*cosiapi.BucketAccess) error {
 		if _, _, err := w.cosi("env", "waiting"); !strings.Contains(err.Error(), `"waiting" is not provisioned: Waiting for BucketClaim "nobody"`) {
 			return err
 		}

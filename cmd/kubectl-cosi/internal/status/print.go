@@ -44,7 +44,7 @@ const gap = "  "
 func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
 	if len(nodes) == 0 {
 		_, err := fmt.Fprintln(w, "There are no BucketClaims and BucketAccesses here.")
-		return err //nolint:wrapcheck // standard output's own
+		return err
 	}
 	rows := []row{}
 	for _, n := range nodes {
@@ -71,7 +71,7 @@ func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
 		line(&text, pad(cut(r.guide+tree.Plain(r.name), widths[0]), widths[0]), status, pad(tree.Plain(n.Reason), widths[2]), v.age(n))
 	}
 	_, err := io.WriteString(w, text.String())
-	return err //nolint:wrapcheck // standard output's own
+	return err
 }
 
 // minimumName is the least that is left of names on a narrow terminal.
@@ -176,7 +176,7 @@ func asJSON(w io.Writer, _ view, nodes []*tree.Node) error {
 		return fmt.Errorf("write JSON: %w", err)
 	}
 	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err //nolint:wrapcheck // standard output's own
+	return err
 }
 
 func asYAML(w io.Writer, _ view, nodes []*tree.Node) error {
@@ -185,7 +185,7 @@ func asYAML(w io.Writer, _ view, nodes []*tree.Node) error {
 		return fmt.Errorf("write YAML: %w", err)
 	}
 	_, err = w.Write(text)
-	return err //nolint:wrapcheck // standard output's own
+	return err
 }
 
 // asDot writes a graph for Graphviz. An object that is in several trees is one node.
@@ -197,7 +197,7 @@ func asDot(w io.Writer, _ view, nodes []*tree.Node) error {
 	}
 	d.text.WriteString("}\n")
 	_, err := io.WriteString(w, d.text.String())
-	return err //nolint:wrapcheck // standard output's own
+	return err
 }
 
 type dot struct {

@@ -131,7 +131,7 @@ func (o *options) follow(ctx context.Context, show printer, look func() ([]*tree
 		nodes, now, err := look()
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // Ctrl-C ends it, whatever became of the look
 		case err != nil: // the next look may succeed
 			fmt.Fprintln(o.ErrOut, "error:", tree.Plain(err.Error()))
 		case o.Terminal().Redraws, !reflect.DeepEqual(nodes, last):
@@ -180,7 +180,7 @@ func (o *options) draw(show printer, now time.Time, nodes []*tree.Node, first bo
 		return err
 	}
 	_, err := text.WriteTo(o.Out)
-	return err //nolint:wrapcheck // standard output's own
+	return err
 }
 
 // verdict is the exit code. What was asked for and may not be read is not provisioned,

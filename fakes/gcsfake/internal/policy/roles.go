@@ -75,9 +75,13 @@ var predefined = sets(map[string][]string{
 		"storage.buckets.list", "resourcemanager.projects.get", "iam.serviceAccounts.get", "iam.serviceAccounts.list",
 		"iam.serviceAccountKeys.get", "iam.serviceAccountKeys.list", "iam.roles.get", "iam.roles.list",
 	},
-	"roles/editor": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "resourcemanager.projects.get", "iam.roles.get", "iam.roles.list", "serviceusage.services.use"},
-		hmacKeys, accounts, accountKeys),
-	"roles/owner": slices.Concat([]string{"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "serviceusage.services.use"}, hmacKeys, accounts, accountPolicy, accountKeys, roleAdmin, projectPolicy),
+	"roles/editor": slices.Concat([]string{
+		"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "resourcemanager.projects.get",
+		"iam.roles.get", "iam.roles.list", "serviceusage.services.use",
+	}, hmacKeys, accounts, accountKeys),
+	"roles/owner": slices.Concat([]string{
+		"storage.buckets.create", "storage.buckets.delete", "storage.buckets.list", "serviceusage.services.use",
+	}, hmacKeys, accounts, accountPolicy, accountKeys, roleAdmin, projectPolicy),
 })
 
 func sets(lists map[string][]string) map[string]map[string]bool {

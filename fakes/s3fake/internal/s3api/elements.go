@@ -43,8 +43,7 @@ func elementOf(t reflect.Type, name string) reflect.Type {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		tag, options, _ := strings.Cut(field.Tag.Get("xml"), ",")
 		path, below, _ := strings.Cut(tag, ">")
 		switch {
