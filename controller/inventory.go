@@ -83,7 +83,7 @@ func measured(obj client.Object, of []metav1.Condition, to metrics.Object) metri
 	switch deleted := obj.GetDeletionTimestamp(); {
 	case deleted != nil && cosiapi.HasProtection(obj): // what others hold by finalizers of theirs is not ours to tell
 		to.State, to.Since = metrics.StateDeleting, deleted.Time
-	case failed != nil && failed.Status == metav1.ConditionTrue:
+	case deleted == nil && failed != nil && failed.Status == metav1.ConditionTrue:
 		to.State, to.Since = metrics.StateFailing, failed.LastTransitionTime.Time
 	case conditions.Is(of, cosiapi.ConditionProvisioned, metav1.ConditionTrue):
 		to.State = metrics.StateReady

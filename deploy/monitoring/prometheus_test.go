@@ -26,8 +26,8 @@ import (
 	"github.com/cooper-cosi/cooper/testenv"
 )
 
-// scrapeEvery is short, since tests wait for what Prometheus has seen.
-const scrapeEvery = 250 * time.Millisecond
+// scrapeEvery is short, since tests wait for what Prometheus has seen, and no scrape may take longer.
+const scrapeEvery = 500 * time.Millisecond
 
 // A scraper is a Prometheus that runs.
 type scraper struct {
@@ -44,7 +44,9 @@ func startPrometheus(t *testing.T, env *testenv.Env, targets map[string]string) 
 	dir := t.TempDir()
 	jobs := []any{}
 	for job, address := range targets {
-		jobs = append(jobs, map[string]any{"job_name": job, "static_configs": []any{map[string]any{"targets": []string{address}}}})
+		jobs = append(jobs, map[string]any{"job_name": job, "honor_labels": job == "controller", "static_configs": []any{map[string]any{
+			"targets": []string{address}, "labels": map[string]string{"namespace": "cosi-system"}, // as Prometheus' operator has it
+		}}})
 	}
 	config, err := yaml.Marshal(map[string]any{
 		"global":     map[string]string{"scrape_interval": scrapeEvery.String(), "scrape_timeout": scrapeEvery.String(), "evaluation_interval": scrapeEvery.String()},

@@ -36,7 +36,7 @@ type options struct {
 }
 
 // platforms are those of a release.
-func platforms() []string { return []string{"linux/amd64", "linux/arm64", "darwin/arm64"} }
+func platforms() []string { return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} }
 
 func main() {
 	o := options{checkout: ".", platforms: platforms()}
@@ -130,6 +130,12 @@ func publish(files, directory string) error {
 	there, err := readSums(directory)
 	if err != nil {
 		return fmt.Errorf("%s is there already and is no release: %w", directory, err)
+	}
+	// What its files are counts, not what it says of them; one that is missing has no sum.
+	for name := range there {
+		if there[name], err = sumIn(directory, name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
 	}
 	made, err := readSums(files)
 	if err != nil {

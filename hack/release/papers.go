@@ -23,8 +23,11 @@ import (
 const sumsFile = "SHA256SUMS"
 
 // sum returns the SHA-256 of a file of the release.
-func (r *release) sum(name string) (string, error) {
-	file, err := os.Open(filepath.Join(r.files, name))
+func (r *release) sum(name string) (string, error) { return sumIn(r.files, name) }
+
+// sumIn returns the SHA-256 of a file in a directory.
+func sumIn(directory, name string) (string, error) {
+	file, err := os.Open(filepath.Join(directory, name))
 	if err != nil {
 		return "", err
 	}

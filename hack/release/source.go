@@ -47,6 +47,9 @@ func look(ctx context.Context, checkout, version string) (source, error) {
 		}
 		*into = out
 	}
+	if shallow, err := s.git(ctx, "rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
+		return source{}, errors.Join(err, fmt.Errorf("%s lacks history, which the changelog and the check of the API need: git fetch --unshallow --tags", s.directory))
+	}
 	dirty, err := s.git(ctx, "status", "--porcelain")
 	if err != nil {
 		return source{}, err
@@ -74,7 +77,7 @@ func (s *source) order(ctx context.Context, version string) error {
 		return err
 	}
 	wanted, previous := utilversion.MustParseSemantic(version), utilversion.MustParseSemantic("v0.0.0")
-	for _, tag := range strings.FieldsSeq(tags) {
+	for tag := range strings.FieldsSeq(tags) {
 		parsed, err := utilversion.ParseSemantic(tag)
 		switch {
 		case tag == version || err != nil:

@@ -65,6 +65,7 @@ type Objects struct {
 // already, as of one that has ended, they are from now on those of look.
 func NewObjects(r prometheus.Registerer, look func() Inventory) error {
 	o, err := register(r, &Objects{
+		look: look, // from the first scrape on
 		active: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cosi_controller_active",
 			Help: "1 while this controller works: it is elected.",
@@ -107,11 +108,15 @@ func (o *Objects) Collect(to chan<- prometheus.Metric) {
 	}
 	o.seen(DriverUnknown) // so that there are series without an object, too
 	namespaces, oldest := map[string]map[[2]string]int{}, map[[3]string]time.Time{}
+	drivers := map[string]bool{}
 	now := o.look()
 	o.active.WithLabelValues().Set(flag(now.Active))
 	for object := range now.Objects {
 		name := driver(object.Driver)
-		o.seen(name)
+		if !drivers[name] {
+			drivers[name] = true
+			o.seen(name)
+		}
 		o.count.WithLabelValues(name, object.Kind, object.State).Inc()
 		of := [3]string{name, object.Kind, object.State}
 		if at, ok := oldest[of]; object.State != StateReady && (!ok || object.Since.Before(at)) {
@@ -146,14 +151,14 @@ func (o *Objects) seen(name string) {
 
 // byNamespace reports those that have most objects, and the others together.
 func (o *Objects) byNamespace(namespaces map[string]map[[2]string]int) {
-	total := func(namespace string) (sum int) {
-		for n := range maps.Values(namespaces[namespace]) {
-			sum += n
+	total := map[string]int{}
+	for namespace, counts := range namespaces {
+		for _, n := range counts {
+			total[namespace] += n
 		}
-		return sum
 	}
 	most := slices.SortedFunc(maps.Keys(namespaces), func(a, b string) int {
-		return cmp.Or(cmp.Compare(total(b), total(a)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
 	})
 	for i, namespace := range most {
 		shown := namespace

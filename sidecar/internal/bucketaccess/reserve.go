@@ -46,8 +46,18 @@ func (r *Reconciler) blocked(ctx context.Context, w *work, err error) (step.Verd
 	if p == nil {
 		return step.Verdict{}, err
 	}
+	if owned(err) {
+		r.Expiries.Forget(w.Req)
+	}
 	r.Events.Warn(w.access, events.FailedGrantAccess, "ReserveSecret", p.Message)
 	return step.WaitAtMost(r.Failures.Poll(w.Req, r.SecretPoll), p.Message), r.reportProblem(ctx, w, p)
+}
+
+// owned reports whether only the owner of a Secret can mend an error: that a credential in it expires is nobody else's to know.
+func owned(err error) bool {
+	_, taken := errors.AsType[*TakenError](err)
+	_, sealed := errors.AsType[*SealedError](err)
+	return taken || sealed
 }
 
 // secretProblem returns the problem behind an error of the SecretStore; nil if the

@@ -57,7 +57,7 @@ func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""
 	length := utf8.RuneCountInString
-	for _, word := range strings.FieldsSeq(tree.Plain(text)) {
+	for word := range strings.FieldsSeq(tree.Plain(text)) {
 		for length(word) > width {
 			if line != "" {
 				lines, line = append(lines, line), ""
