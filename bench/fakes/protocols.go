@@ -150,8 +150,8 @@ func newAzure(at place) (protocol, error) {
 	return azure{newPlain(), strings.TrimSuffix(at.URL, "/") + "/" + at.ID + "/" + bucket, signature.Encode()}, nil
 }
 
-func (c azure) send(ctx context.Context, method, address string, body []byte, into io.Writer) error {
-	return c.do(ctx, method, c.url+address+c.signature, body, into, "X-Ms-Version", "2021-12-02", "X-Ms-Blob-Type", "BlockBlob")
+func (c azure) send(ctx context.Context, method, address string, body []byte, into io.Writer, headers ...string) error {
+	return c.do(ctx, method, c.url+address+c.signature, body, into, append(headers, "X-Ms-Version", "2021-12-02")...)
 }
 
 func (c azure) makeBucket(ctx context.Context) error {
@@ -159,7 +159,7 @@ func (c azure) makeBucket(ctx context.Context) error {
 }
 
 func (c azure) put(ctx context.Context, key string, body []byte) error {
-	return c.send(ctx, http.MethodPut, "/"+key+"?", body, nil)
+	return c.send(ctx, http.MethodPut, "/"+key+"?", body, nil, "X-Ms-Blob-Type", "BlockBlob")
 }
 
 func (c azure) get(ctx context.Context, key string) error {

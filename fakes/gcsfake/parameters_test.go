@@ -58,6 +58,7 @@ func (m discoveryMethod) takes(listed map[string]rest.Taken) []string {
 
 // undescribed are parameters that the fake takes and the documents do not have.
 var undescribed = map[string]string{
+	"$alt":        "the form in which Google's generated clients ask for JSON",
 	"upload_id":   "the session of a resumable upload",
 	"userProject": "a parameter of every request (HTTP headers and common query string parameters for JSON)",
 	"bytesToSign": "the field of the former method on the same path",

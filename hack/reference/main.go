@@ -94,6 +94,7 @@ func programs() [][]string {
 		{"kubectl-cosi", "drivers"},
 		{"kubectl-cosi", "doctor"},
 		{"kubectl-cosi", "explain"},
+		{"kubectl-cosi", "ui"},
 	}
 }
 

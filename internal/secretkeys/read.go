@@ -55,6 +55,20 @@ func Read(data map[string][]byte) (cosiapi.Protocol, *cosi.ObjectProtocolAndBuck
 	return protocol, info, credential
 }
 
+// Type is what the contract calls a protocol; UNKNOWN stands for one that it lacks.
+func Type(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
+	switch protocol {
+	case cosiapi.ProtocolS3:
+		return cosi.ObjectProtocol_S3
+	case cosiapi.ProtocolAzure:
+		return cosi.ObjectProtocol_AZURE
+	case cosiapi.ProtocolGCS:
+		return cosi.ObjectProtocol_GCS
+	default:
+		return cosi.ObjectProtocol_UNKNOWN
+	}
+}
+
 func styleOf(text string) *cosi.S3AddressingStyle {
 	switch text {
 	case addressingPath:

@@ -102,6 +102,9 @@ func (o Options) readEvents(ctx context.Context) ([]Event, error) {
 		if e.Series != nil {
 			shown.Time, shown.Times = e.Series.LastObservedTime.Time, e.Series.Count
 		}
+		if shown.Time.IsZero() { // of a controller that writes the older kind
+			shown.Time, shown.Times = e.DeprecatedLastTimestamp.Time, max(1, e.DeprecatedCount)
+		}
 		found = append(found, shown)
 	}
 	slices.SortStableFunc(found, func(x, y Event) int { return y.Time.Compare(x.Time) })

@@ -21,6 +21,8 @@ type Map struct {
 	Width, Height int
 	Boxes         []Box
 	Lines         []Line
+	// Hidden is how many hang on those that are shown, and are not.
+	Hidden int
 }
 
 // A Box is a node of a tree.
@@ -54,7 +56,11 @@ func (m *Map) place(n *tree.Node, depth int, selected Selection) int {
 	m.Boxes = append(m.Boxes, Box{X: x, Y: y, Width: boxWidth, Height: boxHeight, Node: n, Selection: selection, Selected: selection == selected})
 	m.Width = max(m.Width, x+boxWidth)
 	middle := y + boxHeight/2
-	for _, child := range n.Children {
+	for i, child := range n.Children {
+		if chosen, _ := find([]*tree.Node{child}, selected); i >= mostTrees && chosen == nil {
+			m.Hidden++
+			continue
+		}
 		to := m.place(child, depth+1, selected)
 		right := x + boxWidth
 		m.Lines = append(m.Lines, Line{Path: fmt.Sprintf("M%d %dh%dV%dh%d", right, middle, gapAcross/2, to, gapAcross/2)})

@@ -19,9 +19,10 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	controller := http.NewResponseController(w)
 	var last string
 	for {
+		began := time.Now()
 		event := ": nothing new\n\n"
 		if text := p.content(r.Context(), selection); text != last {
-			last, event = text, "data: "+strings.ReplaceAll(text, "\n", "\ndata: ")+"\n\n"
+			last, event = text, message(text)
 		}
 		if r.Context().Err() != nil {
 			return
@@ -29,10 +30,15 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 		if _, err := fmt.Fprint(w, event); err != nil || controller.Flush() != nil { //nolint:gosec // html/template has escaped it
 			return // the browser has gone
 		}
-		if !pause(r.Context(), interval) {
+		if !pause(r.Context(), max(interval, leisure*time.Since(began))) {
 			return
 		}
 	}
+}
+
+// message is a text as an event. A return ends a line of one, too, and names may hold some.
+func message(text string) string {
+	return "data: " + strings.NewReplacer("\r", " ", "\n", "\ndata: ").Replace(text) + "\n\n"
 }
 
 // content is what changes of the page, with the time left out that changes by itself.

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/tree"
 	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
@@ -35,19 +34,12 @@ func grantOf(objects *tree.Objects, n *tree.Node) *grant {
 			}
 			for _, bucket := range access.Status.AccessedBuckets {
 				if bucket.BucketClaimName == c.BucketClaimName {
-					return &grant{bucketID: bucket.BucketID, protocol: protocols()[access.Spec.Protocol]}
+					return &grant{bucketID: bucket.BucketID, protocol: secretkeys.Type(access.Spec.Protocol)}
 				}
 			}
 		}
 	}
 	return nil
-}
-
-// protocols are those of the contract, by what the API calls them.
-func protocols() map[cosiapi.Protocol]cosi.ObjectProtocol_Type {
-	return map[cosiapi.Protocol]cosi.ObjectProtocol_Type{
-		cosiapi.ProtocolS3: cosi.ObjectProtocol_S3, cosiapi.ProtocolAzure: cosi.ObjectProtocol_AZURE, cosiapi.ProtocolGCS: cosi.ObjectProtocol_GCS,
-	}
 }
 
 // listTimeout bounds the wait for a store.

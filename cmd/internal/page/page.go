@@ -57,8 +57,12 @@ type Page struct {
 //go:embed page.html style.css page.js
 var files embed.FS
 
-// cookie holds the token, so that no address that somebody copies has it.
-const cookie = "cooper-page"
+// cookieOf names the cookie that holds the token, so that no address that somebody copies has it. Cookies know no
+// ports: each page on this machine has one of its own.
+func cookieOf(host string) string {
+	_, port, _ := net.SplitHostPort(host) // without one it is 80
+	return "cooper-page-" + port
+}
 
 // New returns a page with a token of its own.
 func New(o Options) *Page {
@@ -121,14 +125,13 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if given := r.URL.Query().Get("token"); p.is(given) {
 		//nolint:gosec // not Secure: the page is plain HTTP on loopback
-		http.SetCookie(w, &http.Cookie{Name: cookie, Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: cookieOf(r.Host), Value: given, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		query := r.URL.Query()
 		query.Del("token")
 		http.Redirect(w, r, (&url.URL{Path: "/", RawQuery: query.Encode()}).String(), http.StatusSeeOther)
 		return
 	}
-	// Cookies know no ports: that of another page on this machine may come first.
-	known := slices.ContainsFunc(r.CookiesNamed(cookie), func(c *http.Cookie) bool { return p.is(c.Value) })
+	known := slices.ContainsFunc(r.CookiesNamed(cookieOf(r.Host)), func(c *http.Cookie) bool { return p.is(c.Value) })
 	if !known {
 		http.Error(w, "Open the address that was printed when this page was started: it has the token.", http.StatusUnauthorized)
 		return

@@ -6,7 +6,9 @@ const status = document.getElementById("live");
 const source = new EventSource("/live" + location.search);
 source.addEventListener("message", (event) => {
   const focused = document.activeElement && document.activeElement.id;
+  const scrolled = [...content.querySelectorAll(".picture")].map((picture) => picture.scrollLeft);
   content.innerHTML = event.data;
+  content.querySelectorAll(".picture").forEach((picture, i) => { picture.scrollLeft = scrolled[i] || 0; });
   const again = focused && document.getElementById(focused);
   if (again) again.focus();
 });

@@ -90,9 +90,9 @@ func TestWhoIsServed(t *testing.T) {
 			}
 			request := httptest.NewRequestWithContext(t.Context(), method, "/"+strings.ReplaceAll(row.query, "TOKEN", p.token), http.NoBody)
 			request.Host = host
-			request.AddCookie(&http.Cookie{Name: cookie, Value: "of-another-page-on-this-machine"})
+			request.AddCookie(&http.Cookie{Name: cookieOf(host), Value: "of-another-page-on-this-machine"})
 			if row.cookie != "" {
-				request.AddCookie(&http.Cookie{Name: cookie, Value: strings.ReplaceAll(row.cookie, "TOKEN", p.token)})
+				request.AddCookie(&http.Cookie{Name: cookieOf(host), Value: strings.ReplaceAll(row.cookie, "TOKEN", p.token)})
 			}
 			response := httptest.NewRecorder()
 			p.ServeHTTP(response, request)
@@ -114,7 +114,7 @@ func get(t *testing.T, p *Page, query string) string {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/"+query, http.NoBody)
 	request.Host = "127.0.0.1"
-	request.AddCookie(&http.Cookie{Name: cookie, Value: p.token})
+	request.AddCookie(&http.Cookie{Name: cookieOf(request.Host), Value: p.token})
 	response := httptest.NewRecorder()
 	p.ServeHTTP(response, request)
 	if response.Code != http.StatusOK {
@@ -299,5 +299,19 @@ func TestEventsOfAnObject(t *testing.T) {
 	}
 	if got := len(eventsOf(events, &tree.Node{Kind: "Bucket", Name: "b"})); got != 0 {
 		t.Errorf("%d of another object are shown", got)
+	}
+}
+
+func TestNobodyWritesAnEventOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	found := someState()
+	for _, access := range found.objects.Accesses { // names of claims that do not exist may hold anything
+		access.Spec.BucketClaims[0].BucketClaimName = "a\revent: x\r\r"
+	}
+	text := message(withState(t, found).content(t.Context(), Selection{}))
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n") {
+		if !strings.HasPrefix(line, "data: ") || strings.Contains(line, "\r") {
+			t.Errorf("the event has the line %q", line)
+		}
 	}
 }

@@ -128,6 +128,7 @@ func draw(bars []bar, exact bool) *Timeline {
 	}
 	axis := newAxis(bars)
 	first := bars[0].begin
+	right := barsWidth // or more, where there are many pauses
 	for i, b := range bars {
 		from := axis.x(b.begin)
 		row := Row{
@@ -137,12 +138,13 @@ func draw(bars []bar, exact bool) *Timeline {
 		if b.kind != "fact" {
 			row.Took = short(b.end.Sub(b.begin))
 		}
+		right = max(right, from+row.Width)
 		t.Rows = append(t.Rows, row)
 	}
 	for _, p := range axis.pauses {
 		t.Pauses = append(t.Pauses, Pause{X: wordsWidth + axis.x(p.begin) + pauseWidth/2, Took: short(p.end.Sub(p.begin))})
 	}
-	t.Width, t.Height = wordsWidth+barsWidth+behindBars, len(bars)*rowHeight
+	t.Width, t.Height = wordsWidth+right+behindBars, len(bars)*rowHeight
 	return t
 }
 

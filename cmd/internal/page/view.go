@@ -29,7 +29,7 @@ type View struct {
 	// Good, Waiting and Failed count claims and accesses.
 	Good, Waiting, Failed int
 	Map                   Map
-	// More is how many trees are not on the map.
+	// More is how many trees, and what else hangs on those that are there, are not on the map.
 	More   int
 	Events []Event
 	// Selected is nil if nothing is selected.
@@ -60,13 +60,15 @@ func (p *Page) view(ctx context.Context, selection Selection) View {
 	}
 	roots := tree.Build(found.objects)
 	addStores(roots, found.objects)
-	v.count(found.objects)
+	v.count(roots)
 	selected, around := find(roots, selection.without())
 	if len(roots) > mostTrees {
+		slices.SortStableFunc(roots, func(x, y *tree.Node) int { return cmp.Compare(urgency(x), urgency(y)) })
 		v.More = len(roots) - mostTrees
 		roots = shownOf(roots, around)
 	}
 	v.Map = layout(roots, selection.without())
+	v.More += v.Map.Hidden
 	v.Events = eventsOf(found.events, selected)
 	if selected != nil {
 		v.Selected = p.selected(ctx, found.objects, selected, around, selection.Objects)
@@ -83,8 +85,16 @@ func shownOf(roots []*tree.Node, around *tree.Node) []*tree.Node {
 	return shown
 }
 
-func (v *View) count(objects *tree.Objects) {
-	add := func(n *tree.Node) {
+// urgency orders trees: what is wrong comes first.
+func urgency(n *tree.Node) int {
+	return slices.Index([]tree.State{tree.Failed, tree.Waiting, tree.Good}, tree.Worst([]*tree.Node{n}))
+}
+
+func (v *View) count(roots []*tree.Node) {
+	tree.Walk(roots, func(n *tree.Node) {
+		if n.Kind != tree.KindClaim && n.Kind != tree.KindAccess || n.Created == nil { // it does not exist
+			return
+		}
 		switch n.State {
 		case tree.Good:
 			v.Good++
@@ -93,13 +103,7 @@ func (v *View) count(objects *tree.Objects) {
 		default:
 			v.Waiting++
 		}
-	}
-	for key := range objects.Claims {
-		add(tree.Build(objects, tree.Root{Kind: tree.KindClaim, Namespace: key.Namespace, Name: key.Name})[0])
-	}
-	for key := range objects.Accesses {
-		add(tree.Build(objects, tree.Root{Kind: tree.KindAccess, Namespace: key.Namespace, Name: key.Name})[0])
-	}
+	})
 }
 
 // addStores hangs on each driver below a Bucket the endpoint that its status names.

@@ -30,7 +30,13 @@ const (
 // for each access that uses none of them. A root that does not exist is a node that
 // says so.
 func Build(o *Objects, roots ...Root) []*Node {
-	b := builder{o}
+	b := builder{Objects: o, using: map[client.ObjectKey][]*cosiapi.BucketAccess{}}
+	for key, access := range o.Accesses {
+		for _, c := range access.Spec.BucketClaims {
+			claim := client.ObjectKey{Namespace: key.Namespace, Name: c.BucketClaimName}
+			b.using[claim] = append(b.using[claim], access)
+		}
+	}
 	if len(roots) == 0 {
 		roots = b.roots()
 	}
@@ -49,7 +55,12 @@ func Build(o *Objects, roots ...Root) []*Node {
 	return nodes
 }
 
-type builder struct{ *Objects }
+type builder struct {
+	*Objects
+
+	// using are the accesses of each claim.
+	using map[client.ObjectKey][]*cosiapi.BucketAccess
+}
 
 // roots are all claims, and the accesses of which no claim exists.
 func (b builder) roots() []Root {
@@ -117,13 +128,7 @@ func (b builder) classDriver(claim *cosiapi.BucketClaim) string {
 }
 
 func (b builder) accessesOf(claim client.ObjectKey) []*cosiapi.BucketAccess {
-	var using []*cosiapi.BucketAccess
-	for key, access := range b.Accesses {
-		uses := func(c cosiapi.BucketClaimAccess) bool { return c.BucketClaimName == claim.Name }
-		if key.Namespace == claim.Namespace && slices.ContainsFunc(access.Spec.BucketClaims, uses) {
-			using = append(using, access)
-		}
-	}
+	using := b.using[claim]
 	slices.SortFunc(using, func(x, y *cosiapi.BucketAccess) int { return cmp.Compare(x.Name, y.Name) })
 	return using
 }

@@ -17,7 +17,7 @@ type Driver struct {
 
 // Drivers returns all drivers, in the order of their names.
 func Drivers(o *Objects) []Driver {
-	b := builder{o}
+	b := builder{Objects: o}
 	var all []Driver
 	for _, name := range o.Drivers() {
 		d := Driver{Node: b.driver(name, o.sidecarSeen(name)), Hold: Holder(o.Leases[name], o.Now)}

@@ -100,10 +100,15 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
 	}
-	w.before()
-	n, err := w.ResponseWriter.Write(p)
-	w.bytes += n
-	return n, err
+	const piece = 32 << 10 // with one deadline for all of a long document, who takes it slowly would be ended
+	for done := 0; ; {
+		w.before()
+		n, err := w.ResponseWriter.Write(p[done:min(len(p), done+piece)])
+		w.bytes += n
+		if done += n; err != nil || done >= len(p) {
+			return done, err
+		}
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

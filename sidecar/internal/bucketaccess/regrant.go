@@ -173,7 +173,9 @@ func occasion(a *cosiapi.BucketAccess, secrets []*corev1.Secret, o order, why st
 		return metrics.RegrantExpiry
 	case works(a, secrets, o, now):
 		return metrics.RegrantDriver
-	case slices.ContainsFunc(secrets, func(s *corev1.Secret) bool { return s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation() }):
+	case slices.ContainsFunc(secrets, func(s *corev1.Secret) bool {
+		return s.Annotations[cosiapi.DeliveredRotationAnnotation] != o.request.GetRotation()
+	}):
 		return metrics.RegrantRotation
 	default:
 		return metrics.RegrantRepair

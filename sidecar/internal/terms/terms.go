@@ -9,32 +9,19 @@ import (
 	"slices"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
+	"github.com/cooper-cosi/cooper/internal/secretkeys"
 	cosi "github.com/cooper-cosi/cooper/proto"
 )
-
-// ProtocolType returns the type of a protocol, or UNKNOWN for one that the contract lacks.
-func ProtocolType(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
-	switch protocol {
-	case cosiapi.ProtocolS3:
-		return cosi.ObjectProtocol_S3
-	case cosiapi.ProtocolAzure:
-		return cosi.ObjectProtocol_AZURE
-	case cosiapi.ProtocolGCS:
-		return cosi.ObjectProtocol_GCS
-	default:
-		return cosi.ObjectProtocol_UNKNOWN
-	}
-}
 
 // Protocols returns the protocols of which the types are given.
 func Protocols(types []cosi.ObjectProtocol_Type) []cosiapi.Protocol {
 	all := []cosiapi.Protocol{cosiapi.ProtocolS3, cosiapi.ProtocolAzure, cosiapi.ProtocolGCS}
-	return slices.DeleteFunc(all, func(p cosiapi.Protocol) bool { return !slices.Contains(types, ProtocolType(p)) })
+	return slices.DeleteFunc(all, func(p cosiapi.Protocol) bool { return !slices.Contains(types, secretkeys.Type(p)) })
 }
 
 // Protocol returns a protocol as requests hold it.
 func Protocol(protocol cosiapi.Protocol) *cosi.ObjectProtocol {
-	return &cosi.ObjectProtocol{Type: ProtocolType(protocol)}
+	return &cosi.ObjectProtocol{Type: secretkeys.Type(protocol)}
 }
 
 // AccessMode returns an access mode. A category that the user left open is an

@@ -84,6 +84,7 @@ func manifests(o options) ([]any, error) {
 		valid("--driver", o.driver, len(o.driver) <= 63 && len(validation.IsDNS1123Subdomain(o.driver)) == 0, "a DNS name of at most 63 characters"),
 		valid("--access-class", o.accessClass, o.accessClass == "" || len(validation.IsDNS1123Subdomain(o.accessClass)) == 0, "the name of an object"),
 		valid("the bucket ID", o.id, o.id != "" && strings.Trim(o.id, idCharacters) == "", "letters, digits, dots, dashes, underscores and slashes"),
+		valid("--protocol", "", len(o.protocols) > 0, "S3, Azure or GCS"),
 		valid("the name of the Bucket", bucket, len(bucket) <= 253, "at most 253 characters long; take a shorter name for the claim"),
 	); err != nil {
 		return nil, err

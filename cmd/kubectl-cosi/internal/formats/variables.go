@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	cosiapi "github.com/cooper-cosi/cooper/api/v1alpha2"
 	"github.com/cooper-cosi/cooper/cmd/internal/shellenv"
@@ -27,8 +30,9 @@ func dotenv(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	b := buckets[0]
 	for _, key := range b.present() {
 		value := b.values[key]
+		_, more, _ := strings.Cut(value, "\n")
 		switch {
-		case strings.ContainsAny(value, `'\`):
+		case strings.ContainsAny(value, `'\`), !pemLines.MatchString(more):
 			return unfit(b, key)
 		case shellenv.Quote(value) != value:
 			value = "'" + value + "'"
@@ -37,6 +41,9 @@ func dotenv(w *bytes.Buffer, buckets []bucket, _ Options) error {
 	}
 	return nil
 }
+
+// pemLines are lines in which nobody reads a variable who knows no values of several lines, as docker run --env-file.
+var pemLines = regexp.MustCompile(`^(?:(?:-----(?:BEGIN|END)[A-Z0-9 ]*-----|[A-Za-z0-9+/]+={0,2}|#.*)?(?:\n|$))*$`)
 
 // unfit is the refusal of a value that a format cannot hold as it is.
 func unfit(b bucket, key string) error {
@@ -149,11 +156,21 @@ func asJSON(w *bytes.Buffer, buckets []bucket, _ Options) error {
 }
 
 func writeJSON(w *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return errors.New("what the Secret holds cannot be written as JSON")
+	}
+	for _, r := range text.String() { // a terminal would obey some that JSON leaves as they are
+		if r == '\n' || unicode.IsPrint(r) {
+			w.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(w, `\u%04x`, unit)
+		}
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func (p *Plugin) Config() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find out which cluster is meant: %w", err)
 	}
+	config.QPS = -1 // the API server has its own fairness; by client-go's, a thousand Secrets take minutes
 	config.WarningHandler = rest.NewWarningWriter(p.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }

@@ -70,7 +70,7 @@ func (t *trial) one(ctx context.Context, grant grants.Grant) {
 	attempt := sanity.Attempt{
 		BucketID: grant.BucketID, Info: info, Credentials: credential, Key: "cosi-test-" + strings.ToLower(rand.Text()), Body: []byte("kubectl cosi test\n"),
 	}
-	prober := t.probers[protocolOf(protocol)]
+	prober := t.probers[secretkeys.Type(protocol)]
 	if prober == nil || credential.GetS3() == nil && credential.GetAzure() == nil && credential.GetGcs() == nil {
 		t.problem(grant, "", "Secret %q holds no credential", grant.Secret)
 		return
@@ -96,6 +96,10 @@ func (t *trial) one(ctx context.Context, grant grants.Grant) {
 		outcome, err := t.try(within, prober, attempt)
 		if err != nil {
 			t.problem(grant, step.name, "%s", err.Error())
+			if step.action == sanity.PutObject { // it may have come nevertheless
+				attempt.Action = sanity.DeleteObject
+				_, _ = t.try(context.WithoutCancel(ctx), prober, attempt)
+			}
 			if !there {
 				return
 			}
@@ -194,10 +198,4 @@ func advice(text string) string {
 		}
 	}
 	return "kubectl cosi status says what COSI knows."
-}
-
-func protocolOf(protocol cosiapi.Protocol) cosi.ObjectProtocol_Type {
-	return map[cosiapi.Protocol]cosi.ObjectProtocol_Type{
-		cosiapi.ProtocolS3: cosi.ObjectProtocol_S3, cosiapi.ProtocolAzure: cosi.ObjectProtocol_AZURE, cosiapi.ProtocolGCS: cosi.ObjectProtocol_GCS,
-	}[protocol]
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cooper-cosi/cooper/cmd/internal/page"
+	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/env"
 	"github.com/cooper-cosi/cooper/cmd/kubectl-cosi/internal/plugin"
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/sanity"
@@ -23,6 +24,7 @@ type options struct {
 
 	all             bool
 	address, system string
+	probers         sanity.ProberOptions
 }
 
 // New returns the subcommand.
@@ -40,6 +42,7 @@ func New(p *plugin.Plugin) *cobra.Command {
 	c.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "show all namespaces")
 	c.Flags().StringVar(&o.address, "address", "127.0.0.1:0", "address of this machine to serve at; port 0 means a free one")
 	c.Flags().StringVar(&o.system, "system-namespace", deploy.SystemNamespace, "namespace of the Leases of controller and sidecars")
+	env.GCSEndpoint(c, &o.probers.GCSEndpoint)
 	return c
 }
 
@@ -59,7 +62,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	served := page.New(page.Options{Client: c, Namespace: namespace, System: o.system, Now: o.Now, Probers: sanity.Probers(sanity.ProberOptions{})})
+	served := page.New(page.Options{Client: c, Namespace: namespace, System: o.system, Now: o.Now, Probers: sanity.Probers(o.probers)})
 	fmt.Fprintf(o.Out, "Open %s\nCtrl-C ends it.\n", served.URL(listener.Addr()))
 	return served.Serve(ctx, listener)
 }

@@ -132,7 +132,7 @@ var features = map[string]string{
 var forms = map[string]*regexp.Regexp{
 	"timeout":                             regexp.MustCompile(`^\d+$`),
 	"x-ms-rehydrate-priority":             regexp.MustCompile(`^(Standard|High)$`),
-	"x-ms-requires-sync":                  regexp.MustCompile(`^true$`),
+	"x-ms-requires-sync":                  regexp.MustCompile(`^(?i:true)$`), // Microsoft's client for Python sends True
 	"x-ms-copy-source-blob-properties":    boolean,
 	"x-ms-deny-encryption-scope-override": boolean,
 	"x-ms-range-get-content-crc64":        boolean,

@@ -77,6 +77,12 @@ func (b received) checkSums(md5sum, crc string) error {
 	return nil
 }
 
+// objectSums are the sums of the whole object, whatever part of it a request has: x-goog-hash. Content-MD5 is that of the
+// request's body.
+func objectSums(h http.Header) (md5sum, crc string) {
+	return headerSums(http.Header{"X-Goog-Hash": h.Values("X-Goog-Hash")})
+}
+
 // headerSums are the sums in Content-MD5 and x-goog-hash.
 func headerSums(h http.Header) (md5sum, crc string) {
 	md5sum = h.Get("Content-Md5")

@@ -104,6 +104,12 @@ func (c *Call) isAudience(aud string) bool {
 
 // Prepare finds out what a request is.
 func (a *API) Prepare(r *http.Request) *Call {
+	// Google's client for Java sends a PATCH so, which its transport has not.
+	if r.Method == http.MethodPost && r.Header.Get("X-Http-Method-Override") == http.MethodPatch && flavourOf(r.URL.EscapedPath()) != inXML {
+		r = r.Clone(r.Context())
+		r.Method = http.MethodPatch
+		r.Header.Del("X-Http-Method-Override")
+	}
 	c := &Call{api: a, r: r, query: r.URL.Query()}
 	c.route()
 	return c

@@ -122,7 +122,7 @@ func (c *Call) insertMetadata(w http.ResponseWriter) error {
 }
 
 func (c *Call) finishInsert(w http.ResponseWriter, in *insertion, body received) error {
-	if err := body.checkSums(in.fields.MD5, in.fields.CRC32C); err != nil {
+	if err := errors.Join(body.checkSums(in.fields.MD5, in.fields.CRC32C), body.checkSums(objectSums(c.r.Header))); err != nil {
 		c.api.store.Discard(body.segment)
 		return err
 	}
@@ -414,7 +414,7 @@ func (c *Call) finishResumable(w http.ResponseWriter, u store.Upload, state resu
 		}
 	}
 	body := received{size: u.Size, md5: sum.Sum(nil), crc: u.CRC32C}
-	if err := body.checkSums(state.MD5, state.CRC32C); err != nil {
+	if err := errors.Join(body.checkSums(state.MD5, state.CRC32C), body.checkSums(objectSums(c.r.Header))); err != nil {
 		return errors.Join(err, c.api.store.CancelUpload(u.ID))
 	}
 	c.query, c.caller = state.Query, state.Caller.caller()

@@ -17,7 +17,7 @@ import (
 // another line. A field stands for all below it unless fields below it are listed.
 const listed = `
 	@rest   alt~ fields prettyPrint~ quotaUser~
-	@cloud  alt~ fields prettyPrint~ quotaUser~
+	@cloud  $alt~ alt~ fields prettyPrint~ quotaUser~
 	@every  @rest userIp~ userProject
 	@match  ifMetagenerationMatch ifMetagenerationNotMatch
 	@gens   @match ifGenerationMatch ifGenerationNotMatch
@@ -186,7 +186,8 @@ func (c *Call) checkParameters() error {
 				return c.unserved("parameter", name)
 			}
 		}
-		if alt := c.query.Get("alt"); alt != "" && alt != "json" && (alt != "media" || c.Operation != "storage.objects.get") {
+		alt, _, _ := strings.Cut(cmp.Or(c.query.Get("alt"), c.query.Get("$alt")), ";") // json;enum-encoding=int
+		if alt != "" && alt != "json" && (alt != "media" || c.Operation != "storage.objects.get") {
 			return c.unserved("parameter", "alt="+alt)
 		}
 	}
@@ -291,12 +292,12 @@ func (c *Call) checkUserProject() error {
 // Those that end in "-" are beginnings.
 var servedHeaders = map[flavour][]string{
 	inJSON: strings.Fields(`
-		x-goog-api-client x-goog-request-params x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project
+		x-goog-storage-go-features x-goog-api-client x-goog-request-params x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project
 		x-goog-encryption-algorithm x-goog-encryption-key x-goog-encryption-key-sha256
 		x-goog-copy-source-encryption-algorithm x-goog-copy-source-encryption-key x-goog-copy-source-encryption-key-sha256 x-goog-hash`),
 	inRPC: strings.Fields(`x-goog-api-client x-goog-request-params x-goog-request-reason x-goog-user-project`),
 	inXML: strings.Fields(`
-		x-goog-api-client x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project x-goog-project-id x-goog-date
+		x-goog-storage-go-features x-goog-api-client x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project x-goog-project-id x-goog-date
 		x-goog-content-sha256 x-goog-acl x-goog-hash x-goog-meta- x-goog-metadata-directive x-goog-storage-class x-goog-custom-time x-goog-resumable
 		x-goog-if-generation-match x-goog-if-generation-not-match x-goog-if-metageneration-match x-goog-if-metageneration-not-match
 		x-goog-copy-source x-goog-copy-source-generation x-goog-copy-source-if-
@@ -310,16 +311,26 @@ var servedHeaders = map[flavour][]string{
 // conditional are the headers of HTTP that make a request conditional.
 var conditional = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
 
+// guarded are the operations of the XML API that judge the headers x-goog-if-.
+var guarded = strings.Fields(`xml.GetObject xml.HeadObject xml.PutObject xml.DeleteObject xml.PostResumable xml.CompleteMultipartUpload
+	xml.DeleteBucket xml.PutBucketVersioning xml.PutBucketCORS xml.PutBucketLifecycle`)
+
 // checkHeaders refuses headers of Google's and of S3's that are not served, and conditions that the operation does not have.
 func (c *Call) checkHeaders() error {
 	for name := range c.r.Header {
 		name = strings.ToLower(name)
+		if strings.HasPrefix(name, "x-goog-if-") && !slices.Contains(guarded, c.Operation) {
+			return c.unserved("header", name)
+		}
 		if (strings.HasPrefix(name, "x-goog-") || strings.HasPrefix(name, "x-amz-") || name == "x-http-method-override") &&
 			!slices.ContainsFunc(servedHeaders[c.flavour], func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }) {
 			return c.unserved("header", name)
 		}
 	}
 	for _, name := range conditional {
+		if name == "If-Modified-Since" && c.r.Header.Get("If-None-Match") != "" {
+			continue // it "MUST" be ignored then (RFC 9110, 13.1.3); If-None-Match is judged or refused
+		}
 		if c.r.Header.Get(name) != "" && !slices.Contains(c.conditions(), name) {
 			return c.unserved("header", name)
 		}
@@ -360,7 +371,7 @@ var xmlParameters = map[string][]string{
 	"":                         strings.Fields("x-id userProject GoogleAccessId AWSAccessKeyId Expires Signature"),
 	"xml.DeleteObject":         {"generation"},
 	"xml.GetBucket":            strings.Fields("list-type prefix delimiter marker max-keys encoding-type continuation-token start-after fetch-owner"),
-	"xml.ListMultipartUploads": strings.Fields("prefix delimiter key-marker upload-id-marker max-uploads"),
+	"xml.ListMultipartUploads": strings.Fields("prefix delimiter encoding-type key-marker upload-id-marker max-uploads"),
 	"xml.ListParts":            strings.Fields("part-number-marker max-parts"),
 	"xml.UploadPart":           {"partNumber"},
 }

@@ -5,7 +5,6 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -334,7 +333,10 @@ func (c *Call) getProjectPolicy(w http.ResponseWriter) error {
 		return err
 	}
 	var req policyRequest
-	if err := errors.Join(c.readJSON(&req), requestedVersion(req.Options.RequestedPolicyVersion)); err != nil {
+	if err := c.readJSON(&req); err != nil {
+		return err
+	}
+	if err := requestedVersion(req.Options.RequestedPolicyVersion); err != nil {
 		return err
 	}
 	return respond(w, c.api.show(p.Policy, req.Options.RequestedPolicyVersion))

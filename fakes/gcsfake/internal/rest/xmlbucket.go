@@ -202,12 +202,15 @@ func (c *Call) xmlStart(second bool) (string, int64, error) {
 	return c.query.Get("start-after"), afterAll, nil
 }
 
+// urlEncoded is a name in a listing with encoding-type=url.
+func urlEncoded(s string) string { return strings.ReplaceAll(url.PathEscape(s), "%2F", "/") }
+
 func (c *Call) xmlPage(q store.Query, page store.Page, second bool) *xmlListing {
 	encode := func(s string) string { return s }
 	out := &xmlListing{Xmlns: xmlNamespace, Name: q.Bucket, MaxKeys: q.Max, IsTruncated: page.More}
 	if c.query.Get("encoding-type") == "url" {
 		out.EncodingType = "url"
-		encode = func(s string) string { return strings.ReplaceAll(url.PathEscape(s), "%2F", "/") }
+		encode = urlEncoded
 	}
 	out.Prefix, out.Delimiter = encode(q.Prefix), encode(q.Delimiter)
 	for _, o := range page.Objects {

@@ -236,6 +236,7 @@ type xmlUploads struct {
 	NextUploadIDMarker string `xml:"NextUploadIdMarker,omitempty"`
 	Prefix             string
 	Delimiter          string `xml:",omitempty"`
+	EncodingType       string `xml:",omitempty"`
 	MaxUploads         int
 	IsTruncated        bool
 	Upload             []xmlUpload
@@ -263,7 +264,25 @@ func (c *Call) xmlListUploads(w http.ResponseWriter) error {
 			break
 		}
 	}
+	if c.query.Get("encoding-type") == "url" {
+		out.encode()
+	}
 	return respondXML(w, out)
+}
+
+// encode writes all names as encoding-type=url asks for.
+func (l *xmlUploads) encode() {
+	l.EncodingType = "url"
+	texts := []*string{&l.Prefix, &l.Delimiter, &l.KeyMarker, &l.NextKeyMarker}
+	for i := range l.Upload {
+		texts = append(texts, &l.Upload[i].Key)
+	}
+	for i := range l.CommonPrefixes {
+		texts = append(texts, &l.CommonPrefixes[i].Prefix)
+	}
+	for _, s := range texts {
+		*s = urlEncoded(*s)
+	}
 }
 
 // wants reports whether an upload is after the markers and has the prefix. Without a marker of uploads, those of the
