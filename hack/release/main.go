@@ -36,7 +36,9 @@ type options struct {
 }
 
 // platforms are those of a release.
-func platforms() []string { return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"} }
+func platforms() []string {
+	return []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+}
 
 func main() {
 	o := options{checkout: ".", platforms: platforms()}
