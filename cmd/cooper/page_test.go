@@ -91,7 +91,7 @@ func TestThePageShowsTheTutorial(t *testing.T) {
 	must(browser, t, chromedp.WaitNotPresent(claim))
 	complaints.none(t)
 
-	response, err := http.Get(strings.Split(up.page, "?")[0]) //nolint:gosec // the address of the process that this test has started
+	response, err := http.Get(strings.Split(up.page, "?")[0])
 	if err != nil {
 		t.Fatal(err)
 	}

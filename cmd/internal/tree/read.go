@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -180,7 +180,7 @@ func (o *Objects) readBuckets(ctx context.Context, c client.Reader, all bool) er
 }
 
 func (o *Objects) readBucket(ctx context.Context, c client.Reader, name string) error {
-	if len(path.IsValidPathSegmentName(name)) > 0 { // who makes a claim may name anything
+	if len(content.IsPathSegmentName(name)) > 0 { // who makes a claim may name anything
 		return nil
 	}
 	bucket := &cosiapi.Bucket{}

@@ -44,7 +44,7 @@ const gap = "  "
 func (v view) table(w io.Writer, nodes []*tree.Node, wide bool) error {
 	if len(nodes) == 0 {
 		_, err := fmt.Fprintln(w, "There are no BucketClaims and BucketAccesses here.")
-		return err
+		return err //nolint:wrapcheck // standard output's own
 	}
 	rows := []row{}
 	for _, n := range nodes {
@@ -176,7 +176,7 @@ func asJSON(w io.Writer, _ view, nodes []*tree.Node) error {
 		return fmt.Errorf("write JSON: %w", err)
 	}
 	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
+	return err //nolint:wrapcheck // standard output's own
 }
 
 func asYAML(w io.Writer, _ view, nodes []*tree.Node) error {

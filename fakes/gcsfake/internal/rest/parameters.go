@@ -186,7 +186,7 @@ func (c *Call) checkParameters() error {
 				return c.unserved("parameter", name)
 			}
 		}
-		alt, _, _ := strings.Cut(cmp.Or(c.query.Get("alt"), c.query.Get("$alt")), ";") // json;enum-encoding=int
+		alt, _, _ := strings.Cut(cmp.Or(c.query.Get("alt"), c.query.Get("$alt")), ";") // of its settings there is one for enumerations
 		if alt != "" && alt != "json" && (alt != "media" || c.Operation != "storage.objects.get") {
 			return c.unserved("parameter", "alt="+alt)
 		}
