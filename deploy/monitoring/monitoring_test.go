@@ -144,6 +144,7 @@ func TestMonitoring(t *testing.T) {
 	fake := w.fake.Name()
 	w.provision(fake)
 	w.provision(w.store)
+	w.Create(w.claim("waiting", "nobody", cosiapi.ProtocolS3)) // for a class that is not there, and is Pending as long as anybody looks
 	expiring := w.expiring(24 * time.Hour)
 	w.fires("all is well")
 

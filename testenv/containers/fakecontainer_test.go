@@ -26,13 +26,15 @@ func TestFakeContainers(t *testing.T) {
 	t.Parallel()
 	fulltest.Only(t, "containers of the same image are tested with whole systems")
 	image := containers.Name(t, containers.Ours("cooper"))
-	seed := []testcontainers.ContainerCustomizer{
-		testcontainers.WithFiles(testcontainers.ContainerFile{Reader: strings.NewReader("buckets: [{name: photos}]"), ContainerFilePath: "/seed.yaml", FileMode: 0o644}),
-		testcontainers.WithCmdArgs("--seed-file=/seed.yaml"),
+	seed := func() []testcontainers.ContainerCustomizer { // a reader is read once
+		return []testcontainers.ContainerCustomizer{
+			testcontainers.WithFiles(testcontainers.ContainerFile{Reader: strings.NewReader("buckets: [{name: photos}]"), ContainerFilePath: "/seed.yaml", FileMode: 0o644}),
+			testcontainers.WithCmdArgs("--seed-file=/seed.yaml"),
+		}
 	}
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
-		fake, err := fakecontainer.RunS3(t.Context(), image, seed...)
+		fake, err := fakecontainer.RunS3(t.Context(), image, seed()...)
 		testcontainers.CleanupContainer(t, fake)
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +81,7 @@ func TestFakeContainers(t *testing.T) {
 	})
 	t.Run("GCS", func(t *testing.T) {
 		t.Parallel()
-		fake, err := fakecontainer.RunGCS(t.Context(), image, seed...)
+		fake, err := fakecontainer.RunGCS(t.Context(), image, seed()...)
 		testcontainers.CleanupContainer(t, fake)
 		if err != nil {
 			t.Fatal(err)
