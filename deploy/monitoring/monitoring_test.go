@@ -126,7 +126,7 @@ func (w *world) targets() map[string]string {
 		"store-driver":   func() prometheus.Gatherer { return w.driver.Load() },
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			promhttp.HandlerFor(of(), promhttp.HandlerOpts{}).ServeHTTP(rw, r)
+			promhttp.HandlerFor(of(), promhttp.HandlerOpts{MaxRequestsInFlight: 2}).ServeHTTP(rw, r)
 		}))
 		w.t.Cleanup(server.Close)
 		addresses[job] = strings.TrimPrefix(server.URL, "http://")
@@ -138,7 +138,7 @@ func (w *world) targets() map[string]string {
 // does; and all that queries name is there in the end.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
-	fulltest.Only(t, "promtool has tried the rules: here they see a system")
+	fulltest.Long(t, "promtool has tried the rules; here they see a system, whose scrapes take too long under the race detector beside other tests")
 	installed(t, "prometheus")
 	w := newWorld(t)
 	fake := w.fake.Name()
