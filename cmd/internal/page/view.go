@@ -23,7 +23,6 @@ const (
 // A View is what the template shows.
 type View struct {
 	Namespace string
-	Selection Selection
 	// Problem says why nothing can be shown, or not all.
 	Problem string
 	// Good, Waiting and Failed count claims and accesses.
@@ -51,7 +50,7 @@ type Selected struct {
 // view reads the cluster, or takes the last reading, and selects.
 func (p *Page) view(ctx context.Context, selection Selection) View {
 	found := p.cluster.read(ctx)
-	v := View{Namespace: p.options.Namespace, Selection: selection}
+	v := View{Namespace: p.options.Namespace}
 	if found.err != nil {
 		v.Problem = found.err.Error()
 	}
