@@ -235,7 +235,7 @@ func TestDoctor(t *testing.T) {
 	}
 	s.Create(clash)
 	cosi(t, s.admin, "doctor").expect(t, 1,
-		"FAIL Controller: Lease", "has not renewed it since", "is 1h0m0s ahead", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
+		"FAIL Controller: Lease", "has not renewed it since", "is 1h0m", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
 }
 
 // TestWatch shows a claim as it comes.

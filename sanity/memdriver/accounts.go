@@ -149,7 +149,7 @@ func (d *Driver) DriverGrantBucketAccess(
 		return nil, err
 	}
 	id := request.GetAccountId()
-	unlock, err := d.lock("account " + id)
+	_, unlock, err := d.lock("account " + id)
 	if err != nil {
 		return nil, err
 	}

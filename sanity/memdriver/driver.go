@@ -54,7 +54,7 @@ type Driver struct {
 	log     *slog.Logger
 
 	mu     sync.Mutex
-	busy   map[string]bool
+	busy   map[string]chan struct{} // by ID; closed when a second call has met the first
 	memory map[string]string
 	calls  int
 }
@@ -63,7 +63,7 @@ type Driver struct {
 func New(options Options) *Driver {
 	d := &Driver{
 		store: options.Store, profile: options.Profile, defects: options.Defects, log: options.Log,
-		busy: map[string]bool{}, memory: map[string]string{},
+		busy: map[string]chan struct{}{}, memory: map[string]string{},
 	}
 	if d.store == nil {
 		d.store = NewStore("")
@@ -79,18 +79,24 @@ func New(options Options) *Driver {
 
 func (d *Driver) has(defect Defect) bool { return d.defects[defect] }
 
-// lock reserves an ID; a second call for it is told to come back.
-func (d *Driver) lock(id string) (unlock func(), err error) {
+// lock reserves an ID; a second call for it is told to come back, and met is closed.
+func (d *Driver) lock(id string) (met <-chan struct{}, unlock func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.busy[id] {
-		if d.has(BusyIsInternal) {
-			return nil, status.Errorf(codes.Internal, "%s is busy", id)
+	if first, busy := d.busy[id]; busy {
+		select {
+		case <-first:
+		default:
+			close(first)
 		}
-		return nil, status.Errorf(codes.Aborted, "another call for %s is running; repeat this one", id)
+		if d.has(BusyIsInternal) {
+			return nil, nil, status.Errorf(codes.Internal, "%s is busy", id)
+		}
+		return nil, nil, status.Errorf(codes.Aborted, "another call for %s is running; repeat this one", id)
 	}
-	d.busy[id] = true
-	return func() {
+	first := make(chan struct{})
+	d.busy[id] = first
+	return first, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.busy, id)

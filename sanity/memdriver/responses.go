@@ -87,7 +87,7 @@ func (d *Driver) DriverRevokeBucketAccess(
 	if revoked := d.recall("revoked " + id); revoked && d.has(RevokeCache) {
 		return &cosi.DriverRevokeBucketAccessResponse{}, nil
 	}
-	unlock, err := d.lock("account " + id)
+	_, unlock, err := d.lock("account " + id)
 	if err != nil {
 		return nil, err
 	}
