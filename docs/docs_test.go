@@ -63,13 +63,24 @@ func read(t *testing.T, page string) string {
 //nolint:paralleltest // the pages share the checkout, so they run one after the other
 func TestREADME(t *testing.T) { runPage(t, "README.md") }
 
-// TestPages runs the commands of the other pages that have some.
+// TestPages runs the commands of the other pages that have some, two at a time, as a page waits as much as it computes.
+// They share the checkout and its bin/, in which runPage has go build replace a program at once: pages that start
+// containers, or put a cooper of all clouds in place of the others', run before those, alone.
 //
-//nolint:paralleltest // as above
+//nolint:paralleltest,tparallel // README.md runs before
 func TestPages(t *testing.T) {
 	all := slices.DeleteFunc(pages(t, "docs/tutorial/*.md", "docs/howto/*.md"), func(page string) bool { return len(runnable(blocks(t, page))) == 0 })
+	alone := regexp.MustCompile(`(?m)^docker |CLOUDS=all|go build .* "?\./cmd/(cooper$|\$program)`)
+	lanes := make(chan struct{}, 2)
 	for _, page := range fulltest.Sample(t, all, 0, len(all)) {
-		t.Run(page, func(t *testing.T) { runPage(t, page) })
+		t.Run(page, func(t *testing.T) {
+			if !slices.ContainsFunc(runnable(blocks(t, page)), func(b docblocks.Block) bool { return alone.MatchString(b.Text) }) {
+				t.Parallel()
+				lanes <- struct{}{}
+				defer func() { <-lanes }()
+			}
+			runPage(t, page)
+		})
 	}
 }
 
@@ -115,12 +126,35 @@ func runPage(t *testing.T, page string) {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") })
 	cmd.Env = append(cmd.Env, "PAGE_DIR="+t.TempDir(), "COOPER_DATA="+filepath.Join(t.TempDir(), "data"), "KUBECACHEDIR="+t.TempDir(),
 		"TMPDIR="+tempdirtest.Short(t)) // a page may kill what it starts
+	cmd.Env = append(cmd.Env, "GOTMPDIR="+besideBin(t))
 	cmd.Env = append(cmd.Env, environment...)
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Errorf("%s: %v", page, err)
 	}
+}
+
+// besideBin is a directory from which go build can rename a program into bin/, where another page may be running it.
+func besideBin(t *testing.T) string {
+	t.Helper()
+	bin, err := filepath.Abs(filepath.Join(root, "bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(bin, "build")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // withDocker makes blocks that run with Docker ordinary ones, and returns an
