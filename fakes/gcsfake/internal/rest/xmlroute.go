@@ -134,7 +134,14 @@ func (c *Call) readXML(v any) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readAll(body, maxJSON)
+	sums, err := c.s3Sums(body)
+	if err != nil {
+		return err
+	}
+	raw, err := readAll(sums, maxJSON)
+	if err == nil {
+		err = sums.check()
+	}
 	if err != nil {
 		return err
 	}
