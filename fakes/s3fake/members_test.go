@@ -191,7 +191,75 @@ What is different:
 	}{{"iam", reflect.TypeFor[*iam.Client]()}, {"sts", reflect.TypeFor[*sts.Client]()}, {"eks", reflect.TypeFor[*eks.Client]()}} {
 		writeService(&out, s.name, s.client, served)
 	}
+	writeParameters(t, &out)
 	return out.String()
+}
+
+// TestMembersOfOtherOperations sends every header and every parameter that any operation of S3 has to each that does not have
+// it. Each is refused, and none changes anything.
+func TestMembersOfOtherOperations(t *testing.T) {
+	t.Parallel()
+	all, requests := members(t), operations()
+	w := newWorld(t)
+	before := w.Inventory()
+	headers, parameters := map[string]bool{}, map[string]bool{}
+	for _, m := range all {
+		for _, h := range m.headers {
+			headers[h] = headers[h] || strings.HasPrefix(h, "X-Amz-")
+		}
+		for _, p := range m.parameters {
+			parameters[p] = p != "uploadId" // which selects another operation
+		}
+	}
+	sent := 0
+	for _, name := range w.Operations() {
+		m, ofS3 := all[name]
+		op, hasRow := requests[name]
+		if !ofS3 || !hasRow {
+			continue
+		}
+		try := func(member string, isHeader bool, has []string) {
+			if slices.Contains(has, member) || isHeader && summed(m, member) || ownWords[name+" "+member] {
+				return
+			}
+			sent++
+			if !w.refusedMember(t, op, member, isHeader) {
+				t.Errorf("%s takes %s", name, member)
+			}
+		}
+		for h, ofAmazon := range headers {
+			if ofAmazon {
+				try(h, true, m.headers)
+			}
+		}
+		for p, plain := range parameters {
+			if plain {
+				try(p, false, m.parameters)
+			}
+		}
+		for _, p := range []string{"X-Amz-Acl", "x-amz-tagging"} { // headers of presigned requests, which these are not
+			try(p, false, nil)
+		}
+	}
+	t.Logf("%d headers and parameters of other operations are refused", sent)
+	if sent < 5000 {
+		t.Errorf("%d headers and parameters were sent: are they still found?", sent)
+	}
+	if diff := gocmp.Diff(before, w.Inventory()); diff != "" {
+		t.Errorf("something that is refused changed something (-before +after):\n%s", diff)
+	}
+}
+
+// summed reports whether a header is the checksum of a body that the operation has.
+func summed(m sent, header string) bool {
+	algorithm, ok := strings.CutPrefix(header, "X-Amz-Checksum-")
+	return ok && !slices.Contains([]string{"Algorithm", "Mode", "Type"}, algorithm) && slices.Contains(m.headers, "X-Amz-Sdk-Checksum-Algorithm")
+}
+
+// ownWords are members of other operations that S3 refuses in its own words, or that make it the other operation.
+var ownWords = map[string]bool{
+	"GetObject X-Amz-Server-Side-Encryption": true, "HeadObject X-Amz-Server-Side-Encryption": true,
+	"PutObject X-Amz-Copy-Source": true, "PutObject partNumber": true, "UploadPart X-Amz-Copy-Source": true,
 }
 
 // writeService lists the operations of a service that are served and refused.
@@ -207,6 +275,58 @@ func writeService(out *strings.Builder, service string, client reflect.Type, ser
 		}
 	}
 	fmt.Fprintf(out, "\n%s: %d operations are served: %s. %d are refused: %s.\n", strings.ToUpper(service), len(yes), strings.Join(yes, ", "), len(no), strings.Join(no, ", "))
+}
+
+// writeParameters lists the parameters of IAM's and STS's operations. Whether one is refused is seen by sending it.
+func writeParameters(t *testing.T, out *strings.Builder) {
+	t.Helper()
+	w, requests := newWorld(t), operations()
+	requests["sts:AssumeRoleWithWebIdentity"] = query("AssumeRoleWithWebIdentity")
+	fmt.Fprintf(out, "\nParameters of IAM and STS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
+	for _, s := range []struct {
+		name   string
+		client reflect.Type
+	}{{"iam", reflect.TypeFor[*iam.Client]()}, {"sts", reflect.TypeFor[*sts.Client]()}} {
+		for m := range s.client.Methods() {
+			op, ok := requests[s.name+":"+m.Name]
+			if m.Type.NumIn() != 4 || m.Type.NumOut() != 2 || !ok {
+				continue
+			}
+			cells := map[bool][]string{}
+			for _, p := range append(parametersOf(m.Type.In(2).Elem(), ""), "Colour") {
+				one := op
+				one.body += "&" + p + "=x"
+				got := w.send(t, w.Root(), one)
+				refused := errorCode(got.Body.Bytes()) == "NotImplemented"
+				if refused && !strings.Contains(got.Body.String(), p) || p == "Colour" && !refused {
+					t.Errorf("%s with %s: %s", m.Name, p, got.Body)
+				}
+				if p != "Colour" {
+					cells[refused] = append(cells[refused], "`"+strings.ReplaceAll(p, ".1", "")+"`")
+				}
+			}
+			fmt.Fprintf(out, "| `%s:%s` | %s | %s |\n", s.name, m.Name, listed(cells[false]), listed(cells[true]))
+		}
+	}
+}
+
+// parametersOf are the names that the fields of an input have in the Query protocol.
+func parametersOf(input reflect.Type, prefix string) []string {
+	var out []string
+	for field := range input.Fields() {
+		name := prefix + map[bool]string{true: "arn", false: field.Name}[input.Name() == "PolicyDescriptorType"]
+		switch {
+		case !field.IsExported():
+		case field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Struct:
+			out = append(out, parametersOf(field.Type.Elem(), name+".member.1.")...)
+		case field.Type.Kind() == reflect.Slice:
+			out = append(out, name+".member.1")
+		default:
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func listed(names []string) string {
