@@ -195,7 +195,7 @@ func TestDelegatedTenant(t *testing.T) {
 	_, _, svc := h.signer(t, "Storage Blob Data Contributor")
 	now := time.Now().UTC()
 	info := func(tenant string) service.KeyInfo {
-		return service.KeyInfo{Start: to.Ptr(now.Format(sas.TimeFormat)), Expiry: to.Ptr(now.Add(time.Hour).Format(sas.TimeFormat)), DelegatedUserTid: &tenant}
+		return service.KeyInfo{Start: to.Ptr(now.Format(sas.TimeFormat)), Expiry: to.Ptr(now.Add(time.Hour).Format(sas.TimeFormat)), DelegatedUserTenantID: &tenant}
 	}
 	_, err := svc.GetUserDelegationCredential(t.Context(), info("6d1f0c3e-0f0e-4b6f-9b7e-2f5f4d1b7a10"), nil)
 	wantCode(t, "a key for users of a tenant", err, "")
@@ -217,11 +217,11 @@ func TestAudiences(t *testing.T) {
 		t.Fatalf("the transport is %T", h.options.Transport)
 	}
 	for scope, code := range map[string]string{
-		"https://storage.azure.com/.default":                                        "",
+		"https://storage.azure.com/.default":                                       "",
 		"https://" + azurefake.DefaultAccount + ".blob.core.windows.net/.default":  "",
 		"https://" + azurefake.DefaultAccount + ".blob.core.windows.net//.default": "",
-		"https://management.azure.com/.default":                                     "InvalidAuthenticationInfo",
-		"https://nobody.blob.core.windows.net/.default":                             "InvalidAuthenticationInfo", // no token at all
+		"https://management.azure.com/.default":                                    "InvalidAuthenticationInfo",
+		"https://nobody.blob.core.windows.net/.default":                            "InvalidAuthenticationInfo", // no token at all
 	} {
 		cred := login{client, h.URL() + "/" + h.TenantID() + "/oauth2/v2.0/token", url.Values{
 			"grant_type": {"client_credentials"}, "client_id": {p.ClientID}, "client_secret": {p.Secret}, "scope": {scope},

@@ -181,13 +181,13 @@ func (q *request) serve() error {
 			return err
 		}
 	}
+	if err := q.checkHeaders(); err != nil {
+		return err
+	}
 	if q.query.Has("versionId") && q.key != "" {
 		if err := checkVersionID(q.param("versionId")); err != nil {
 			return err
 		}
-	}
-	if err := q.checkHeaders(); err != nil {
-		return err
 	}
 	if q.op.describe != nil {
 		if wrong != nil {

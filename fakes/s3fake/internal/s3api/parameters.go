@@ -90,7 +90,7 @@ func (q *request) checkParameter(name string) error {
 	lower := strings.ToLower(name)
 	amz := strings.HasPrefix(lower, "x-amz-")
 	switch {
-	case name == "" || name == "x-id" || name == q.op.selector || q.takes[q.op.name][name]:
+	case name == "" || name == "x-id" || name == q.op.selector || !amz && q.takes[q.op.name][name]:
 		return nil
 	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that do not sign are headers by now
 		return nil
