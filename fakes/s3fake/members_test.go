@@ -31,8 +31,8 @@ var (
 	parameter = regexp.MustCompile(`encoder\.(?:SetQuery|AddQuery)\("([^"]+)"\)`)
 )
 
-// members reads from the SDK's serializers what it sends, by operation.
-func members(t *testing.T) map[string]sent {
+// serializers is the SDK's code that writes requests to S3.
+func serializers(t *testing.T) []byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/s3").Output()
 	if err != nil {
@@ -42,6 +42,13 @@ func members(t *testing.T) map[string]sent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return raw
+}
+
+// members reads from the SDK's serializers what it sends, by operation.
+func members(t *testing.T) map[string]sent {
+	t.Helper()
+	raw := serializers(t)
 	names := func(pattern *regexp.Regexp, code []byte) []string {
 		var out []string
 		for _, m := range pattern.FindAllSubmatch(code, -1) {
@@ -184,6 +191,7 @@ What is different:
 		}
 		fmt.Fprintf(&out, "| `%s` | %s |\n", member, different[member])
 	}
+	writeElements(t, &out)
 	fmt.Fprintf(&out, "\n%d operations of S3 are refused: %s.\n", len(unserved), strings.Join(unserved, ", "))
 	for _, s := range []struct {
 		name   string
@@ -283,7 +291,7 @@ func writeParameters(t *testing.T, out *strings.Builder) {
 	t.Helper()
 	w, requests := newWorld(t), operations()
 	requests["sts:AssumeRoleWithWebIdentity"] = query("AssumeRoleWithWebIdentity")
-	fmt.Fprintf(out, "\nParameters of IAM and STS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
+	fmt.Fprintf(out, "\nOf an association of EKS, `namespace`, `serviceAccount`, `roleArn` and `tags` are served, `clientRequestToken` is taken and does not\nmake a repeated call the same one, and others are refused. A listing has `maxResults`, `namespace`, `nextToken` and `serviceAccount`.\n\nParameters of IAM and STS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
 	for _, s := range []struct {
 		name   string
 		client reflect.Type
@@ -308,6 +316,84 @@ func writeParameters(t *testing.T, out *strings.Builder) {
 			}
 			fmt.Fprintf(out, "| `%s:%s` | %s | %s |\n", s.name, m.Name, listed(cells[false]), listed(cells[true]))
 		}
+	}
+}
+
+var (
+	payloads = regexp.MustCompile(`(?s)\nfunc \(m \*awsRestxml_serializeOp(\w+)\) HandleSerialize\(.*?\n}\n`)
+	writers  = regexp.MustCompile(`(?s)\nfunc awsRestxml_serializeDocument(\w+)\(.*?\n}\n`)
+	written  = regexp.MustCompile(`Local: "(\w+)"|awsRestxml_serializeDocument(\w+)\(|value\.(FlattenedElement)\(`)
+)
+
+// documents reads from the SDK's serializers the elements of the documents that it sends, by operation: the path of each,
+// whose first element is the root.
+func documents(t *testing.T) map[string][][]string {
+	t.Helper()
+	raw, bodies := serializers(t), map[string]string{}
+	for _, m := range writers.FindAllStringSubmatch(string(raw), -1) {
+		bodies[m[1]] = m[0][strings.Index(m[0], "{"):]
+	}
+	var walk func(code string, path []string) [][]string
+	walk = func(code string, path []string) [][]string {
+		var out [][]string
+		at, flat := path, false
+		for _, m := range written.FindAllStringSubmatch(code, -1) {
+			switch {
+			case m[3] != "":
+				flat = true
+			case m[1] != "":
+				at, flat = append(slices.Clone(path), m[1]), false
+				out = append(out, at)
+			case flat: // the elements of the list have the name of the list
+				list := regexp.MustCompile(`Local: "\w+"`).ReplaceAllString(bodies[m[2]], "")
+				out = append(out, walk(list, at)...)
+			default:
+				out = append(out, walk(bodies[m[2]], at)...)
+			}
+		}
+		return out
+	}
+	out := map[string][][]string{}
+	for _, m := range payloads.FindAllStringSubmatch(string(raw), -1) {
+		if elements := walk(m[0], nil); len(elements) > 1 {
+			out[m[1]] = elements
+		}
+	}
+	return out
+}
+
+// writeElements lists the elements of the documents of S3. Whether one is refused is seen by sending it.
+func writeElements(t *testing.T, out *strings.Builder) {
+	t.Helper()
+	w, requests, all, counts := newWorld(t), operations(), documents(t), map[bool]int{}
+	fmt.Fprintf(out, "\nElements of the documents of S3; others are refused, too, and so are the grants of PutBucketAcl and PutObjectAcl, as they are in\nheaders. `MfaDelete` may be `Disabled` alone:\n\n| operation | served | refused |\n|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		op, ok := requests[name]
+		if !ok || strings.HasSuffix(name, "Acl") { // grants, refused as they are in headers
+			continue
+		}
+		cells := map[bool][]string{}
+		for _, path := range append(all[name][1:], []string{all[name][0][0], "Colour"}) {
+			op.body = ""
+			for _, element := range slices.Backward(path) {
+				op.body = "<" + element + ">" + op.body + "</" + element + ">"
+			}
+			got := w.send(t, w.Root(), op)
+			last := path[len(path)-1]
+			refused := errorCode(got.Body.Bytes()) == "NotImplemented"
+			if last == "Colour" {
+				if !refused {
+					t.Errorf("%s takes any element: %d %s", name, got.Code, got.Body)
+				}
+				continue
+			}
+			counts[refused]++
+			cells[refused] = append(cells[refused], "`"+strings.Join(path[1:], ".")+"`")
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", name, listed(cells[false]), listed(cells[true]))
+	}
+	if counts[false] < 50 {
+		t.Errorf("%d elements are served: are they still found?", counts[false])
 	}
 }
 

@@ -126,6 +126,27 @@ func TestPostObject(t *testing.T) {
 	}
 }
 
+// TestPostNullVersion stores a form in a bucket with suspended versioning, whose null version has no header in any response to
+// a write ("x-amz-version-id" of PutObject in the API Reference).
+func TestPostNullVersion(t *testing.T) {
+	t.Parallel()
+	w, writer, _ := postWorld(t)
+	suspend := operation{method: http.MethodPut, path: "/empty?versioning", body: `<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>`}
+	if got := w.send(t, w.Root(), suspend); got.Code != http.StatusOK {
+		t.Fatalf("suspend: %d %s", got.Code, got.Body)
+	}
+	policy := `{"expiration":"2099-01-01T00:00:00Z","conditions":[{"bucket":"empty"},{signed},["starts-with","$key",""]]}`
+	req, rec := form(t, writer, policy, map[string]string{"key": "k"}, "hello"), httptest.NewRecorder()
+	req.URL.Path = "/empty"
+	w.ServeHTTP(rec, req)
+	if _, has := rec.Header()["X-Amz-Version-Id"]; rec.Code != http.StatusNoContent || has {
+		t.Errorf("got %d %v %s", rec.Code, rec.Header(), rec.Body)
+	}
+	if got := w.send(t, w.Root(), operation{method: http.MethodGet, path: "/empty/k?versionId=null"}); got.Code != http.StatusOK {
+		t.Errorf("the null version: %d %s", got.Code, got.Body)
+	}
+}
+
 // TestPostLocation finds the object where the response says that it is: in an absolute, escaped URL (POST Object in the Amazon
 // S3 API Reference).
 func TestPostLocation(t *testing.T) {
