@@ -194,6 +194,7 @@ func (c *Call) xmlReceive() (received, error) {
 	if err != nil {
 		return body, err
 	}
+	body.checksum = sums.sent()
 	if err := errors.Join(body.checkSums(headerSums(c.r.Header)), sums.check()); err != nil {
 		c.api.store.Discard(body.segment)
 		return body, err

@@ -3,6 +3,7 @@
 package rest
 
 import (
+	"encoding/xml"
 	"hash"
 	"io"
 	"strings"
@@ -42,6 +43,25 @@ func (c *Call) s3Sums(body sigv4.Body) (*s3Sum, error) {
 		out.Reader = io.TeeReader(body, out.hash)
 	}
 	return out, nil
+}
+
+// sent is the checksum as the parts of an upload remember it.
+func (s *s3Sum) sent() string {
+	if s.hash == nil {
+		return ""
+	}
+	return s.header + "=" + checksum.Encode(s.hash)
+}
+
+// partSum is the checksum of a part in the document that completes an upload.
+type partSum struct {
+	XMLName xml.Name
+	Value   string `xml:",chardata"`
+}
+
+// is compares it with what the part was sent with.
+func (p partSum) is(sent string) bool {
+	return "x-amz-checksum-"+strings.ToLower(strings.TrimPrefix(p.XMLName.Local, "Checksum"))+"="+p.Value == sent
 }
 
 // check compares the checksum with the body, once that is read.
