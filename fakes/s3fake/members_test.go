@@ -331,7 +331,7 @@ func documents(t *testing.T) map[string][][]string {
 	t.Helper()
 	raw, bodies := serializers(t), map[string]string{}
 	for _, m := range writers.FindAllStringSubmatch(string(raw), -1) {
-		bodies[m[1]] = m[0][strings.Index(m[0], "{"):]
+		_, bodies[m[1]], _ = strings.Cut(m[0], "{")
 	}
 	var walk func(code string, path []string) [][]string
 	walk = func(code string, path []string) [][]string {

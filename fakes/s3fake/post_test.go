@@ -109,6 +109,8 @@ func TestPostObject(t *testing.T) {
 		"a field that the policy does not name": {writer, upTo10, map[string]string{"key": "up/a", "x-amz-meta-a": "b"}, "hello", 403, "AccessDenied"},
 		"a file that is too large":              {writer, upTo10, map[string]string{"key": "up/a"}, "hello world", 400, "EntityTooLarge"},
 		"a file that is too small":              {writer, upTo10, map[string]string{"key": "up/a"}, "", 400, "EntityTooSmall"},
+		"a field that is not served":            {writer, upTo10 + `,{"redirect":"http://x"}`, map[string]string{"key": "up/a", "redirect": "http://x"}, "hello", 501, "NotImplemented"},
+		"a header of another operation":         {writer, upTo10 + `,{"x-amz-mp-object-size":"1"}`, map[string]string{"key": "up/a", "x-amz-mp-object-size": "1"}, "hello", 501, "NotImplemented"},
 		"a user without s3:PutObject":           {reader, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "AccessDenied"},
 		"a wrong secret":                        {s3fake.Credentials{AccessKeyID: writer.AccessKeyID, SecretAccessKey: "x"}, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "SignatureDoesNotMatch"},
 		"an unknown key":                        {s3fake.Credentials{AccessKeyID: "AKIANOBODYNOBODYNOBO", SecretAccessKey: "x"}, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "InvalidAccessKeyId"},

@@ -3,6 +3,7 @@
 package iamapi
 
 import (
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -120,12 +121,12 @@ func parameters() map[string][]string {
 var ofRequests = strings.Fields(`Action Version X-Amz-Algorithm X-Amz-Credential X-Amz-Date X-Amz-Expires X-Amz-Security-Token X-Amz-Signature X-Amz-SignedHeaders`)
 
 // element is the number of an element in the name of a parameter.
-var element = regexp.MustCompile(`^(\w+\.member)\.([1-9][0-9]*)(\.\w+)?$`)
+var element = regexp.MustCompile(`^(\w+\.member)\.([1-9]\d*)(\.\w+)?$`)
 
 // checkParameters refuses a parameter that the operation does not have, or that is not served: to ignore it would be to do
 // something else than what was asked for. So does an element of a list after one that is not there, which nobody would read.
 func (c *call) checkParameters() error {
-	for name := range c.Form {
+	for _, name := range slices.Sorted(maps.Keys(c.Form)) {
 		plain := name
 		if at := element.FindStringSubmatch(name); at != nil {
 			plain = at[1] + at[3]
