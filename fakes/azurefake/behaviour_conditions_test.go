@@ -126,6 +126,7 @@ func laterRows() map[string]behaviour {
 		"block: its CRC without asking":         {call: stage("b", base1, "hello"), status: 201, headers: headers{"X-Ms-Content-Crc64": crc}},
 		"append: its CRC without asking":        {before: []request{put("b", "", headers{"X-Ms-Blob-Type": "AppendBlob"})}, call: set("b", "appendblock", nil, "hello"), status: 201, headers: headers{"X-Ms-Content-Crc64": crc}},
 		"copy from a URL: the source's MD5":     {before: source, call: from(headers{"X-Ms-Source-Content-Md5": md5}), status: 202, headers: headers{"Content-Md5": md5}},
+		"copy from a URL: as Python asks":       {before: source, call: from(headers{"X-Ms-Requires-Sync": "True"}), status: 202},
 		"copy from a URL: another MD5":          {before: source, call: from(headers{"X-Ms-Source-Content-Md5": "AAAAAAAAAAAAAAAAAAAAAA=="}), status: 400, code: "Md5Mismatch"},
 		"list: from a name":                     {before: tree, call: list("&startFrom=b"), status: 200, has: names, hasNot: []string{"<Name>a</Name>"}},
 		"list: before a name":                   {before: tree, call: list("&endBefore=d"), status: 200, has: names, hasNot: []string{"<Name>d</Name>"}},

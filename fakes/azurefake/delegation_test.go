@@ -187,3 +187,49 @@ func TestRevokingDelegationKeys(t *testing.T) {
 		t.Errorf("revoking for an account that is not there: %v", err)
 	}
 }
+
+// TestDelegatedTenant asks for keys of signatures for users of a tenant ("Get User Delegation Key", DelegatedUserTid).
+func TestDelegatedTenant(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t)
+	_, _, svc := h.signer(t, "Storage Blob Data Contributor")
+	now := time.Now().UTC()
+	info := func(tenant string) service.KeyInfo {
+		return service.KeyInfo{Start: to.Ptr(now.Format(sas.TimeFormat)), Expiry: to.Ptr(now.Add(time.Hour).Format(sas.TimeFormat)), DelegatedUserTenantID: &tenant}
+	}
+	_, err := svc.GetUserDelegationCredential(t.Context(), info("6d1f0c3e-0f0e-4b6f-9b7e-2f5f4d1b7a10"), nil)
+	wantCode(t, "a key for users of a tenant", err, "")
+	_, err = svc.GetUserDelegationCredential(t.Context(), info("contoso"), nil)
+	wantCode(t, "a key for users of what is no tenant", err, "InvalidXmlNodeValue")
+}
+
+// TestAudiences logs in for the service of one account, whose address is the resource of such tokens ("Authorize access to
+// blobs using Microsoft Entra ID"), and for others.
+func TestAudiences(t *testing.T) {
+	t.Parallel()
+	h := startHosted(t)
+	p, _, svc := h.signer(t, "Storage Blob Data Contributor")
+	if _, err := svc.NewContainerClient("data").Create(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	client, isClient := h.options.Transport.(*http.Client)
+	if !isClient {
+		t.Fatalf("the transport is %T", h.options.Transport)
+	}
+	for scope, code := range map[string]string{
+		"https://storage.azure.com/.default":                                       "",
+		"https://" + azurefake.DefaultAccount + ".blob.core.windows.net/.default":  "",
+		"https://" + azurefake.DefaultAccount + ".blob.core.windows.net//.default": "",
+		"https://management.azure.com/.default":                                    "InvalidAuthenticationInfo",
+		"https://nobody.blob.core.windows.net/.default":                            "InvalidAuthenticationInfo", // no token at all
+	} {
+		cred := login{client, h.URL() + "/" + h.TenantID() + "/oauth2/v2.0/token", url.Values{
+			"grant_type": {"client_credentials"}, "client_id": {p.ClientID}, "client_secret": {p.Secret}, "scope": {scope},
+		}}
+		c, err := container.NewClient("https://"+h.host+"/data", cred, &container.ClientOptions{ClientOptions: h.options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, "a token for "+scope, upload(t.Context(), c, "x", "text"), code)
+	}
+}

@@ -89,6 +89,51 @@ func TestTheListHasWhatIsDescribed(t *testing.T) {
 	}
 }
 
+// TestHeadersOfTheXMLAPI sends every header that any operation of the XML API takes to each that does not, which refuses it.
+func TestHeadersOfTheXMLAPI(t *testing.T) {
+	t.Parallel()
+	headers, requests := rest.XMLHeaders(), xmlOperations()
+	w := newWorld(t)
+	defer w.close(t)
+	all := map[string]bool{}
+	for _, listed := range headers {
+		for _, h := range listed {
+			all[h] = true
+		}
+	}
+	sent := 0
+	for name, op := range requests {
+		operation, variant, _ := strings.Cut(name, " ")
+		if variant != "" {
+			continue
+		}
+		for h := range all {
+			taken := slices.Contains(headers[operation], h)
+			if copies := strings.HasSuffix(h, "-copy-source"); taken || copies && operation == "xml.PutObject" {
+				continue
+			}
+			one := op
+			one.headers = strings.TrimPrefix(op.headers+"\n"+h+": 1", "\n")
+			if strings.HasSuffix(h, "-") {
+				one.headers = strings.TrimPrefix(op.headers+"\n"+h+"a: 1", "\n")
+			}
+			got := w.send(t, w.admin, one)
+			sent++
+			if got.Code != http.StatusBadRequest || op.method != http.MethodHead && !strings.Contains(got.Body.String(), h) {
+				t.Errorf("%s with %s: %d %s", name, h, got.Code, got.Body)
+			}
+		}
+	}
+	for _, operation := range gcsfake.Operations() {
+		if _, listed := headers[operation]; strings.HasPrefix(operation, "xml.") && !listed {
+			t.Errorf("%s is not in the list of headers", operation)
+		}
+	}
+	if sent < 500 {
+		t.Errorf("%d headers were sent: are they still found?", sent)
+	}
+}
+
 // probes are the requests that parameters are tried with, where operations has none that fits: whatever is tried of them, they
 // overwrite what is there.
 func probes() map[string]operation {
@@ -428,6 +473,15 @@ What is different:
 		fmt.Fprintf(&out, "| `%s` | %s |\n", p, says[p])
 	}
 	fmt.Fprintf(&out, "\nRefused as a whole, %d methods: %s.\n", len(unserved), strings.Join(unserved, ", "))
+	out.WriteString("\nOperations of the XML API, with the headers of Google's and of S3's that each takes beside those that say who asks and for whom. Others\nare refused with 400 and their names, as are those of the table on operations that do not have them:\n\n| operation | headers |\n|---|---|\n")
+	xml := rest.XMLHeaders()
+	for _, name := range slices.Sorted(maps.Keys(xml)) {
+		var headers []string
+		for _, h := range xml[name] {
+			headers = append(headers, "`"+h+"`")
+		}
+		fmt.Fprintf(&out, "| %#q | %s |\n", name, cell(headers))
+	}
 	return out.String()
 }
 

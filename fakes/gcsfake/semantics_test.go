@@ -148,6 +148,26 @@ func TestSizeOfResumableUploads(t *testing.T) {
 	}
 }
 
+// TestHashOfResumableUploads compares x-goog-hash of the last chunk, which is that of the whole object, in both APIs.
+func TestHashOfResumableUploads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer w.close(t)
+	for name, start := range map[string]operation{
+		"JSON": {method: "POST", path: up + "?uploadType=resumable&name=hashed"},
+		"XML":  {method: "POST", path: "/docs/hashed", headers: "X-Goog-Resumable: start"},
+	} {
+		for hash, status := range map[string]int{"crc32c=AAAAAA==": 400, "crc32c=mnG7TA==": 200} { // of "hello"
+			got := w.send(t, w.admin, start)
+			_, path, _ := strings.Cut(got.Header().Get("Location"), "127.0.0.1")
+			got = w.send(t, w.admin, operation{method: "PUT", path: path, headers: "X-Goog-Hash: " + hash, body: "hello"})
+			if got.Code != status {
+				t.Errorf("%s with %s: %d %s, want %d", name, hash, got.Code, got.Body, status)
+			}
+		}
+	}
+}
+
 // TestHoldsAndRetention makes sure that the end of an event-based hold begins the bucket's retention again ("Object holds"),
 // and that null removes a retention of the object's own.
 func TestHoldsAndRetention(t *testing.T) {

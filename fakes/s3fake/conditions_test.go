@@ -88,6 +88,46 @@ func TestConditionsOfRequests(t *testing.T) {
 	}
 }
 
+// TestConditionsOfHeaders denies what has a header, by the key that the header has in policies: that it is served elsewhere, or
+// nowhere, does not come first. Which headers have keys is in "Condition keys for Amazon S3".
+func TestConditionsOfHeaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	object, bucket := operation{method: http.MethodPut, path: "/docs/new", body: "x"}, operation{method: http.MethodPut, path: "/fresh"}
+	for header, on := range map[string]struct {
+		operation
+		value string
+	}{
+		"x-amz-acl":                                       {object, "public-read"},
+		"x-amz-grant-read":                                {object, "id=1"},
+		"x-amz-grant-write":                               {bucket, "id=1"},
+		"x-amz-grant-read-acp":                            {object, "id=1"},
+		"x-amz-grant-write-acp":                           {object, "id=1"},
+		"x-amz-grant-full-control":                        {object, "id=1"},
+		"x-amz-copy-source":                               {object, "docs/k"},
+		"x-amz-metadata-directive":                        {object, "REPLACE"},
+		"x-amz-server-side-encryption":                    {object, "aws:kms:dsse"},
+		"x-amz-server-side-encryption-aws-kms-key-id":     {object, "k"},
+		"x-amz-server-side-encryption-customer-algorithm": {object, "AES256"},
+		"x-amz-storage-class":                             {object, "GLACIER"},
+		"x-amz-website-redirect-location":                 {object, "/x"},
+		"x-amz-object-ownership":                          {bucket, "ObjectWriter"},
+		"x-amz-bucket-namespace":                          {bucket, "account-regional"},
+		"x-amz-content-sha256":                            {object, ""},
+		"if-match":                                        {object, "x"},
+		"if-none-match":                                   {object, "*"},
+	} {
+		op := on.operation
+		if on.value != "" {
+			op.headers = header + ": " + on.value
+		}
+		policy := `{"Effect":"Allow","Action":"*","Resource":"*"},{"Effect":"Deny","Action":"*","Resource":"*","Condition":{"Null":{"s3:` + header + `":"false"}}}`
+		if got := w.call(t, row{operation: op, policy: policy}); got.Code != http.StatusForbidden || errorCode(got.Body.Bytes()) != "AccessDenied" {
+			t.Errorf("with %s: %d %s", header, got.Code, got.Body)
+		}
+	}
+}
+
 // newWorldLike is a world with the tagged objects of TestConditionsOfRequests.
 func newWorldLike(t *testing.T) *world {
 	t.Helper()

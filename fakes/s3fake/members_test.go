@@ -31,8 +31,8 @@ var (
 	parameter = regexp.MustCompile(`encoder\.(?:SetQuery|AddQuery)\("([^"]+)"\)`)
 )
 
-// members reads from the SDK's serializers what it sends, by operation.
-func members(t *testing.T) map[string]sent {
+// serializers is the SDK's code that writes requests to S3.
+func serializers(t *testing.T) []byte {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/s3").Output()
 	if err != nil {
@@ -42,6 +42,13 @@ func members(t *testing.T) map[string]sent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return raw
+}
+
+// members reads from the SDK's serializers what it sends, by operation.
+func members(t *testing.T) map[string]sent {
+	t.Helper()
+	raw := serializers(t)
 	names := func(pattern *regexp.Regexp, code []byte) []string {
 		var out []string
 		for _, m := range pattern.FindAllSubmatch(code, -1) {
@@ -184,6 +191,7 @@ What is different:
 		}
 		fmt.Fprintf(&out, "| `%s` | %s |\n", member, different[member])
 	}
+	writeElements(t, &out)
 	fmt.Fprintf(&out, "\n%d operations of S3 are refused: %s.\n", len(unserved), strings.Join(unserved, ", "))
 	for _, s := range []struct {
 		name   string
@@ -191,7 +199,76 @@ What is different:
 	}{{"iam", reflect.TypeFor[*iam.Client]()}, {"sts", reflect.TypeFor[*sts.Client]()}, {"eks", reflect.TypeFor[*eks.Client]()}} {
 		writeService(&out, s.name, s.client, served)
 	}
+	writeParameters(t, &out)
 	return out.String()
+}
+
+// TestMembersOfOtherOperations sends every header and every parameter that any operation of S3 has to each that does not have
+// it. Each is refused, and none changes anything.
+func TestMembersOfOtherOperations(t *testing.T) {
+	t.Parallel()
+	all, requests := members(t), operations()
+	w := newWorld(t)
+	before := w.Inventory()
+	headers, parameters := map[string]bool{}, map[string]bool{}
+	for name, m := range all {
+		for _, h := range m.headers {
+			headers[h] = headers[h] || strings.HasPrefix(h, "X-Amz-")
+		}
+		for _, p := range m.parameters {
+			// uploadId selects another operation, and readers of objects take what nobody serves for a way past caches.
+			parameters[p] = parameters[p] || p != "uploadId" && slices.Contains(w.Operations(), name)
+		}
+	}
+	sent := 0
+	for _, name := range w.Operations() {
+		m, ofS3 := all[name]
+		op, hasRow := requests[name]
+		if !ofS3 || !hasRow {
+			continue
+		}
+		try := func(member string, isHeader bool, has []string) {
+			if slices.Contains(has, member) || isHeader && summed(m, member) || ownWords[name+" "+member] {
+				return
+			}
+			sent++
+			if !w.refusedMember(t, op, member, isHeader) {
+				t.Errorf("%s takes %s", name, member)
+			}
+		}
+		for h, ofAmazon := range headers {
+			if ofAmazon {
+				try(h, true, m.headers)
+			}
+		}
+		for p, plain := range parameters {
+			if plain {
+				try(p, false, m.parameters)
+			}
+		}
+		for _, p := range []string{"X-Amz-Acl", "x-amz-tagging"} { // headers of presigned requests, which these are not
+			try(p, false, nil)
+		}
+	}
+	t.Logf("%d headers and parameters of other operations are refused", sent)
+	if sent < 5000 {
+		t.Errorf("%d headers and parameters were sent: are they still found?", sent)
+	}
+	if diff := gocmp.Diff(before, w.Inventory()); diff != "" {
+		t.Errorf("something that is refused changed something (-before +after):\n%s", diff)
+	}
+}
+
+// summed reports whether a header is the checksum of a body that the operation has.
+func summed(m sent, header string) bool {
+	algorithm, ok := strings.CutPrefix(header, "X-Amz-Checksum-")
+	return ok && !slices.Contains([]string{"Algorithm", "Mode", "Type"}, algorithm) && slices.Contains(m.headers, "X-Amz-Sdk-Checksum-Algorithm")
+}
+
+// ownWords are members of other operations that S3 refuses in its own words, or that make it the other operation.
+var ownWords = map[string]bool{
+	"GetObject X-Amz-Server-Side-Encryption": true, "HeadObject X-Amz-Server-Side-Encryption": true,
+	"PutObject X-Amz-Copy-Source": true, "PutObject partNumber": true, "CopyObject partNumber": true, "UploadPart X-Amz-Copy-Source": true,
 }
 
 // writeService lists the operations of a service that are served and refused.
@@ -207,6 +284,136 @@ func writeService(out *strings.Builder, service string, client reflect.Type, ser
 		}
 	}
 	fmt.Fprintf(out, "\n%s: %d operations are served: %s. %d are refused: %s.\n", strings.ToUpper(service), len(yes), strings.Join(yes, ", "), len(no), strings.Join(no, ", "))
+}
+
+// writeParameters lists the parameters of IAM's and STS's operations. Whether one is refused is seen by sending it.
+func writeParameters(t *testing.T, out *strings.Builder) {
+	t.Helper()
+	w, requests := newWorld(t), operations()
+	requests["sts:AssumeRoleWithWebIdentity"] = query("AssumeRoleWithWebIdentity")
+	fmt.Fprintf(out, "\nOf an association of EKS, `namespace`, `serviceAccount`, `roleArn` and `tags` are served, `clientRequestToken` is taken and does not\nmake a repeated call the same one, and others are refused. A listing has `maxResults`, `namespace`, `nextToken` and `serviceAccount`.\n\nParameters of IAM and STS; others are refused, too:\n\n| operation | served | refused |\n|---|---|---|\n")
+	for _, s := range []struct {
+		name   string
+		client reflect.Type
+	}{{"iam", reflect.TypeFor[*iam.Client]()}, {"sts", reflect.TypeFor[*sts.Client]()}} {
+		for m := range s.client.Methods() {
+			op, ok := requests[s.name+":"+m.Name]
+			if m.Type.NumIn() != 4 || m.Type.NumOut() != 2 || !ok {
+				continue
+			}
+			cells := map[bool][]string{}
+			for _, p := range append(parametersOf(m.Type.In(2).Elem(), ""), "Colour") {
+				one := op
+				one.body += "&" + p + "=x"
+				got := w.send(t, w.Root(), one)
+				refused := errorCode(got.Body.Bytes()) == "NotImplemented"
+				if refused && !strings.Contains(got.Body.String(), p) || p == "Colour" && !refused {
+					t.Errorf("%s with %s: %s", m.Name, p, got.Body)
+				}
+				if p != "Colour" {
+					cells[refused] = append(cells[refused], "`"+strings.ReplaceAll(p, ".1", "")+"`")
+				}
+			}
+			fmt.Fprintf(out, "| `%s:%s` | %s | %s |\n", s.name, m.Name, listed(cells[false]), listed(cells[true]))
+		}
+	}
+}
+
+var (
+	payloads = regexp.MustCompile(`(?s)\nfunc \(m \*awsRestxml_serializeOp(\w+)\) HandleSerialize\(.*?\n}\n`)
+	writers  = regexp.MustCompile(`(?s)\nfunc awsRestxml_serializeDocument(\w+)\(.*?\n}\n`)
+	written  = regexp.MustCompile(`Local: "(\w+)"|awsRestxml_serializeDocument(\w+)\(|value\.(FlattenedElement)\(`)
+)
+
+// documents reads from the SDK's serializers the elements of the documents that it sends, by operation: the path of each,
+// whose first element is the root.
+func documents(t *testing.T) map[string][][]string {
+	t.Helper()
+	raw, bodies := serializers(t), map[string]string{}
+	for _, m := range writers.FindAllStringSubmatch(string(raw), -1) {
+		_, bodies[m[1]], _ = strings.Cut(m[0], "{")
+	}
+	var walk func(code string, path []string) [][]string
+	walk = func(code string, path []string) [][]string {
+		var out [][]string
+		at, flat := path, false
+		for _, m := range written.FindAllStringSubmatch(code, -1) {
+			switch {
+			case m[3] != "":
+				flat = true
+			case m[1] != "":
+				at, flat = append(slices.Clone(path), m[1]), false
+				out = append(out, at)
+			case flat: // the elements of the list have the name of the list
+				list := regexp.MustCompile(`Local: "\w+"`).ReplaceAllString(bodies[m[2]], "")
+				out = append(out, walk(list, at)...)
+			default:
+				out = append(out, walk(bodies[m[2]], at)...)
+			}
+		}
+		return out
+	}
+	out := map[string][][]string{}
+	for _, m := range payloads.FindAllStringSubmatch(string(raw), -1) {
+		if elements := walk(m[0], nil); len(elements) > 1 {
+			out[m[1]] = elements
+		}
+	}
+	return out
+}
+
+// writeElements lists the elements of the documents of S3. Whether one is refused is seen by sending it.
+func writeElements(t *testing.T, out *strings.Builder) {
+	t.Helper()
+	w, requests, all, counts := newWorld(t), operations(), documents(t), map[bool]int{}
+	fmt.Fprintf(out, "\nElements of the documents of S3; others are refused, too, and so are the grants of PutBucketAcl and PutObjectAcl, as they are in\nheaders. `MfaDelete` may be `Disabled` alone:\n\n| operation | served | refused |\n|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		op, ok := requests[name]
+		if !ok || strings.HasSuffix(name, "Acl") { // grants, refused as they are in headers
+			continue
+		}
+		cells := map[bool][]string{}
+		for _, path := range append(all[name][1:], []string{all[name][0][0], "Colour"}) {
+			op.body = ""
+			for _, element := range slices.Backward(path) {
+				op.body = "<" + element + ">" + op.body + "</" + element + ">"
+			}
+			got := w.send(t, w.Root(), op)
+			last := path[len(path)-1]
+			refused := errorCode(got.Body.Bytes()) == "NotImplemented"
+			if last == "Colour" {
+				if !refused {
+					t.Errorf("%s takes any element: %d %s", name, got.Code, got.Body)
+				}
+				continue
+			}
+			counts[refused]++
+			cells[refused] = append(cells[refused], "`"+strings.Join(path[1:], ".")+"`")
+		}
+		fmt.Fprintf(out, "| `%s` | %s | %s |\n", name, listed(cells[false]), listed(cells[true]))
+	}
+	if counts[false] < 50 {
+		t.Errorf("%d elements are served: are they still found?", counts[false])
+	}
+}
+
+// parametersOf are the names that the fields of an input have in the Query protocol.
+func parametersOf(input reflect.Type, prefix string) []string {
+	var out []string
+	for field := range input.Fields() {
+		name := prefix + map[bool]string{true: "arn", false: field.Name}[input.Name() == "PolicyDescriptorType"]
+		switch {
+		case !field.IsExported():
+		case field.Type.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Struct:
+			out = append(out, parametersOf(field.Type.Elem(), name+".member.1.")...)
+		case field.Type.Kind() == reflect.Slice:
+			out = append(out, name+".member.1")
+		default:
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func listed(names []string) string {

@@ -93,6 +93,13 @@ func TestAssumeRoleForPodIdentity(t *testing.T) {
 	if _, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
+	// What is not served of an association would make it another one.
+	for _, other := range []eks.CreatePodIdentityAssociationInput{{DisableSessionTags: aws.Bool(true)}, {TargetRoleArn: role.Role.Arn}, {Policy: &policy}} {
+		other.ClusterName, other.Namespace, other.ServiceAccount, other.RoleArn = in.ClusterName, in.Namespace, aws.String("other"), in.RoleArn
+		if _, err := eks.NewFromConfig(f.config(f.Root())).CreatePodIdentityAssociation(t.Context(), &other); code(t, err) != "NotImplemented" {
+			t.Errorf("an association with more: %v", err)
+		}
+	}
 	node, nobody := f.user(t, "node", allow("eks-auth:AssumeRoleForPodIdentity", "*")), f.user(t, "nobody", "")
 	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

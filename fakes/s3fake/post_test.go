@@ -109,6 +109,8 @@ func TestPostObject(t *testing.T) {
 		"a field that the policy does not name": {writer, upTo10, map[string]string{"key": "up/a", "x-amz-meta-a": "b"}, "hello", 403, "AccessDenied"},
 		"a file that is too large":              {writer, upTo10, map[string]string{"key": "up/a"}, "hello world", 400, "EntityTooLarge"},
 		"a file that is too small":              {writer, upTo10, map[string]string{"key": "up/a"}, "", 400, "EntityTooSmall"},
+		"a field that is not served":            {writer, upTo10 + `,{"redirect":"http://x"}`, map[string]string{"key": "up/a", "redirect": "http://x"}, "hello", 501, "NotImplemented"},
+		"a header of another operation":         {writer, upTo10 + `,{"x-amz-mp-object-size":"1"}`, map[string]string{"key": "up/a", "x-amz-mp-object-size": "1"}, "hello", 501, "NotImplemented"},
 		"a user without s3:PutObject":           {reader, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "AccessDenied"},
 		"a wrong secret":                        {s3fake.Credentials{AccessKeyID: writer.AccessKeyID, SecretAccessKey: "x"}, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "SignatureDoesNotMatch"},
 		"an unknown key":                        {s3fake.Credentials{AccessKeyID: "AKIANOBODYNOBODYNOBO", SecretAccessKey: "x"}, upTo10, map[string]string{"key": "up/a"}, "hello", 403, "InvalidAccessKeyId"},
@@ -123,6 +125,27 @@ func TestPostObject(t *testing.T) {
 				t.Errorf("got %d %s, want %d %s\n%s", rec.Code, code, tc.status, tc.code, rec.Body)
 			}
 		})
+	}
+}
+
+// TestPostNullVersion stores a form in a bucket with suspended versioning, whose null version has no header in any response to
+// a write ("x-amz-version-id" of PutObject in the API Reference).
+func TestPostNullVersion(t *testing.T) {
+	t.Parallel()
+	w, writer, _ := postWorld(t)
+	suspend := operation{method: http.MethodPut, path: "/empty?versioning", body: `<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>`}
+	if got := w.send(t, w.Root(), suspend); got.Code != http.StatusOK {
+		t.Fatalf("suspend: %d %s", got.Code, got.Body)
+	}
+	policy := `{"expiration":"2099-01-01T00:00:00Z","conditions":[{"bucket":"empty"},{signed},["starts-with","$key",""]]}`
+	req, rec := form(t, writer, policy, map[string]string{"key": "k"}, "hello"), httptest.NewRecorder()
+	req.URL.Path = "/empty"
+	w.ServeHTTP(rec, req)
+	if _, has := rec.Header()["X-Amz-Version-Id"]; rec.Code != http.StatusNoContent || has {
+		t.Errorf("got %d %v %s", rec.Code, rec.Header(), rec.Body)
+	}
+	if got := w.send(t, w.Root(), operation{method: http.MethodGet, path: "/empty/k?versionId=null"}); got.Code != http.StatusOK {
+		t.Errorf("the null version: %d %s", got.Code, got.Body)
 	}
 }
 

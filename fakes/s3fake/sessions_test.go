@@ -192,7 +192,7 @@ func TestSessionsOfUsers(t *testing.T) {
 		"a session does not make another one":   {every, nil, query("GetSessionToken"), 403, "AccessDenied"},
 		"a session says whose it is":            {every, nil, query("GetCallerIdentity"), 200, ""},
 		"a session of a session, for an hour":   {every, nil, query("AssumeRole", "RoleArn="+traveller, "RoleSessionName=session"), 200, ""},
-		"a second factor is not served":         {every, nil, query("GetSessionToken", "SerialNumber=GAHT12345678", "TokenCode=123456"), 403, "AccessDenied"},
+		"a second factor is not served":         {every, nil, query("GetSessionToken", "SerialNumber=GAHT12345678", "TokenCode=123456"), 501, "NotImplemented"},
 		"its key itself may do what it may not": {every + "," + noSession, nil, query("GetCallerIdentity"), 200, ""},
 	}
 	for name, tc := range tests {

@@ -104,6 +104,7 @@ func suiteTexts() *strings.Replacer {
 		"Access Denied", "The specified bucket does not exist", "published schema", "you specified did not hold", "functionality that is not implemented",
 		"The TagSet does not exist", "The bucket does not allow ACLs", "does not have a ObjectLock configuration", "The bucket policy does not exist",
 		"Object Lock configuration does not exist for this bucket", "The bucket you tried to delete is not empty",
+		"The bucket ownership controls were not found",
 	} {
 		pairs = append(pairs, text+"</Message>", text+".</Message>")
 	}

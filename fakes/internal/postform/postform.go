@@ -22,7 +22,7 @@ const maxForm = 20 << 10
 
 var (
 	malformed = awserr.New(http.StatusBadRequest, "MalformedPOSTRequest", "The body of your POST request is not well-formed multipart/form-data.")
-	tooLarge  = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed object size.")
+	tooLarge  = awserr.New(http.StatusBadRequest, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size")
 )
 
 // Form is a form up to its file.

@@ -19,6 +19,7 @@ import (
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/access"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/azerr"
 	"github.com/cooper-cosi/cooper/fakes/azurefake/internal/store"
+	"github.com/cooper-cosi/cooper/fakes/internal/elements"
 )
 
 // Version is the version of the service for requests that name none.
@@ -354,6 +355,9 @@ func (c *Call) readXML(into any) error {
 	}
 	if err := xml.Unmarshal(raw, into); err != nil {
 		return azerr.InvalidXML
+	}
+	if name := elements.Unknown(raw, into); name != "" {
+		return azerr.NotServed("the element " + name)
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ type received struct {
 	size    int64
 	md5     []byte
 	crc     uint32
+	// checksum is the one that an SDK of S3 has sent, as header=value.
+	checksum string
 }
 
 // receive reads a body into the store, which must be told what becomes of it.
@@ -43,7 +45,7 @@ func (a *API) receive(src io.Reader) (received, error) {
 	if err != nil {
 		return received{}, err
 	}
-	return received{store.Segment{ID: id, Size: n}, n, h.Sum(nil), sum.crc}, nil
+	return received{segment: store.Segment{ID: id, Size: n}, size: n, md5: h.Sum(nil), crc: sum.crc}, nil
 }
 
 // readError is the response to a body that did not arrive as announced.

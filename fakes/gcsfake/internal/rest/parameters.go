@@ -130,15 +130,7 @@ const (
 // Parameters returns what each operation that is served takes, by its name; it refuses all else.
 func Parameters() map[string]map[string]Taken {
 	marks := map[byte]Taken{'~': Different, '!': Refused, '-': OfTheService}
-	lines := map[string][]string{}
-	name := ""
-	for line := range strings.Lines(listed) {
-		words := strings.Fields(line)
-		if len(words) > 0 && !strings.HasPrefix(line, "\t\t") {
-			name, words = words[0], words[1:]
-		}
-		lines[name] = append(lines[name], words...)
-	}
+	lines := linesOf(listed)
 	var add func(into map[string]Taken, prefix string, words []string)
 	add = func(into map[string]Taken, prefix string, words []string) {
 		for _, w := range words {
@@ -165,6 +157,46 @@ func Parameters() map[string]map[string]Taken {
 		}
 		out[name] = map[string]Taken{}
 		add(out[name], "", words)
+	}
+	return out
+}
+
+// linesOf are the lines of a list by their first words; a line with two tabs goes on with the one before it.
+func linesOf(list string) map[string][]string {
+	lines, name := map[string][]string{}, ""
+	for line := range strings.Lines(list) {
+		words := strings.Fields(line)
+		if len(words) > 0 && !strings.HasPrefix(line, "\t\t") {
+			name, words = words[0], words[1:]
+		}
+		lines[name] = append(lines[name], words...)
+	}
+	return lines
+}
+
+// formFields is the line of the fields of a form, which have the names of headers.
+const formFields = "form"
+
+// XMLHeaders returns the headers of Google's and of S3's that each operation of the XML API takes, beside those of all.
+func XMLHeaders() map[string][]string {
+	lines := linesOf(listedXML)
+	var all func(words []string) []string
+	all = func(words []string) []string {
+		var out []string
+		for _, w := range words {
+			if strings.HasPrefix(w, "@") {
+				out = append(out, all(lines[w])...)
+				continue
+			}
+			out = append(out, w)
+		}
+		return out
+	}
+	out := map[string][]string{}
+	for name, words := range lines {
+		if strings.HasPrefix(name, "xml.") || name == formFields {
+			out[name] = all(words)
+		}
 	}
 	return out
 }
@@ -298,32 +330,70 @@ var servedHeaders = map[flavour][]string{
 	inRPC: strings.Fields(`x-goog-api-client x-goog-request-params x-goog-request-reason x-goog-user-project`),
 	inXML: strings.Fields(`
 		x-goog-storage-go-features x-goog-api-client x-goog-request-reason x-goog-gcs-idempotency-token x-goog-custom-audit- x-goog-user-project x-goog-project-id x-goog-date
-		x-goog-content-sha256 x-goog-acl x-goog-hash x-goog-meta- x-goog-metadata-directive x-goog-storage-class x-goog-custom-time x-goog-resumable
-		x-goog-if-generation-match x-goog-if-generation-not-match x-goog-if-metageneration-match x-goog-if-metageneration-not-match
-		x-goog-copy-source x-goog-copy-source-generation x-goog-copy-source-if-
-		x-goog-encryption-algorithm x-goog-encryption-key x-goog-encryption-key-sha256 x-goog-encryption-kms-key-name
-		x-goog-copy-source-encryption-algorithm x-goog-copy-source-encryption-key x-goog-copy-source-encryption-key-sha256
-		x-amz-date x-amz-content-sha256 x-amz-decoded-content-length x-amz-trailer x-amz-user-agent x-amz-security-token x-amz-project-id x-amz-acl
-		x-amz-meta- x-amz-metadata-directive x-amz-storage-class x-amz-copy-source x-amz-copy-source-if- x-amz-sdk-checksum-algorithm
-		x-amz-checksum- x-amz-server-side-encryption-customer-algorithm x-amz-server-side-encryption-customer-key x-amz-server-side-encryption-customer-key-md5`),
+		x-goog-content-sha256 x-amz-date x-amz-content-sha256 x-amz-decoded-content-length x-amz-user-agent x-amz-security-token x-amz-project-id`),
 }
+
+// listedXML are the other headers of Google's and of S3's that the operations of the XML API take; @NAME is another line, a
+// header that ends in "-" a beginning.
+const listedXML = `
+	@key        x-goog-encryption-algorithm x-goog-encryption-key x-goog-encryption-key-sha256
+	@meta       x-goog-if-metageneration-match x-goog-if-metageneration-not-match
+	@gens       @meta x-goog-if-generation-match x-goog-if-generation-not-match
+	@sums       x-goog-hash x-amz-checksum- x-amz-sdk-checksum-algorithm x-amz-trailer
+	@acl        x-goog-acl x-amz-acl
+	@attributes x-goog-meta- x-amz-meta- x-goog-storage-class x-amz-storage-class x-goog-custom-time x-goog-encryption-kms-key-name
+		x-amz-server-side-encryption-customer-algorithm x-amz-server-side-encryption-customer-key x-amz-server-side-encryption-customer-key-md5
+	@source     x-goog-copy-source x-goog-copy-source-generation x-goog-copy-source-if-generation-match x-goog-copy-source-if-metageneration-match x-goog-copy-source-if-match
+		x-goog-copy-source-if-none-match x-goog-copy-source-if-modified-since x-goog-copy-source-if-unmodified-since x-goog-copy-source-encryption-algorithm
+		x-goog-copy-source-encryption-key x-goog-copy-source-encryption-key-sha256 x-goog-metadata-directive x-amz-metadata-directive x-amz-copy-source
+		x-amz-copy-source-if-match x-amz-copy-source-if-none-match x-amz-copy-source-if-modified-since x-amz-copy-source-if-unmodified-since
+
+	xml.GetService
+	xml.PutBucket
+	xml.GetBucket
+	xml.HeadBucket
+	xml.DeleteBucket            @meta
+	xml.GetBucketLocation
+	xml.GetBucketVersioning
+	xml.PutBucketVersioning     @meta x-amz-checksum- x-amz-sdk-checksum-algorithm
+	xml.GetBucketCORS
+	xml.PutBucketCORS           @meta x-amz-checksum- x-amz-sdk-checksum-algorithm
+	xml.GetBucketLifecycle
+	xml.PutBucketLifecycle      @meta x-amz-checksum- x-amz-sdk-checksum-algorithm
+	xml.GetBucketStorageClass
+	xml.ListMultipartUploads
+	xml.PostObject
+	xml.DeleteObjects           x-amz-checksum- x-amz-sdk-checksum-algorithm
+	xml.GetObject               @gens @key x-amz-checksum-mode
+	xml.HeadObject              @gens @key x-amz-checksum-mode
+	xml.PutObject               @gens @key @sums @acl @attributes
+	xml.CopyObject              @gens @key @acl @attributes @source
+	xml.DeleteObject            @gens
+	xml.PostResumable           @gens @key @acl @attributes x-goog-resumable
+	xml.PutResumable            x-goog-hash
+	xml.DeleteResumable
+	xml.InitiateMultipartUpload @key @acl @attributes x-amz-checksum-algorithm
+	xml.UploadPart              @key @sums @source
+	xml.CompleteMultipartUpload @gens
+	xml.AbortMultipartUpload
+	xml.ListParts
+
+	form @gens @key @acl @attributes x-goog-hash x-goog-algorithm x-goog-credential x-goog-signature x-amz-algorithm x-amz-credential x-amz-signature
+`
 
 // conditional are the headers of HTTP that make a request conditional.
 var conditional = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
 
-// guarded are the operations of the XML API that judge the headers x-goog-if-.
-var guarded = strings.Fields(`xml.GetObject xml.HeadObject xml.PutObject xml.DeleteObject xml.PostResumable xml.CompleteMultipartUpload
-	xml.DeleteBucket xml.PutBucketVersioning xml.PutBucketCORS xml.PutBucketLifecycle`)
-
 // checkHeaders refuses headers of Google's and of S3's that are not served, and conditions that the operation does not have.
 func (c *Call) checkHeaders() error {
+	if c.Operation == "unknown" { // refused as a whole, to whoever may not have it for that reason
+		return nil
+	}
 	for name := range c.r.Header {
 		name = strings.ToLower(name)
-		if strings.HasPrefix(name, "x-goog-if-") && !slices.Contains(guarded, c.Operation) {
-			return c.unserved("header", name)
-		}
+		takes := func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }
 		if (strings.HasPrefix(name, "x-goog-") || strings.HasPrefix(name, "x-amz-") || name == "x-http-method-override") &&
-			!slices.ContainsFunc(servedHeaders[c.flavour], func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }) {
+			!slices.ContainsFunc(servedHeaders[c.flavour], takes) && !slices.ContainsFunc(c.xmlHeaders(), takes) {
 			return c.unserved("header", name)
 		}
 	}
@@ -333,6 +403,29 @@ func (c *Call) checkHeaders() error {
 		}
 		if c.r.Header.Get(name) != "" && !slices.Contains(c.conditions(), name) {
 			return c.unserved("header", name)
+		}
+	}
+	return nil
+}
+
+// xmlHeaders are the headers of Google's and of S3's that an operation of the XML API takes beside those of all. A copy is
+// none of its own, but takes others.
+func (c *Call) xmlHeaders() []string {
+	name := c.Operation
+	if bucket, _ := c.copySource(); name == "xml.PutObject" && bucket != "" {
+		name = "xml.CopyObject"
+	}
+	return c.api.xmlHeaders[name]
+}
+
+// checkForm refuses the fields of a form, by now in the headers, that it does not take.
+func (c *Call) checkForm() error {
+	for name := range c.r.Header {
+		name = strings.ToLower(name)
+		takes := func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }
+		if (strings.HasPrefix(name, "x-goog-") || strings.HasPrefix(name, "x-amz-")) && !slices.ContainsFunc(servedHeaders[inXML], takes) &&
+			!slices.ContainsFunc(c.api.xmlHeaders[formFields], takes) {
+			return c.unserved("field", name)
 		}
 	}
 	return nil

@@ -97,6 +97,9 @@ func (c *Call) formHeaders(fields map[string]string) {
 }
 
 func (c *Call) storeForm(b *store.Bucket, file *multipart.Part, policy *postform.Policy) (*store.Object, error) {
+	if err := c.checkForm(); err != nil {
+		return nil, err
+	}
 	if err := c.xmlACL(b); err != nil {
 		return nil, err
 	}

@@ -92,7 +92,7 @@ func (c *Call) xmlUploadPart(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	p := store.Part{Number: number, Size: body.size, MD5: body.md5, CRC32C: body.crc, Modified: c.api.now(), Segment: body.segment}
+	p := store.Part{Number: number, Size: body.size, MD5: body.md5, CRC32C: body.crc, Checksum: body.checksum, Modified: c.api.now(), Segment: body.segment}
 	if err := c.api.store.PutPart(u.ID, p); err != nil {
 		c.api.store.Discard(body.segment)
 		return err
@@ -113,6 +113,7 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 		Part []struct {
 			PartNumber int
 			ETag       string
+			Sums       []partSum `xml:",any"`
 		}
 	}
 	if err := c.readXML(&req); err != nil {
@@ -131,6 +132,11 @@ func (c *Call) xmlComplete(w http.ResponseWriter) error {
 			return gcserr.New(http.StatusBadRequest, "invalid", "InvalidPart", "One or more of the specified parts could not be found or its etag does not match.")
 		case i < len(req.Part)-1 && p.Size < minPartSize:
 			return gcserr.New(http.StatusBadRequest, "invalid", "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed object size.")
+		}
+		for _, sum := range want.Sums {
+			if !sum.is(p.Checksum) {
+				return gcserr.New(http.StatusBadRequest, "invalid", "InvalidPart", "The "+sum.XMLName.Local+" of a part is not the one that it was uploaded with.")
+			}
 		}
 		o.Segments = append(o.Segments, p.Segment)
 		o.CRC32C = combineCRC(o.CRC32C, p.CRC32C, p.Size)

@@ -186,11 +186,16 @@ func (c *Call) xmlReceive() (received, error) {
 	if src.Size() < 0 {
 		return received{}, gcserr.LengthRequired
 	}
-	body, err := c.api.receive(src)
+	sums, err := c.s3Sums(src)
+	if err != nil {
+		return received{}, err
+	}
+	body, err := c.api.receive(sums)
 	if err != nil {
 		return body, err
 	}
-	if err := body.checkSums(headerSums(c.r.Header)); err != nil {
+	body.checksum = sums.sent()
+	if err := errors.Join(body.checkSums(headerSums(c.r.Header)), sums.check()); err != nil {
 		c.api.store.Discard(body.segment)
 		return body, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/gcserr"
 	"github.com/cooper-cosi/cooper/fakes/gcsfake/internal/identity"
+	"github.com/cooper-cosi/cooper/fakes/internal/elements"
 	"github.com/cooper-cosi/cooper/fakes/internal/sigv4"
 )
 
@@ -134,7 +135,14 @@ func (c *Call) readXML(v any) error {
 	if err != nil {
 		return err
 	}
-	raw, err := readAll(body, maxJSON)
+	sums, err := c.s3Sums(body)
+	if err != nil {
+		return err
+	}
+	raw, err := readAll(sums, maxJSON)
+	if err == nil {
+		err = sums.check()
+	}
 	if err != nil {
 		return err
 	}
@@ -143,6 +151,9 @@ func (c *Call) readXML(v any) error {
 	}
 	if err := xml.Unmarshal(raw, v); err != nil {
 		return malformedXML
+	}
+	if name := elements.Unknown(raw, v); name != "" {
+		return c.unserved("element", name)
 	}
 	return nil
 }

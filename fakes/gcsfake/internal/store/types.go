@@ -160,6 +160,8 @@ type Upload struct {
 
 // Part is one part of an upload in parts.
 type Part struct {
+	// Checksum is the header x-amz-checksum- of the part and its value, "" for none.
+	Checksum string    `json:"checksum,omitempty"`
 	Number   int       `json:"number"`
 	Size     int64     `json:"size"`
 	MD5      []byte    `json:"md5"`

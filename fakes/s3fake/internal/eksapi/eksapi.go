@@ -5,6 +5,7 @@
 package eksapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -136,6 +137,9 @@ func (a *API) Serve(r Request) (any, error) {
 	if err := a.authorize(r, op, resource); err != nil {
 		return nil, err
 	}
+	if err := r.checkParameters(op); err != nil {
+		return nil, err
+	}
 	issuer, ok := a.Clusters[cluster]
 	if !ok {
 		return nil, refused(http.StatusNotFound, "ResourceNotFoundException", "No cluster found for name: %s.", cluster)
@@ -164,14 +168,47 @@ func (a *API) authorize(r Request, action, resource string) error {
 	return nil
 }
 
+// read reads the body, and refuses what is not served by name.
+func (r Request) read(into any) error {
+	dec := json.NewDecoder(bytes.NewReader(r.Body))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(into)
+	if err == nil {
+		return nil
+	}
+	if _, field, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
+		return refused(http.StatusNotImplemented, "NotImplemented", "The field %s is not served by this fake.", field)
+	}
+	return refused(http.StatusBadRequest, "InvalidParameterException", "The request body is not valid JSON.")
+}
+
+// listParameters are the parameters of ListPodIdentityAssociations; the other operations have none.
+var listParameters = []string{"maxResults", "namespace", "nextToken", "serviceAccount"}
+
+func (r Request) checkParameters(op string) error {
+	for name := range r.Query {
+		if op != "eks:ListPodIdentityAssociations" || !slices.Contains(listParameters, name) {
+			return refused(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not served by this fake.", name)
+		}
+	}
+	return nil
+}
+
 type envelope struct {
 	Association Association `json:"association"`
 }
 
 func (a *API) create(r Request, cluster string) (any, error) {
-	var in Association
-	if err := json.Unmarshal(r.Body, &in); err != nil {
-		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "The request body is not valid JSON.")
+	var in struct {
+		Namespace      string            `json:"namespace"`
+		ServiceAccount string            `json:"serviceAccount"`
+		RoleARN        string            `json:"roleArn"`
+		Tags           map[string]string `json:"tags"`
+		// Token makes a repeated call the same one at AWS; here it is refused as a second association.
+		Token string `json:"clientRequestToken"`
+	}
+	if err := r.read(&in); err != nil {
+		return nil, err
 	}
 	if in.Namespace == "" || in.ServiceAccount == "" || in.RoleARN == "" {
 		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "namespace, serviceAccount and roleArn are required.")
@@ -324,7 +361,10 @@ func (a *API) assume(r Request, cluster, issuer string) (any, error) {
 	var in struct {
 		Token string `json:"token"`
 	}
-	if err := json.Unmarshal(r.Body, &in); err != nil || in.Token == "" {
+	if err := r.read(&in); err != nil {
+		return nil, err
+	}
+	if in.Token == "" {
 		return nil, refused(http.StatusBadRequest, "InvalidParameterException", "The request has no token.")
 	}
 	subject, err := a.Tokens.Subject(in.Token, issuer, audience)

@@ -3,11 +3,9 @@
 package iam
 
 import (
-	"net/http"
 	"strings"
 	"sync"
 
-	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/s3fake/internal/iampolicy"
 )
 
@@ -69,14 +67,6 @@ func (a *Account) awsName(arn string) string {
 func (a *Account) awsManaged(arn string) bool {
 	_, ok := awsPolicies()[a.awsName(arn)]
 	return ok
-}
-
-// unknownAWS refuses an AWS managed policy that is not known here: whether AWS has one of that name is not known either.
-func (a *Account) unknownAWS(arn string) error {
-	if a.awsName(arn) == "" || a.awsManaged(arn) {
-		return nil
-	}
-	return awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The AWS managed policy %s is not served by this fake.", arn)
 }
 
 // managedDocument is the text of a managed policy's default version.

@@ -121,9 +121,6 @@ func (a *Account) DeleteInline(kind Kind, name, policy string) error {
 // Attach attaches a managed policy; attaching it again changes nothing.
 func (a *Account) Attach(kind Kind, name, arn string) error {
 	return a.changeIdentity(kind, name, func(i *Identity) error {
-		if err := a.unknownAWS(arn); err != nil {
-			return err
-		}
 		if a.policies[arn] == nil && !a.awsManaged(arn) {
 			return noSuchEntity("Policy %s does not exist or is not attachable.", arn)
 		}

@@ -80,9 +80,6 @@ func (a *Account) policy(arn string) (*Policy, error) {
 	if p := a.policies[arn]; p != nil {
 		return p, nil
 	}
-	if err := a.unknownAWS(arn); err != nil {
-		return nil, err
-	}
 	return nil, noSuchEntity("Policy %s was not found.", arn)
 }
 

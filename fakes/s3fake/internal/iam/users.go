@@ -42,9 +42,6 @@ func (a *Account) CreateUser(in NewUser) (User, error) {
 }
 
 func (a *Account) boundaryExists(arn string) error {
-	if err := a.unknownAWS(arn); err != nil {
-		return err
-	}
 	if arn != "" && a.policies[arn] == nil && !a.awsManaged(arn) {
 		return noSuchEntity("Scope ARN: %s does not exist or is not attachable.", arn)
 	}

@@ -30,6 +30,7 @@ const (
 type API struct {
 	account    *iam.Account
 	operations map[string]operation
+	parameters map[string][]string
 	tokens     *TokenVerifier
 }
 
@@ -70,7 +71,7 @@ type call struct {
 
 // New returns the API of an account. tokens verifies web identity tokens.
 func New(account *iam.Account, tokens *TokenVerifier) *API {
-	a := &API{account: account, tokens: tokens, operations: map[string]operation{}}
+	a := &API{account: account, tokens: tokens, operations: map[string]operation{}, parameters: parameters()}
 	for _, table := range []map[string]operation{
 		userOperations(), groupOperations(), keyOperations(), inlineOperations(), managedOperations(),
 		attachOperations(), roleOperations(), tagOperations(), providerOperations(), stsOperations(),
@@ -116,6 +117,11 @@ func (a *API) Serve(r Request) ([]byte, error) {
 	}
 	if err := c.authorize(op); err != nil {
 		return nil, err
+	}
+	if !op.unserved {
+		if err := c.checkParameters(); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := c.maxItems(); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
@@ -56,9 +55,6 @@ func (c *call) issued(s iam.Session, r iam.Role) (xmlCredentials, xmlAssumed) {
 
 var sessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 
-// unservedParameters ask STS for something that is not served. A session without it would be something else.
-var unservedParameters = []string{"SerialNumber", "TokenCode", "SourceIdentity", "ProvidedContexts.member.1.ProviderArn", "TransitiveTagKeys.member.1", "ProviderId"}
-
 // maxChained is how long a session lasts at most that a session asked for.
 const maxChained = time.Hour
 
@@ -86,12 +82,6 @@ func (c *call) newSession() (iam.NewSession, error) {
 		return in, errNotAuthorized(c, arn)
 	}
 	in.Role = role
-	for _, param := range unservedParameters {
-		if c.Form.Has(param) {
-			name, _, _ := strings.Cut(param, ".")
-			return in, awserr.Newf(http.StatusNotImplemented, "NotImplemented", "The parameter %s is not served by this fake.", name)
-		}
-	}
 	if c.Principal != nil && c.Principal.Session != nil && in.Duration > maxChained {
 		return in, invalid("The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
 	}
@@ -132,8 +122,8 @@ func getSessionToken(c *call) (any, error) {
 	if c.Principal.Session != nil {
 		return nil, awserr.New(http.StatusForbidden, "AccessDenied", "Cannot call GetSessionToken with session credentials")
 	}
-	if c.Principal.Foreign || c.Form.Has("SerialNumber") || c.Form.Has("TokenCode") {
-		return nil, awserr.New(http.StatusNotImplemented, "NotImplemented", "Sessions of users of other accounts, and those with a second factor, are not served by this fake.")
+	if c.Principal.Foreign {
+		return nil, awserr.New(http.StatusNotImplemented, "NotImplemented", "Sessions of users of other accounts are not served by this fake.")
 	}
 	lasts, err := c.duration(ownSession, maxOwnSession)
 	if err != nil {

@@ -46,12 +46,13 @@ type Options struct {
 type API struct {
 	Options
 	operations map[string]*operation
+	takes      map[string]map[string]bool
 	policies   parsedPolicies
 	known      sigv4.SigningKeys
 }
 
 // New returns the API.
-func New(o Options) *API { return &API{Options: o, operations: operationTable()} }
+func New(o Options) *API { return &API{Options: o, operations: operationTable(), takes: takes()} }
 
 // request is one request on its way through the API.
 type request struct {
@@ -180,13 +181,13 @@ func (q *request) serve() error {
 			return err
 		}
 	}
+	if err := q.checkHeaders(); err != nil {
+		return err
+	}
 	if q.query.Has("versionId") && q.key != "" {
 		if err := checkVersionID(q.param("versionId")); err != nil {
 			return err
 		}
-	}
-	if err := q.checkHeaders(); err != nil {
-		return err
 	}
 	if q.op.describe != nil {
 		if wrong != nil {

@@ -180,7 +180,7 @@ func (q *request) locksOut(policy *iampolicy.Document) bool {
 
 func (q *request) getPolicyStatus() error {
 	if q.policy == nil {
-		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist.").With("BucketName", q.bucket)
+		return awserr.New(http.StatusNotFound, "NoSuchBucketPolicy", "The bucket policy does not exist").With("BucketName", q.bucket)
 	}
 	return q.send(newDocument("PolicyStatus").bool("IsPublic", q.policy.Public()))
 }
@@ -284,7 +284,7 @@ func (q *request) ownership() string {
 
 func (q *request) getOwnership() error {
 	if q.ownership() == ownerNone {
-		return awserr.New(http.StatusNotFound, "OwnershipControlsNotFoundError", "The bucket ownership controls were not found.").With("BucketName", q.bucket)
+		return awserr.New(http.StatusNotFound, "OwnershipControlsNotFoundError", "The bucket ownership controls were not found").With("BucketName", q.bucket)
 	}
 	return q.raw("application/xml", ownershipDocument(q.ownership()))
 }

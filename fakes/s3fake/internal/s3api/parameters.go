@@ -41,20 +41,9 @@ const (
 	noDirectory = "This header is for directory buckets, which are not served by this fake."
 )
 
-// servedHeaders are the other headers of S3 that begin with x-amz-. Those that end in "-" are beginnings. One of them on an
-// operation that has no use for it is ignored, as S3 does.
-var servedHeaders = strings.Fields(`
-	x-amz-acl x-amz-bucket-namespace x-amz-bucket-object-lock-enabled x-amz-bypass-governance-retention x-amz-checksum-
-	x-amz-confirm-remove-self-bucket-access x-amz-content-sha256 x-amz-copy-source x-amz-copy-source-if-match
-	x-amz-copy-source-if-modified-since x-amz-copy-source-if-none-match x-amz-copy-source-if-unmodified-since
-	x-amz-copy-source-range x-amz-date x-amz-decoded-content-length x-amz-expected-bucket-owner x-amz-grant-full-control
-	x-amz-grant-read x-amz-grant-read-acp x-amz-grant-write x-amz-grant-write-acp x-amz-max-parts x-amz-meta-
-	x-amz-metadata-directive x-amz-mp-object-size x-amz-object-attributes x-amz-object-lock-legal-hold x-amz-object-lock-mode
-	x-amz-object-lock-retain-until-date x-amz-object-ownership x-amz-optional-object-attributes x-amz-part-number-marker
-	x-amz-request-payer x-amz-sdk-checksum-algorithm x-amz-security-token x-amz-server-side-encryption
-	x-amz-server-side-encryption-aws-kms-key-id x-amz-server-side-encryption-bucket-key-enabled
-	x-amz-source-expected-bucket-owner x-amz-storage-class x-amz-tagging x-amz-tagging-directive x-amz-trailer
-	x-amz-transition-default-minimum-object-size x-amz-user-agent x-amz-website-redirect-location
+// signing are the headers of signatures and of framed bodies, which every operation has, and what clients say of themselves.
+var signing = strings.Fields(`
+	x-amz-date x-amz-content-sha256 x-amz-security-token x-amz-decoded-content-length x-amz-trailer x-amz-user-agent
 	x-amz-algorithm x-amz-credential x-amz-signature x-amz-expires x-amz-signedheaders`)
 
 // conditionalHeaders are served by these operations only. On others S3 would ignore them or refuse them, which is not
@@ -70,21 +59,53 @@ var conditionalHeaders = map[string][]string{
 // checkHeaders refuses what is not served: a header for it, a header that nobody knows, which is of a feature newer than
 // this fake, and a condition of another operation.
 func (q *request) checkHeaders() error {
+	if q.takes[q.op.name] == nil { // refused as a whole
+		return nil
+	}
 	for header, operations := range conditionalHeaders {
 		if q.r.Header.Get(header) != "" && !slices.Contains(operations, q.op.name) {
 			return notImplemented(header, q.op.name+" has no such condition.")
 		}
 	}
 	for name := range q.r.Header {
-		if err := q.checkHeader(strings.ToLower(name)); err != nil {
+		lower := strings.ToLower(name)
+		if q.op.form && strings.HasPrefix(lower, "x-amz-") && !slices.Contains(signing, lower) {
+			return notImplemented(lower, "A form has this as a field.")
+		}
+		if err := q.checkHeader(lower); err != nil {
+			return err
+		}
+	}
+	for name := range q.query {
+		if err := q.checkParameter(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// checkParameter refuses a parameter that the operation does not have. Readers of objects use parameters that nobody knows to
+// get past caches.
+func (q *request) checkParameter(name string) error {
+	lower := strings.ToLower(name)
+	amz := strings.HasPrefix(lower, "x-amz-")
+	switch {
+	case name == "" || name == "x-id" || name == q.op.selector || !amz && q.takes[q.op.name][name]:
+		return nil
+	case amz && q.signed != nil && q.signed.Mode == sigv4.Query: // those that do not sign are headers by now
+		return nil
+	case (q.op.name == "GetObject" || q.op.name == "HeadObject") && !amz && !strings.HasPrefix(lower, "response-") && !slices.Contains(parameters, name):
+		return nil
+	}
+	return notImplemented(name, q.op.name+" has no such parameter.")
+}
+
+// aboutChecksums are the headers that begin as those of checksums do and are none.
+var aboutChecksums = []string{"x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"}
+
 func (q *request) checkHeader(name string) error {
 	refusal, refused := refusedHeaders[name]
+	takes := q.takes[q.op.name]
 	switch {
 	case !strings.HasPrefix(name, "x-amz-"):
 		return nil
@@ -92,10 +113,12 @@ func (q *request) checkHeader(name string) error {
 		return notImplemented(name, refusal)
 	case name == "x-amz-bucket-namespace" && q.header("X-Amz-Bucket-Namespace") != "global":
 		return notImplemented(name, "Only the global namespace of buckets is served by this fake.")
-	case slices.ContainsFunc(servedHeaders, func(s string) bool { return s == name || strings.HasSuffix(s, "-") && strings.HasPrefix(name, s) }):
+	case slices.Contains(signing, name), takes[name], takes[metadataPrefix] && strings.HasPrefix(name, metadataPrefix):
 		return nil
+	case takes["x-amz-checksum-crc32"] && strings.HasPrefix(name, "x-amz-checksum-") && !slices.Contains(aboutChecksums, name):
+		return nil // an algorithm that S3 does not have, which it says itself
 	}
-	return notImplemented(name, "This header is not known to this fake.")
+	return notImplemented(name, q.op.name+" has no such header.")
 }
 
 // authentication are the parameters of a presigned URL that are no headers.

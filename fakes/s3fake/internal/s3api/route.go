@@ -11,6 +11,8 @@ import (
 // operation is one operation of the S3 API.
 type operation struct {
 	name string
+	// selector is the parameter that selects the operation, "" where none does.
+	selector string
 	// permissions lists what the caller needs; nil leaves the check to run.
 	permissions func(*request) ([]permission, error)
 	// describe adds the condition keys that are in the body.
@@ -226,6 +228,9 @@ func operationTable() map[string]*operation {
 	for key, op := range configOperations() {
 		op.signedOnly = true
 		table[key] = op
+	}
+	for key, op := range table {
+		op.selector = key[strings.LastIndexByte(key, ' ')+1:]
 	}
 	return table
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cooper-cosi/cooper/fakes/internal/awserr"
 	"github.com/cooper-cosi/cooper/fakes/internal/checksum"
+	"github.com/cooper-cosi/cooper/fakes/internal/elements"
 )
 
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -264,7 +265,10 @@ func parseXML(raw []byte, into any) error {
 	for {
 		t, err := dec.Token()
 		if errors.Is(err, io.EOF) {
-			return checkElements(raw, into)
+			if name := elements.Unknown(raw, into); name != "" {
+				return notImplemented(name, "The element "+name+" is not served by this fake.")
+			}
+			return nil
 		}
 		if err != nil {
 			return errMalformedXML

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package s3api
+// Package elements finds what an XML document asks for and nobody reads. What becomes of it is the caller's to say.
+package elements
 
 import (
 	"bytes"
@@ -9,23 +10,23 @@ import (
 	"strings"
 )
 
-// checkElements refuses an element of a document that the type it was read into does not have: it asks for what is not
-// served, and to leave it out would be to do something else.
-func checkElements(raw []byte, into any) error {
+// Unknown returns the first element of a document that the type it was read into does not have, "" for none: it asks for
+// what is not served, and to leave it out would be to do something else. The document was read before.
+func Unknown(raw []byte, into any) string {
 	dec := xml.NewDecoder(bytes.NewReader(raw))
 	// types are those of the elements that are open.
 	var types []reflect.Type
 	for {
 		token, err := dec.Token()
 		if err != nil { // the end: all of it was read before
-			return nil
+			return ""
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
 			t := reflect.TypeOf(into)
 			if len(types) > 0 {
 				if t = elementOf(types[len(types)-1], token.Name.Local); t == nil {
-					return notImplemented(token.Name.Local, "The element "+token.Name.Local+" is not served by this fake.")
+					return token.Name.Local
 				}
 			}
 			types = append(types, t)
@@ -35,11 +36,15 @@ func checkElements(raw []byte, into any) error {
 	}
 }
 
-// elementOf is the type of an element within one of type t, nil if there is none.
+// elementOf is the type of an element within one of type t, nil if there is none. A type that reads itself has them all.
 func elementOf(t reflect.Type, name string) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[xml.Unmarshaler]()) {
+		return t
+	}
+	var others reflect.Type
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
@@ -47,6 +52,10 @@ func elementOf(t reflect.Type, name string) reflect.Type {
 		tag, options, _ := strings.Cut(field.Tag.Get("xml"), ",")
 		path, below, _ := strings.Cut(tag, ">")
 		switch {
+		case options == "any":
+			others = field.Type // whoever has it judges what is in there
+		case field.Name == "XMLName" && t.NumField() == 1:
+			return t
 		case field.Anonymous && tag == "":
 			if found := elementOf(field.Type, name); found != nil {
 				return found
@@ -58,5 +67,5 @@ func elementOf(t reflect.Type, name string) reflect.Type {
 			return field.Type
 		}
 	}
-	return nil
+	return others
 }

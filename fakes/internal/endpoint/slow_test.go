@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// deadlines is a connection that counts the deadlines of its writes.
+type deadlines struct {
+	*httptest.ResponseRecorder
+
+	set     int
+	longest int
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error { d.set++; return nil }
+
+func (d *deadlines) Write(p []byte) (int, error) {
+	d.longest = max(d.longest, len(p))
+	return d.ResponseRecorder.Write(p)
+}
+
+// TestLongDocuments writes a document at once, which goes in pieces with a deadline each: with one for all of it, a client
+// that takes it slowly, but keeps its pace, would be ended.
+func TestLongDocuments(t *testing.T) {
+	t.Parallel()
+	document := bytes.Repeat([]byte("x"), 1<<20)
+	d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	impatient(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(document) }), time.Minute).
+		ServeHTTP(d, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))
+	if !bytes.Equal(d.Body.Bytes(), document) {
+		t.Errorf("%d bytes came, want %d", d.Body.Len(), len(document))
+	}
+	if d.longest > 32<<10 || d.set < 32 {
+		t.Errorf("pieces of up to %d bytes with %d deadlines, want one for each 32 KiB", d.longest, d.set)
+	}
+}
