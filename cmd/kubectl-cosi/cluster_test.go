@@ -134,6 +134,13 @@ func TestWhatIsProvisioned(t *testing.T) {
 	cosi(t, s.tenant, "status", "-n", "default").expect(t, 1, "forbidden")
 	cosi(t, s.tenant, "status", "bucket/"+claim.Status.BoundBucketName).expect(t, 1, "Unreadable")
 	cosi(t, s.tenant, "__complete", "status", "claim/").expect(t, 0, "claim/photos")
+	cosi(t, s.admin, "__complete", "status", "bucket/").expect(t, 0, "bucket/"+claim.Status.BoundBucketName)
+	for _, subcommand := range []string{"env", "test", "rotate"} {
+		cosi(t, s.tenant, "__complete", subcommand, "").expect(t, 0, "access/photos :4")
+		if got := cosi(t, s.tenant, "__complete", subcommand, "access/photos", ""); strings.Contains(got.out, "photos") {
+			t.Errorf("%s offers a second access: %s", subcommand, got.out)
+		}
+	}
 
 	secret := &corev1.Secret{}
 	if err := s.Client().Get(t.Context(), client.ObjectKey{Namespace: s.Namespace, Name: "photos-secret"}, secret); err != nil {
