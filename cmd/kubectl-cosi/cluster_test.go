@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/cooper-cosi/cooper/deploy"
 	"github.com/cooper-cosi/cooper/fakes/driverfake"
 	"github.com/cooper-cosi/cooper/internal/fulltest"
+	"github.com/cooper-cosi/cooper/internal/pagetest"
 	"github.com/cooper-cosi/cooper/testenv"
 	"github.com/cooper-cosi/cooper/testenv/system"
 	"github.com/cooper-cosi/cooper/testenv/system/systemtest"
@@ -233,6 +235,9 @@ func TestDoctor(t *testing.T) {
 		"ok CustomResourceDefinitions: 5 of v1alpha2 are served, and they are Cooper's.", "ok Clocks", "ok Your rights",
 		`ok Controller: "somebody" holds its Lease.`, "its sidecar runs", "ok Driver names", "ok Deletions", "ok Objects: none of 3 failed.")
 	cosi(t, s.admin, "drivers").expect(t, 0, s.driver+" Running somebody")
+	for _, subcommand := range []string{"doctor", "drivers"} {
+		s.golden(t, subcommand, cosi(t, s.admin, subcommand).out)
+	}
 
 	hold(cosiapi.ControllerLeaseName, time.Hour)
 	hold(cosiapi.LeaseNameFor(s.driver), -time.Hour)
@@ -243,6 +248,15 @@ func TestDoctor(t *testing.T) {
 	s.Create(clash)
 	cosi(t, s.admin, "doctor").expect(t, 1,
 		"FAIL Controller: Lease", "has not renewed it since", "is 1h0m0s ahead", `Lease "cosi-system/cosi-driver-a": The driver name is taken.`)
+}
+
+// golden compares what a subcommand printed with a file of testdata, in which names and times are words.
+func (s sample) golden(t *testing.T, subcommand, out string) {
+	t.Helper()
+	text := strings.NewReplacer(s.driver, "DRIVER", s.Namespace, "NAMESPACE").Replace(out)
+	text = regexp.MustCompile(`-?\d+(\.\d+)?(ms|µs|s)\b`).ReplaceAllString(text, "TIME")
+	text = regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  ") // columns are as wide as the names
+	pagetest.Current(t, "cmd/kubectl-cosi/testdata/"+subcommand+".txt", func(string) []byte { return []byte(text) })
 }
 
 // TestWatch shows a claim as it comes.
